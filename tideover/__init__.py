@@ -1,0 +1,3 @@
+"""Tideover simulates how a stream processor survives failure."""
+
+__version__ = "0.1.0"

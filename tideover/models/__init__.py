@@ -1,0 +1,1 @@
+"""Stream processing on the kernel: topology, operators, groupings, windows, acker, strategies."""

@@ -1,0 +1,1 @@
+"""The kernel: time, servers, hosts, links, stores, faults, recording. Knows no strategy and no topology."""
