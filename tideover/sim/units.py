@@ -1,0 +1,304 @@
+"""Units, parsed at the border: a scenario says ``30 s``, inside it is 30_000_000_000.
+
+Durations become integer nanoseconds, sizes integer bytes, bandwidths integer bytes per second, rates floats per
+second. Texts need a unit everywhere. A bare number is taken in Python code (``Constant(value=200_000)``), and refused
+where pydantic validates with ``context={"border": True}``, as the loader of scenario files does.
+"""
+
+from __future__ import annotations
+
+import decimal
+import math
+import operator
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema
+
+NS = 1
+US = 1_000
+MS = 1_000_000
+S = 1_000_000_000
+MINUTE = 60 * S
+HOUR = 3600 * S
+DAY = 86_400 * S
+
+# int64 holds 292 years of nanoseconds; a third of it leaves room for sums.
+MAX_DURATION = 36_525 * DAY
+MAX_SIZE = 2**60
+MAX_RATE = 1e9
+MIN_RATE = 1e-9
+
+_TIME = {"ns": NS, "us": US, "ms": MS, "s": S, "min": MINUTE, "m": MINUTE, "h": HOUR, "d": DAY}
+_TIME |= {"µs": US, "μs": US}  # the micro sign and the Greek letter
+_SIZE = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+_NUMBER = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+_TIME_NAMES = "|".join(sorted(_TIME, key=len, reverse=True))
+_PIECE = re.compile(rf"({_NUMBER})\s*({_TIME_NAMES})(?![A-Za-zµμ])\s*")
+_WITH_UNIT = re.compile(rf"({_NUMBER})\s*([A-Za-z]+)")
+_PER_TIME = re.compile(rf"({_NUMBER})\s*/\s*([A-Za-zµμ]+)")
+_PER_SECOND = re.compile(rf"({_NUMBER})\s*([A-Za-z]+)\s*/\s*s")
+_BARE = re.compile(_NUMBER)
+_EXACT = decimal.Context(prec=200, traps=[decimal.InvalidOperation, decimal.Overflow, decimal.Underflow])
+_LONGEST = 64
+
+DURATION_HINT = "write a duration, such as 30 s, 1m30s or 0.2 ms (units: ns, us, ms, s, m or min, h, d)"
+SIZE_HINT = "write a size, such as 256 B or 10 MiB (units: B, kB, MB, GB, KiB, MiB, GiB)"
+RATE_HINT = "write a rate, such as 10/s or 600/min (per ns, us, ms, s, m or min, h, d)"
+BANDWIDTH_HINT = "write a bandwidth, such as 100 MiB/s (units: B/s, kB/s, MB/s, GB/s, KiB/s, MiB/s, GiB/s)"
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Marks an annotated type as a quantity, so that generic code can tell a duration from a count.
+
+    ``name``: ``duration``, ``size``, ``bandwidth`` or ``rate``; ``format`` writes a value as a scenario would.
+    """
+
+    name: str
+    hint: str
+    format: Callable[[Any], str]
+
+
+def parse_duration(text: str) -> int:
+    """Nanoseconds of a text such as ``30 s``, ``1m30s`` or ``0.2 ms``; rounded to the nearest one (rint).
+
+    Raises ValueError for anything else, for negative ones, for those over 36525 days, and for those that are not
+    zero but round to it.
+
+    >>> parse_duration("1m30s"), parse_duration("0.2 ms")
+    (90000000000, 200000)
+    """
+    stripped = _strip(text, "duration", DURATION_HINT)
+    total, position, last_unit = Decimal(0), 0, MAX_DURATION
+    while position < len(stripped):
+        piece = _PIECE.match(stripped, position)
+        if piece is None:
+            raise ValueError(f"{text!r} is not a duration; {DURATION_HINT}")
+        unit = _TIME[piece[2]]
+        if unit >= last_unit:
+            raise ValueError(f"{text!r}: the units of a duration must fall, as in 1h30m; {DURATION_HINT}")
+        number = _number(piece[1], text, "duration", MAX_DURATION)
+        total, position, last_unit = _EXACT.fma(number, Decimal(unit), total), piece.end(), unit
+    if total > MAX_DURATION:
+        raise ValueError(f"{text!r} is too long; at most {MAX_DURATION // DAY} d")
+    nanoseconds = int(total.to_integral_value(decimal.ROUND_HALF_EVEN))
+    if nanoseconds == 0 and total != 0:
+        raise ValueError(f"{text!r} is less than 1 ns; give 0 s or at least 1 ns")
+    return nanoseconds
+
+
+def parse_size(text: str) -> int:
+    """Bytes of a text such as ``256 B`` or ``10 MiB``.
+
+    Raises ValueError for anything else, for negative ones, for parts of a byte, and for over 2**60 bytes.
+
+    >>> parse_size("10 MiB"), parse_size("1.5 KiB")
+    (10485760, 1536)
+    """
+    return _bytes(text, _WITH_UNIT, "size", SIZE_HINT)
+
+
+def parse_bandwidth(text: str) -> int:
+    """Bytes per second of a text such as ``100 MiB/s``; raises ValueError like ``parse_size``, and for zero.
+
+    >>> parse_bandwidth("2 kB/s")
+    2000
+    """
+    value = _bytes(text, _PER_SECOND, "bandwidth", BANDWIDTH_HINT)
+    if value == 0:
+        raise ValueError(f"{text!r}: a bandwidth must be positive; {BANDWIDTH_HINT}")
+    return value
+
+
+def parse_rate(text: str) -> float:
+    """Events per second of a text such as ``10/s`` or ``600/min``.
+
+    Raises ValueError for anything else, and for those not between 1e-9/s and 1e9/s.
+
+    >>> parse_rate("10/s"), parse_rate("600/min"), parse_rate("0.5/ms")
+    (10.0, 10.0, 500.0)
+    """
+    match = _PER_TIME.fullmatch(_strip(text, "rate", RATE_HINT))
+    if match is None or match[2] not in _TIME:
+        raise ValueError(f"{text!r} is not a rate; {RATE_HINT}")
+    number = _number(match[1], text, "rate", MAX_SIZE)
+    return _checked_rate(float(Fraction(number) * S / _TIME[match[2]]), repr(text))
+
+
+def format_duration(ns: int) -> str:
+    """The shortest exact text that ``parse_duration`` reads back.
+
+    >>> [format_duration(v) for v in (0, 90 * S, 7200 * S, 200_000, 10_530_000)]
+    ['0 s', '90 s', '2 h', '0.2 ms', '10.53 ms']
+    """
+    if ns == 0:
+        return "0 s"
+    units = [("d", DAY), ("h", HOUR)] if ns % HOUR == 0 else [("s", S), ("ms", MS), ("us", US), ("ns", NS)]
+    texts = [f"{_plain(ns, size)} {name}" for name, size in units]
+    return min(texts, key=len)
+
+
+def format_size(size: int) -> str:
+    """The shortest exact text that ``parse_size`` reads back, in units that divide it.
+
+    >>> [format_size(v) for v in (0, 256, 10 * 2**20, 2_000)]
+    ['0 B', '256 B', '10 MiB', '2 kB']
+    """
+    names = [name for name, unit in _SIZE.items() if size and size % unit == 0]
+    return min((f"{size // _SIZE[name]} {name}" for name in reversed(names)), key=len, default="0 B")
+
+
+def format_bandwidth(bytes_per_s: int) -> str:
+    """The text that ``parse_bandwidth`` reads back.
+
+    >>> format_bandwidth(100 * 2**20)
+    '100 MiB/s'
+    """
+    return f"{format_size(bytes_per_s)}/s"
+
+
+def format_rate(per_s: float) -> str:
+    """The text that ``parse_rate`` reads back.
+
+    >>> format_rate(10.0), format_rate(0.25)
+    ('10/s', '0.25/s')
+    """
+    return f"{int(per_s) if per_s == int(per_s) else repr(per_s)}/s"
+
+
+def _strip(text: str, what: str, hint: str) -> str:
+    stripped = text.strip()
+    if not stripped:
+        raise ValueError(f"an empty text is not a {what}; {hint}")
+    if len(stripped) > _LONGEST:
+        raise ValueError(f"a text of {len(stripped)} characters is not a {what}; {hint}")
+    if _BARE.fullmatch(stripped):
+        raise ValueError(f"{stripped!r} has no unit; {hint}")
+    return stripped
+
+
+def _number(digits: str, text: str, what: str, largest: int) -> Decimal:
+    """The number before a unit: not negative, and small enough to be multiplied by a unit."""
+    try:
+        number = _EXACT.create_decimal(digits)
+    except decimal.DecimalException:
+        raise ValueError(f"{text!r}: the exponent is out of range for a {what}") from None
+    if digits.startswith("-") and number != 0:
+        raise ValueError(f"{text!r} is negative; a {what} must not be")
+    if number > largest:
+        raise ValueError(f"{text!r} is too large for a {what}")
+    return number
+
+
+def _bytes(text: str, form: re.Pattern[str], what: str, hint: str) -> int:
+    match = form.fullmatch(_strip(text, what, hint))
+    if match is None or match[2] not in _SIZE:
+        raise ValueError(f"{text!r} is not a {what}; {hint}")
+    value = _EXACT.multiply(_number(match[1], text, what, MAX_SIZE), Decimal(_SIZE[match[2]]))
+    if value > MAX_SIZE:
+        raise ValueError(f"{text!r} is too large for a {what}; at most 2**60 B")
+    if value != value.to_integral_value():
+        raise ValueError(f"{text!r} is not a whole number of bytes")
+    return int(value)
+
+
+def _plain(value: int, unit: int) -> str:
+    """The quotient without an exponent; exact, as every unit up to a second divides a power of ten."""
+    whole, rest = divmod(value, unit)
+    if rest == 0:
+        return str(whole)
+    if unit > S:
+        return str(value)
+    return f"{whole}.{str(rest).zfill(len(str(unit)) - 1).rstrip('0')}"
+
+
+def _checked_rate(rate: float, shown: str) -> float:
+    if not math.isfinite(rate) or rate <= 0:
+        raise ValueError(f"{shown}: a rate must be positive and finite; {RATE_HINT}")
+    if not MIN_RATE <= rate <= MAX_RATE:
+        raise ValueError(f"{shown}: a rate must be between {MIN_RATE:g}/s and {MAX_RATE:g}/s")
+    return rate
+
+
+def _quantity(what: str, hint: str, parse: Callable[[str], Any], plain: Callable[[Any], Any]) -> Any:
+    """A validator: texts are parsed; numbers go to ``plain``, unless they come over the border."""
+
+    def validate(value: Any, info: ValidationInfo) -> Any:
+        if isinstance(value, str):
+            return parse(value)
+        if isinstance(value, bool) or value is None or not hasattr(value, "__float__"):
+            raise ValueError(f"{_shown(value)} is not a {what}; {hint}")
+        if info.context and info.context.get("border"):
+            raise ValueError(f"{_shown(value)} has no unit; {hint}")
+        return plain(value)
+
+    return BeforeValidator(validate)
+
+
+def _shown(value: Any) -> str:
+    """A value as its YAML file shows it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, list | tuple):
+        return "a list"
+    return "null" if value is None else str(value)
+
+
+def _count(what: str, largest: int) -> Callable[[Any], int]:
+    def check(value: Any) -> int:
+        try:
+            whole = operator.index(value)
+        except TypeError:
+            raise ValueError(f"{value!r} is not a whole number; in Python a {what} is an int") from None
+        if not 0 <= whole <= largest:
+            raise ValueError(f"{value!r}: a {what} must be between 0 and {largest}")
+        return whole
+
+    return check
+
+
+def _text_schema(what: str, hint: str, example: str) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", "title": what, "description": hint, "examples": [example]})
+
+
+Duration = Annotated[
+    int,
+    Field(ge=0, le=MAX_DURATION),
+    _quantity("duration", DURATION_HINT, parse_duration, _count("duration in ns", MAX_DURATION)),
+    Unit("duration", DURATION_HINT, format_duration),
+    _text_schema("duration", DURATION_HINT, "30 s"),
+]
+"""Nanoseconds, int, >= 0."""
+
+Size = Annotated[
+    int,
+    Field(ge=0, le=MAX_SIZE),
+    _quantity("size", SIZE_HINT, parse_size, _count("size in bytes", MAX_SIZE)),
+    Unit("size", SIZE_HINT, format_size),
+    _text_schema("size", SIZE_HINT, "256 B"),
+]
+"""Bytes, int, >= 0."""
+
+Bandwidth = Annotated[
+    int,
+    Field(ge=1, le=MAX_SIZE),
+    _quantity("bandwidth", BANDWIDTH_HINT, parse_bandwidth, _count("bandwidth in bytes/s", MAX_SIZE)),
+    Unit("bandwidth", BANDWIDTH_HINT, format_bandwidth),
+    _text_schema("bandwidth", BANDWIDTH_HINT, "100 MiB/s"),
+]
+"""Bytes per second, int, > 0."""
+
+Rate = Annotated[
+    float,
+    _quantity("rate", RATE_HINT, parse_rate, lambda value: _checked_rate(float(value), repr(value))),
+    Unit("rate", RATE_HINT, format_rate),
+    _text_schema("rate", RATE_HINT, "10/s"),
+]
+"""Per second, float, > 0, finite."""
