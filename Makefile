@@ -60,7 +60,7 @@ lint: venv
 	$(BIN)/lint-imports --cache-dir $(CACHE)/import-linter
 
 bench: venv
-	$(PYTEST) benchmarks -s -m "long or not long" --benchmark-storage=file://$(CACHE)/benchmarks
+	$(PYTEST) benchmarks -s -m "long or not long"
 
 notebooks: venv
 	$(PYTEST) $(or $(NOTEBOOKS),$(error There are no notebooks))
