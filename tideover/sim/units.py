@@ -1,8 +1,8 @@
 """Units, parsed at the border: a scenario says ``30 s``, inside it is 30_000_000_000.
 
-Durations become integer nanoseconds, sizes integer bytes, bandwidths integer bytes per second, rates floats per
-second. Texts need a unit everywhere. A bare number is taken in Python code (``Constant(value=200_000)``), and refused
-where pydantic validates with ``context={"border": True}``, as the loader of scenario files does.
+Durations become integer nanoseconds, sizes integer bytes, bandwidths integer bytes per second, rates floats
+per second. Texts need a unit everywhere. A bare number is taken in Python code (``Constant(value=200_000)``),
+and refused where pydantic validates with ``context={"border": True}``, as the loader of scenario files does.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ BANDWIDTH_HINT = "write a bandwidth, such as 100 MiB/s (units: B/s, kB/s, MB/s, 
 class Unit:
     """Marks an annotated type as a quantity, so that generic code can tell a duration from a count.
 
-    ``name``: ``duration``, ``size``, ``bandwidth`` or ``rate``; ``format`` writes a value as a scenario would.
+    ``name``: ``duration``, ``size``, ``bandwidth`` or ``rate``; ``format`` writes a value as a scenario does.
     """
 
     name: str
@@ -67,8 +67,8 @@ class Unit:
 def parse_duration(text: str) -> int:
     """Nanoseconds of a text such as ``30 s``, ``1m30s`` or ``0.2 ms``; rounded to the nearest one (rint).
 
-    Raises ValueError for anything else, for negative ones, for those over 36525 days, and for those that are not
-    zero but round to it.
+    Raises ValueError for anything else, for negative ones, for those over 36525 days, and for those that are
+    not zero but round to it.
 
     >>> parse_duration("1m30s"), parse_duration("0.2 ms")
     (90000000000, 200000)
