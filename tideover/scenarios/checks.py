@@ -1,0 +1,306 @@
+"""What must hold between the keys of a scenario: names that exist, streams without cycles, moments in the
+run.
+
+Each check returns its problems; parts that could not be built are left out, so that one mistake is said once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from tideover.models.config import BoltConfig, Fault, Run, Scenario, SpoutConfig, Strategy
+from tideover.models.topology import Topology, TopologyError
+from tideover.scenarios.errors import Problem, suggest
+from tideover.scenarios.yaml_source import Node
+from tideover.sim.units import format_duration
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
+_PAIR = re.compile(r"([0-9]{1,6})-([0-9]{1,6})")
+ACKER = "acker"
+
+
+@dataclass
+class Draft:
+    """What could be built of a scenario so far, and the file's tree."""
+
+    root: Node
+    topology: dict[str, SpoutConfig | BoltConfig | None] = field(default_factory=dict)
+    strategy: Strategy | None = None
+    failures: list[Fault | None] = field(default_factory=list)
+    run: Run | None = None
+
+    @property
+    def hosts(self) -> int | None:
+        """The number of hosts, if it is given and usable."""
+        node = self.root.value.get("hosts")
+        usable = node is not None and type(node.value) is int and node.value >= 1
+        return node.value if node is not None and usable else None
+
+    def node(self, *path: str | int) -> Node:
+        """The node at a path, or the last one on the way that exists."""
+        node = self.root
+        for step in path:
+            inner = node.value
+            in_list = isinstance(inner, list) and isinstance(step, int) and step < len(inner)
+            if not in_list and not (isinstance(inner, dict) and step in inner):
+                break
+            node = inner[step]
+        return node
+
+    def problem(self, message: str, *path: str | int) -> Problem:
+        """A problem of the value at a path."""
+        return self.node(*path).problem(".".join(map(str, path)), message)
+
+
+def name_fault(name: str) -> str | None:
+    """What is wrong with a component's name."""
+    if name == ACKER:
+        return f"the name {ACKER} stands for the acker itself; choose another"
+    if not _NAME.fullmatch(name):
+        return "a component's name starts with a letter or _ and goes on with letters, digits, _ or -"
+    return None
+
+
+def check(draft: Draft, scenario: Scenario | None) -> list[Problem]:
+    """All problems; ``scenario`` is given if nothing was wrong with its parts."""
+    problems = [
+        *_streams(draft),
+        *_run(draft),
+        *_placement(draft),
+        *_links(draft),
+        *_strategy(draft),
+        *_failures(draft),
+    ]
+    if scenario is not None and not problems:
+        try:
+            Topology(scenario)
+        except TopologyError as error:
+            problems.append(draft.problem(error.message, "topology", error.component))
+    return problems
+
+
+def _streams(draft: Draft) -> Iterator[Problem]:
+    """Who reads from whom; by the file's tree, so that a fault elsewhere in a component does not hide one here."""
+    if not draft.topology:
+        if "topology" in draft.root.value and isinstance(draft.node("topology").value, dict):
+            yield draft.problem("is empty; it needs at least one spout and one bolt", "topology")
+        return
+    reads = {name: _reads(draft, name) for name in draft.topology}
+    spouts = [name for name in reads if "spout" in _entry(draft, name)]
+    if not spouts:
+        yield draft.problem("has no spout; at least one component must emit tuples (spout: …)", "topology")
+    read = {upstream for names in reads.values() for upstream in names}
+    for name in spouts:
+        if name not in read:
+            yield draft.problem("no bolt reads from this spout; name it in a bolt's from", "topology", name)
+    faults = list(_sources(draft, reads))
+    yield from faults
+    cycle = _cycle(reads)
+    if cycle:
+        message = f"the streams make a cycle: {' -> '.join(cycle)}; tuples must flow one way"
+        yield draft.problem(message, "topology", cycle[0], "from")
+    elif not faults:
+        configs = {name: c for name, c in draft.topology.items() if c is not None}
+        if len(configs) == len(draft.topology):
+            yield from _grouping_fields(draft, configs)
+
+
+def _entry(draft: Draft, name: str) -> dict[str, Node]:
+    """The keys of a component."""
+    value = draft.node("topology", name).value
+    return value if isinstance(value, dict) else {}
+
+
+def _reads(draft: Draft, name: str) -> list[str]:
+    """The components that a bolt reads from."""
+    entry = _entry(draft, name)
+    source = entry.get("from") if "bolt" in entry else None
+    return list(source.value) if source is not None and isinstance(source.value, dict) else []
+
+
+def _sources(draft: Draft, reads: dict[str, list[str]]) -> Iterator[Problem]:
+    """Bolts read from something, and from what exists."""
+    for name, upstreams in reads.items():
+        source = _entry(draft, name).get("from")
+        if source is not None and source.value == {}:
+            yield draft.problem(
+                "is empty; name what the bolt reads, as in {split: shuffle}", "topology", name, "from"
+            )
+        for upstream in upstreams:
+            if upstream not in reads:
+                hint = suggest(upstream, [other for other in reads if other != name])
+                message = f"there is no component {upstream!r}; {hint}"
+                yield draft.problem(message, "topology", name, "from", upstream)
+
+
+def _cycle(reads: dict[str, list[str]]) -> list[str]:
+    """One cycle in the direction of the stream, its first component at both ends; empty if there is none."""
+    left = {name: [u for u in upstreams if u in reads] for name, upstreams in reads.items()}
+    while ready := [name for name, upstreams in left.items() if not any(u in left for u in upstreams)]:
+        for name in ready:
+            del left[name]
+    if not left:
+        return []
+    # What is left reads something that is left too: walking upstream must come back to where it was.
+    walk = [next(iter(left))]
+    while walk[-1] not in walk[:-1]:
+        walk.append(next(u for u in left[walk[-1]] if u in left))
+    loop = walk[walk.index(walk[-1]) :][::-1]
+    first = min(range(len(loop) - 1), key=lambda i: list(reads).index(loop[i]))
+    return [*loop[first:-1], *loop[:first], loop[first]]
+
+
+def _grouping_fields(draft: Draft, configs: dict[str, SpoutConfig | BoltConfig]) -> Iterator[Problem]:
+    """Fields groupings name fields that the upstream emits."""
+    known: dict[str, set[str]] = {}
+
+    def emitted(name: str) -> set[str]:
+        if name not in known:
+            config = configs[name]
+            if isinstance(config, SpoutConfig):
+                known[name] = set(config.spout.emits)
+            else:
+                own = set(config.bolt.emits)
+                passed = set().union(*(emitted(upstream) for upstream in config.from_))
+                # An aggregate goes by the key of its input, which may be named in either way.
+                known[name] = (own | passed if "key" in own else own) or passed
+        return known[name]
+
+    for name in _upstream_first(configs):
+        emitted(name)
+        config = configs[name]
+        for upstream, grouping in getattr(config, "from_", {}).items():
+            for wanted in getattr(grouping, "fields", ()):
+                if known[upstream] and wanted not in known[upstream]:
+                    hint = suggest(wanted, sorted(known[upstream]))
+                    message = f"{upstream} does not emit a field {wanted!r}; {hint}"
+                    yield draft.problem(message, "topology", name, "from", upstream, "fields")
+
+
+def _upstream_first(configs: dict[str, Any]) -> list[str]:
+    """Names so that each comes after what it reads; there is no cycle."""
+    order: list[str] = []
+    left = dict(configs)
+    while left:
+        ready = [n for n, c in left.items() if not any(u in left for u in getattr(c, "from_", ()))]
+        order += ready
+        for name in ready:
+            del left[name]
+    return order
+
+
+def _run(draft: Draft) -> Iterator[Problem]:
+    run = draft.run
+    if run is None:
+        return
+    if run.duration == 0:
+        yield draft.problem("must be more than 0 s", "run", "duration")
+    elif run.warmup >= run.duration:
+        message = f"must be less than run.duration, which is {format_duration(run.duration)}"
+        yield draft.problem(message, "run", "warmup")
+    if run.log_resolution == 0:
+        yield draft.problem("must be more than 0 s; leave it out for exact stamps", "run", "log_resolution")
+
+
+def _placement(draft: Draft) -> Iterator[Problem]:
+    for name, config in draft.topology.items():
+        if config is None or config.hosts is None:
+            continue
+        path = ("topology", name, "hosts")
+        if len(config.hosts) != config.parallelism:
+            message = (
+                f"names {len(config.hosts)} hosts for {config.parallelism} tasks; give one for each task"
+            )
+            yield draft.problem(message, *path)
+        for i, host in enumerate(config.hosts):
+            if fault := _host_fault(draft, host):
+                yield draft.problem(fault, *path, i)
+
+
+def _host_fault(draft: Draft, host: int) -> str | None:
+    """What is wrong with the number of a host."""
+    if draft.hosts is None:
+        return f"there is no host {host}; hosts are numbered from 0" if host < 0 else None
+    if 0 <= host < draft.hosts:
+        return None
+    return f"there is no host {host}; hosts: {draft.hosts} means 0 to {draft.hosts - 1}"
+
+
+def _links(draft: Draft) -> Iterator[Problem]:
+    seen: dict[frozenset[str], str] = {}
+    pairs = draft.node("links", "pairs").value if "links" in draft.root.value else None
+    for pair in pairs if isinstance(pairs, dict) else ():
+        path = ("links", "pairs", pair)
+        match = _PAIR.fullmatch(pair)
+        if match is None:
+            yield draft.problem('a pair of hosts is written "0-1"', *path)
+            continue
+        ends = frozenset(map(str, map(int, match.groups())))
+        if len(ends) == 1:
+            yield draft.problem("names one host twice; within a host links.local holds", *path)
+        elif ends in seen:
+            yield draft.problem(
+                f"is the same pair as {seen[ends]!r}; a pair holds for both directions", *path
+            )
+        seen.setdefault(ends, pair)
+        for host in sorted(map(int, ends)):
+            if fault := _host_fault(draft, host):
+                yield draft.problem(fault, *path)
+
+
+def _strategy(draft: Draft) -> Iterator[Problem]:
+    """Names and hosts that a strategy's parameters speak of."""
+    for i, name in enumerate(getattr(draft.strategy, "components", None) or ()):
+        if name not in draft.topology:
+            message = f"there is no component {name!r}; {suggest(name, draft.topology)}"
+            yield draft.problem(message, "strategy", "components", i)
+        elif isinstance(draft.topology[name], SpoutConfig):
+            message = f"{name!r} is a spout; only bolts can be named here"
+            yield draft.problem(message, "strategy", "components", i)
+    host = getattr(draft.strategy, "acker_host", None)
+    if host is not None and (fault := _host_fault(draft, host)):
+        yield draft.problem(fault, "strategy", "acker_host")
+
+
+def _failures(draft: Draft) -> Iterator[Problem]:
+    for i, fault in enumerate(draft.failures):
+        if fault is None:
+            continue
+        path = ("failures", i)
+        if fault.at is not None and draft.run and fault.at >= draft.run.duration:
+            message = f"is not within the run, which ends at {format_duration(draft.run.duration)}"
+            yield draft.problem(message, *path, "at")
+        yield from _target(draft, fault, path)
+
+
+def _target(draft: Draft, fault: Any, path: tuple[str | int, ...]) -> Iterator[Problem]:
+    """The component, task or host that fails exists."""
+    component = getattr(fault, "component", None)
+    task = getattr(fault, "task", None)
+    host = getattr(fault, "host", None)
+    if component is not None and component not in draft.topology:
+        if component != ACKER:
+            message = f"there is no component {component!r}; {suggest(component, draft.topology)}"
+            yield draft.problem(message, *path, "component")
+    elif component is not None and task is not None:
+        config = draft.topology[component]
+        if config is not None and not 0 <= task < config.parallelism:
+            message = f"{component} has no task {task}; its tasks are 0 to {config.parallelism - 1}"
+            yield draft.problem(message, *path, "task")
+    if host is not None and (reason := _host_fault(draft, host) or _unused(draft, host)):
+        yield draft.problem(reason, *path, "host")
+
+
+def _unused(draft: Draft, host: int) -> str | None:
+    """Without ``hosts`` each task has its own; then a host must be one of those."""
+    configs = [c for c in draft.topology.values() if c is not None]
+    if draft.hosts is not None or len(configs) < len(draft.topology):
+        return None
+    replicas = 1 + int(getattr(draft.strategy, "k", 0) or 0)
+    logical = sum(c.parallelism for c in configs)
+    placed = [h + replicas for c in configs for h in c.hosts or ()]
+    count = max([logical * replicas, *placed])
+    return None if host < count else f"there is no host {host}; this topology uses 0 to {count - 1}"

@@ -1,0 +1,66 @@
+"""What is wrong with an input, said so that it can be mended: where, which key, what is allowed."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+MOST_SHOWN = 20
+_LONGEST = 400
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One fault of an input.
+
+    ``file``: the file as it was named, or ``--set``; ``line``: from 1, None for ``--set``; ``key``: dotted,
+    as in ``topology.count.window``, or ``(file)``; ``message``: what is wrong; what is allowed.
+
+    >>> str(Problem("a.yaml", 3, "run.duration", "'30' has no unit"))
+    "a.yaml:3: run.duration: '30' has no unit"
+    """
+
+    file: str
+    line: int | None
+    key: str
+    message: str
+
+    def __str__(self) -> str:
+        place = self.file if self.line is None else f"{self.file}:{self.line}"
+        return _printable(f"{place}: {shorten(self.key, 120)}: {shorten(self.message, _LONGEST)}")
+
+
+class ScenarioError(ValueError):
+    """A scenario that cannot be used; ``problems`` says why, in the order of the file, at most 20 of them."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = sorted(problems, key=lambda p: (p.line is None, p.line))[:MOST_SHOWN]
+        super().__init__(self.problems)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.problems))
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """What to say after "unknown …": the nearest known name, and all of them.
+
+    >>> suggest("splitt", ["split", "count"])
+    "did you mean 'split'? (known: split, count)"
+    """
+    names = list(known)
+    near = difflib.get_close_matches(name[:100], names, 1)
+    listed = f"known: {', '.join(names)}" if names else "none is known here"
+    return f"did you mean {near[0]!r}? ({listed})" if near else listed
+
+
+def shorten(text: str, longest: int) -> str:
+    """The text, cut in the middle if it is too long to be read."""
+    if len(text) <= longest:
+        return text
+    return f"{text[: longest // 2]} … {text[-longest // 3 :]}"
+
+
+def _printable(text: str) -> str:
+    """Without control characters, which could write anything to a terminal."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -1,0 +1,278 @@
+"""From a scenario file to a ``Scenario``.
+
+``load`` for one scenario; ``load_for_strategies`` for the same one under several strategies, to be compared.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+from tideover.models.arrivals.base import Arrivals
+from tideover.models.arrivals.periodic import Periodic
+from tideover.models.config import (
+    BOLTS,
+    SPOUTS,
+    STRATEGIES,
+    BoltConfig,
+    Fault,
+    Links,
+    Run,
+    Scenario,
+    SpoutConfig,
+    Store,
+    Strategy,
+)
+from tideover.scenarios import checks, library, overrides, yaml_source
+from tideover.scenarios.errors import Problem, ScenarioError
+from tideover.scenarios.parts import Builder, fields_of, join
+from tideover.scenarios.yaml_source import Node
+from tideover.sim.distributions import Constant
+
+PLUGINS = "tideover.plugins"
+"""Entry-point group of modules that register parts when they are imported."""
+
+TOP = (
+    "name",
+    "description",
+    "topology",
+    "strategy",
+    "strategies",
+    "failures",
+    "hosts",
+    "links",
+    "store",
+    "run",
+)
+ARRIVAL_KEYS = tuple(fields_of(Periodic))
+
+
+@lru_cache(maxsize=1)
+def load_plugins() -> None:
+    """Import what other packages offer under the entry-point group ``tideover.plugins``; once per process.
+
+    One that fails to import is left out, with a warning.
+    """
+    for entry in entry_points(group=PLUGINS):
+        try:
+            entry.load()
+        except Exception as error:
+            warnings.warn(f"plugin {entry.name!r} could not be loaded: {error}", RuntimeWarning, stacklevel=2)
+
+
+def load(source: str | Path | Mapping[str, Any], settings: Sequence[str] = ()) -> Scenario:
+    """The scenario of a file, of a built-in name, or of a mapping as a file would hold it.
+
+    ``settings``: texts ``dotted.key=value`` as given to ``--set``. Raises ScenarioError.
+    """
+    root, directory = _source(source)
+    return _build(overrides.apply(root, settings), directory)
+
+
+def load_text(text: str, name: str = "scenario", settings: Sequence[str] = ()) -> Scenario:
+    """The scenario of a YAML text; ``name`` stands for the file in messages. Raises ScenarioError."""
+    load_plugins()
+    return _build(overrides.apply(yaml_source.parse(text, name), settings), Path())
+
+
+def load_for_strategies(
+    source: str | Path | Mapping[str, Any], kinds: Sequence[str] | None = None, settings: Sequence[str] = ()
+) -> dict[str, Scenario]:
+    """The same scenario under several strategies, by their kinds; raises ScenarioError.
+
+    ``kinds``: None for all that the file's block ``strategies`` names, or its one strategy if there is
+    none. A setting of ``strategy.…`` goes to each kind that knows the key; if none does, it is an error.
+    """
+    root, directory = _source(source)
+    block = root.value.get("strategies")
+    if kinds is None:
+        names = list(block.value) if block is not None and isinstance(block.value, dict) else []
+        kinds = names or [_build(overrides.apply(root, settings), directory).strategy.kind]
+    chosen = [s for s in settings if s.split("=")[0].strip() in ("strategy", "strategy.kind")]
+    if chosen:
+        raise ScenarioError([Problem(yaml_source.FROM_SET, None, "strategy.kind", _TWICE)])
+    known = set().union(*(fields_of(STRATEGIES[k]) for k in kinds if k in STRATEGIES))
+    found = {}
+    for kind in kinds:
+        mine = [s for s in settings if not _is_for_others(s, kind, known)]
+        found[kind] = _build(overrides.apply(root, [*mine, f"strategy.kind={kind}"]), directory)
+    return found
+
+
+_TWICE = "does not go with a list of strategies to compare; give the strategies there"
+
+
+def _is_for_others(setting: str, kind: str, known: Iterable[str]) -> bool:
+    """Whether a setting concerns a key that other strategies know, and this one does not."""
+    steps = setting.split("=")[0].strip().split(".")
+    if len(steps) < 2 or steps[0] != "strategy" or kind not in STRATEGIES:
+        return False
+    return steps[1] in known and steps[1] not in fields_of(STRATEGIES[kind])
+
+
+def _source(source: str | Path | Mapping[str, Any]) -> tuple[Node, Path]:
+    """The tree of a source, and the directory in which it looks for other files."""
+    load_plugins()
+    if isinstance(source, Mapping):
+        return yaml_source.from_plain(source, "scenario"), Path()
+    if isinstance(source, str) and not library.is_path(source):
+        return yaml_source.parse(library.text(source), library.file_name(source)), Path()
+    return yaml_source.read(Path(source)), Path(source).parent
+
+
+def _build(root: Node, directory: Path) -> Scenario:
+    loader = _Loader(directory)
+    scenario = loader.scenario(root)
+    if scenario is None or loader.problems:
+        raise ScenarioError(loader.problems)
+    return scenario
+
+
+class _Loader(Builder):
+    """Builds a whole scenario; what is broken is left out, so that the rest can be checked all the same."""
+
+    def scenario(self, root: Node) -> Scenario | None:
+        self.unknown_keys(root, "", TOP)
+        draft = checks.Draft(root)
+        draft.topology = self._topology(root)
+        draft.strategy = self._strategy(root)
+        draft.failures = self._failures(root)
+        draft.run = self._run(root)
+        given: dict[str, Any] = {
+            "topology": {name: config for name, config in draft.topology.items() if config is not None},
+            "strategy": draft.strategy,
+            "failures": tuple(f for f in draft.failures if f is not None),
+            "run": draft.run,
+            "links": self._links(root),
+            "store": self.part(Store, root.value.get("store", Node({}, root.source, root.line)), "store"),
+        }
+        own = ("name", "description", "hosts")
+        top = {key: root.value[key] for key in own if key in root.value}
+        top.setdefault("name", Node(Path(root.source).stem, root.source, root.line))
+        scenario = self.part(Scenario, Node(top, root.source, root.line), "", given)
+        self.problems += checks.check(draft, scenario if not self.problems else None)
+        return scenario
+
+    def _child(self, root: Node, key: str, meaning: str) -> Node | None:
+        """A mapping that must be there."""
+        child = root.value.get(key)
+        if child is None:
+            self.refuse(root, key, f"is missing; {meaning}")
+        elif child.value is None:
+            self.refuse(child, key, f"is empty; {meaning}")
+        elif key == "strategy" and isinstance(child.value, str):
+            return Node({"kind": child}, child.source, child.line)
+        elif self.mapping(child, key):
+            return child
+        return None
+
+    def _topology(self, root: Node) -> dict[str, SpoutConfig | BoltConfig | None]:
+        node = self._child(root, "topology", "a mapping of components, each with spout: or bolt:")
+        configs: dict[str, SpoutConfig | BoltConfig | None] = {}
+        for name, entry in node.value.items() if node else ():
+            key = join("topology", name)
+            fault = checks.name_fault(name)
+            if fault:
+                self.refuse(entry, key, fault)
+            configs[name] = self._component(entry, key)
+        return configs
+
+    def _component(self, entry: Node, key: str) -> SpoutConfig | BoltConfig | None:
+        if not self.mapping(entry, key):
+            return None
+        if "spout" in entry.value and "bolt" in entry.value:
+            self.refuse(entry.value["bolt"], join(key, "bolt"), "does not go with spout; give one of the two")
+            return None
+        if "spout" in entry.value:
+            return self._spout(entry, key)
+        if "bolt" in entry.value:
+            return self._bolt(entry, key)
+        self.refuse(entry, key, "is neither a spout nor a bolt; give spout: or bolt: with a kind")
+        return None
+
+    def _spout(self, entry: Node, key: str) -> SpoutConfig | None:
+        cls = self.kind(SPOUTS, entry.value["spout"], join(key, "spout"))
+        own = [*fields_of(cls)] if cls else []
+        short = [k for k in ARRIVAL_KEYS if k not in own]
+        common = [k for k in fields_of(SpoutConfig) if k not in ("spout", "arrivals")]
+        known = ["spout", *own, "arrivals", *short, *common]
+        if cls is not None and self.unknown_keys(entry, key, known):
+            cls = None
+        given = {
+            "spout": cls and self.part(cls, _only(entry, own), key),
+            "arrivals": self._arrivals(entry, key, short),
+        }
+        return self.part(SpoutConfig, _only(entry, common), key, given)
+
+    def _arrivals(self, entry: Node, key: str, short: Sequence[str]) -> Arrivals | None:
+        given = [k for k in short if k in entry.value]
+        node = entry.value.get("arrivals")
+        if node is None and given:
+            return self.part(Periodic, _only(entry, short), key)
+        if node is None:
+            self.refuse(
+                entry, key, "has no arrivals; give rate, or pause (with emit_cost), or arrivals: {kind: …}"
+            )
+            return None
+        for k in given:
+            self.refuse(entry.value[k], join(key, k), "does not go with arrivals; give it there")
+        return self.named(Arrivals, node, join(key, "arrivals"))
+
+    def _bolt(self, entry: Node, key: str) -> BoltConfig | None:
+        cls = self.kind(BOLTS, entry.value["bolt"], join(key, "bolt"))
+        own = [*fields_of(cls)] if cls else []
+        common = [k for k in fields_of(BoltConfig) if k != "bolt"]
+        if cls is not None and self.unknown_keys(entry, key, ["bolt", *own, *common]):
+            cls = None
+        given = {"bolt": cls and self.part(cls, _only(entry, own), key)}
+        return self.part(BoltConfig, _only(entry, common), key, given)
+
+    def _strategy(self, root: Node) -> Strategy | None:
+        """The strategy, with what the block ``strategies`` says about its kind."""
+        block = root.value.get("strategies")
+        defaults: dict[str, Node] = {}
+        if block is not None and self.mapping(block, "strategies"):
+            for kind, node in block.value.items():
+                cls = self.kind(STRATEGIES, Node(kind, node.source, node.line), join("strategies", kind))
+                if cls is not None and self.part(cls, _mapping(node), join("strategies", kind)) is not None:
+                    defaults[kind] = node
+        node = self._child(root, "strategy", f"give strategy: {{kind: …}}, one of {', '.join(STRATEGIES)}")
+        if node is None:
+            return None
+        kind = node.value.get("kind")
+        known = fields_of(STRATEGIES[kind.value]) if kind is not None and kind.value in STRATEGIES else {}
+        return self.named(Strategy, overrides.pick_strategy(node, defaults, known), "strategy")
+
+    def _failures(self, root: Node) -> list[Fault | None]:
+        node = root.value.get("failures")
+        if node is None or node.value is None:
+            return []
+        if not isinstance(node.value, list):
+            self.refuse(
+                node, "failures", "must be a list, as in [{at: 75 s, kind: lose_state, component: count}]"
+            )
+            return []
+        return [self.named(Fault, item, join("failures", str(i))) for i, item in enumerate(node.value)]
+
+    def _run(self, root: Node) -> Run | None:
+        node = self._child(root, "run", "give run: {duration: 240 s}")
+        return None if node is None else self.part(Run, node, "run")
+
+    def _links(self, root: Node) -> Links | None:
+        node = root.value.get("links") or Node({}, root.source, root.line)
+        absent = [k for k in ("latency", "local") if not isinstance(node.value, dict) or k not in node.value]
+        return self.part(Links, node, "links", {k: Constant(value=0) for k in absent})
+
+
+def _only(node: Node, keys: Iterable[str]) -> Node:
+    """The mapping with these of its keys."""
+    return Node({k: v for k, v in node.value.items() if k in keys}, node.source, node.line)
+
+
+def _mapping(node: Node) -> Node:
+    """An empty entry as a mapping without keys: ``none:`` in the block ``strategies``."""
+    return Node({}, node.source, node.line) if node.value is None else node

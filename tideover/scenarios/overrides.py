@@ -1,0 +1,92 @@
+"""``--set dotted.key=value``: change any key of a scenario from the command line.
+
+List entries go by their index: ``failures.0.at=80s``. The value is YAML: a scalar, or a list or mapping in
+flow style.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from tideover.scenarios.errors import Problem, ScenarioError, shorten, suggest
+from tideover.scenarios.yaml_source import FROM_SET, Node, parse_value
+
+
+def apply(root: Node, settings: Sequence[str]) -> Node:
+    """The tree with all settings applied in order; the given one stays as it was. Raises ScenarioError."""
+    problems: list[Problem] = []
+    for setting in settings:
+        try:
+            key, value = _parse(setting)
+            root = _replaced(root, key.split("."), value, key, 0)
+        except ScenarioError as error:
+            problems += error.problems
+    if problems:
+        raise ScenarioError(problems)
+    return root
+
+
+def _refuse(key: str, message: str) -> ScenarioError:
+    return ScenarioError([Problem(FROM_SET, None, key, message)])
+
+
+def _parse(setting: str) -> tuple[str, Node]:
+    key, equals, text = setting.partition("=")
+    key = key.strip()
+    if not equals or not all(key.split(".")):
+        raise _refuse(
+            shorten(setting, 60) or "''", "must be key=value, as in run.duration=300s or failures.0.at=80s"
+        )
+    return key, parse_value(text, key)
+
+
+def _replaced(node: Node, path: list[str], value: Node, key: str, level: int) -> Node:
+    """A copy of ``node`` with the value at ``path``; what is not on the path is shared."""
+    if level == len(path):
+        return value
+    step = path[level]
+    here = ".".join(path[:level])
+    if isinstance(node.value, list):
+        items = list(node.value)
+        if not (step.isascii() and step.isdigit()) or len(step) > 9 or int(step) >= len(items):
+            allowed = f"0 to {len(items) - 1}" if items else "none: the list is empty"
+            raise _refuse(key, f"no entry {step!r} in {here}; entries are {allowed}")
+        items[int(step)] = _replaced(items[int(step)], path, value, key, level + 1)
+        return Node(items, node.source, node.line)
+    if isinstance(node.value, dict):
+        child = node.value.get(step)
+        if child is None:
+            if path[0] == "topology" and level == 1 and len(path) > 2:
+                raise _refuse(key, f"unknown component {step!r}; {suggest(step, node.value)}")
+            child = Node({}, FROM_SET)
+        return Node(
+            node.value | {step: _replaced(child, path, value, key, level + 1)}, node.source, node.line
+        )
+    if here == "strategy" and isinstance(node.value, str):
+        return _replaced(Node({"kind": node}, node.source, node.line), path, value, key, level)
+    if here.startswith("topology.") and path[level - 1] == "window" and isinstance(node.value, str):
+        return _replaced(Node({"length": node}, node.source, node.line), path, value, key, level)
+    if node.value is None:
+        return Node({step: _replaced(Node({}, FROM_SET), path, value, key, level + 1)}, FROM_SET)
+    raise _refuse(key, f"{here} is {node.shown()} and has no keys of its own; set {here} as a whole")
+
+
+def pick_strategy(node: Node, defaults: Mapping[str, Node], known: Iterable[str]) -> Node:
+    """The mapping of the strategy, completed from the block ``strategies``.
+
+    A key set on the command line wins; then the file's ``strategy``; then what the block says of the kind.
+    If the command line chose the kind, the file's own keys were meant for another: the block wins, and of
+    the file's keys only those remain that the new kind knows.
+    """
+    kind = node.value.get("kind")
+    block = defaults.get(kind.value) if kind is not None and isinstance(kind.value, str) else None
+    layer = block.value if block is not None and isinstance(block.value, dict) else {}
+    own = {k: v for k, v in node.value.items() if k != "kind"}
+    if kind is not None and kind.is_set:
+        merged = {k: v for k, v in own.items() if v.is_set or k in known} | layer
+    else:
+        merged = layer | own
+    merged |= {k: v for k, v in layer.items() if v.is_set}
+    merged |= {k: v for k, v in own.items() if v.is_set}
+    head = {} if kind is None else {"kind": kind}
+    return Node(head | merged, node.source, node.line)

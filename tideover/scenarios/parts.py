@@ -1,0 +1,324 @@
+"""From a tree of YAML nodes to parts: generic, by the annotations of the parts' fields.
+
+A field annotated with a registry's base class (``Distribution``, ``Grouping`` …) is built by its ``kind``;
+one annotated with a ``Part`` by that class's fields; the rest is left to pydantic, in strict mode and with
+``border`` set, so that bare numbers are refused where a unit is needed. All problems are collected, each
+with its place.
+"""
+
+from __future__ import annotations
+
+import math
+import types
+import typing
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+from pydantic import ValidationError
+from pydantic.fields import FieldInfo
+
+from tideover.models.bolts.windowed_count import Window
+from tideover.models.config import (
+    ARRIVALS,
+    BOLTS,
+    DISTRIBUTIONS,
+    FAULTS,
+    GROUPINGS,
+    SPOUTS,
+    STRATEGIES,
+    Arrivals,
+    Bolt,
+    Distribution,
+    Fault,
+    Grouping,
+    Spout,
+    Strategy,
+)
+from tideover.scenarios.errors import Problem, shorten, suggest
+from tideover.scenarios.yaml_source import Node
+from tideover.sim.distributions import Constant
+from tideover.sim.registry import Part, Registry
+from tideover.sim.units import Unit
+
+REGISTRIES: dict[type[Part], Registry[Any]] = {
+    Arrivals: ARRIVALS,
+    Bolt: BOLTS,
+    Distribution: DISTRIBUTIONS,
+    Fault: FAULTS,
+    Grouping: GROUPINGS,
+    Spout: SPOUTS,
+    Strategy: STRATEGIES,
+}
+
+BARE: dict[type[Part], str] = {Constant: "value", Window: "length"}
+"""Parts of which one field may be written alone: ``service: 0.2 ms``, ``window: 30 s``."""
+
+_RENAMED = {"fixed_offset": "offset"}
+
+P = TypeVar("P", bound=Part)
+
+
+def key_of(field: str) -> str:
+    """The key in a file for a field of a part.
+
+    >>> key_of("from_"), key_of("fixed_offset")
+    ('from', 'offset')
+    """
+    return _RENAMED.get(field, field).rstrip("_")
+
+
+def fields_of(part: type[Part]) -> dict[str, str]:
+    """A part's keys in a file, and the field that each stands for."""
+    return {key_of(name): name for name in part.model_fields}
+
+
+def without_none(annotation: Any) -> tuple[Any, bool]:
+    """An annotation without ``Annotated`` and without ``| None``; and whether None was allowed."""
+    optional = False
+    while True:
+        origin = typing.get_origin(annotation)
+        if origin is Annotated:
+            annotation = typing.get_args(annotation)[0]
+        elif origin in (typing.Union, types.UnionType):
+            others = [a for a in typing.get_args(annotation) if a is not type(None)]
+            optional = optional or len(others) < len(typing.get_args(annotation))
+            if len(others) != 1:
+                return annotation, optional
+            annotation = others[0]
+        else:
+            return annotation, optional
+
+
+def unit_of(annotation: Any, metadata: Iterable[Any] = ()) -> Unit | None:
+    """The unit of an annotated quantity, however deep in a union or a list it stands."""
+    for mark in metadata:
+        if isinstance(mark, Unit):
+            return mark
+    origin, args = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is Annotated:
+        return unit_of(args[0], args[1:])
+    return next((unit for arg in args if (unit := unit_of(arg)) is not None), None)
+
+
+def join(key: str, *more: str) -> str:
+    """A dotted key."""
+    return ".".join(part for part in (key, *more) if part)
+
+
+class Builder:
+    """Builds parts, and collects what is wrong in ``problems``.
+
+    ``directory``: where files named in a scenario are looked for; parts find it in pydantic's validation
+    context.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.problems: list[Problem] = []
+        self._context = {"border": True, "directory": directory}
+
+    def refuse(self, node: Node, key: str, message: str) -> None:
+        """Note a problem of a value."""
+        self.problems.append(node.problem(key, message))
+
+    def mapping(self, node: Node, key: str) -> bool:
+        """Whether a value is a mapping; a problem if not."""
+        if not isinstance(node.value, dict):
+            self.refuse(node, key, f"must be a mapping of keys, not {node.shown()}")
+        return isinstance(node.value, dict)
+
+    def unknown_keys(self, node: Node, key: str, known: Iterable[str]) -> bool:
+        """Note each key of a mapping that is not known; whether there was any."""
+        known = list(known)
+        unknown = [(name, child) for name, child in node.value.items() if name not in known]
+        for name, child in unknown:
+            self.refuse(child, join(key, name), f"unknown key; {suggest(name, known)}")
+        return bool(unknown)
+
+    def part(self, cls: type[P], node: Node, key: str, given: Mapping[str, Any] | None = None) -> P | None:
+        """A part from its keys; None if there was any problem.
+
+        ``given``: fields that are built already; None stands for one with a problem that is known.
+        """
+        bare = BARE.get(cls)
+        if bare is not None and not isinstance(node.value, dict):
+            node, flat = Node({bare: node}, node.source, node.line), bare
+        else:
+            flat = None
+        if not self.mapping(node, key):
+            return None
+        given = given or {}
+        keys = {k: name for k, name in fields_of(cls).items() if name not in given}
+        broken = self.unknown_keys(node, key, [*keys, *(["kind"] if _is_named(cls) else [])])
+        values = dict(given)
+        failed = {name for name, value in given.items() if value is None}
+        for file_key, name in keys.items():
+            place = key if file_key == flat else join(key, file_key)
+            ok, found, value = self._field(cls.model_fields[name], node, file_key, place)
+            if not ok:
+                failed.add(name)
+            elif found:
+                values[name] = value
+        return self._validate(cls, node, key, values, failed, broken, flat)
+
+    def named(self, base: type[P], node: Node, key: str) -> P | None:
+        """A part of a registry, by its kind; short: a duration, a kind alone, ``{fields: [word]}``."""
+        registry = REGISTRIES[base]
+        if base is Distribution and not isinstance(node.value, dict | list):
+            return typing.cast("P | None", self.part(Constant, node, key))
+        if isinstance(node.value, str):
+            cls = self.kind(registry, node, key)
+            return cls and self.part(cls, Node({}, node.source, node.line), key)
+        if not self.mapping(node, key):
+            return None
+        if "kind" not in node.value:
+            only = next(iter(node.value)) if len(node.value) == 1 else ""
+            if only in registry and only in fields_of(registry[only]):
+                return typing.cast("P | None", self.part(registry[only], node, key))
+            self.refuse(node, join(key, "kind"), f"is missing; give one of {', '.join(registry)}")
+            return None
+        cls = self.kind(registry, node.value["kind"], join(key, "kind"))
+        return cls and self.part(cls, node, key)
+
+    def kind(self, registry: Registry[Any], node: Node, key: str) -> Any:
+        """The class that a kind stands for; None if there is none."""
+        if not isinstance(node.value, str):
+            self.refuse(node, key, f"must be the name of a {registry.what}, not {node.shown()}")
+        elif node.value not in registry:
+            name = shorten(node.value, 60)
+            self.refuse(node, key, f"unknown {registry.what} {name!r}; {suggest(node.value, registry)}")
+        else:
+            return registry[node.value]
+        return None
+
+    def _field(self, info: FieldInfo, node: Node, file_key: str, place: str) -> tuple[bool, bool, Any]:
+        """Whether a field is fine, whether it is given, and its value."""
+        meaning = f"; {info.description}" if info.description else ""
+        child = node.value.get(file_key)
+        optional = without_none(info.annotation)[1]
+        if child is None:
+            if info.is_required():
+                self.refuse(node, place, f"is missing{meaning}")
+            return not info.is_required(), False, None
+        if child.value is None and not optional:
+            # --set key=null takes a key away that has a default.
+            removed = child.is_set and not info.is_required()
+            if not removed:
+                self.refuse(child, place, f"is empty{meaning}")
+            return removed, False, None
+        ok, value = self._value(info.annotation, child, place)
+        return ok, True, value
+
+    def _value(self, annotation: Any, node: Node, key: str) -> tuple[bool, Any]:
+        """Whether a value is fine so far, and what to hand to pydantic."""
+        annotation, _ = without_none(annotation)
+        if node.value is None:
+            return True, None
+        if annotation in REGISTRIES:
+            part = self.named(annotation, node, key)
+            return part is not None, part
+        if isinstance(annotation, type) and issubclass(annotation, Part):
+            part = self.part(annotation, node, key)
+            return part is not None, part
+        origin, args = typing.get_origin(annotation), typing.get_args(annotation)
+        if origin in (tuple, list):
+            if not isinstance(node.value, list):
+                self.refuse(node, key, f"must be a list, as in [{node.plain() if node.value else ''}]")
+                return False, None
+            items = [self._value(args[0], child, join(key, str(i))) for i, child in enumerate(node.value)]
+            return all(ok for ok, _ in items), origin(value for _, value in items)
+        if origin is dict:
+            if not self.mapping(node, key):
+                return False, None
+            entries = {k: self._value(args[1], child, join(key, k)) for k, child in node.value.items()}
+            return all(ok for ok, _ in entries.values()), {k: value for k, (_, value) in entries.items()}
+        return True, node.plain()
+
+    def _validate(
+        self,
+        cls: type[P],
+        node: Node,
+        key: str,
+        values: dict[str, Any],
+        failed: set[str],
+        broken: bool,
+        flat: str | None,
+    ) -> P | None:
+        """The last step: pydantic's own checks. What is known to be wrong is not said again."""
+        try:
+            part = cls.model_validate(
+                {name: value for name, value in values.items() if name not in failed},
+                strict=True,
+                context=self._context,
+            )
+        except ValidationError as error:
+            for detail in error.errors(include_url=False, include_input=False):
+                loc = detail["loc"]
+                if (loc and loc[0] in failed) or (not loc and (failed or broken)):
+                    continue
+                place, at = _locate(node, key, loc, flat)
+                info = cls.model_fields.get(str(loc[0])) if loc else None
+                self.refuse(at, place, _say(detail, at, info))
+            return None
+        return None if failed or broken else part
+
+
+def _is_named(cls: type[Part]) -> bool:
+    return any(issubclass(cls, base) for base in REGISTRIES)
+
+
+def _locate(node: Node, key: str, loc: tuple[int | str, ...], flat: str | None) -> tuple[str, Node]:
+    """Key and node that a pydantic location leads to, as far as the file goes along."""
+    for i, step in enumerate(loc):
+        name = key_of(str(step)) if i == 0 else str(step)
+        if isinstance(node.value, dict) and name in node.value:
+            node = node.value[name]
+            key = key if name == flat else join(key, name)
+        elif isinstance(node.value, list) and isinstance(step, int) and step < len(node.value):
+            node, key = node.value[step], join(key, name)
+        else:
+            break
+    return key, node
+
+
+_TYPES = {
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "string": "a text",
+    "tuple": "a list",
+    "list": "a list",
+    "dict": "a mapping",
+    "model": "a mapping",
+    "none": "empty",
+}
+_LIMITS = {
+    "greater_than_equal": ("ge", "at least"),
+    "greater_than": ("gt", "more than"),
+    "less_than_equal": ("le", "at most"),
+    "less_than": ("lt", "less than"),
+}
+
+
+def _say(detail: Any, node: Node, info: FieldInfo | None) -> str:
+    """What pydantic found, in words that fit a file."""
+    sort, limits = str(detail["type"]), detail.get("ctx", {})
+    if sort in ("value_error", "assertion_error"):
+        return str(limits.get("error", detail["msg"]))
+    if isinstance(node.value, float) and math.isnan(node.value):
+        return "must be a number, not nan"
+    if sort in _LIMITS:
+        name, words = _LIMITS[sort]
+        unit = unit_of(info.annotation, info.metadata) if info else None
+        limit = unit.format(limits[name]) if unit else f"{limits[name]:g}"
+        return f"must be {words} {limit}, not {node.shown()}"
+    if sort == "literal_error":
+        return f"must be {limits['expected']}, not {node.shown()}"
+    if sort in ("too_short", "too_long"):
+        words, limit = ("least", "min_length") if sort == "too_short" else ("most", "max_length")
+        return f"must have at {words} {limits[limit]} entries"
+    if sort == "int_from_float" or sort.removesuffix("_type").removesuffix("_parsing") in _TYPES:
+        what = _TYPES.get(sort.split("_")[0], "a whole number")
+        return f"must be {what}, not {node.shown()}"
+    message = str(detail["msg"])
+    return f"{message[:1].lower()}{message[1:]}, not {node.shown()}"
