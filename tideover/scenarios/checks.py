@@ -39,20 +39,25 @@ class Draft:
         usable = node is not None and type(node.value) is int and node.value >= 1
         return node.value if node is not None and usable else None
 
-    def node(self, *path: str | int) -> Node:
-        """The node at a path, or the last one on the way that exists."""
+    def find(self, *path: str | int) -> tuple[Node, bool]:
+        """The node at a path, or the last one on the way that exists; and whether it is the one."""
         node = self.root
         for step in path:
             inner = node.value
             in_list = isinstance(inner, list) and isinstance(step, int) and step < len(inner)
             if not in_list and not (isinstance(inner, dict) and step in inner):
-                break
+                return node, False
             node = inner[step]
-        return node
+        return node, True
+
+    def keys(self, *path: str | int) -> dict[str, Node]:
+        """The entries of the mapping at a path; empty if there is none."""
+        node, found = self.find(*path)
+        return node.value if found and isinstance(node.value, dict) else {}
 
     def problem(self, message: str, *path: str | int) -> Problem:
         """A problem of the value at a path."""
-        return self.node(*path).problem(".".join(map(str, path)), message)
+        return self.find(*path)[0].problem(".".join(map(str, path)), message)
 
 
 def name_fault(name: str) -> str | None:
@@ -83,13 +88,13 @@ def check(draft: Draft, scenario: Scenario | None) -> list[Problem]:
 
 
 def _streams(draft: Draft) -> Iterator[Problem]:
-    """Who reads from whom; by the file's tree, so that a fault elsewhere in a component does not hide one here."""
+    """Who reads from whom; by the file's tree, so that another fault of a component does not hide one here."""
     if not draft.topology:
-        if "topology" in draft.root.value and isinstance(draft.node("topology").value, dict):
+        if draft.find("topology")[0].value == {}:
             yield draft.problem("is empty; it needs at least one spout and one bolt", "topology")
         return
     reads = {name: _reads(draft, name) for name in draft.topology}
-    spouts = [name for name in reads if "spout" in _entry(draft, name)]
+    spouts = [name for name in reads if "spout" in draft.keys("topology", name)]
     if not spouts:
         yield draft.problem("has no spout; at least one component must emit tuples (spout: …)", "topology")
     read = {upstream for names in reads.values() for upstream in names}
@@ -108,32 +113,22 @@ def _streams(draft: Draft) -> Iterator[Problem]:
             yield from _grouping_fields(draft, configs)
 
 
-def _entry(draft: Draft, name: str) -> dict[str, Node]:
-    """The keys of a component."""
-    value = draft.node("topology", name).value
-    return value if isinstance(value, dict) else {}
-
-
 def _reads(draft: Draft, name: str) -> list[str]:
     """The components that a bolt reads from."""
-    entry = _entry(draft, name)
-    source = entry.get("from") if "bolt" in entry else None
-    return list(source.value) if source is not None and isinstance(source.value, dict) else []
+    return list(draft.keys("topology", name, "from")) if "bolt" in draft.keys("topology", name) else []
 
 
 def _sources(draft: Draft, reads: dict[str, list[str]]) -> Iterator[Problem]:
     """Bolts read from something, and from what exists."""
     for name, upstreams in reads.items():
-        source = _entry(draft, name).get("from")
-        if source is not None and source.value == {}:
-            yield draft.problem(
-                "is empty; name what the bolt reads, as in {split: shuffle}", "topology", name, "from"
-            )
+        path = ("topology", name, "from")
+        if draft.find(*path)[0].value == {}:
+            yield draft.problem("is empty; name what the bolt reads, as in {split: shuffle}", *path)
         for upstream in upstreams:
             if upstream not in reads:
                 hint = suggest(upstream, [other for other in reads if other != name])
                 message = f"there is no component {upstream!r}; {hint}"
-                yield draft.problem(message, "topology", name, "from", upstream)
+                yield draft.problem(message, *path, upstream)
 
 
 def _cycle(reads: dict[str, list[str]]) -> list[str]:
@@ -231,8 +226,7 @@ def _host_fault(draft: Draft, host: int) -> str | None:
 
 def _links(draft: Draft) -> Iterator[Problem]:
     seen: dict[frozenset[str], str] = {}
-    pairs = draft.node("links", "pairs").value if "links" in draft.root.value else None
-    for pair in pairs if isinstance(pairs, dict) else ():
+    for pair in draft.keys("links", "pairs"):
         path = ("links", "pairs", pair)
         match = _PAIR.fullmatch(pair)
         if match is None:

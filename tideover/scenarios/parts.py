@@ -300,6 +300,10 @@ _LIMITS = {
 }
 
 
+def _short(number: float) -> str:
+    return str(number) if isinstance(number, int) else f"{number:g}"
+
+
 def _say(detail: Any, node: Node, info: FieldInfo | None) -> str:
     """What pydantic found, in words that fit a file."""
     sort, limits = str(detail["type"]), detail.get("ctx", {})
@@ -310,7 +314,7 @@ def _say(detail: Any, node: Node, info: FieldInfo | None) -> str:
     if sort in _LIMITS:
         name, words = _LIMITS[sort]
         unit = unit_of(info.annotation, info.metadata) if info else None
-        limit = unit.format(limits[name]) if unit else f"{limits[name]:g}"
+        limit = unit.format(limits[name]) if unit else _short(limits[name])
         return f"must be {words} {limit}, not {node.shown()}"
     if sort == "literal_error":
         return f"must be {limits['expected']}, not {node.shown()}"
