@@ -88,9 +88,10 @@ def check(draft: Draft, scenario: Scenario | None) -> list[Problem]:
 
 
 def _streams(draft: Draft) -> Iterator[Problem]:
-    """Who reads from whom; by the file's tree, so that another fault of a component does not hide one here."""
+    """Who reads from whom; by the file's tree, so that another fault of a component hides none here."""
     if not draft.topology:
-        if draft.find("topology")[0].value == {}:
+        node, found = draft.find("topology")
+        if found and node.value == {}:
             yield draft.problem("is empty; it needs at least one spout and one bolt", "topology")
         return
     reads = {name: _reads(draft, name) for name in draft.topology}
@@ -122,7 +123,8 @@ def _sources(draft: Draft, reads: dict[str, list[str]]) -> Iterator[Problem]:
     """Bolts read from something, and from what exists."""
     for name, upstreams in reads.items():
         path = ("topology", name, "from")
-        if draft.find(*path)[0].value == {}:
+        node, found = draft.find(*path)
+        if found and node.value == {}:
             yield draft.problem("is empty; name what the bolt reads, as in {split: shuffle}", *path)
         for upstream in upstreams:
             if upstream not in reads:

@@ -11,7 +11,7 @@ import decimal
 import math
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -62,6 +62,8 @@ class Unit:
     name: str
     hint: str
     format: Callable[[Any], str]
+    pattern: str
+    """What a text of it looks like, for a JSON Schema."""
 
 
 def parse_duration(text: str) -> int:
@@ -264,16 +266,29 @@ def _count(what: str, largest: int) -> Callable[[Any], int]:
     return check
 
 
-def _text_schema(what: str, hint: str, example: str) -> WithJsonSchema:
-    return WithJsonSchema({"type": "string", "title": what, "description": hint, "examples": [example]})
+def _pattern(units: Iterable[str], before: str = "", after: str = "", more: str = "") -> str:
+    """A text of a number and a unit; in the regular expressions that every JSON Schema validator knows."""
+    number = r"[+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?"
+    names = "|".join(sorted(units, key=len, reverse=True))
+    return rf"^\s*({number}\s*{before}({names}){after}\s*){more}$"
 
+
+def _text(unit: Unit, example: str) -> list[Any]:
+    """The marks of a quantity: its unit, and its JSON Schema."""
+    schema = {"type": "string", "description": unit.hint, "pattern": unit.pattern, "examples": [example]}
+    return [unit, WithJsonSchema(schema)]
+
+
+DURATION = Unit("duration", DURATION_HINT, format_duration, _pattern(_TIME, more="+"))
+SIZE = Unit("size", SIZE_HINT, format_size, _pattern(_SIZE))
+BANDWIDTH = Unit("bandwidth", BANDWIDTH_HINT, format_bandwidth, _pattern(_SIZE, after=r"\s*/\s*s"))
+RATE = Unit("rate", RATE_HINT, format_rate, _pattern(_TIME, before=r"/\s*"))
 
 Duration = Annotated[
     int,
     Field(ge=0, le=MAX_DURATION),
     _quantity("duration", DURATION_HINT, parse_duration, _count("duration in ns", MAX_DURATION)),
-    Unit("duration", DURATION_HINT, format_duration),
-    _text_schema("duration", DURATION_HINT, "30 s"),
+    *_text(DURATION, "30 s"),
 ]
 """Nanoseconds, int, >= 0."""
 
@@ -281,8 +296,7 @@ Size = Annotated[
     int,
     Field(ge=0, le=MAX_SIZE),
     _quantity("size", SIZE_HINT, parse_size, _count("size in bytes", MAX_SIZE)),
-    Unit("size", SIZE_HINT, format_size),
-    _text_schema("size", SIZE_HINT, "256 B"),
+    *_text(SIZE, "256 B"),
 ]
 """Bytes, int, >= 0."""
 
@@ -290,15 +304,13 @@ Bandwidth = Annotated[
     int,
     Field(ge=1, le=MAX_SIZE),
     _quantity("bandwidth", BANDWIDTH_HINT, parse_bandwidth, _count("bandwidth in bytes/s", MAX_SIZE)),
-    Unit("bandwidth", BANDWIDTH_HINT, format_bandwidth),
-    _text_schema("bandwidth", BANDWIDTH_HINT, "100 MiB/s"),
+    *_text(BANDWIDTH, "100 MiB/s"),
 ]
 """Bytes per second, int, > 0."""
 
 Rate = Annotated[
     float,
     _quantity("rate", RATE_HINT, parse_rate, lambda value: _checked_rate(float(value), repr(value))),
-    Unit("rate", RATE_HINT, format_rate),
-    _text_schema("rate", RATE_HINT, "10/s"),
+    *_text(RATE, "10/s"),
 ]
 """Per second, float, > 0, finite."""

@@ -1,0 +1,216 @@
+"""The JSON Schema of scenario files: every key with its unit, default and meaning.
+
+Made from the parts that are registered, so a part from another package is in it too.
+"""
+
+from __future__ import annotations
+
+import typing
+from typing import Any
+
+import annotated_types
+from pydantic.fields import FieldInfo
+
+from tideover.models.arrivals.base import Arrivals
+from tideover.models.arrivals.periodic import Periodic
+from tideover.models.config import (
+    BOLTS,
+    SPOUTS,
+    BoltConfig,
+    Distribution,
+    Fault,
+    Grouping,
+    Links,
+    Run,
+    Scenario,
+    SpoutConfig,
+    Store,
+    Strategy,
+)
+from tideover.scenarios.loader import load_plugins
+from tideover.scenarios.parts import BARE, REGISTRIES, key_of, unit_of, without_none
+from tideover.sim.registry import Part
+from tideover.sim.units import DURATION
+
+Schema = dict[str, Any]
+
+_TOP_MEANINGS = {
+    "name": "a short title; default: the file's name",
+    "description": "what the scenario shows",
+    "topology": "the components by name: spouts emit tuples, bolts read and process them",
+    "strategy": "how the system survives failure: the kind, and that kind's parameters",
+    "strategies": "parameters by kind, used when that kind is picked (--set strategy.kind=…, compare)",
+    "failures": "what breaks, and when",
+    "hosts": "number of hosts; default: one for each task",
+    "links": "latency between and within hosts; default: none",
+    "store": "the store that checkpoints are written to",
+    "run": "how long, how often, with which luck",
+}
+_NAMED = {
+    Arrivals: "when a spout emits",
+    Distribution: "a distribution of durations, or one duration",
+    Fault: "what breaks, and when",
+    Grouping: "which task of the receiver gets a tuple",
+    Strategy: "how the system survives failure",
+}
+
+
+def json_schema() -> Schema:
+    """The schema (draft 2020-12) of a scenario file."""
+    load_plugins()
+    fields = {key: info for key, info in _keys(Scenario).items() if key in _TOP_MEANINGS}
+    properties = {
+        "name": {"type": "string"},
+        "description": _field(fields["description"]),
+        "topology": {
+            "type": "object",
+            "propertyNames": {"pattern": "^[A-Za-z_][A-Za-z0-9_-]{0,63}$", "not": {"const": "acker"}},
+            "additionalProperties": {"$ref": "#/$defs/Component"},
+        },
+        "strategy": {"$ref": "#/$defs/Strategy"},
+        "strategies": _strategies(),
+        "failures": {"type": "array", "items": {"$ref": "#/$defs/Fault"}},
+        "hosts": _field(fields["hosts"]),
+        "links": _links(),
+        "store": _object(Store),
+        "run": _object(Run),
+    }
+    for key, meaning in _TOP_MEANINGS.items():
+        properties[key] = {**properties[key], "description": meaning}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Tideover scenario",
+        "description": "Durations, sizes and rates are texts with a unit: 30 s, 256 B, 10/s.",
+        **_closed(properties, ["topology", "strategy", "run"]),
+        "$defs": {
+            "Component": _component(),
+            **{base.__name__: _named(base, meaning) for base, meaning in _NAMED.items()},
+        },
+    }
+
+
+def _keys(part: type[Part]) -> dict[str, FieldInfo]:
+    return {key_of(name): info for name, info in part.model_fields.items()}
+
+
+def _closed(properties: Schema, required: list[str]) -> Schema:
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
+def _object(part: type[Part], first: Schema | None = None) -> Schema:
+    """A mapping with the keys of a part, after those of ``first``, which are required."""
+    first = first or {}
+    keys = _keys(part)
+    required = [*first, *(key for key, info in keys.items() if info.is_required())]
+    return _closed(first | {key: _field(info) for key, info in keys.items()}, required)
+
+
+def _field(info: FieldInfo) -> Schema:
+    """One key: type, limits, unit, default, meaning."""
+    schema = _type(info.annotation, tuple(info.metadata))
+    if info.description:
+        schema = {**schema, "description": info.description}
+    if info.is_required() or info.default is None:
+        return schema
+    unit = unit_of(info.annotation, info.metadata)
+    default = info.get_default(call_default_factory=True)
+    return {**schema, "default": unit.format(default) if unit else default}
+
+
+def _type(annotation: Any, metadata: tuple[Any, ...] = ()) -> Schema:
+    if typing.get_origin(annotation) is typing.Annotated:
+        inner, *marks = typing.get_args(annotation)
+        return _type(inner, (*metadata, *marks))
+    unit = unit_of(annotation, metadata) if typing.get_origin(annotation) not in (tuple, list, dict) else None
+    inner, optional = without_none(annotation)
+    if unit is not None:
+        schema: Schema = {"type": "string", "title": unit.name, "pattern": unit.pattern}
+    else:
+        schema = _plain(inner) | _limits(metadata)
+    return {"anyOf": [schema, {"type": "null"}]} if optional else schema
+
+
+def _plain(annotation: Any) -> Schema:
+    origin, args = typing.get_origin(annotation), typing.get_args(annotation)
+    if annotation in REGISTRIES:
+        return {"$ref": f"#/$defs/{annotation.__name__}"}
+    if isinstance(annotation, type) and issubclass(annotation, Part):
+        whole = _object(annotation)
+        bare = BARE.get(annotation)
+        return {"anyOf": [_field(annotation.model_fields[bare]), whole]} if bare else whole
+    if origin is typing.Literal:
+        return {"enum": list(args)}
+    if origin in (tuple, list):
+        return {"type": "array", "items": _type(args[0])}
+    if origin is dict:
+        return {"type": "object", "additionalProperties": _type(args[1])}
+    names = {int: "integer", float: "number", bool: "boolean", str: "string"}
+    return {"type": names[annotation]} if annotation in names else {}
+
+
+def _limits(metadata: tuple[Any, ...]) -> Schema:
+    """Limits on numbers and lengths."""
+    found: Schema = {}
+    for mark in metadata:
+        for name, key in (
+            ("ge", "minimum"),
+            ("gt", "exclusiveMinimum"),
+            ("le", "maximum"),
+            ("lt", "exclusiveMaximum"),
+            ("min_length", "minItems"),
+            ("max_length", "maxItems"),
+        ):
+            limit = getattr(mark, name, None)
+            if isinstance(mark, annotated_types.BaseMetadata) and limit is not None:
+                found[key] = limit
+    return found
+
+
+def _kind(name: str, part: type[Part]) -> Schema:
+    return {"const": name, "description": (part.__doc__ or "").strip().split("\n\n")[0]}
+
+
+def _named(base: type[Part], meaning: str) -> Schema:
+    """Any part of a registry, by its kind, and its short forms."""
+    registry = REGISTRIES[base]
+    forms: list[Schema] = []
+    if base is Distribution:
+        forms.append({"type": "string", "title": "always this duration", "pattern": DURATION.pattern})
+    else:
+        bare = [
+            n for n, part in registry.items() if not any(f.is_required() for f in part.model_fields.values())
+        ]
+        forms += [{"enum": bare}] if bare and base is not Fault else []
+    for name, part in registry.items():
+        forms.append(_object(part, {"kind": _kind(name, part)}))
+        if name in _keys(part):
+            forms.append(_object(part))
+    return {"description": meaning, "anyOf": forms}
+
+
+def _strategies() -> Schema:
+    kinds = {
+        name: {"anyOf": [_object(part), {"type": "null"}]} for name, part in REGISTRIES[Strategy].items()
+    }
+    return {"type": "object", "properties": kinds, "additionalProperties": False}
+
+
+def _links() -> Schema:
+    schema = _object(Links)
+    return {**schema, "required": []}
+
+
+def _component() -> Schema:
+    """One form for each kind of spout and bolt; their keys stand beside those that every component has."""
+    common = {k: _field(info) for k, info in _keys(SpoutConfig).items() if k not in ("spout", "arrivals")}
+    short = {key: _field(info) for key, info in _keys(Periodic).items()}
+    forms = []
+    for name, part in SPOUTS.items():
+        own = _object(part, {"spout": _kind(name, part)})
+        arrivals = {"arrivals": {"$ref": "#/$defs/Arrivals"}}
+        forms.append(_closed(short | common | arrivals | own["properties"], own["required"]))
+    streams = {k: _field(info) for k, info in _keys(BoltConfig).items() if k != "bolt"}
+    for name, part in BOLTS.items():
+        own = _object(part, {"bolt": _kind(name, part)})
+        forms.append(_closed(streams | own["properties"], [*own["required"], "from", "service"]))
+    return {"description": "a spout or a bolt", "anyOf": forms}
