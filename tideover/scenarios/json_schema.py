@@ -166,8 +166,13 @@ def _limits(metadata: tuple[Any, ...]) -> Schema:
     return found
 
 
+def _meaning(part: type[Part]) -> str:
+    """The first paragraph of a part's docstring."""
+    return " ".join((part.__doc__ or "").strip().split("\n\n")[0].split())
+
+
 def _kind(name: str, part: type[Part]) -> Schema:
-    return {"const": name, "description": (part.__doc__ or "").strip().split("\n\n")[0]}
+    return {"const": name, "description": _meaning(part)}
 
 
 def _named(base: type[Part], meaning: str) -> Schema:
@@ -190,7 +195,8 @@ def _named(base: type[Part], meaning: str) -> Schema:
 
 def _strategies() -> Schema:
     kinds = {
-        name: {"anyOf": [_object(part), {"type": "null"}]} for name, part in REGISTRIES[Strategy].items()
+        name: {"description": _meaning(part), "anyOf": [_object(part), {"type": "null"}]}
+        for name, part in REGISTRIES[Strategy].items()
     }
     return {"type": "object", "properties": kinds, "additionalProperties": False}
 
@@ -207,10 +213,10 @@ def _component() -> Schema:
     forms = []
     for name, part in SPOUTS.items():
         own = _object(part, {"spout": _kind(name, part)})
-        arrivals = {"arrivals": {"$ref": "#/$defs/Arrivals"}}
+        arrivals = {"arrivals": {"description": _NAMED[Arrivals], "$ref": "#/$defs/Arrivals"}}
         forms.append(_closed(short | common | arrivals | own["properties"], own["required"]))
     streams = {k: _field(info) for k, info in _keys(BoltConfig).items() if k != "bolt"}
-    for name, part in BOLTS.items():
-        own = _object(part, {"bolt": _kind(name, part)})
+    for name, bolt in BOLTS.items():
+        own = _object(bolt, {"bolt": _kind(name, bolt)})
         forms.append(_closed(streams | own["properties"], [*own["required"], "from", "service"]))
     return {"description": "a spout or a bolt", "anyOf": forms}
