@@ -1,0 +1,40 @@
+"""When a spout is called."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tideover.sim.draws import Draws, Purpose
+from tideover.sim.registry import Part, Registry
+
+ARRIVALS: Registry[Arrivals] = Registry("arrival process")
+
+
+class Arrivals(Part):
+    """The moments at which a spout's ``nextTuple`` is called.
+
+    Subclasses give ``next_calls`` and ``mean_gap_ns``.
+    """
+
+    kind: ClassVar[str]
+
+    @property
+    def mean_gap_ns(self) -> float:
+        """Mean time between calls at the start, in nanoseconds: the range of the random offset."""
+        raise NotImplementedError
+
+    def next_calls(self, task: str, draws: Draws, last: int, index: int, n: int) -> npt.NDArray[np.int64]:
+        """The n calls (ns, rising) that follow ``last``; the first has the call number ``index``.
+
+        ``last`` is the call before, or the moment at which the spout became free to go on. Fewer than n calls mean that
+        the spout has no more.
+        """
+        raise NotImplementedError
+
+    def offset(self, task: str, draws: Draws) -> int:
+        """Where the sequence of calls starts: uniform in [0, mean gap), drawn per replication."""
+        bits = draws.bits(task, Purpose.OFFSET, np.zeros(1, np.int64))
+        return int(int(bits[0] >> np.uint64(11)) * round(self.mean_gap_ns) >> 53)

@@ -1,0 +1,53 @@
+"""What a bolt does to a tuple, apart from the time it takes."""
+
+from __future__ import annotations
+
+from typing import ClassVar, NamedTuple
+
+from tideover.sim.draws import Draws
+from tideover.sim.registry import Part, Registry
+from tideover.sim.train import Ints, Train
+
+BOLTS: Registry[Bolt] = Registry("bolt")
+
+
+class Children(NamedTuple):
+    """What a train turns into.
+
+    rows      for each child the row of its parent, rising; None: one child a parent
+    position  for each child its number among its parent's children; None: 0 each
+    key       for each child its key; None: its parent's
+    """
+
+    rows: Ints | None = None
+    position: Ints | None = None
+    key: Ints | None = None
+
+
+class Bolt(Part):
+    """A pure function from tuples to tuples (``children``); or, if ``stateful``, a count over windows.
+
+    Subclasses give ``children``; ``fan_out`` if one tuple can make several; ``key_count`` and ``emits`` if the keys change.
+    """
+
+    kind: ClassVar[str]
+    emits: ClassVar[tuple[str, ...]] = ()
+    """Fields of the output; empty: those of the input."""
+    stateful: ClassVar[bool] = False
+
+    @property
+    def fan_out(self) -> int:
+        """The most children that one tuple can have."""
+        return 1
+
+    def key_count(self, upstream: int) -> int:
+        """Number of different keys in the output, if the input has ``upstream`` of them."""
+        return upstream
+
+    def key_names(self, upstream: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        """What the output's keys stand for."""
+        return upstream
+
+    def children(self, component: str, draws: Draws, train: Train) -> Children:
+        """The children of each tuple, in order of their parents."""
+        raise NotImplementedError

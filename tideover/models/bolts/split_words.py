@@ -1,0 +1,39 @@
+"""Sentences into words."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from tideover.models.bolts.base import BOLTS, Bolt, Children
+from tideover.models.bolts.generic import expand
+from tideover.models.words import FLAT, LENGTHS, LONGEST, STARTS, WORDS
+from tideover.sim.draws import Draws
+from tideover.sim.train import Train
+
+
+@BOLTS.register("split_words")
+class SplitWords(Bolt):
+    """A tuple for each word of the sentence, in order.
+
+    >>> SplitWords().fan_out
+    7
+    """
+
+    emits: ClassVar[tuple[str, ...]] = ("word",)
+
+    @property
+    def fan_out(self) -> int:
+        return LONGEST
+
+    def key_count(self, upstream: int) -> int:
+        return len(WORDS)
+
+    def key_names(self, upstream: tuple[str, ...] | None) -> tuple[str, ...]:
+        return WORDS
+
+    def children(self, component: str, draws: Draws, train: Train) -> Children:
+        sentence = np.minimum(train.key, len(LENGTHS) - 1)
+        rows, position = expand(LENGTHS[sentence])
+        return Children(rows, position, FLAT[STARTS[sentence][rows] + position])

@@ -1,0 +1,48 @@
+"""Counts over tumbling windows."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from tideover.models.bolts.base import BOLTS, Bolt
+from tideover.sim.registry import Part
+from tideover.sim.units import Duration
+
+
+class Window(Part):
+    """A tumbling window: ``length`` of time, ended by a tick or by a marker that the spouts send; or a number of ``tuples``."""
+
+    length: Annotated[Duration | None, Field(description="length in time, e.g. 30 s")] = None
+    tuples: Annotated[int | None, Field(ge=1, le=10**9, description="length in tuples")] = None
+    trigger: Annotated[
+        Literal["tick", "marker"], Field(description="what ends a window of time: the task's clock, or the spouts' marker")
+    ] = "tick"
+
+    @model_validator(mode="after")
+    def _one_length(self) -> Window:
+        if (self.length is None) == (self.tuples is None):
+            raise ValueError("give either length (a duration) or tuples (a number)")
+        if self.length == 0:
+            raise ValueError("length must be more than 0 s")
+        if self.tuples is not None and self.trigger == "marker":
+            raise ValueError("a window of tuples ends by itself: trigger does not go with tuples")
+        return self
+
+
+@BOLTS.register("windowed_count")
+class WindowedCount(Bolt):
+    """Adds up the tuples' values by key; at the end of a window emits all sums, in order of key, and clears.
+
+    >>> WindowedCount(window=Window(length=30_000_000_000)).stateful
+    True
+    """
+
+    emits: ClassVar[tuple[str, ...]] = ("key", "count")
+    stateful: ClassVar[bool] = True
+    window: Annotated[Window, Field(description="the tumbling window: 30 s, or {length, trigger}, or {tuples}")]
+
+    @property
+    def fan_out(self) -> int:
+        return 1

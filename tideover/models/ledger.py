@@ -1,0 +1,162 @@
+"""The ledger: where the effects of every root are, and what became of the roots.
+
+An *effect* is one tuple of a root's tree at a component where such tuples end: a count, or an output. For each effect the ledger
+counts how many times it is applied to state that lives or to windows that were emitted. Completed, in flight and lost are
+found independently of one another (from the effects, from a walk through all queues and copies, from what faults
+destroyed), so that emitted = completed + in flight + lost is a law that can fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from tideover.models.topology import Component, Topology
+from tideover.sim.train import Ints
+
+Expected = Callable[[Ints], dict[str, Ints]]
+"""From roots to the uids of all their effects, by component."""
+
+EMPTY: Ints = np.zeros(0, np.int64)
+
+
+class Book:
+    """How often each effect at one component is applied, by replica: one byte each, for the roots that are not closed."""
+
+    def __init__(self, component: Component, replicas: int) -> None:
+        self.component = component
+        self.replicas = replicas
+        self._slots = np.zeros(1 << 12, np.uint8)
+        self._base = 0
+
+    def _index(self, uid: Ints, replica: int) -> Ints:
+        index = uid - (self._base << self.component.bits)
+        if self.replicas > 1:
+            index = index * self.replicas + replica
+        top = int(index.max()) + 1
+        if top > len(self._slots):
+            grown = np.zeros(max(top, 2 * len(self._slots)), np.uint8)
+            grown[: len(self._slots)] = self._slots
+            self._slots = grown
+        return index
+
+    def apply(self, uid: Ints, replica: int) -> Ints:
+        """Count effects as applied; returns the uids of those that now are applied more than once in one replica."""
+        index = self._index(uid, replica)
+        np.add.at(self._slots, index, 1)
+        twice = self._slots[index] > 1
+        return uid[twice] if twice.any() else EMPTY
+
+    def destroy(self, uid: Ints, replica: int) -> None:
+        """Count effects as applied once less."""
+        if len(uid):
+            np.subtract.at(self._slots, self._index(uid, replica), 1)
+
+    def times(self, uid: Ints) -> Ints:
+        """How often each effect is applied, the replica with the most."""
+        if not len(uid):
+            return EMPTY
+        index = self._index(uid, 0)
+        self._index(uid, self.replicas - 1)
+        return np.max([self._slots[index + r] for r in range(self.replicas)], axis=0).astype(np.int64)
+
+    def forget(self, before_root: int) -> None:
+        """Drop the slots of all roots < ``before_root``."""
+        cut = ((before_root - self._base) << self.component.bits) * self.replicas
+        self._slots = self._slots[cut:].copy() if cut < len(self._slots) else np.zeros(1 << 12, np.uint8)
+        self._base = before_root
+
+    @property
+    def size(self) -> int:
+        return len(self._slots)
+
+
+class Ledger:
+    """Effects of all roots; what faults destroyed; the balance at the end."""
+
+    def __init__(self, topology: Topology, replicas: dict[str, int], expected: Expected) -> None:
+        self._topology = topology
+        self._expected = expected
+        self.books = {c.name: Book(c, replicas[c.name]) for c in topology.ends}
+        self.duplicated: set[int] = set()
+        self.replayed: set[int] = set()
+        self.false_timeouts = 0
+        self._destroyed: list[Ints] = []
+        self.base = 0
+        """Roots below are closed."""
+        self.closed_completed = 0
+        self._closed_lost: list[Ints] = []
+
+    def apply(self, component: Component, uid: Ints, replica: int) -> int:
+        """Effects took place; returns how many of them had taken place before."""
+        twice = self.books[component.name].apply(uid, replica)
+        if len(twice):
+            self.duplicated.update((twice >> component.bits).tolist())
+        return len(twice)
+
+    def destroy_effects(self, component: Component, uid: Ints, replica: int) -> None:
+        """State was lost, and these effects with it."""
+        if component.name in self.books:
+            self.books[component.name].destroy(uid, replica)
+        self.destroy(uid >> component.bits)
+
+    def destroy(self, roots: Ints) -> None:
+        """Tuples of these roots were destroyed."""
+        if len(roots):
+            self._destroyed.append(np.unique(roots))
+
+    def applied(self, component: Component, uid: Ints) -> Ints:
+        """How often each effect is applied now."""
+        return self.books[component.name].times(uid)
+
+    def incomplete(self, roots: Ints) -> Ints:
+        """Those roots of which an effect is not applied."""
+        parts = [EMPTY]
+        for name, uid in self._expected(roots).items():
+            component = self._topology.by_name[name]
+            missing = uid[self.books[name].times(uid) == 0]
+            parts.append(missing >> component.bits)
+        return np.unique(np.concatenate(parts))
+
+    @property
+    def size(self) -> int:
+        """Slots in use: when to close."""
+        return max(book.size for book in self.books.values())
+
+    def close(self, before: int) -> None:
+        """Settle the roots with a number < ``before`` for good.
+
+        None of them may be in flight, in a copy, or in state that a fault could still destroy.
+        """
+        spouts = len(self._topology.spout_tasks)
+        limit = before << self._topology.spout_bits
+        if limit <= self.base or spouts == 0:
+            return
+        number = np.arange(self.base >> self._topology.spout_bits, before, dtype=np.int64)
+        roots = ((number << self._topology.spout_bits)[:, None] | np.arange(spouts, dtype=np.int64)).ravel()
+        bad = self.incomplete(roots)
+        self.closed_completed += len(roots) - len(bad)
+        if len(bad):
+            self._closed_lost.append(bad)
+        for book in self.books.values():
+            book.forget(limit)
+        self.base = limit
+
+    def balance(self, emitted: Ints, alive: Ints) -> dict[str, int]:
+        """Completed, in flight, lost: ``emitted`` are all open roots, ``alive`` those with a tuple or a copy somewhere.
+
+        Raises AssertionError if a root is neither complete, nor anywhere, nor was destroyed: a bug.
+        """
+        open_roots = emitted
+        incomplete = self.incomplete(open_roots)
+        in_flight = np.intersect1d(incomplete, alive)
+        gone = np.setdiff1d(incomplete, in_flight)
+        lost = np.concatenate([*self._closed_lost, gone]) if self._closed_lost else gone
+        destroyed = np.unique(np.concatenate(self._destroyed)) if self._destroyed else EMPTY
+        found = np.intersect1d(lost, destroyed)
+        completed = self.closed_completed + len(open_roots) - len(incomplete)
+        total = len(open_roots) + self.closed_completed + sum(len(part) for part in self._closed_lost)
+        if total != completed + len(in_flight) + len(found):
+            raise AssertionError(f"roots that vanished: {np.setdiff1d(lost, destroyed)[:5].tolist()} of {total}")
+        return {"emitted": total, "completed": completed, "in_flight": len(in_flight), "lost": len(found)}

@@ -1,0 +1,40 @@
+"""What a spout emits."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from tideover.sim.draws import Draws
+from tideover.sim.registry import Part, Registry
+from tideover.sim.train import Ints
+
+SPOUTS: Registry[Spout] = Registry("spout")
+
+
+class Spout(Part):
+    """The content of a spout's tuples: a pure function of the root, so a retry carries what the first attempt carried.
+
+    Subclasses give ``content`` and ``key_count``, name their fields in ``emits``, and may end the stream by ``limit``.
+    """
+
+    kind: ClassVar[str]
+    emits: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def key_count(self) -> int:
+        """How many different keys there are."""
+        raise NotImplementedError
+
+    @property
+    def key_names(self) -> tuple[str, ...] | None:
+        """What the keys stand for, if they have names."""
+        return None
+
+    @property
+    def limit(self) -> int | None:
+        """How many roots a task emits in all; None: no end."""
+        return None
+
+    def content(self, component: str, draws: Draws, root: Ints, number: Ints) -> tuple[Ints, Ints | None]:
+        """Key and value (None: 1) of each root; ``number`` is the root's number within its task."""
+        raise NotImplementedError

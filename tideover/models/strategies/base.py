@@ -1,0 +1,137 @@
+"""The seam for strategies: what a strategy is told, and what it may do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+
+from tideover.sim.registry import Part, Registry
+from tideover.sim.train import Ints, Train
+
+if TYPE_CHECKING:
+    from tideover.models.outage import Outage
+    from tideover.models.stream import Sent
+    from tideover.models.task import BoltTask, SpoutTask
+    from tideover.models.topology import Component
+    from tideover.models.windows import Held
+    from tideover.models.world import World
+    from tideover.sim.link import Channel
+
+STRATEGIES: Registry[Strategy] = Registry("strategy")
+
+Promise = Literal["at most once", "at least once", "exactly once"]
+NOTHING: Ints = np.zeros(0, np.int64)
+
+
+class Strategy(Part):
+    """Parameters of a strategy, as a scenario names them, and what it promises.
+
+    Subclasses register themselves with ``@STRATEGIES.register(name)`` and give ``protocol``, which makes the running protocol for
+    one simulation. ``replicas`` says how many copies of a component's tasks there are.
+    """
+
+    kind: ClassVar[str]
+    promise: ClassVar[Promise] = "at most once"
+    survives: ClassVar[frozenset[str]] = frozenset()
+    """Failure kinds after which the promise holds (of one task, with nothing else failing)."""
+
+    disturbs: ClassVar[bool] = False
+    """Whether windows can come out wrong without a failure (a false timeout, replicas that disagree)."""
+    acker_at: ClassVar[int | None] = None
+    """Host of the acker, if there is one and it has a host."""
+
+    def protocol(self, world: World) -> Protocol:
+        """The strategy at work in ``world``."""
+        raise NotImplementedError
+
+    def undisturbed(self) -> Strategy:
+        """What the failure-free twin runs: the costs of normal operation, without replicas, timeouts or recovery."""
+        return STRATEGIES["none"]()
+
+    def replicas(self, component: str) -> int:
+        """Copies of each task of a bolt, the first included."""
+        return 1
+
+
+class Protocol:
+    """A strategy at work. Everything here does nothing: what remains is amnesia.
+
+    Hooks that control events call: ``start``, ``failed``, ``ready``, ``acker_failed``, ``acker_ready``.
+    Hooks that the data plane calls while it moves: ``emitted``, ``processed``, ``window_ended``, ``receive``, ``admit``,
+    ``control_mark``, ``destroyed``; these may touch only their own task, what is downstream of it, and the protocol's records.
+
+    A protocol reads the world, and acts by its verbs: ``task.enqueue`` (queue a marker), ``task.post`` (send later), ``task.occupy``
+    (keep busy), ``world.retry`` (emit roots again), ``world.restore_effects``, ``world.store.request``, ``kernel.every`` and
+    ``kernel.at``. It measures nothing: the world records what its verbs do.
+    """
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    def overhead_ns(self, component: Component) -> int:
+        """Time that each tuple of ``component`` costs on top of its service."""
+        return 0
+
+    def start(self) -> None:
+        """All tasks exist, the clock stands at 0."""
+
+    def emitted(self, spout: SpoutTask, train: Train, sent: list[Sent]) -> None:
+        """A spout has emitted roots, first attempts and retries."""
+
+    def processed(self, task: BoltTask, train: Train, sent: list[Sent]) -> None:
+        """A bolt is done with a train of tuples, and has sent their children."""
+
+    def window_ended(self, task: BoltTask, held: list[Held], now: int) -> int:
+        """A window of these tuples was emitted at ``now``; returns how long the task is kept busy by it (ns)."""
+        return 0
+
+    def receive(self, task: BoltTask, channel: Channel, train: Train) -> Train:
+        """What of one channel's arrivals is let through."""
+        return train
+
+    def admit(self, task: BoltTask, train: Train) -> Train:
+        """What of a task's arrivals, merged, goes into its queue."""
+        return train
+
+    def control_mark(self, task: BoltTask, mark: Train, now: int) -> int:
+        """A control marker (mark < 0) of this protocol was reached in the queue; returns how long it keeps the task (ns)."""
+        return 0
+
+    def moved(self, now: int) -> None:
+        """The data plane was moved to ``now``."""
+
+    def destroyed(self, outage: int, roots: Ints) -> None:
+        """Tuples or state of these roots were destroyed; ``outage`` is the number of the fault that did it."""
+
+    def failed(self, task: BoltTask | SpoutTask, outage: Outage) -> None:
+        """A fault has struck ``task`` now."""
+
+    def ready(self, task: BoltTask | SpoutTask, outage: Outage) -> None:
+        """``task`` is up again, empty. Held arrivals are let in here."""
+        task_inputs_open(task)
+
+    def acker_failed(self) -> None:
+        """The acker has crashed."""
+
+    def acker_ready(self) -> None:
+        """The acker is up again, empty."""
+
+    def copies(self) -> Ints:
+        """Roots of which something is kept that can still be used (buffers, checkpoints, spouts)."""
+        return NOTHING
+
+    def replayed(self, task: BoltTask, train: Train, outage: int) -> np.ndarray | None:
+        """Mask of the tuples that were replayed because of the outage; None: none of them."""
+        return None
+
+    def settled(self, outage: Outage) -> bool:
+        """Whether everything that was to be replayed because of the outage was."""
+        return True
+
+
+def task_inputs_open(task: BoltTask | SpoutTask) -> None:
+    """Let in what was held while the task was down."""
+    release = getattr(task, "release_held", None)
+    if release is not None:
+        release()

@@ -1,0 +1,96 @@
+"""The truth beside a run: what the windows would hold without failures, and what effects each root must have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tideover.models.bolts.base import Children
+from tideover.models.config import SpoutConfig
+from tideover.models.topology import Component, Topology
+from tideover.models.windowlog import WindowAudit
+from tideover.sim.draws import Draws
+from tideover.sim.train import Ints, Train, join
+
+if TYPE_CHECKING:
+    from tideover.models.task import SpoutTask
+    from tideover.models.world import World
+
+STEP = 20_000
+"""Roots that are gathered before the twin is moved."""
+
+
+class Twin:
+    """The same topology without failures, fed with the run's own first emissions, in lockstep.
+
+    It pays the strategy's costs in normal operation (acks), so that a failure-free run equals its twin. A replay that delays
+    later roots is not an error of the windows: the twin gets those roots late too.
+    """
+
+    def __init__(self, world: World) -> None:
+        strategy = world.strategy.undisturbed()
+        quiet = world.scenario.model_copy(update={"failures": ()})
+        self._main = world
+        self._world = type(world)(
+            quiet, world.draws.replication, train_cap=world.train_cap, feed=True, strategy=strategy
+        )
+        self._world.start()
+        self.audit = WindowAudit()
+        self._fed = 0
+
+    def feed(self, spout: SpoutTask, train: Train) -> None:
+        """Roots that the run has emitted; those emitted for the first time go to the twin."""
+        if train.attempt is not None:
+            train = train.pick(train.attempt == 0).replace(attempt=None)
+        if train.n:
+            self._world.spouts[spout.number].feed(train)
+            self._fed += train.n
+
+    def follow(self, now: int) -> None:
+        """Move the twin to just before ``now``, if there is enough to move."""
+        if self._fed >= STEP and now > self._world.kernel.now + 1:
+            self._world.kernel.run(now - 1)
+            self._fed = 0
+            self.audit.match(self._main.windows, self._world.windows)
+
+    def finish(self) -> None:
+        """Move the twin to the end."""
+        self._world.kernel.run(self._main.scenario.run.duration)
+
+    def counts(self) -> dict[str, int]:
+        """emitted, correct, wrong, missing windows."""
+        return self.audit.counts(self._main.windows, self._world.windows)
+
+
+def expected_effects(topology: Topology, draws: Draws, roots: Ints) -> dict[str, Ints]:
+    """uids of all effects that the roots must have, by component: the topology as a pure function, without time."""
+    at: dict[str, list[Train]] = {c.name: [] for c in topology.components}
+    owner = roots & ((1 << topology.spout_bits) - 1)
+    for number, (spout, _) in enumerate(topology.spout_tasks):
+        mine = roots[owner == number] if topology.spout_bits else roots
+        if not len(mine):
+            continue
+        assert isinstance(spout.config, SpoutConfig)
+        key, _value = spout.config.spout.content(spout.name, draws, mine, mine >> topology.spout_bits)
+        train = Train(np.zeros(len(mine), np.int64), mine, np.zeros(len(mine), np.int64), key)
+        _hand_on(spout, train, Children(), at)
+    effects: dict[str, Ints] = {}
+    for component in topology.components:
+        if component.is_spout or not at[component.name]:
+            continue
+        train = join(at.pop(component.name))
+        if component.ends_roots:
+            effects[component.name] = train.uid
+        elif component.output_anchored:
+            _hand_on(component, train, component.bolt.children(component.name, draws, train), at)
+    return effects
+
+
+def _hand_on(component: Component, train: Train, children: Children, at: dict[str, list[Train]]) -> None:
+    for edge in component.outputs:
+        child = train if children.rows is None else train.pick(children.rows)
+        uid = edge.child_uid(child.uid, children.position)
+        child = child.replace(uid=uid, key=child.key if children.key is None else children.key)
+        copies = range(edge.down.tasks) if edge.grouping.copies else range(1)
+        at[edge.down.name] += [child.replace(uid=uid | task) if task else child for task in copies]

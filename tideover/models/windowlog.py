@@ -1,0 +1,60 @@
+"""Windows as they were emitted, to be held against the truth."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tideover.sim.train import Ints
+
+Place = tuple[str, int, int]
+"""Component, task, number of the window."""
+Sums = tuple[Ints, Ints]
+"""Keys with a sum, and the sums."""
+
+
+class WindowLog:
+    """First emission of each window. Of replicas' windows (or re-emissions) the first counts, as at a deduplicating reader.
+
+    Windows that were compared with the truth are forgotten.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.open: dict[Place, Sums] = {}
+        self._seen: set[Place] = set()
+
+    def emitted(self, component: str, task: int, number: int, now: int, keys: Ints, sums: Ints) -> bool:
+        """Note a window; returns whether it is the first of its number."""
+        place = (component, task, number)
+        if place in self._seen:
+            return False
+        self._seen.add(place)
+        self.count += 1
+        self.open[place] = (keys, sums)
+        return True
+
+
+class WindowAudit:
+    """Compares windows with those of a failure-free twin."""
+
+    def __init__(self) -> None:
+        self.correct = 0
+        self.wrong = 0
+
+    def match(self, found: WindowLog, truth: WindowLog) -> None:
+        """Compare and forget the windows that are in both."""
+        for place in found.open.keys() & truth.open.keys():
+            keys, sums = found.open.pop(place)
+            true_keys, true_sums = truth.open.pop(place)
+            same = np.array_equal(keys, true_keys) and np.array_equal(sums, true_sums)
+            self.correct += same
+            self.wrong += not same
+
+    def counts(self, found: WindowLog, truth: WindowLog) -> dict[str, int]:
+        """emitted, correct, wrong, missing; a window that the truth does not have is wrong unless it is empty."""
+        self.match(found, truth)
+        for keys, _ in found.open.values():
+            self.wrong += len(keys) > 0
+            self.correct += len(keys) == 0
+        missing = sum(len(keys) > 0 for keys, _ in truth.open.values())
+        return {"emitted": found.count, "correct": self.correct, "wrong": self.wrong, "missing": missing}

@@ -1,0 +1,89 @@
+"""The state of a windowed count: sums by key, and the tuples that made them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tideover.sim.train import Ints, Train
+
+
+class Held(NamedTuple):
+    """Tuples that a count has taken in: 8 bytes each, 16 if there are retries among them."""
+
+    uid: Ints
+    attempt: Ints | None
+
+
+class Counts:
+    """Sums by key for each epoch (one epoch only, 0, unless markers end the windows), with the tuples behind them.
+
+    ``held`` keeps the tuples in the order in which they were processed: a window's acks go out in that order, and the ledger
+    asks which effects live here.
+    """
+
+    def __init__(self, keys: int) -> None:
+        self.keys = keys
+        self.sums: dict[int, Ints] = {}
+        self.held: dict[int, list[Held]] = {}
+        self.tuples = 0
+        """Tuples since the last window."""
+
+    def add(self, train: Train) -> None:
+        """Count a train."""
+        self.tuples += train.n
+        if train.epoch is None:
+            self._add(0, train)
+            return
+        first, last = int(train.epoch[0]), int(train.epoch[-1])
+        if first == last and (train.epoch == first).all():
+            self._add(first, train)
+            return
+        for epoch in np.unique(train.epoch).tolist():
+            self._add(epoch, train.pick(np.flatnonzero(train.epoch == epoch)))
+
+    def _add(self, epoch: int, train: Train) -> None:
+        if epoch not in self.sums:
+            self.sums[epoch] = np.zeros(self.keys, np.int64)
+            self.held[epoch] = []
+        sums = self.sums[epoch]
+        if train.value is None:
+            sums += np.bincount(train.key, minlength=self.keys)
+        else:
+            np.add.at(sums, train.key, train.value)
+        self.held[epoch].append(Held(train.uid, train.attempt))
+
+    def take(self, before: int | None = None) -> tuple[Ints, list[Held]]:
+        """Sums and tuples of all epochs < ``before`` (None: all), which are forgotten here."""
+        sums = np.zeros(self.keys, np.int64)
+        held: list[Held] = []
+        for epoch in sorted(self.sums):
+            if before is None or epoch < before:
+                sums += self.sums.pop(epoch)
+                held += self.held.pop(epoch)
+        self.tuples = 0
+        return sums, held
+
+    def copy(self) -> Counts:
+        """A copy that later changes here do not reach."""
+        new = Counts(self.keys)
+        new.sums = {epoch: sums.copy() for epoch, sums in self.sums.items()}
+        new.held = {epoch: list(held) for epoch, held in self.held.items()}
+        new.tuples = self.tuples
+        return new
+
+    @property
+    def entries(self) -> int:
+        """Keys with a sum, over all epochs: what a checkpoint has to write."""
+        return sum(int(np.count_nonzero(sums)) for sums in self.sums.values())
+
+    def effects(self) -> Ints:
+        """uid of each tuple that is counted here."""
+        parts = [h.uid for held in self.held.values() for h in held]
+        return np.concatenate(parts) if parts else np.zeros(0, np.int64)
+
+    def total(self) -> dict[int, int]:
+        """Sum of each key over all epochs, where it is not 0."""
+        sums = sum(self.sums.values(), np.zeros(self.keys, np.int64))
+        return {int(k): int(sums[k]) for k in np.flatnonzero(sums)}

@@ -1,0 +1,411 @@
+"""One replication, built: tasks on hosts, channels between them, and the verbs that faults and strategies act by."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tideover.models.backlog import Backlog
+from tideover.models.config import BoltConfig, Scenario
+from tideover.models.ledger import EMPTY, Ledger
+from tideover.models.outage import Outage
+from tideover.models.strategies.base import Strategy
+from tideover.models.stream import Outlet, Sent
+from tideover.models.task import BoltTask, SpoutTask
+from tideover.models.topology import Component, Topology, placement
+from tideover.models.tracing import Trace
+from tideover.models.twin import Twin, expected_effects
+from tideover.models.windowlog import WindowLog
+from tideover.sim.distributions.base import Distribution
+from tideover.sim.distributions.constant import Constant
+from tideover.sim.draws import Draws, Purpose
+from tideover.sim.faults.base import Fault
+from tideover.sim.kernel import Kernel, Rank
+from tideover.sim.link import Channel, Latency
+from tideover.sim.recorder import Recorder, Span
+from tideover.sim.store import StoreServer
+from tideover.sim.train import Ints, Train
+
+ACKER = "acker"
+CLOSE_AT = 1 << 23
+"""Slots in the ledger's book at which old roots are settled."""
+
+
+class World:
+    """Everything that one replication consists of. Build it, ``run`` it, read it."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        replication: int = 0,
+        *,
+        trace: bool = False,
+        train_cap: int = 20_000,
+        feed: bool = False,
+        strategy: Strategy | None = None,
+    ) -> None:
+        self.scenario = scenario
+        self.strategy = strategy if strategy is not None else scenario.strategy
+        self.train_cap = train_cap
+        self.draws = Draws(scenario.run.seed, replication)
+        self.topology = Topology(scenario)
+        self.kernel = Kernel()
+        self.recorder = Recorder(trace)
+        self.trace = Trace() if trace else None
+        self.store = StoreServer(self.kernel, scenario.store.latency, scenario.store.bandwidth)
+        self.protocol = self.strategy.protocol(self)
+        self.replicas = {c.name: 1 if c.is_spout else self.strategy.replicas(c.name) for c in self.topology.components}
+        self.hosts = placement(self.topology, scenario, self.replicas)
+        self.ledger = Ledger(self.topology, self.replicas, lambda roots: expected_effects(self.topology, self.draws, roots))
+        self.backlog = Backlog(self.recorder)
+        self.windows = WindowLog()
+        self.outages: list[Outage] = []
+        self._open_outages: list[Outage] = []
+        self.peak_buffered = 0
+        self.ack_messages = 0
+        self.spouts: list[SpoutTask] = []
+        self.bolts: dict[tuple[str, int], list[BoltTask]] = {}
+        self._down: dict[Any, int] = {}
+        """Number of the newest outage of each task (or of the acker)."""
+        self._close_at = CLOSE_AT
+        self._build(feed)
+        self._measured = self.topology.measured
+        self.kernel.listeners.append(self._moved)
+        self.twin = Twin(self) if not feed and self._needs_twin() else None
+
+    def _needs_twin(self) -> bool:
+        """Whether the windows can differ from those of a run without failures."""
+        stateful = any(c.window for c in self.topology.components)
+        return stateful and (bool(self.scenario.failures) or self.strategy.disturbs)
+
+    # -- building ----------------------------------------------------------------------------------------------
+
+    def _build(self, feed: bool) -> None:
+        number = 0
+        physical: dict[str, list[list[Any]]] = {}
+        for c in self.topology.components:
+            rows: list[list[Any]] = []
+            for task in range(c.tasks):
+                if c.is_spout:
+                    spout = SpoutTask(self, c, task, number, self.hosts[c.name, task, 0], fed=feed)
+                    number += 1
+                    self.spouts.append(spout)
+                    rows.append([spout])
+                else:
+                    replicas = [BoltTask(self, c, task, r, self.hosts[c.name, task, r]) for r in range(self.replicas[c.name])]
+                    self.bolts[c.name, task] = replicas
+                    rows.append(replicas)
+            physical[c.name] = rows
+        routed = any(n > 1 for n in self.replicas.values())
+        for c in self.topology.components:
+            for edge in c.inputs:
+                for task, senders in enumerate(physical[edge.up.name]):
+                    offset = self.topology.route_offset(edge, task) if routed and c.routes > 1 else None
+                    for sender in senders:
+                        wires = [[self._channel(sender, receiver) for receiver in row] for row in physical[c.name]]
+                        sender.outlets.append(Outlet(edge, self.draws, wires, offset))
+
+    def _channel(self, up: SpoutTask | BoltTask, down: BoltTask) -> Channel:
+        links = self.scenario.links
+        if up.host == down.host:
+            spread: Distribution = links.local
+        else:
+            pair = links.pairs.get(f"{up.host}-{down.host}", links.pairs.get(f"{down.host}-{up.host}"))
+            spread = links.latency if pair is None else pair
+        name = f"{up.name}->{down.name}"
+        latency: int | Latency
+        if isinstance(spread, Constant):
+            latency = spread.value
+        else:
+            draws = self.draws
+
+            def latency(number: Ints) -> Ints:
+                return spread.sample(draws.bits(name, Purpose.LATENCY, number))
+
+        channel = Channel(up, down, latency, up.config.tuple_size, up.host != down.host)
+        down.connect(channel)
+        return channel
+
+    @property
+    def tasks(self) -> list[SpoutTask | BoltTask]:
+        """All physical tasks, in physical order."""
+        return [node for node in self.kernel.nodes if isinstance(node, SpoutTask | BoltTask)]
+
+    # -- running -----------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Run from 0 to the scenario's end."""
+        self.start()
+        self.kernel.run(self.scenario.run.duration)
+        if self.twin is not None:
+            self.twin.finish()
+
+    def start(self) -> None:
+        """Start ticks, markers, faults and the protocol."""
+        for replicas in self.bolts.values():
+            window = replicas[0].component.window
+            if window is not None and window.window.length is not None and window.window.trigger == "tick":
+                for task in replicas:
+                    length = window.window.length
+                    self.kernel.every(length, length, Rank.WINDOW, lambda i, task=task: task.tick(i + 1))
+        if self.topology.marker_length is not None:
+            length = self.topology.marker_length
+            for spout in self.spouts:
+                self.kernel.every(length, length, Rank.MARKER, lambda i, spout=spout: self._send_marker(spout, i + 1))
+        for index, fault in enumerate(self.scenario.failures):
+            self.kernel.process(self._faults(index, fault))
+        self.protocol.start()
+
+    def _send_marker(self, spout: SpoutTask, number: int) -> None:
+        if spout.up:
+            spout.enqueue(Rank.MARKER, lambda: spout.send_marker(number))
+
+    def _moved(self, now: int) -> None:
+        self.protocol.moved(now)
+        self.backlog.settle()
+        if self.twin is not None:
+            self.twin.follow(now)
+        if self.ledger.size > self._close_at or self.backlog.size > self._close_at:
+            self._close()
+
+    def _close(self) -> None:
+        """Settle and forget the oldest roots."""
+        alive = [self.alive(), *(t.counts.effects() >> t.component.bits for ts in self.bolts.values() for t in ts if t.counts)]
+        roots = np.concatenate([*alive, [s.next_root << self.topology.spout_bits for s in self.spouts]])
+        before = int(roots.min()) >> self.topology.spout_bits
+        self.ledger.close(before)
+        self.backlog.prune(before << self.topology.spout_bits)
+        self._close_at = max(CLOSE_AT, 2 * max(self.ledger.size, self.backlog.size))
+
+    # -- what the tasks report ---------------------------------------------------------------------------------
+
+    def emitted(self, spout: SpoutTask, train: Train, sent: list[Sent]) -> None:
+        """A spout task has emitted roots."""
+        copies = sum(self.replicas[s.edge.down.name] for s in sent)
+        self.backlog.enter(train.uid, train.time, copies)
+        if train.attempt is not None:
+            again = np.flatnonzero(train.attempt > 0)
+            self.backlog.change(train.uid[again], train.time[again], -1)
+        if self.trace is not None:
+            self.trace.emitted(spout, train)
+        if self.twin is not None:
+            self.twin.feed(spout, train)
+        self.protocol.emitted(spout, train, sent)
+
+    def processed(self, task: BoltTask, train: Train, arrival: Ints, sent: list[Sent]) -> None:
+        """A bolt task is done with tuples, and has handed on ``sent``."""
+        component = task.component
+        if self.trace is not None:
+            self.trace.processed(task, train, arrival)
+        if not component.anchored:
+            return
+        roots = train.uid >> component.bits if component.bits else train.uid
+        self._count_open(task, train, roots, sent)
+        if component.ends_roots:
+            twice = self.ledger.apply(component, train.uid, task.replica)
+            if twice and self._open_outages:
+                self._open_outages[-1].extra += twice
+            if not component.window and task is self.lead(task):
+                self.recorder.output.add(train.time)
+        latency = None
+        if component is self._measured and task is self.lead(task):
+            latency = self.recorder.measure(train.time, train.born)
+        for outage in self._open_outages:
+            self._replayed(outage, task, train, arrival, latency)
+        self.protocol.processed(task, train, sent)
+
+    def _count_open(self, task: BoltTask, train: Train, roots: Ints, sent: list[Sent]) -> None:
+        net: Ints | int = -1
+        if sent:
+            if all(s.rows is None for s in sent):
+                net = sum(self.replicas[s.edge.down.name] for s in sent) - 1
+                if net == 0:
+                    return
+            else:
+                net = np.full(train.n, -1, np.int64)
+                for s in sent:
+                    copies = self.replicas[s.edge.down.name]
+                    net += copies if s.rows is None else copies * np.bincount(s.rows, minlength=train.n)
+        self.backlog.change(roots, train.time, net)
+
+    def _replayed(self, outage: Outage, task: BoltTask, train: Train, arrival: Ints, latency: Ints | None) -> None:
+        mask = self.protocol.replayed(task, train, outage.number)
+        if mask is not None and task in outage.tasks and mask.any():
+            outage.last_replay = max(int(arrival[np.flatnonzero(mask)[-1]]), outage.last_replay or 0)
+            outage.replayed += int(np.count_nonzero(mask))
+        if latency is not None:
+            outage.span.add(train.time, latency, mask)
+
+    def window(self, task: BoltTask, number: int, now: int, keys: Ints, sums: Ints) -> None:
+        """A task has emitted a window."""
+        if self.trace is not None:
+            self.trace.window(task, number, now, keys, sums)
+        first = self.windows.emitted(task.component.name, task.task, number, now, keys, sums)
+        if first and not task.component.outputs:
+            self.recorder.output.add(np.array([now], np.int64))
+
+    def lead(self, task: BoltTask) -> BoltTask:
+        """The replica that is measured: the live one with the lowest number."""
+        replicas = self.bolts[task.component.name, task.task]
+        return next((r for r in replicas if r.available), task) if len(replicas) > 1 else task
+
+    def destroyed(self, task: BoltTask | SpoutTask, trains: list[Train], arrived: bool = False) -> None:
+        """Tuples were destroyed in a task's queue, or (``arrived``) because they arrived while it was down."""
+        if not task.component.anchored:
+            return
+        for train in trains:
+            if train.mark is not None:
+                train = train.pick(train.mark == 0)
+            if not train.n:
+                continue
+            roots = train.uid >> task.component.bits
+            now = np.full(train.n, self.kernel.now, np.int64)
+            self.backlog.change(roots, train.time if arrived else now, -1)
+            self.ledger.destroy(roots)
+            self.protocol.destroyed(task.fault, roots)
+            if self.trace is not None:
+                self.trace.destroyed(task, train, train.time if arrived else now)
+
+    def discarded(self, task: BoltTask, train: Train) -> None:
+        """Arrivals that a strategy filters out: what they carry is known already."""
+        if train.n and task.component.anchored:
+            self.backlog.change(train.uid >> task.component.bits, train.time, -1)
+            if task.fault >= 0:
+                self.outages[task.fault].dropped += train.n
+
+    # -- verbs -------------------------------------------------------------------------------------------------
+
+    def retry(self, spout: SpoutTask, roots: Ints, attempt: Ints) -> None:
+        """Put roots at the end of a spout task's retry queue."""
+        if len(roots):
+            spout.retries.append((roots, attempt))
+            self.backlog.enter(roots, np.full(len(roots), self.kernel.now, np.int64), 1)
+
+    def restore_effects(self, task: BoltTask, uid: Ints) -> None:
+        """State came back, and with it these effects."""
+        if task.component.anchored and len(uid):
+            self.ledger.apply(task.component, uid, task.replica)
+
+    def timed_out(self, spout: SpoutTask, roots: Ints, attempt: Ints, outage: Ints) -> None:
+        """Roots are given up by their spout, to be emitted again; ``outage`` (-1: none) is why they were not done."""
+        self.ledger.replayed.update(roots.tolist())
+        self.ledger.false_timeouts += int(np.count_nonzero(outage < 0))
+        if self.trace is not None:
+            now = self.kernel.now
+            self.trace.failed += [(r, a, now) for r, a in zip(roots.tolist(), attempt.tolist(), strict=True)]
+
+    def reopen(self, task: BoltTask, train: Train) -> None:
+        """Tuples that were done or destroyed are on their way to ``task`` again (a replay)."""
+        if task.component.anchored:
+            self.backlog.enter(train.uid >> task.component.bits, np.full(train.n, self.kernel.now, np.int64), 1)
+
+    def discard_queue(self, task: BoltTask) -> None:
+        """Throw away a task's queue: what is in it will come again."""
+        for train in task.clear_queue():
+            data = train if train.mark is None else train.pick(train.mark == 0)
+            self.discarded(task, data.replace(time=np.full(data.n, self.kernel.now, np.int64)))
+
+    # -- faults ------------------------------------------------------------------------------------------------
+
+    def _faults(self, index: int, fault: Fault) -> Any:
+        for moment in fault.moments(index, self.draws, self.scenario.run.duration):
+            yield self.kernel.until(moment, Rank.FAULT)
+            self._strike(fault)
+
+    def _strike(self, fault: Fault) -> None:
+        now = self.kernel.now
+        detected = now + fault.detection
+        span = Span(self.scenario.run.log_resolution)
+        outage = Outage(len(self.outages), fault.kind, fault.where, now, detected, detected + fault.restart, span)
+        self.outages.append(outage)
+        self._open_outages.append(outage)
+        victims = fault.victims(self)
+        outage.tasks = [v for v in victims if v is not ACKER]
+        for victim in victims:
+            self._down[victim] = outage.number
+            if victim is ACKER:
+                self.protocol.acker_failed()
+            else:
+                victim.fault = outage.number
+                victim.hold = fault.while_down == "hold"
+                fault.strike(self, victim, outage)
+        if fault.detection + fault.restart == 0:
+            self._ready(outage, victims)
+        else:
+            self.kernel.at(outage.ready_at, Rank.READY, lambda: self._ready(outage, victims))
+
+    def _ready(self, outage: Outage, victims: list[Any]) -> None:
+        for victim in victims:
+            if self._down[victim] != outage.number:
+                continue  # a newer fault has struck it meanwhile
+            if victim is ACKER:
+                self.protocol.acker_ready()
+                continue
+            if not victim.up:
+                victim.revive()
+            self.protocol.ready(victim, outage)
+
+    def tasks_of(self, component: str, task: int, replica: int) -> list[Any]:
+        if component == ACKER:
+            return [ACKER]
+        if (component, task) in self.bolts:
+            replicas = self.bolts[component, task]
+            return replicas[replica : replica + 1]
+        return [s for s in self.spouts if s.component.name == component and s.task == task]
+
+    def tasks_on(self, host: int) -> list[Any]:
+        acker: list[Any] = [ACKER] if self.strategy.acker_at == host else []
+        return [t for t in self.tasks if t.host == host] + acker
+
+    def lose_state(self, task: BoltTask | SpoutTask, outage: Outage, keep: bool) -> None:
+        if isinstance(task, BoltTask):
+            if not keep:
+                task.pause()
+            self._forget(task, outage)
+        self.protocol.failed(task, outage)
+
+    def crash(self, task: BoltTask | SpoutTask, outage: Outage) -> None:
+        if isinstance(task, BoltTask):
+            self.destroyed(task, task.crash())
+            self._forget(task, outage)
+        else:
+            waiting = [roots for roots, _ in task.retries]
+            task.crash()
+            for roots in waiting:
+                self.backlog.change(roots, np.full(len(roots), self.kernel.now, np.int64), -1)
+                self.ledger.destroy(roots)
+        self.protocol.failed(task, outage)
+
+    def _forget(self, task: BoltTask, outage: Outage) -> None:
+        gone = task.forget()
+        if task.component.anchored and len(gone):
+            self.ledger.destroy_effects(task.component, gone, task.replica)
+            outage.lost_effects.append((task, gone))
+            self.protocol.destroyed(outage.number, gone >> task.component.bits)
+
+    # -- the end -----------------------------------------------------------------------------------------------
+
+    def in_flight(self) -> Ints:
+        """Roots with a tuple in a queue, in service, on the wire, or in a retry queue (with repetitions)."""
+        parts = [EMPTY]
+        for task in self.tasks:
+            if isinstance(task, SpoutTask):
+                parts += [roots for roots, _ in task.retries]
+            elif task.component.anchored:
+                trains = [*task.queue(), *task.held, *(t for c in task.inputs for t in c.wire)]
+                for train in trains:
+                    uid = train.uid if train.mark is None else train.uid[train.mark == 0]
+                    parts.append(uid >> task.component.bits)
+        return np.concatenate(parts)
+
+    def alive(self) -> Ints:
+        """Roots that are in flight, or of which a strategy keeps a copy (with repetitions)."""
+        return np.concatenate([self.in_flight(), self.protocol.copies()])
+
+    def balance(self) -> dict[str, int]:
+        """The ledger at this moment: emitted = completed + in flight + lost."""
+        bits = self.topology.spout_bits
+        first = self.ledger.base >> bits
+        emitted = [(np.arange(first, s.next_root, dtype=np.int64) << bits) | s.number for s in self.spouts]
+        return self.ledger.balance(np.concatenate(emitted), np.unique(self.alive()))

@@ -1,0 +1,99 @@
+"""What breaks, and when."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from tideover.sim.distributions.base import Distribution
+from tideover.sim.draws import Draws, Purpose
+from tideover.sim.registry import Part, Registry
+from tideover.sim.units import Duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FAULTS: Registry[Fault] = Registry("failure kind")
+
+
+class Target(Protocol):
+    """What a fault can do to a world."""
+
+    def tasks_of(self, component: str, task: int, replica: int) -> list[Any]:
+        """The physical task that is named."""
+
+    def tasks_on(self, host: int) -> list[Any]:
+        """All physical tasks on a host, in physical order; the acker too."""
+
+    def lose_state(self, task: Any, outage: Any, keep: bool) -> None:
+        """Take a task's state; ``keep``: it serves on at once."""
+
+    def crash(self, task: Any, outage: Any) -> None:
+        """Take a task with all it has."""
+
+
+class Fault(Part):
+    """A fault: at a given time, or again and again after drawn pauses.
+
+    Subclasses say what is hit (``victims``) and what is done to it (``strike``).
+    """
+
+    kind: ClassVar[str]
+    at: Annotated[Duration | None, Field(description="when it strikes, e.g. 75 s")] = None
+    every: Annotated[Distribution | None, Field(description="pauses between strikes, drawn per replication")] = None
+    detection: Annotated[Duration, Field(description="from the fault until it is noticed")] = 0
+    restart: Annotated[Duration, Field(description="from then until the tasks are ready")] = 0
+    while_down: Annotated[
+        Literal["drop", "hold"], Field(description="arrivals at a task that is down are lost, or wait with their sender")
+    ] = "drop"
+
+    @model_validator(mode="after")
+    def _one_schedule(self) -> Fault:
+        if (self.at is None) == (self.every is None):
+            raise ValueError("give either at (a moment) or every (a distribution of pauses)")
+        return self
+
+    @property
+    def where(self) -> str:
+        """What is hit, in words."""
+        raise NotImplementedError
+
+    def victims(self, target: Target) -> list[Any]:
+        """The physical tasks that are hit."""
+        raise NotImplementedError
+
+    def strike(self, target: Target, victim: Any, outage: Any) -> None:
+        """Hit one of them."""
+        raise NotImplementedError
+
+    def moments(self, index: int, draws: Draws, end: int) -> Iterator[int]:
+        """When it strikes (ns), up to ``end``; ``index`` is the fault's place in the scenario."""
+        if self.at is not None:
+            yield self.at
+            return
+        assert self.every is not None
+        now, n = 0, 0
+        while True:
+            bits = draws.bits(f"failures.{index}", Purpose.FAULT, np.array([n], np.int64))
+            now += max(1, int(self.every.sample(bits)[0]))
+            if now > end:
+                return
+            yield now
+            n += 1
+
+
+class TaskFault(Fault):
+    """A fault that hits one task: ``component`` (or ``acker``), ``task`` number, and under replication ``replica``."""
+
+    component: Annotated[str, Field(description="component that is hit; acker: the acker")]
+    task: Annotated[int, Field(ge=0, description="which of the component's tasks")] = 0
+    replica: Annotated[int, Field(ge=0, description="which replica of it (active replication)")] = 0
+
+    @property
+    def where(self) -> str:
+        return self.component
+
+    def victims(self, target: Target) -> list[Any]:
+        return target.tasks_of(self.component, self.task, self.replica)

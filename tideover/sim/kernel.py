@@ -1,0 +1,125 @@
+"""The contract between SimPy, which decides, and numpy, which flows.
+
+Control actions are SimPy events with a rank. Each of them first moves the data plane up to now: tasks in topological
+order hand on only what departs at or before now, the rest stays inside them. So a crash at now loses exactly what was queued
+or in service, and nothing is ever taken back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable
+from enum import IntEnum
+from typing import Any, Protocol
+
+import simpy
+
+from tideover.sim.server import Node
+
+Process = Generator[simpy.Event, Any, None]
+
+
+class Rank(IntEnum):
+    """Order of control actions at one instant (SimPy's own priorities are 0 and 1)."""
+
+    FAULT = 10
+    READY = 11
+    WINDOW = 12
+    RESTORE = 13
+    CHECKPOINT = 14
+    TRIM = 15
+    REQUEST = 16
+    MARKER = 17
+    ROTATION = 18
+
+
+class Source(Protocol):
+    """A node that makes tuples: says how far the data plane may be moved in one step."""
+
+    def horizon(self, now: int) -> int:
+        """An instant after the last step, at most ``now``, before which the source needs no feedback."""
+
+
+class Kernel:
+    """Clock, control events, and the nodes of the data plane in topological order.
+
+    nodes register themselves, in topological order; ``listeners`` are called with the instant after every step of the data plane.
+    """
+
+    def __init__(self) -> None:
+        self.env = simpy.Environment(initial_time=0)
+        self.nodes: list[Node] = []
+        self.sources: list[Source] = []
+        self.listeners: list[Callable[[int], None]] = []
+        self.marker_number = 0
+        self.moved_to = -1
+
+    @property
+    def now(self) -> int:
+        """The present, ns."""
+        return int(self.env.now)
+
+    # -- control plane -----------------------------------------------------------------------------------------
+
+    def until(self, when: int, rank: int) -> simpy.Event:
+        """An event at ``when`` (ns, not in the past) for a process to yield; the data plane is moved before it resumes."""
+        event = simpy.Event(self.env)
+        event._ok, event._value = True, None
+        assert event.callbacks is not None
+        event.callbacks.append(lambda _: self.advance())
+        self.env.schedule(event, priority=rank, delay=when - self.now)  # type: ignore[arg-type]
+        return event
+
+    def at(self, when: int, rank: int, action: Callable[[], None]) -> None:
+        """Call ``action`` at ``when``, after the data plane has been moved there."""
+        event = self.until(when, rank)
+        assert event.callbacks is not None
+        event.callbacks.append(lambda _: action())
+
+    def process(self, process: Process) -> None:
+        """Start a control process: a generator that yields ``until(...)``."""
+        self.env.process(process)
+
+    def every(self, first: int, interval: int, rank: int, action: Callable[[int], None]) -> None:
+        """Call ``action(i)`` at ``first`` + i * ``interval``, i = 0, 1, …"""
+
+        def ticking() -> Process:
+            i = 0
+            while True:
+                yield self.until(first + i * interval, rank)
+                action(i)
+                i += 1
+
+        self.process(ticking())
+
+    # -- data plane --------------------------------------------------------------------------------------------
+
+    def advance(self) -> None:
+        """Move all data at or before now, in steps that no feedback can reach into."""
+        now = self.now
+        while True:
+            step = min((source.horizon(now) for source in self.sources), default=now)
+            for node in self.nodes:
+                node.flow(step)
+            self.moved_to = step
+            for listen in self.listeners:
+                listen(step)
+            if step >= now:
+                return
+
+    def next_data_event(self) -> int | None:
+        """The next instant at which data moves by itself somewhere; None: never."""
+        times = (node.next_event() for node in self.nodes)
+        return min((t for t in times if t is not None and t > self.moved_to), default=None)
+
+    def run(self, until: int) -> None:
+        """Run to ``until``, control actions at that instant included."""
+        stop = simpy.Event(self.env)
+        stop._ok, stop._value = True, None
+        self.env.schedule(stop, priority=1000, delay=until - self.now)  # type: ignore[arg-type]
+        self.env.run(stop)
+        self.advance()
+
+
+def total(values: Iterable[int]) -> int:
+    """Sum of integers, exact."""
+    return sum(int(v) for v in values)

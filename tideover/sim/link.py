@@ -1,0 +1,84 @@
+"""Links: latency between hosts, first in first out, bytes counted."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tideover.sim.train import Ints, Train, join
+
+if TYPE_CHECKING:
+    from tideover.sim.server import Node
+
+Latency = Callable[[Ints], Ints]
+
+
+class Channel:
+    """The wire from one task to another.
+
+    A message arrives at its departure plus the latency, and never before the message ahead of it. What is on the wire
+    belongs to neither end: a crash of either leaves it there, and the receiver's state decides at its arrival.
+    Contention for cards is not modelled: a channel has all the bandwidth it needs, and counts what it carried.
+    """
+
+    def __init__(self, up: Node, down: Node, latency: int | Latency, message_bytes: int, remote: bool) -> None:
+        self.up = up
+        self.down = down
+        self.message_bytes = message_bytes
+        self.remote = remote
+        self.messages = 0
+        self.position = 0
+        """Which of the receiver's input channels this is; the receiver sets it."""
+        self._latency = latency
+        self._last = 0
+        self.wire: deque[Train] = deque()
+
+    def send(self, train: Train) -> None:
+        """Put a train on the wire; ``train.time`` are departures, in order."""
+        if train.n == 0:
+            return
+        time = train.time
+        if callable(self._latency):
+            number = np.arange(self.messages, self.messages + train.n, dtype=np.int64)
+            time = np.maximum.accumulate(time + self._latency(number))
+            time = np.maximum(time, self._last)
+            train = train.replace(time=time)
+        elif self._latency:
+            train = train.replace(time=time + self._latency)
+        self.messages += train.n
+        self._last = int(train.time[-1])
+        self.wire.append(train)
+
+    def take(self, until: int) -> Train | None:
+        """Everything that arrives at or before ``until``, off the wire; None if nothing does."""
+        wire = self.wire
+        if not wire or wire[0].time[0] > until:
+            return None
+        out = []
+        while wire and wire[0].time[0] <= until:
+            train = wire.popleft()
+            if train.time[-1] <= until:
+                out.append(train)
+                continue
+            now, later = train.split(int(np.searchsorted(train.time, until, "right")))
+            out.append(now)
+            wire.appendleft(later)
+        return join(out)
+
+    @property
+    def next_arrival(self) -> int | None:
+        """When the first message on the wire arrives; None if the wire is empty."""
+        return int(self.wire[0].time[0]) if self.wire else None
+
+    @property
+    def last_arrival(self) -> int | None:
+        """When the last message now on the wire arrives; None if the wire is empty."""
+        return int(self.wire[-1].time[-1]) if self.wire else None
+
+    @property
+    def bytes(self) -> int:
+        """Bytes carried so far."""
+        return self.messages * self.message_bytes

@@ -1,0 +1,135 @@
+"""What is measured while a simulation runs: latency, throughput, backlog over time.
+
+History is pruned as it is made: latencies become histograms per second, counts become one number per 10 ms. Nothing here
+grows with the number of tuples.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from tideover.sim.histogram import Histogram
+from tideover.sim.train import Ints
+from tideover.sim.units import S
+
+SLOT = S // 100
+"""Resolution of throughput and backlog, ns."""
+
+
+class Series:
+    """Counts of events in slots of 10 ms; grows by a few bytes per slot."""
+
+    def __init__(self) -> None:
+        self._counts: Ints = np.zeros(1024, np.int64)
+
+    def add(self, times: Ints, sign: int = 1) -> None:
+        """Count events; an event at time x shows at the first slot boundary at or after it."""
+        if not len(times):
+            return
+        slots = (times + (SLOT - 1)) // SLOT
+        first, last = int(slots.min()), int(slots.max())
+        if last >= len(self._counts):
+            grown = np.zeros(max(last + 1, 2 * len(self._counts)), np.int64)
+            grown[: len(self._counts)] = self._counts
+            self._counts = grown
+        self._counts[first : last + 1] += sign * np.bincount(slots - first, minlength=last - first + 1)
+
+    def until(self, end: int) -> Ints:
+        """Counts of all slots whose boundary is at or before ``end`` ns."""
+        n = end // SLOT + 1
+        out = np.zeros(n, np.int64)
+        out[: min(n, len(self._counts))] = self._counts[:n]
+        return out
+
+
+class LatencyLog:
+    """Latencies by second of completion: exact moments, and histograms."""
+
+    def __init__(self) -> None:
+        self._seconds: dict[int, Histogram] = {}
+        self._current: Histogram | None = None
+        self._second = -1
+
+    def add(self, times: Ints, latency: Ints) -> None:
+        """Tuples done at ``times`` (rising), each with its latency (ns)."""
+        if not len(times):
+            return
+        first, last = int(times[0]) // S, int(times[-1]) // S
+        if first == last:
+            self._of(first).add(latency)
+            return
+        cuts = np.searchsorted(times, np.arange(first + 1, last + 1, dtype=np.int64) * S)
+        begin = 0
+        for second, end in zip(range(first, last + 1), [*cuts.tolist(), len(times)], strict=True):
+            if end > begin:
+                self._of(second).add(latency[begin:end])
+            begin = end
+
+    def _of(self, second: int) -> Histogram:
+        if second not in self._seconds:
+            self._seconds[second] = Histogram()
+        return self._seconds[second]
+
+    def over(self, seconds: npt.NDArray[np.bool_], first: int) -> Histogram:
+        """Histogram of the seconds marked in ``seconds``, of which the first is second ``first``."""
+        whole = Histogram()
+        for second, part in self._seconds.items():
+            if first <= second < first + len(seconds) and seconds[second - first]:
+                whole.merge(part)
+        return whole
+
+    def second(self, second: int) -> Histogram | None:
+        """Histogram of one second; None if nothing was done in it."""
+        return self._seconds.get(second)
+
+
+class Span:
+    """Latencies from a fault to the last replayed tuple; the end is known only afterwards.
+
+    ``committed`` holds what is inside for certain, ``tail`` what has come since the newest replayed tuple. With ``resolution`` the
+    span goes on to the end of the last logged second, as for a reader of logs of that resolution.
+    """
+
+    def __init__(self, resolution: int | None) -> None:
+        self.committed = Histogram()
+        self._tail = Histogram()
+        self._resolution = resolution
+        self._end = -1
+        """Tuples done at or before this instant are inside."""
+
+    def add(self, times: Ints, latency: Ints, replayed: npt.NDArray[np.bool_] | None) -> None:
+        """Tuples done at ``times`` (rising); ``replayed`` marks those replayed because of the fault."""
+        if replayed is not None and replayed.any():
+            last = int(times[np.flatnonzero(replayed)[-1]])
+            end = last if self._resolution is None else (last // self._resolution + 1) * self._resolution - 1
+            self._end = max(self._end, end)
+            self.committed.merge(self._tail)  # whatever came before a replayed tuple is inside
+            self._tail.clear()
+        inside = int(np.searchsorted(times, self._end, "right"))
+        self.committed.add(latency[:inside])
+        self._tail.add(latency[inside:])
+
+
+class Recorder:
+    """Listens to the data plane. ``trace=True`` keeps every tuple as well: for tests and small teaching runs."""
+
+    def __init__(self, trace: bool = False) -> None:
+        self.trace = trace
+        self.latency = LatencyLog()
+        self.done = Series()
+        self.entered = Series()
+        self.left = Series()
+        self.output = Series()
+        self.spans: dict[int, Span] = {}
+
+    def measure(self, times: Ints, born: Ints) -> Ints:
+        """Tuples done at the measured component at ``times`` (rising); returns their latencies."""
+        latency = times - born
+        self.latency.add(times, latency)
+        self.done.add(times)
+        return latency
+
+    def backlog(self, end: int) -> Ints:
+        """Roots in the system at each slot boundary up to ``end``."""
+        return np.cumsum(self.entered.until(end) - self.left.until(end))

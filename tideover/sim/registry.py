@@ -1,0 +1,76 @@
+"""Parts that can be named in a scenario: frozen pydantic models, registered by a decorator.
+
+A *part* (a distribution, a failure kind, a spout, a bolt, a grouping, a strategy's parameters) is one class in one
+file. It is registered under the name that a scenario uses, and validated, documented and listed from there.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterator
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Part(BaseModel):
+    """Configuration of one part: frozen, and closed to keys it does not know."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+
+T = TypeVar("T")
+
+
+class UnknownName(ValueError):
+    """A name that no part is registered under; says which are known and which is nearest."""
+
+    def __init__(self, what: str, name: str, known: list[str]) -> None:
+        near = difflib.get_close_matches(name, known, 1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        super().__init__(f"unknown {what} {name!r}{hint} (known: {', '.join(known)})")
+
+
+class Registry(Generic[T]):
+    """Names of one sort of part, in the order of their registration."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        self._parts: dict[str, type[T]] = {}
+
+    def register(self, name: str) -> Callable[[type[T]], type[T]]:
+        """Class decorator; a name that is taken already raises ValueError."""
+
+        def add(part: type[T]) -> type[T]:
+            if name in self._parts:
+                raise ValueError(f"{self.what} {name!r} is registered already, by {self._parts[name].__qualname__}")
+            self._parts[name] = part
+            part.kind = name  # type: ignore[attr-defined]
+            return part
+
+        return add
+
+    def __getitem__(self, name: str) -> type[T]:
+        try:
+            return self._parts[name]
+        except KeyError:
+            raise UnknownName(self.what, str(name), list(self._parts)) from None
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._parts
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._parts)
+
+    def items(self) -> list[tuple[str, type[T]]]:
+        """(name, class) of every registered part."""
+        return list(self._parts.items())
+
+    def discard(self, name: str) -> None:
+        """Take a name out again (for tests that register a part of their own)."""
+        self._parts.pop(name, None)
+
+
+def kind_of(part: Any) -> str:
+    """The name a part is registered under."""
+    return str(part.kind)

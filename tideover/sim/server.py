@@ -1,0 +1,336 @@
+"""Nodes of the data plane: the base, and the first-in first-out server."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from tideover.sim.fifo import departures
+from tideover.sim.link import Channel
+from tideover.sim.train import Ints, Train, join, merge
+
+if TYPE_CHECKING:
+    from tideover.sim.kernel import Kernel
+
+Action = Callable[[], None]
+Deliver = Callable[[Train], None]
+
+
+class Marker(NamedTuple):
+    """A control item in a task's queue: acts when all that arrived up to ``time`` has been served."""
+
+    time: int
+    rank: int
+    number: int
+    action: Action
+
+
+class Node:
+    """Something in the data plane that can fail: has a host, an outbox, control markers, and is up or down."""
+
+    def __init__(self, kernel: Kernel, name: str, host: int) -> None:
+        self.kernel = kernel
+        self.name = name
+        self.host = host
+        self.up = True
+        self.life = 0
+        """Counts crashes: what was planned in an earlier life is void."""
+        self.free_at = 0
+        self.busy_ns = 0
+        self.fault = -1
+        """Number of the newest fault that struck here; -1: none yet."""
+        self.markers: list[Marker] = []
+        self._outbox: deque[tuple[Train, Deliver]] = deque()
+        kernel.nodes.append(self)
+
+    def flow(self, now: int) -> None:
+        """Move everything at or before ``now``."""
+        raise NotImplementedError
+
+    @property
+    def drained_at(self) -> int:
+        """The first instant at which all that arrived before the first marker may have been served."""
+        return self.free_at
+
+    @property
+    def idle(self) -> bool:
+        """Whether everything that was admitted has left."""
+        return self.free_at <= self.kernel.now
+
+    # -- control markers ---------------------------------------------------------------------------------------
+
+    def enqueue(self, rank: int, action: Action) -> None:
+        """Put a control marker into the queue now; ``action`` runs when its turn comes, unless the node crashes."""
+        self.kernel.marker_number += 1
+        marker = Marker(self.kernel.now, rank, self.kernel.marker_number, action)
+        self.markers.append(marker)
+        if len(self.markers) == 1:
+            self._serve_marker(self.life)
+
+    def _serve_marker(self, life: int) -> None:
+        """Run the first marker's action if its turn has come, else look again when it may have."""
+        if life != self.life or not self.markers:
+            return
+        marker = self.markers[0]
+        if not self.idle:
+            self.kernel.at(self.drained_at, marker.rank, lambda: self._serve_marker(life))
+            return
+        self.markers.pop(0)
+        marker.action()
+        if self.markers and life == self.life:
+            self.kernel.at(self.kernel.now, self.markers[0].rank, lambda: self._serve_marker(life))
+
+    @property
+    def gate(self) -> int | None:
+        """What arrives after this instant waits behind a marker."""
+        return self.markers[0].time if self.markers else None
+
+    def occupy(self, duration: int) -> None:
+        """Keep the server busy for ``duration`` ns from now, or from when it is free."""
+        self.free_at = max(self.free_at, self.kernel.now) + duration
+        self.busy_ns += duration
+
+    # -- what leaves later -------------------------------------------------------------------------------------
+
+    def post(self, train: Train, deliver: Deliver) -> None:
+        """Hand ``train`` to ``deliver``, each tuple at its time (now or later); a crash destroys what has not left."""
+        if train.n:
+            self._outbox.append((train, deliver))
+
+    def post_out(self, now: int) -> None:
+        """Let out what is due in the outbox."""
+        while self._outbox and self._outbox[0][0].time[0] <= now:
+            train, deliver = self._outbox.popleft()
+            due = int(np.searchsorted(train.time, now, "right"))
+            if due < train.n:
+                train, later = train.split(due)
+                self._outbox.appendleft((later, deliver))
+            deliver(train)
+
+    def clear_outbox(self) -> list[Train]:
+        """Destroy what has not left yet; returns it."""
+        rest = [train for train, _ in self._outbox]
+        self._outbox.clear()
+        return rest
+
+    @property
+    def next_post(self) -> int | None:
+        """When the next tuple leaves the outbox."""
+        return int(self._outbox[0][0].time[0]) if self._outbox else None
+
+    def next_event(self) -> int | None:
+        """The next instant at which data moves here by itself; None: never."""
+        return self.next_post
+
+    # -- life and death ----------------------------------------------------------------------------------------
+
+    def crash(self) -> list[Train]:
+        """Lose queue, service, markers and outbox; returns the trains of tuples that were queued or in service."""
+        self.up = False
+        self.life += 1
+        self.markers.clear()
+        self.clear_outbox()
+        self.free_at = self.kernel.now
+        return []
+
+    def revive(self) -> None:
+        """Be up again, with an empty queue."""
+        self.up = True
+        self.life += 1
+        self.free_at = max(self.free_at, self.kernel.now)
+
+
+class Server(Node):
+    """A task: first in, first out, one tuple at a time.
+
+    Arrivals wait on their channels until they are due, then get their departure at once (the future of a FIFO is known),
+    and leave when it comes. A *trigger* is a tuple after whose departure something happens that may occupy the server (the
+    end of a window carried by data): tuples behind it get no departure before it has happened.
+    """
+
+    def __init__(self, kernel: Kernel, name: str, host: int) -> None:
+        super().__init__(kernel, name, host)
+        self.inputs: list[Channel] = []
+        self.hold = False
+        """While down: keep what arrives (True), or lose it."""
+        self.held: list[Train] = []
+        self.paused = False
+        """Down with its queue kept (in ``held``)."""
+        self._inbox: deque[Train] = deque()
+        self._served: deque[tuple[Train, Ints]] = deque()
+        self._trigger_at: int | None = None
+
+    def connect(self, channel: Channel) -> None:
+        """Make ``channel`` an input; inputs are connected in the physical order of their senders."""
+        channel.position = len(self.inputs)
+        self.inputs.append(channel)
+
+    # -- what subclasses say -----------------------------------------------------------------------------------
+
+    def service(self, train: Train) -> Ints:
+        """Service demand of each tuple (ns); a fresh array."""
+        raise NotImplementedError
+
+    def process(self, train: Train, arrival: Ints) -> None:
+        """The tuples of ``train`` are done; ``train.time`` is when."""
+        raise NotImplementedError
+
+    def receive(self, channel: Channel, train: Train) -> Train:
+        """What of one channel's arrivals is let in."""
+        return train
+
+    def admit(self, train: Train) -> Train:
+        """What of the merged arrivals is let in."""
+        return train
+
+    def drop(self, train: Train) -> None:
+        """Arrivals that found the task down and are lost."""
+        raise NotImplementedError
+
+    def find_trigger(self, train: Train) -> int | None:
+        """Row of the first tuple in ``train`` that is a trigger; None: there is none."""
+        return None
+
+    def fire(self, now: int) -> int:
+        """The trigger has departed at ``now``; returns for how long it keeps the server busy (ns)."""
+        raise NotImplementedError
+
+    @property
+    def available(self) -> bool:
+        """Whether arrivals are taken into the queue; if not they are dropped or held."""
+        return self.up
+
+    # -- the flow ----------------------------------------------------------------------------------------------
+
+    def flow(self, now: int) -> None:
+        self.post_out(now)
+        self._collect(now)
+        while True:
+            self._schedule()
+            self._release(now)
+            if self._trigger_at is None or self._trigger_at > now:
+                break
+            at, self._trigger_at = self._trigger_at, None
+            stall = self.fire(at)
+            self.free_at = at + stall
+            self.busy_ns += stall
+            self.post_out(now)
+
+    def _collect(self, now: int) -> None:
+        """Take what has arrived off the channels, in order of time, then of sender, then of sequence."""
+        limit = now if self.gate is None else min(now, self.gate)
+        trains = []
+        for channel in self.inputs:
+            train = channel.take(limit)
+            if train is not None:
+                trains.append(self.receive(channel, train))
+        if not trains:
+            return
+        merged = merge([t for t in trains if t.n]) if any(t.n for t in trains) else trains[0]
+        if not merged.n:
+            return
+        if not self.available:
+            if self.hold or self.up:
+                self.held.append(merged)
+            else:
+                self.drop(merged)
+            return
+        merged = self.admit(merged)
+        if merged.n:
+            self._inbox.append(merged)
+
+    def release_held(self) -> None:
+        """Let in now what was held: it arrives at this instant, before anything later."""
+        if not self.held:
+            return
+        train = join(self.held)
+        self.held = []
+        train = self.admit(train.replace(time=np.full(train.n, self.kernel.now, np.int64)))
+        if train.n:
+            self._inbox.append(train)
+
+    def _schedule(self) -> None:
+        """Give departures to the inbox, up to the first trigger."""
+        while self._inbox and self._trigger_at is None:
+            train = self._inbox.popleft()
+            row = self.find_trigger(train)
+            if row is not None and row + 1 < train.n:
+                train, rest = train.split(row + 1)
+                self._inbox.appendleft(rest)
+            service = self.service(train)
+            self.busy_ns += int(service.sum())
+            done = departures(train.time, service, self.free_at)
+            self.free_at = int(done[-1])
+            self._served.append((train, done))
+            if row is not None:
+                self._trigger_at = self.free_at
+
+    def _release(self, now: int) -> None:
+        """Hand on what departs at or before ``now``."""
+        served = self._served
+        while served and served[0][1][0] <= now:
+            train, done = served.popleft()
+            if done[-1] > now:
+                due = int(np.searchsorted(done, now, "right"))
+                train, later = train.split(due)
+                served.appendleft((later, done[due:]))
+                done = done[:due]
+            self.process(train.replace(time=done), train.time)
+
+    @property
+    def idle(self) -> bool:
+        return self.free_at <= self.kernel.now and not self._inbox and not self._served
+
+    def next_event(self) -> int | None:
+        times = [self.next_post, *(c.next_arrival for c in self.inputs)]
+        if self._served:
+            times.append(int(self._served[0][1][0]))
+        known = [t for t in times if t is not None]
+        return min(known) if known else None
+
+    def queue(self) -> list[Train]:
+        """Everything that has arrived and not departed; ``time`` is the arrival."""
+        return [train for train, _ in self._served] + list(self._inbox)
+
+    def clear_queue(self) -> list[Train]:
+        """Destroy queue and service; returns what was there."""
+        lost = self.queue()
+        self._inbox.clear()
+        self._served.clear()
+        self._trigger_at = None
+        self.free_at = self.kernel.now
+        return lost
+
+    def crash(self) -> list[Train]:
+        lost: list[Train] = []
+        if self.up:
+            self.markers.clear()
+            self._collect(self.kernel.now)  # what had arrived behind a marker was in the queue too
+        if self.up or self.paused:  # else what is held waits with its sender
+            lost = self.clear_queue() + self.held
+            self.held = []
+        self.paused = False
+        super().crash()
+        return lost
+
+    def pause(self) -> None:
+        """Go down, but keep the queue: it is served from the moment of readiness."""
+        self.markers.clear()
+        self._collect(self.kernel.now)
+        self.held = self.clear_queue() + self.held
+        self.paused = True
+        self.up = False
+        self.life += 1
+
+    def revive(self) -> None:
+        super().revive()
+        self.paused = False
+
+    def refill(self, trains: list[Train]) -> None:
+        """Put a copy of another task's queue into this one; it is served from now."""
+        now = self.kernel.now
+        for train in trains:
+            self._inbox.append(train.replace(time=np.full(train.n, now, np.int64)))

@@ -1,0 +1,104 @@
+"""Tuples travel in trains: columns of tuples, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+
+COLUMNS = ("time", "uid", "born", "key", "value", "attempt", "epoch", "mark", "seq", "route")
+_REQUIRED = ("time", "uid", "born", "key")
+_DEFAULT = {"value": 1, "attempt": 0, "epoch": 0, "mark": 0, "seq": 0, "route": 0}
+
+
+class Train:
+    """A run of tuples as columns of equal length (all int64).
+
+    time      ns; arrival on a link and in a queue, departure where a task hands it on
+    uid       place in the tuple tree (see docs/semantics.md)
+    born      ns; creation stamp
+    key       number of the key; what a fields grouping and a count look at
+    value     what a count adds up; None: 1 each
+    attempt   how often the root was emitted before; None: 0
+    epoch     number of the last end marker before the tuple; None: 0
+    mark      number of the end marker (> 0) or control marker (< 0) that the row is; None: data only
+    seq       channel's number of the message; None: not numbered
+    route     logical path from the spout; None: there is but one
+
+    Columns are never written to once they are in a train, so trains share them.
+    """
+
+    __slots__ = (*COLUMNS, "n")
+
+    def __init__(self, time: Ints, uid: Ints, born: Ints, key: Ints, **optional: Ints | None) -> None:
+        self.n = len(time)
+        self.time = time
+        self.uid = uid
+        self.born = born
+        self.key = key
+        self.value: Ints | None = optional.get("value")
+        self.attempt: Ints | None = optional.get("attempt")
+        self.epoch: Ints | None = optional.get("epoch")
+        self.mark: Ints | None = optional.get("mark")
+        self.seq: Ints | None = optional.get("seq")
+        self.route: Ints | None = optional.get("route")
+
+    def __len__(self) -> int:
+        return self.n
+
+    def column(self, name: str) -> Ints:
+        """The column, with its default written out if it is None."""
+        values = getattr(self, name)
+        return np.full(self.n, _DEFAULT[name], np.int64) if values is None else values
+
+    def pick(self, rows: Any) -> Train:
+        """The rows of a slice, a mask or an index array."""
+        new = Train.__new__(Train)
+        for name in COLUMNS:
+            values = getattr(self, name)
+            setattr(new, name, None if values is None else values[rows])
+        new.n = len(new.time)
+        return new
+
+    def replace(self, **columns: Ints | None) -> Train:
+        """The same train with some columns exchanged."""
+        new = Train.__new__(Train)
+        new.n = self.n
+        for name in COLUMNS:
+            setattr(new, name, columns[name] if name in columns else getattr(self, name))
+        return new
+
+    def split(self, at: int) -> tuple[Train, Train]:
+        """The first ``at`` tuples, and the rest."""
+        return self.pick(slice(0, at)), self.pick(slice(at, None))
+
+
+def join(trains: Sequence[Train]) -> Train:
+    """One train after the other."""
+    if len(trains) == 1:
+        return trains[0]
+    columns: dict[str, Any] = {}
+    for name in COLUMNS:
+        if name in _REQUIRED or any(getattr(t, name) is not None for t in trains):
+            columns[name] = np.concatenate([t.column(name) if name in _DEFAULT else getattr(t, name) for t in trains])
+    return Train(**columns)
+
+
+def merge(trains: Sequence[Train]) -> Train:
+    """Ordered trains into one, by time; ties go to the earlier train, then keep their order."""
+    if len(trains) == 1:
+        return trains[0]
+    whole = join(trains)
+    return whole.pick(np.argsort(whole.time, kind="stable"))
+
+
+def single(time: int, uid: int, **optional: int) -> Train:
+    """A train of one tuple, for markers and hand-made worlds."""
+    born = optional.pop("born", time)
+    key = optional.pop("key", 0)
+    one = {name: np.array([v], np.int64) for name, v in {"time": time, "uid": uid, "born": born, "key": key}.items()}
+    return Train(**one, **{name: np.array([v], np.int64) for name, v in optional.items()})
