@@ -41,12 +41,16 @@ class Book:
             self._slots = grown
         return index
 
-    def apply(self, uid: Ints, replica: int) -> Ints:
-        """Count effects as applied; returns the uids of those that now are applied more than once in one replica."""
+    def apply(self, uid: Ints, replica: int) -> int:
+        """Count effects as applied; returns how many of them are now applied more than once in one replica."""
         index = self._index(uid, replica)
         np.add.at(self._slots, index, 1)
-        twice = self._slots[index] > 1
-        return uid[twice] if twice.any() else EMPTY
+        return int(np.count_nonzero(self._slots[index] > 1))
+
+    def duplicated_roots(self) -> Ints:
+        """Roots of which an effect is applied more than once in one replica."""
+        index = np.flatnonzero(self._slots > 1) // self.replicas
+        return np.unique((index >> self.component.bits) + self._base)
 
     def destroy(self, uid: Ints, replica: int) -> None:
         """Count effects as applied once less."""
@@ -90,10 +94,15 @@ class Ledger:
 
     def apply(self, component: Component, uid: Ints, replica: int) -> int:
         """Effects took place; returns how many of them had taken place before."""
-        twice = self.books[component.name].apply(uid, replica)
-        if len(twice):
-            self.duplicated.update((twice >> component.bits).tolist())
-        return len(twice)
+        return self.books[component.name].apply(uid, replica)
+
+    def revoke(self, component: Component, uid: Ints, replica: int) -> None:
+        """Effects turned out to be void: they were part of a window that its reader had already."""
+        self.books[component.name].destroy(uid, replica)
+
+    def _note_duplicates(self) -> None:
+        for book in self.books.values():
+            self.duplicated.update(book.duplicated_roots().tolist())
 
     def destroy_effects(self, component: Component, uid: Ints, replica: int) -> None:
         """State was lost, and these effects with it."""
@@ -135,6 +144,7 @@ class Ledger:
             return
         number = np.arange(self.base >> self._topology.spout_bits, before, dtype=np.int64)
         roots = ((number << self._topology.spout_bits)[:, None] | np.arange(spouts, dtype=np.int64)).ravel()
+        self._note_duplicates()
         bad = self.incomplete(roots)
         self.closed_completed += len(roots) - len(bad)
         if len(bad):
@@ -148,6 +158,7 @@ class Ledger:
 
         Raises AssertionError if a root is neither complete, nor anywhere, nor was destroyed: a bug.
         """
+        self._note_duplicates()
         open_roots = emitted
         incomplete = self.incomplete(open_roots)
         in_flight = np.intersect1d(incomplete, alive)

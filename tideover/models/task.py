@@ -280,6 +280,8 @@ class BoltTask(Server):
         return row
 
     def process(self, train: Train, arrival: Ints) -> None:
+        if train.seq is not None:
+            self.world.protocol.passed(self, train)
         if train.mark is not None:
             data = np.flatnonzero(train.mark == 0)
             self._last_mark = train.pick(slice(train.n - 1, None)) if train.mark[-1] else None
@@ -332,7 +334,7 @@ class BoltTask(Server):
         assert self.counts is not None
         sums, held = self.counts.take(before)
         keys = np.flatnonzero(sums)
-        self.world.window(self, number, now, keys, sums[keys])
+        self.world.window(self, number, now, keys, sums[keys], held)
         if len(keys) and self.outlets:
             first = (number * self.component.tasks + self.task) << self.component.key_bits
             moment = np.full(len(keys), now, np.int64)

@@ -21,17 +21,18 @@ class WindowLog:
     def __init__(self) -> None:
         self.count = 0
         self.open: dict[Place, Sums] = {}
-        self._seen: set[Place] = set()
+        self._seen: dict[Place, set[int]] = {}
 
-    def emitted(self, component: str, task: int, number: int, now: int, keys: Ints, sums: Ints) -> bool:
-        """Note a window; returns whether it is the first of its number."""
+    def emitted(self, component: str, task: int, replica: int, number: int, keys: Ints, sums: Ints) -> tuple[bool, bool]:
+        """Note a window; returns whether it is the first of its number, and whether this replica has emitted it before."""
         place = (component, task, number)
-        if place in self._seen:
-            return False
-        self._seen.add(place)
-        self.count += 1
-        self.open[place] = (keys, sums)
-        return True
+        by = self._seen.setdefault(place, set())
+        first, again = not by, replica in by
+        by.add(replica)
+        if first:
+            self.count += 1
+            self.open[place] = (keys, sums)
+        return first, again
 
 
 class WindowAudit:

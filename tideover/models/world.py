@@ -17,6 +17,7 @@ from tideover.models.topology import Component, Topology, placement
 from tideover.models.tracing import Trace
 from tideover.models.twin import Twin, expected_effects
 from tideover.models.windowlog import WindowLog
+from tideover.models.windows import Held
 from tideover.sim.distributions.base import Distribution
 from tideover.sim.distributions.constant import Constant
 from tideover.sim.draws import Draws, Purpose
@@ -64,6 +65,7 @@ class World:
         self._open_outages: list[Outage] = []
         self.peak_buffered = 0
         self.ack_messages = 0
+        self.store_bytes = 0
         self.spouts: list[SpoutTask] = []
         self.bolts: dict[tuple[str, int], list[BoltTask]] = {}
         self._down: dict[Any, int] = {}
@@ -237,13 +239,18 @@ class World:
         if latency is not None:
             outage.span.add(train.time, latency, mask)
 
-    def window(self, task: BoltTask, number: int, now: int, keys: Ints, sums: Ints) -> None:
-        """A task has emitted a window."""
+    def window(self, task: BoltTask, number: int, now: int, keys: Ints, sums: Ints, held: list[Held]) -> None:
+        """A task has emitted a window, made of the tuples ``held``."""
+        component = task.component
         if self.trace is not None:
             self.trace.window(task, number, now, keys, sums)
-        first = self.windows.emitted(task.component.name, task.task, number, now, keys, sums)
-        if first and not task.component.outputs:
+        first, again = self.windows.emitted(component.name, task.task, task.replica, number, keys, sums)
+        if first and not component.outputs:
             self.recorder.output.add(np.array([now], np.int64))
+        if again and component.anchored:
+            # the same window once more, out of a replay: its reader drops it by its number
+            for part in held:
+                self.ledger.revoke(component, part.uid, task.replica)
 
     def lead(self, task: BoltTask) -> BoltTask:
         """The replica that is measured: the live one with the lowest number."""
@@ -256,7 +263,7 @@ class World:
             return
         for train in trains:
             if train.mark is not None:
-                train = train.pick(train.mark == 0)
+                train = _data(train)
             if not train.n:
                 continue
             roots = train.uid >> task.component.bits
@@ -282,29 +289,46 @@ class World:
             spout.retries.append((roots, attempt))
             self.backlog.enter(roots, np.full(len(roots), self.kernel.now, np.int64), 1)
 
-    def restore_effects(self, task: BoltTask, uid: Ints) -> None:
+    def restore_effects(self, task: BoltTask, outage: Outage, uid: Ints) -> None:
         """State came back, and with it these effects."""
+        outage.restored += len(uid)
         if task.component.anchored and len(uid):
             self.ledger.apply(task.component, uid, task.replica)
 
-    def timed_out(self, spout: SpoutTask, roots: Ints, attempt: Ints, outage: Ints) -> None:
-        """Roots are given up by their spout, to be emitted again; ``outage`` (-1: none) is why they were not done."""
-        self.ledger.replayed.update(roots.tolist())
-        self.ledger.false_timeouts += int(np.count_nonzero(outage < 0))
-        if self.trace is not None:
-            now = self.kernel.now
-            self.trace.failed += [(r, a, now) for r, a in zip(roots.tolist(), attempt.tolist(), strict=True)]
+    def restored(self, task: BoltTask, outage: Outage) -> None:
+        """``task`` has its state back."""
+        outage.restored_at = self.kernel.now
+        self.note(f"{task.name} is restored")
 
     def reopen(self, task: BoltTask, train: Train) -> None:
-        """Tuples that were done or destroyed are on their way to ``task`` again (a replay)."""
-        if task.component.anchored:
-            self.backlog.enter(train.uid >> task.component.bits, np.full(train.n, self.kernel.now, np.int64), 1)
+        """Tuples are on their way to ``task`` once more (a replay, a copied queue)."""
+        data = _data(train)
+        if task.component.anchored and data.n:
+            self.backlog.enter(data.uid >> task.component.bits, np.full(data.n, self.kernel.now, np.int64), 1)
+
+    def closed_unsent(self, task: BoltTask, train: Train) -> None:
+        """Replays to ``task`` that will not be sent after all."""
+        data = _data(train)
+        if task.component.anchored and data.n:
+            self.backlog.change(data.uid >> task.component.bits, np.full(data.n, self.kernel.now, np.int64), -1)
 
     def discard_queue(self, task: BoltTask) -> None:
-        """Throw away a task's queue: what is in it will come again."""
+        """Throw away a task's queue: what is in it is known elsewhere."""
         for train in task.clear_queue():
-            data = train if train.mark is None else train.pick(train.mark == 0)
+            data = _data(train)
             self.discarded(task, data.replace(time=np.full(data.n, self.kernel.now, np.int64)))
+
+    def discard_held(self, task: BoltTask) -> None:
+        """Throw away what is held for a task."""
+        held, task.held = task.held, []
+        for train in held:
+            data = _data(train)
+            self.discarded(task, data.replace(time=np.full(data.n, self.kernel.now, np.int64)))
+
+    def note(self, text: str) -> None:
+        """For the trace: what the protocol does."""
+        if self.trace is not None:
+            self.trace.note(self.kernel.now, text)
 
     # -- faults ------------------------------------------------------------------------------------------------
 
@@ -409,3 +433,8 @@ class World:
         first = self.ledger.base >> bits
         emitted = [(np.arange(first, s.next_root, dtype=np.int64) << bits) | s.number for s in self.spouts]
         return self.ledger.balance(np.concatenate(emitted), np.unique(self.alive()))
+
+
+def _data(train: Train) -> Train:
+    """Without markers."""
+    return train if train.mark is None else train.pick(train.mark == 0)

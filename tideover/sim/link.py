@@ -35,11 +35,16 @@ class Channel:
         self._latency = latency
         self._last = 0
         self.wire: deque[Train] = deque()
+        self.tap: Callable[[Train], Train] | None = None
+        """Sees every train that is sent, and may number it."""
 
     def send(self, train: Train) -> None:
-        """Put a train on the wire; ``train.time`` are departures, in order."""
-        if train.n == 0:
-            return
+        """Send a train; ``train.time`` are departures, in order."""
+        if train.n:
+            self.put(train if self.tap is None else self.tap(train))
+
+    def put(self, train: Train) -> None:
+        """Put a train (not empty) on the wire as it is, past the tap: a replay."""
         time = train.time
         if callable(self._latency):
             number = np.arange(self.messages, self.messages + train.n, dtype=np.int64)

@@ -43,7 +43,7 @@ class Node:
         self.fault = -1
         """Number of the newest fault that struck here; -1: none yet."""
         self.markers: list[Marker] = []
-        self._outbox: deque[tuple[Train, Deliver]] = deque()
+        self._outbox: deque[tuple[Train, Deliver, Deliver]] = deque()
         kernel.nodes.append(self)
 
     def flow(self, now: int) -> None:
@@ -95,26 +95,29 @@ class Node:
 
     # -- what leaves later -------------------------------------------------------------------------------------
 
-    def post(self, train: Train, deliver: Deliver) -> None:
-        """Hand ``train`` to ``deliver``, each tuple at its time (now or later); a crash destroys what has not left."""
+    def post(self, train: Train, deliver: Deliver, lost: Deliver) -> None:
+        """Hand ``train`` to ``deliver``, each tuple at its time (now or later).
+
+        What has not left when the outbox is cleared (a crash) is handed to ``lost``.
+        """
         if train.n:
-            self._outbox.append((train, deliver))
+            self._outbox.append((train, deliver, lost))
 
     def post_out(self, now: int) -> None:
         """Let out what is due in the outbox."""
         while self._outbox and self._outbox[0][0].time[0] <= now:
-            train, deliver = self._outbox.popleft()
+            train, deliver, lost = self._outbox.popleft()
             due = int(np.searchsorted(train.time, now, "right"))
             if due < train.n:
                 train, later = train.split(due)
-                self._outbox.appendleft((later, deliver))
+                self._outbox.appendleft((later, deliver, lost))
             deliver(train)
 
-    def clear_outbox(self) -> list[Train]:
-        """Destroy what has not left yet; returns it."""
-        rest = [train for train, _ in self._outbox]
-        self._outbox.clear()
-        return rest
+    def clear_outbox(self) -> None:
+        """Destroy what has not left yet."""
+        outbox, self._outbox = self._outbox, deque()
+        for train, _, lost in outbox:
+            lost(train)
 
     @property
     def next_post(self) -> int | None:
@@ -159,6 +162,8 @@ class Server(Node):
         self.held: list[Train] = []
         self.paused = False
         """Down with its queue kept (in ``held``)."""
+        self._arrived: deque[Train] = deque()
+        """Arrivals that may have to wait behind a control marker."""
         self._inbox: deque[Train] = deque()
         self._served: deque[tuple[Train, Ints]] = deque()
         self._trigger_at: int | None = None
@@ -208,6 +213,7 @@ class Server(Node):
     def flow(self, now: int) -> None:
         self.post_out(now)
         self._collect(now)
+        self._let_in()
         while True:
             self._schedule()
             self._release(now)
@@ -221,26 +227,34 @@ class Server(Node):
 
     def _collect(self, now: int) -> None:
         """Take what has arrived off the channels, in order of time, then of sender, then of sequence."""
-        limit = now if self.gate is None else min(now, self.gate)
         trains = []
         for channel in self.inputs:
-            train = channel.take(limit)
+            train = channel.take(now)
             if train is not None:
-                trains.append(self.receive(channel, train))
+                train = self.receive(channel, train)
+                if train.n:
+                    trains.append(train)
         if not trains:
             return
-        merged = merge([t for t in trains if t.n]) if any(t.n for t in trains) else trains[0]
-        if not merged.n:
-            return
-        if not self.available:
-            if self.hold or self.up:
-                self.held.append(merged)
-            else:
-                self.drop(merged)
-            return
-        merged = self.admit(merged)
-        if merged.n:
-            self._inbox.append(merged)
+        merged = merge(trains)
+        if self.available:
+            merged = self.admit(merged)
+            if merged.n:
+                self._arrived.append(merged)
+        elif self.hold or self.up:
+            self.held.append(merged)
+        else:
+            self.drop(merged)
+
+    def _let_in(self) -> None:
+        """Move arrivals to the inbox, up to the first control marker."""
+        gate = self.gate
+        while self._arrived and (gate is None or self._arrived[0].time[0] <= gate):
+            train = self._arrived.popleft()
+            if gate is not None and train.time[-1] > gate:
+                train, later = train.split(int(np.searchsorted(train.time, gate, "right")))
+                self._arrived.appendleft(later)
+            self._inbox.append(train)
 
     def release_held(self) -> None:
         """Let in now what was held: it arrives at this instant, before anything later."""
@@ -250,7 +264,7 @@ class Server(Node):
         self.held = []
         train = self.admit(train.replace(time=np.full(train.n, self.kernel.now, np.int64)))
         if train.n:
-            self._inbox.append(train)
+            self._arrived.append(train)
 
     def _schedule(self) -> None:
         """Give departures to the inbox, up to the first trigger."""
@@ -293,11 +307,12 @@ class Server(Node):
 
     def queue(self) -> list[Train]:
         """Everything that has arrived and not departed; ``time`` is the arrival."""
-        return [train for train, _ in self._served] + list(self._inbox)
+        return [train for train, _ in self._served] + list(self._inbox) + list(self._arrived)
 
     def clear_queue(self) -> list[Train]:
         """Destroy queue and service; returns what was there."""
         lost = self.queue()
+        self._arrived.clear()
         self._inbox.clear()
         self._served.clear()
         self._trigger_at = None
@@ -306,9 +321,6 @@ class Server(Node):
 
     def crash(self) -> list[Train]:
         lost: list[Train] = []
-        if self.up:
-            self.markers.clear()
-            self._collect(self.kernel.now)  # what had arrived behind a marker was in the queue too
         if self.up or self.paused:  # else what is held waits with its sender
             lost = self.clear_queue() + self.held
             self.held = []
@@ -319,7 +331,6 @@ class Server(Node):
     def pause(self) -> None:
         """Go down, but keep the queue: it is served from the moment of readiness."""
         self.markers.clear()
-        self._collect(self.kernel.now)
         self.held = self.clear_queue() + self.held
         self.paused = True
         self.up = False
@@ -333,4 +344,4 @@ class Server(Node):
         """Put a copy of another task's queue into this one; it is served from now."""
         now = self.kernel.now
         for train in trains:
-            self._inbox.append(train.replace(time=np.full(train.n, now, np.int64)))
+            self._arrived.append(train.replace(time=np.full(train.n, now, np.int64)))

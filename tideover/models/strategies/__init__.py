@@ -1,5 +1,5 @@
 """Strategies: how a pipeline survives failure. One protocol a file."""
 
-from tideover.models.strategies import none, source_replay
+from tideover.models.strategies import active_replication, none, rsm, source_replay
 
-__all__ = ["none", "source_replay"]
+__all__ = ["active_replication", "none", "rsm", "source_replay"]

@@ -94,6 +94,9 @@ class Protocol:
         """What of a task's arrivals, merged, goes into its queue."""
         return train
 
+    def passed(self, task: BoltTask, train: Train) -> None:
+        """A task is done with numbered messages, markers among them (only if the protocol numbers channels)."""
+
     def control_mark(self, task: BoltTask, mark: Train, now: int) -> int:
         """A control marker (mark < 0) of this protocol was reached in the queue; returns how long it keeps the task (ns)."""
         return 0

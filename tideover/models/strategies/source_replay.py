@@ -132,7 +132,7 @@ class Replay(AckCosts):
             attempt = np.concatenate([np.zeros(len(h.uid), np.int64) if h.attempt is None else h.attempt for h in held])
         times = now + self.ack_cost * np.arange(1, len(uid) + 1, dtype=np.int64)
         acks = Train(times, uid, times, uid, attempt=attempt)
-        task.post(acks, lambda due: self._ack(task, due, self._acked(task, due)))
+        task.post(acks, lambda due: self._ack(task, due, self._acked(task, due)), lambda lost: self._unsent(task, lost))
         return self.ack_cost * len(uid)
 
     def _ack(self, task: BoltTask, train: Train, value: Bits) -> None:
@@ -210,10 +210,11 @@ class Replay(AckCosts):
         for number, pending in enumerate(self.maps):
             pending.mark(roots[roots & self._mask == number] if self._mask else roots, outage)
 
+    def _unsent(self, task: BoltTask, train: Train) -> None:
+        self.destroyed(task.fault, train.uid >> task.component.bits)
+
     def failed(self, task: BoltTask | SpoutTask, outage: Outage) -> None:
-        unsent = [train.uid >> task.component.bits for train in task.clear_outbox()]
-        if unsent:
-            self.destroyed(outage.number, np.concatenate(unsent))
+        task.clear_outbox()
         if task in self.world.spouts and not task.up:
             self.maps[task.number].clear()  # type: ignore[union-attr]
 

@@ -1,0 +1,61 @@
+"""Upstream buffers: what a sender keeps of a channel until its receiver has it safe.
+
+R. Castro Fernandez et al., *Integrating Scale Out and Fault Tolerance in Stream Processing using Operator State Management*, SIGMOD 2013,
+section 3.2.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tideover.sim.link import Channel
+from tideover.sim.train import Ints, Train, join
+
+END_OF_REPLAY = -1
+
+
+class UpstreamBuffer:
+    """Every message of one channel, in order, numbered from 1; trimmed by number, never by time.
+
+    A message's ``seq`` is its number, negative if it is a replay.
+    """
+
+    def __init__(self, channel: Channel) -> None:
+        self.channel = channel
+        self.sent = 0
+        self.size = 0
+        self._trains: list[Train] = []
+
+    def number(self, train: Train) -> Train:
+        """Number messages that are about to be sent, and keep them."""
+        numbered = train.replace(seq=np.arange(self.sent + 1, self.sent + train.n + 1, dtype=np.int64))
+        self.sent += train.n
+        self.size += train.n
+        self._trains.append(numbered)
+        return numbered
+
+    def trim(self, safe: int) -> None:
+        """Drop the messages up to number ``safe``."""
+        kept = []
+        for train in self._trains:
+            assert train.seq is not None
+            if train.seq[-1] > safe:
+                kept.append(train if train.seq[0] > safe else train.pick(slice(int(safe - train.seq[0] + 1), None)))
+        self._trains = kept
+        self.size = sum(train.n for train in kept)
+
+    def clear(self) -> None:
+        """Lose everything: the sender has crashed."""
+        self._trains = []
+        self.size = 0
+
+    def after(self, number: int) -> Train | None:
+        """The messages above ``number``, in order; None if there are none."""
+        parts = [train.pick(np.flatnonzero(train.column("seq") > number)) for train in self._trains]
+        parts = [train for train in parts if train.n]
+        return join(parts) if parts else None
+
+    def uids(self) -> Ints:
+        """uids of the tuples (not the markers) in the buffer."""
+        parts = [t.uid if t.mark is None else t.uid[t.mark == 0] for t in self._trains]
+        return np.concatenate(parts) if parts else np.zeros(0, np.int64)
