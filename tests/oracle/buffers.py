@@ -1,0 +1,278 @@
+"""Recovery using state management: checkpoints in a store, buffers upstream, replay from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+from .clock import Priority, Rank, control
+from .layout import Datum
+from .protocol import Protocol
+from .tasks import Channel, Control, Entry, Message, State
+
+if TYPE_CHECKING:
+    from .program import World
+    from .tasks import Bolt, Task
+
+
+class Store:
+    """One request after the other."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.free = 0
+
+    def request(self, size: int) -> int:
+        """Queue a request now; when it ends."""
+        config = self.world.layout.scenario.store
+        transfer = round(size * 1e9 / config.bandwidth)
+        self.free = max(self.world.clock.now, self.free) + config.latency + transfer
+        return self.free
+
+
+@dataclass
+class Checkpoint:
+    """A state, and the newest number processed of each buffered channel."""
+
+    state: State = field(default_factory=State)
+    numbers: dict[Channel, int] = field(default_factory=dict)
+
+    @property
+    def entries(self) -> int:
+        return len(self.state.keys())
+
+
+@dataclass
+class Keeper:
+    """What the protocol knows of one stateful task."""
+
+    valid: Checkpoint = field(default_factory=Checkpoint)
+    processed: dict[Channel, int] = field(default_factory=dict)
+    accepted: dict[Channel, int] = field(default_factory=dict)
+    life: int = 0  # counts faults: what an earlier life began is void
+    writing: bool = False
+    replaying: set[Channel] = field(default_factory=set)  # end marker not arrived yet
+    unfinished: set[Channel] = field(default_factory=set)  # end marker not processed yet
+    restoring: bool = False
+
+    @property
+    def recovering(self) -> bool:
+        return self.restoring or bool(self.unfinished)
+
+
+@dataclass(eq=False)
+class Request:
+    """Send again what is in the buffer above ``after``."""
+
+    channel: Channel
+    after: int
+    recovery: int
+    served: bool = False
+
+
+class UpstreamBuffer(Protocol):
+    """rsm."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self.store = Store(world)
+        self.keepers: dict[Task, Keeper] = {}
+        self.requests: list[Request] = []  # those whose end marker has not left
+
+    def start(self) -> None:
+        for task in self.world.tasks:
+            if self.world.layout.stateful(task.component):
+                self.keepers[task] = Keeper()
+                self._tick(task)
+
+    def _at(self, time: int, priority: Priority, task: Task, act: Callable[[], None]) -> None:
+        """At that time, unless a fault strikes the task before."""
+        keeper, life = self.keepers[task], self.keepers[task].life
+        self.world.clock.at(time, priority, lambda: act() if keeper.life == life else None)
+
+    def buffers(self, up: Task, down: Task) -> bool:
+        spouts = self.world.layout.spouts
+        return self.world.layout.stateful(down.component) and (
+            up.component not in spouts or self.params.spout_buffer
+        )
+
+    # -- checkpoints ---------------------------------------------------------------------------------------
+
+    def _tick(self, task: Bolt) -> None:
+        priority = control(Rank.CHECKPOINT, task.rank)
+
+        def tick() -> None:
+            if not task.waiting:
+                task.place(Rank.CHECKPOINT, partial(self._checkpoint, task))
+            self._tick(task)
+
+        self.world.clock.at(self.world.clock.now + self.params.checkpoint_interval, priority, tick)
+
+    def _checkpoint(self, task: Bolt) -> None:
+        """Serialise, which occupies the task; then write, which does not."""
+        keeper = self.keepers[task]
+        if keeper.recovering or keeper.writing:
+            return
+        keeper.writing = True
+        content = Checkpoint(task.state.copy(), dict(keeper.processed))
+        end = self.world.clock.now + self.params.serialise_time + content.entries * self.params.serialise_cost
+        task.occupy(end)
+        if end == self.world.clock.now:
+            self._write(task, content)
+        else:
+            priority = control(Rank.CHECKPOINT, task.rank)
+            self._at(end, priority, task, partial(self._write, task, content))
+
+    def _write(self, task: Bolt, content: Checkpoint) -> None:
+        end = self.store.request(content.entries * self.params.entry_size)
+        self._at(end, control(Rank.TRIM, task.rank), task, partial(self._written, task, content))
+
+    def _written(self, task: Bolt, content: Checkpoint) -> None:
+        keeper = self.keepers[task]
+        keeper.writing, keeper.valid = False, content
+        for channel in self._buffered(task):
+            channel.up.place(Rank.TRIM, partial(self._trim, channel, content.numbers.get(channel, 0)))
+
+    @staticmethod
+    def _trim(channel: Channel, number: int) -> None:
+        channel.buffer = [message for message in channel.buffer if message.number > number]
+
+    @staticmethod
+    def _buffered(task: Task) -> list[Channel]:
+        return [channel for channel in task.inputs.values() if channel.buffered]
+
+    def window_closed(self, task: Bolt, by_data: bool) -> None:
+        """A checkpoint at each window's end, before anything else is served."""
+        if not by_data:
+            self._checkpoint(task)
+            return
+
+        def act() -> None:
+            task.occupied = False
+            self._checkpoint(task)
+            task.serve()
+
+        task.occupied = True
+        event = self.world.clock.at(self.world.clock.now, control(Rank.CHECKPOINT, task.rank), act)
+        task.pending.append(event)
+
+    # -- faults --------------------------------------------------------------------------------------------
+
+    def failed(self, task: Task, crash: bool) -> None:
+        if task in self.keepers:
+            keeper = self.keepers[task]
+            keeper.life += 1
+            keeper.writing = keeper.restoring = False
+            keeper.replaying, keeper.unfinished = set(), set()
+
+    def went_down(self, task: Task) -> None:
+        """Requests that wait here or are being served begin anew when it is ready."""
+        rest = [entry for entry in task.queue if not (isinstance(entry.what, Control) and entry.what.request)]
+        task.queue.clear()
+        task.queue.extend(rest)
+
+    def ready(self, task: Task, was_down: bool) -> None:
+        if was_down:
+            for request in self.requests:
+                if request.channel.up is task:
+                    self._ask(request)
+        if task in self.keepers:
+            self._recover(task)
+
+    def _recover(self, task: Task) -> None:
+        """Read the last valid checkpoint; what the replay will bring again is discarded from now on."""
+        keeper = self.keepers[task]
+        task.suspend()
+        task.waiting = keeper.restoring = True
+        keeper.replaying = set(self._buffered(task))
+        keeper.unfinished = set(keeper.replaying)
+        kept = [entry for entry in task.queue if not self._brought_again(entry)]
+        task.queue.clear()
+        task.queue.extend(kept)
+        keeper.life += 1
+        entries = keeper.valid.entries
+        end = self.store.request(entries * self.params.entry_size)
+        end += self.params.restore_time + entries * self.params.restore_cost
+        self._at(end, control(Rank.RESTORE, task.rank), task, partial(self._restore, task))
+
+    @staticmethod
+    def _brought_again(entry: Entry) -> bool:
+        return isinstance(entry.what, Message) and entry.what.channel.buffered
+
+    def _restore(self, task: Task) -> None:
+        keeper = self.keepers[task]
+        task.state = keeper.valid.state.copy()
+        keeper.processed, keeper.accepted = dict(keeper.valid.numbers), dict(keeper.valid.numbers)
+        self.world.ledger.restored(task)
+        task.waiting = keeper.restoring = False
+        for channel in self._buffered(task):
+            request = Request(channel, keeper.processed.get(channel, 0), keeper.life)
+            self.requests.append(request)
+            if not channel.up.down:
+                self._ask(request)
+        task.serve()
+
+    # -- replay --------------------------------------------------------------------------------------------
+
+    def _ask(self, request: Request) -> None:
+        up = request.channel.up
+        place = partial(up.place, Rank.REQUEST, partial(self._serve, request), request)
+        self.world.clock.at(self.world.clock.now, control(Rank.REQUEST, up.rank), place)
+
+    def _serve(self, request: Request) -> None:
+        """The buffer in order, one message every ``step``; the end marker leaves with the last."""
+        channel, up, now = request.channel, request.channel.up, self.world.clock.now
+        rate = self.params.replay_rate
+        step = max(self.params.replay_cost, 0 if rate is None else round(1e9 / rate))
+        messages = [message for message in channel.buffer if message.number > request.after]
+        for i, message in enumerate(messages, 1):
+            self._leave(up, now + i * step, partial(self._send_again, request, message))
+        self._leave(up, now + len(messages) * step, partial(self._send_end, request))
+        up.occupy(now + len(messages) * step)
+
+    def _leave(self, up: Task, time: int, act: Callable[[], None]) -> None:
+        if time == self.world.clock.now:
+            act()
+        else:
+            up.later(time, act)
+
+    def _send_again(self, request: Request, old: Message) -> None:
+        if old.datum is not None and old.datum.anchored:
+            self.world.ledger.replayed.add(old.datum.root)
+        channel = request.channel
+        channel.send(Message(channel, old.datum, old.marker, number=old.number, recovery=request.recovery))
+
+    def _send_end(self, request: Request) -> None:
+        self.requests.remove(request)
+        request.channel.send(Message(request.channel, end=True, recovery=request.recovery))
+
+    def admit(self, task: Task, message: Message) -> bool:
+        channel = message.channel
+        if not channel.buffered:
+            return True
+        keeper = self.keepers[task]
+        replaying = channel in keeper.replaying
+        if replaying != (message.recovery is not None) or message.recovery not in (None, keeper.life):
+            return False  # a direct message during the replay, or what an earlier recovery asked for
+        if message.end:
+            keeper.replaying.discard(channel)
+            return True
+        if message.number <= keeper.accepted.get(channel, 0):
+            return False
+        keeper.accepted[channel] = message.number
+        return True
+
+    def served(self, task: Bolt, message: Message) -> None:
+        if message.channel.buffered:
+            keeper = self.keepers[task]
+            if message.end:
+                keeper.unfinished.discard(message.channel)
+            else:
+                keeper.processed[message.channel] = message.number
+
+    # -- the end -------------------------------------------------------------------------------------------
+
+    def kept_data(self) -> list[tuple[Task, Datum]]:
+        return [(task, datum) for task, keeper in self.keepers.items() for datum in keeper.valid.state.held]

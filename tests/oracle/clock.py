@@ -1,0 +1,70 @@
+"""SimPy's clock, with an order among the events of one instant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import IntEnum
+
+import simpy
+
+Priority = tuple[int, ...]
+
+
+class Rank(IntEnum):
+    """Control actions of one instant, in the order in which they happen."""
+
+    FAULT = 1
+    READY = 2
+    WINDOW = 3
+    RESTORE = 4
+    CHECKPOINT = 5
+    TRIM = 6
+    REQUEST = 7
+    MARKER = 8
+    ROTATION = 9
+
+
+def arrival(task: int, upstream: int) -> Priority:
+    """Data: tasks in physical order; at a task arrivals first, by upstream task (then as they were sent)."""
+    return (0, task, 0, upstream)
+
+
+def departure(task: int) -> Priority:
+    """Data: what leaves a task, after the arrivals of the same instant."""
+    return (0, task, 1, 0)
+
+
+def control(rank: Rank, task: int = 0) -> Priority:
+    """Control: after all data of the instant, by rank, then by physical task."""
+    return (1, rank, task, 0)
+
+
+class Clock:
+    """Calls functions at their time: (time, priority, order of scheduling). Times are integer nanoseconds."""
+
+    def __init__(self) -> None:
+        self._env = simpy.Environment()
+
+    @property
+    def now(self) -> int:
+        return int(self._env.now)
+
+    def at(self, time: int, priority: Priority, action: Callable[[], None]) -> simpy.Event:
+        """Call ``action`` at ``time``."""
+        assert time >= self.now, (time, self.now)
+        event = simpy.Event(self._env)
+        event._ok, event._value = True, None
+        event.callbacks.append(lambda _: action())
+        self._env.schedule(event, priority=priority, delay=time - self.now)  # type: ignore[arg-type]
+        return event
+
+    @staticmethod
+    def cancel(event: simpy.Event | None) -> None:
+        """Take back what has not happened yet."""
+        if event is not None and event.callbacks is not None:
+            event.callbacks.clear()
+
+    def run(self, until: int) -> None:
+        """Everything up to ``until``, included."""
+        while self._env.peek() <= until:
+            self._env.step()

@@ -1,0 +1,241 @@
+"""What depends on no clock: where tasks sit, what tuples are called, what they contain and where they go."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tideover.models.config import Scenario, SpoutConfig
+from tideover.sim.distributions.base import Distribution
+from tideover.sim.distributions.zipf import Zipf
+from tideover.sim.draws import Draws, Purpose, below, uniform01
+from tideover.sim.registry import kind_of
+
+SENTENCES = (
+    "tinker taylor soldier spy",
+    "the good the bad and the ugly",
+    "from dusk till dawn",
+    "alice in wonderland",
+    "gone with the wind",
+)
+WORDS = list(dict.fromkeys(" ".join(SENTENCES).split()))
+
+Logical = tuple[str, int]  # component, task
+Physical = tuple[str, int, int]  # component, task, replica
+
+
+@dataclass(frozen=True)
+class Datum:
+    """One tuple, as the task sees it that has it."""
+
+    root: int
+    path: int
+    uid: int
+    key: int
+    value: int
+    attempt: int = 0
+    epoch: int = 0
+    anchored: bool = True
+    route: tuple[Logical, ...] = ()
+    ident: int = 0  # for the acker: each tuple sent has an id of its own
+
+
+def digits(n: int) -> int:
+    """Bits that tell n things apart."""
+    return (n - 1).bit_length()
+
+
+class Layout:
+    """The scenario, looked at without time."""
+
+    def __init__(self, scenario: Scenario, draws: Draws) -> None:
+        self.scenario = scenario
+        self.draws = draws
+        self.config = scenario.topology
+        self.order = self._topological()
+        self.spouts = [name for name in self.order if isinstance(self.config[name], SpoutConfig)]
+        self.spout_tasks = [
+            (name, task) for name in self.spouts for task in range(self.config[name].parallelism)
+        ]
+        self.spout_bits = digits(len(self.spout_tasks))
+        self.down = {up: [name for name in self.order if up in self.inputs(name)] for up in self.order}
+        self.bits: dict[str, int] = {}
+        self.edge_bits: dict[str, int] = {}
+        self.task_bits: dict[str, int] = {}
+        self.key_count: dict[str, int] = {}
+        for name in self.order:
+            self._widths(name)
+        self.physical = self._physical()
+        self.host = self._hosts()
+
+    # -- shape ---------------------------------------------------------------------------------------------
+
+    def inputs(self, name: str) -> dict:
+        """{upstream: grouping}, in the order of the file."""
+        return getattr(self.config[name], "from_", {})
+
+    def kind(self, name: str) -> str:
+        """The registered name of the bolt, or of the spout."""
+        config = self.config[name]
+        return kind_of(config.spout if isinstance(config, SpoutConfig) else config.bolt)
+
+    def stateful(self, name: str) -> bool:
+        return self.kind(name) == "windowed_count"
+
+    def _topological(self) -> list[str]:
+        order: list[str] = []
+        while len(order) < len(self.config):
+            ready = (n for n in self.config if n not in order and all(up in order for up in self.inputs(n)))
+            order.append(next(ready))
+        return order
+
+    def _physical(self) -> list[Physical]:
+        tasks = []
+        for name in self.order:
+            for task in range(self.config[name].parallelism):
+                tasks += [(name, task, replica) for replica in range(self.replicas(name))]
+        return tasks
+
+    def replicas(self, name: str) -> int:
+        strategy = self.scenario.strategy
+        if kind_of(strategy) != "active_replication" or name in self.spouts:
+            return 1
+        return 1 + strategy.k if strategy.components is None or name in strategy.components else 1
+
+    def _hosts(self) -> dict[Physical, int]:
+        """Tasks without a list of hosts: one after the other; replica r sits r hosts further."""
+        hosts: dict[Physical, int] = {}
+        logical = [(name, task) for name, task, replica in self.physical if replica == 0]
+        for number, (name, task) in enumerate(logical):
+            given, n = self.config[name].hosts, self.scenario.hosts
+            for replica in range(self.replicas(name)):
+                host = number if given is None else given[task % len(given)]
+                further = host + replica * (len(logical) if n is None else 1)
+                hosts[name, task, replica] = further if n is None else further % n
+        return hosts
+
+    def latency(self, up: Physical, down: Physical) -> Distribution:
+        a, b = sorted((self.host[up], self.host[down]))
+        links = self.scenario.links
+        if a == b:
+            return links.local
+        return links.pairs.get(f"{a}-{b}", links.pairs.get(f"{b}-{a}", links.latency))
+
+    # -- identity ------------------------------------------------------------------------------------------
+
+    def fan_bits(self, name: str) -> int:
+        kind = self.kind(name)
+        if kind == "split_words":
+            return digits(7)
+        if kind == "generic":
+            return digits(max(1, math.ceil(self.config[name].bolt.selectivity)))
+        return 0
+
+    def out_bits(self, name: str) -> int:
+        """Width of the path of what a component sends; an aggregate is a root of its own."""
+        return 0 if self.stateful(name) else self.bits[name] + self.fan_bits(name)
+
+    def _widths(self, name: str) -> None:
+        inputs = self.inputs(name)
+        self.bits[name] = self.edge_bits[name] = self.task_bits[name] = 0
+        if not inputs:
+            spout = self.config[name].spout
+            self.key_count[name] = {"sentences": 5, "values": 1}.get(kind_of(spout)) or spout.keys
+            return
+        self.edge_bits[name] = digits(len(inputs))
+        if any(kind_of(grouping) == "all" for grouping in inputs.values()):
+            self.task_bits[name] = digits(self.config[name].parallelism)
+        width = max(self.out_bits(up) for up in inputs)
+        self.bits[name] = width + self.edge_bits[name] + self.task_bits[name]
+        keys = max(self.key_count[up] for up in inputs)
+        self.key_count[name] = len(WORDS) if self.kind(name) == "split_words" else keys
+
+    def cross(self, up: str, down: str, datum: Datum) -> list[tuple[int, Datum]]:
+        """Where a tuple sent by ``up`` goes on this edge, and what it is called there: (task, tuple)."""
+        path = datum.path << self.edge_bits[down] | list(self.inputs(down)).index(up)
+        grouping, bits, task_bits = kind_of(self.inputs(down)[up]), self.bits[down], self.task_bits[down]
+        before = datum.root << (bits - task_bits) | path
+        crossed = []
+        for task in self._targets(
+            grouping, f"{up}->{down}", datum.key, before, self.config[down].parallelism
+        ):
+            own = task if grouping == "all" else 0
+            longer = path << task_bits | own
+            crossed.append((task, replace(datum, path=longer, uid=datum.root << bits | longer)))
+        return crossed
+
+    def _targets(self, grouping: str, edge: str, key: int, uid: int, n: int) -> list[int]:
+        """The receiving tasks; ``uid`` is the receiver's, before the digit of the task."""
+        if grouping == "all":
+            return list(range(n))
+        if grouping == "global":
+            return [0]
+        if grouping == "shuffle":
+            return [int(below(self._bits(edge, Purpose.TARGET, uid), n)[0])]
+        return [key % n]  # fields, direct
+
+    # -- content -------------------------------------------------------------------------------------------
+
+    def _bits(self, name: str, purpose: Purpose, index: int, attempt: int = 0) -> np.ndarray:
+        return self.draws.bits(name, purpose, np.array([index], np.int64), np.array([attempt], np.int64))
+
+    def sample(self, what: Distribution, name: str, purpose: Purpose, index: int, attempt: int = 0) -> int:
+        """One duration."""
+        return int(what.sample(self._bits(name, purpose, index, attempt))[0])
+
+    def root(self, spout: str, task: int, number: int) -> Datum | None:
+        """The spout task's new tuple of that number (from 0); None: it has no more."""
+        config = self.config[spout].spout
+        root = number << self.spout_bits | self.spout_tasks.index((spout, task))
+        key, value = 0, 1
+        if kind_of(config) == "values":
+            if number >= len(config.values) and not config.repeat:
+                return None
+            value = config.values[number % len(config.values)]
+        else:
+            bits = self._bits(spout, Purpose.CONTENT, root)
+            if kind_of(config) == "keys" and config.exponent > 0:
+                key = int(Zipf(keys=config.keys, exponent=config.exponent).index(bits)[0])
+            else:
+                key = int(below(bits, self.key_count[spout])[0])
+        return Datum(root, 0, root, key, value)
+
+    def children(self, name: str, datum: Datum) -> list[Datum]:
+        """What a bolt (not a windowed count) makes of a tuple, in order."""
+        bolt, kind = self.config[name].bolt, self.kind(name)
+        keys = [datum.key]
+        if kind == "split_words":
+            keys = [WORDS.index(word) for word in SENTENCES[datum.key].split()]
+        elif kind == "filter":
+            keys *= self._chance(name, datum) < bolt.keep
+        elif kind == "generic":
+            whole = math.floor(bolt.selectivity)
+            keys *= whole + (self._chance(name, datum) < bolt.selectivity - whole)
+        made = []
+        for position, key in enumerate(keys):
+            path = datum.path << self.fan_bits(name) | position
+            uid = datum.root << self.out_bits(name) | path
+            made.append(replace(datum, path=path, uid=uid, key=key))
+        return made
+
+    def _chance(self, name: str, datum: Datum) -> float:
+        return float(uniform01(self._bits(name, Purpose.SELECT, datum.uid))[0])
+
+    def aggregate(self, name: str, task: int, window: int, key: int, value: int, epoch: int) -> Datum:
+        """One sum of a window."""
+        key_bits = max(1, digits(self.key_count[name]))
+        uid = (window * self.config[name].parallelism + task) << key_bits | key
+        return Datum(uid, 0, uid, key, value, epoch=epoch, anchored=False)
+
+    def effects(self, name: str, datum: Datum) -> set[tuple[str, int]]:
+        """(component, uid) of all places where the tree under an anchored tuple at ``name`` ends."""
+        if self.stateful(name) or not self.down[name]:
+            return {(name, datum.uid)}
+        found = set()
+        for child in [datum] if name in self.spouts else self.children(name, datum):
+            for down in self.down[name]:
+                for _, crossed in self.cross(name, down, child):
+                    found |= self.effects(down, crossed)
+        return found

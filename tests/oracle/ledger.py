@@ -1,0 +1,123 @@
+"""Where every root ended up, by sets of effects.
+
+An effect is one (component, uid) at which the tree of a root ends: in a windowed count, or in a bolt that
+nothing follows. It is *out* when it has left in an emitted window (of any replica) or through a last bolt,
+*live* while it is in a count.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .layout import Datum
+from .tasks import Message
+
+if TYPE_CHECKING:
+    from .program import World
+    from .tasks import Task
+
+Effect = tuple[str, int]
+
+
+class Ledger:
+    """Kept along the way, settled at the end."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.effects: dict[int, set[Effect]] = {}
+        self.out: dict[tuple, set[Effect]] = {}  # by physical task
+        self.replayed: set[int] = set()
+        self.duplicated: set[int] = set()
+        self.damaged: set[tuple[int, int]] = set()
+        self.false_timeouts = 0
+
+    def emitted(self, datum: Datum) -> None:
+        spout = self.world.layout.spout_tasks[datum.root & ((1 << self.world.layout.spout_bits) - 1)][0]
+        self.effects[datum.root] = self.world.layout.effects(spout, datum)
+
+    # -- effects -------------------------------------------------------------------------------------------
+
+    def applied(self, task: Task, datum: Datum) -> None:
+        """A windowed count is about to count a tuple."""
+        if any(held.uid == datum.uid for held in task.state.held) or self._is_out(task, datum):
+            self.duplicated.add(datum.root)
+
+    def restored(self, task: Task) -> None:
+        """A checkpoint has come back."""
+        self.duplicated |= {datum.root for datum in task.state.held if self._is_out(task, datum)}
+
+    def left(self, task: Task, datum: Datum) -> None:
+        """A tuple has left through a last bolt."""
+        if self._is_out(task, datum):
+            self.duplicated.add(datum.root)
+        self.emitted_window(task, [datum])
+
+    def emitted_window(self, task: Task, data: list[Datum]) -> None:
+        self.out.setdefault(task.physical, set()).update((task.component, datum.uid) for datum in data)
+
+    def _is_out(self, task: Task, datum: Datum) -> bool:
+        return (task.component, datum.uid) in self.out.get(task.physical, set())
+
+    # -- damage --------------------------------------------------------------------------------------------
+
+    def hurt(self, data: list[Datum]) -> None:
+        """A fault has destroyed these, or their acks."""
+        self.damaged |= {(datum.root, datum.attempt) for datum in data if datum.anchored}
+
+    def hurt_trees(self, trees: set[tuple[int, int]]) -> None:
+        self.damaged |= trees
+
+    def timed_out(self, datum: Datum) -> None:
+        self.false_timeouts += (datum.root, datum.attempt) not in self.damaged
+
+    # -- the end -------------------------------------------------------------------------------------------
+
+    def moving(self) -> list[tuple[str, Datum]]:
+        """(component, tuple) of everything anchored in queues, in service or on the wire."""
+        found = []
+        for task in self.world.tasks:
+            entries = [*([task.serving] if task.serving else []), *task.queue]
+            messages = (
+                [entry.what for entry in entries if isinstance(entry.what, Message)]
+                + task.inbox
+                + task.memory
+            )
+            for channel in task.inputs.values():
+                messages += channel.wire
+            found += [(task.component, m.datum) for m in messages if m.datum is not None and m.datum.anchored]
+        return found
+
+    def settle(self) -> dict[str, int]:
+        """Every root is completed, in flight or lost."""
+        world, layout = self.world, self.world.layout
+        there = set().union(*self.out.values())
+        for task in world.tasks:
+            there |= {(task.component, datum.uid) for datum in task.state.held}
+        copies: set[Effect] = set()
+        buffered = [
+            (task.component, message.datum)
+            for task in world.tasks
+            for channel in task.inputs.values()
+            for message in channel.buffer
+            if message.datum is not None and message.datum.anchored
+        ]
+        for component, datum in self.moving() + buffered:
+            copies |= layout.effects(component, datum)
+        for task, datum in world.protocol.kept_data():
+            copies.add((task.component, datum.uid))
+        kept = world.protocol.kept_roots()
+        completed = {root for root, effects in self.effects.items() if effects <= there}
+        lost = {
+            root
+            for root, effects in self.effects.items()
+            if root not in kept and not effects <= there | copies
+        }
+        return {
+            "emitted": len(self.effects),
+            "completed": len(completed),
+            "in_flight": len(self.effects) - len(completed) - len(lost),
+            "lost": len(lost),
+            "replayed": len(self.replayed),
+            "duplicated": len(self.duplicated),
+            "false_timeouts": self.false_timeouts,
+        }

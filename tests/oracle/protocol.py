@@ -1,0 +1,92 @@
+"""What a strategy may do; doing nothing is the strategy `none`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .layout import Datum
+
+if TYPE_CHECKING:
+    from .program import World
+    from .tasks import Bolt, Message, SpoutTask, Task
+
+
+class Protocol:
+    """After a fault, start again with nothing."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.params = world.layout.scenario.strategy
+
+    def start(self) -> None:
+        """Time 0: the tasks are there."""
+
+    # -- data ----------------------------------------------------------------------------------------------
+
+    def buffers(self, up: Task, down: Task) -> bool:
+        """Whether ``up`` keeps what it sends on this channel."""
+        return False
+
+    def admit(self, task: Task, message: Message) -> bool:
+        """Whether a message that arrives enters the queue."""
+        return True
+
+    def extra_service(self, task: Task, datum: Datum) -> int:
+        """Time that the strategy adds to a tuple's service."""
+        return 0
+
+    def served(self, task: Bolt, message: Message) -> None:
+        """A message leaves the server; its effect comes next."""
+
+    def done(self, datum: Datum, sent: list[Datum]) -> None:
+        """A bolt has handed an anchored tuple on (as ``sent``), or ended it."""
+
+    def ack_window(self, task: Bolt, data: list[Datum]) -> None:
+        """A window has been emitted; these were in it."""
+
+    def window_closed(self, task: Bolt, by_data: bool) -> None:
+        """A window has ended and all is sent; ``by_data``: a tuple or marker ended it, not a tick."""
+
+    # -- spouts --------------------------------------------------------------------------------------------
+
+    def may_emit(self, spout: SpoutTask) -> bool:
+        """Whether calls go on."""
+        return True
+
+    def retry(self, spout: SpoutTask) -> Datum | None:
+        """The root that this call serves again, if any."""
+        return None
+
+    def emitted(self, spout: SpoutTask, datum: Datum, sent: list[Datum]) -> None:
+        """A root has left."""
+
+    # -- faults --------------------------------------------------------------------------------------------
+
+    def failed(self, task: Task, crash: bool) -> None:
+        """A fault has struck (its state is gone already)."""
+
+    def went_down(self, task: Task) -> None:
+        """The task is down from now; its queue is still there."""
+
+    def ready(self, task: Task, was_down: bool) -> None:
+        """Detection and restart are over; what was held meanwhile has not yet arrived."""
+
+    def host_failed(self, host: int, down_for: int) -> None:
+        """All tasks on a host have crashed."""
+
+    def acker_failed(self, down_for: int) -> None:
+        """The acker alone has crashed."""
+
+    # -- the end -------------------------------------------------------------------------------------------
+
+    def kept_roots(self) -> set[int]:
+        """Roots that a spout would emit again."""
+        return set()
+
+    def waiting_roots(self) -> set[int]:
+        """Roots that wait for a retry."""
+        return set()
+
+    def kept_data(self) -> list[tuple[Task, Datum]]:
+        """Tuples whose effect is in a checkpoint."""
+        return []

@@ -1,0 +1,409 @@
+"""Channels and tasks: one queue and one server each, one tuple at a time."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import simpy
+
+from tideover.sim.draws import Purpose
+
+from .clock import Clock, Rank, arrival, control, departure
+from .layout import Datum, Logical, Physical
+
+if TYPE_CHECKING:
+    from .program import World
+
+
+@dataclass(frozen=True, eq=False)
+class Message:
+    """What a channel carries: a tuple, a window's marker, or the end of a replay."""
+
+    channel: Channel
+    datum: Datum | None = None
+    marker: int | None = None
+    end: bool = False
+    number: int = 0  # of a buffered channel: 1, 2, ...
+    recovery: int | None = None  # replayed, for this recovery of the receiver
+
+
+@dataclass(frozen=True, eq=False)
+class Control:
+    """Something that waits its turn in a task's queue, and then acts."""
+
+    rank: Rank
+    act: Callable[[], None]
+    request: object = None
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """A place in a task's queue."""
+
+    arrived: int
+    what: Message | Control
+
+
+@dataclass
+class State:
+    """What a fault makes a task forget."""
+
+    counts: dict[tuple[int, int], int] = field(default_factory=dict)  # {(epoch, key): sum}
+    held: list[Datum] = field(default_factory=list)  # the anchored tuples in the counts, as processed
+    tuples: int = 0  # since the last window
+    markers: dict[Logical, int] = field(default_factory=dict)  # newest processed, by upstream task
+    handed: int = 0  # the newest marker handed on
+
+    def copy(self) -> State:
+        return State(dict(self.counts), list(self.held), self.tuples, dict(self.markers), self.handed)
+
+    def keys(self) -> dict[int, int]:
+        sums: dict[int, int] = {}
+        for (_, key), value in sorted(self.counts.items()):
+            sums[key] = sums.get(key, 0) + value
+        return sums
+
+
+class Channel:
+    """From one physical task to another: first in, first out, nothing is lost on the wire."""
+
+    def __init__(self, world: World, up: Task, down: Task) -> None:
+        self.world, self.up, self.down = world, up, down
+        self.latency = world.layout.latency(up.physical, down.physical)
+        self.sent = 0
+        self.last_arrival = 0
+        self.wire: deque[Message] = deque()
+        self.buffered = world.protocol.buffers(up, down)
+        self.numbered = 0
+        self.buffer: list[Message] = []
+
+    def send(self, message: Message) -> None:
+        """Leaves now."""
+        if self.buffered and message.recovery is None:
+            self.numbered += 1
+            message = replace(message, number=self.numbered)
+            self.buffer.append(message)
+        name = f"{self.up.name}->{self.down.name}"
+        delay = self.world.layout.sample(self.latency, name, Purpose.LATENCY, self.sent)
+        self.sent += 1
+        self.last_arrival = max(self.world.clock.now + delay, self.last_arrival)
+        self.wire.append(message)
+        self.world.clock.at(self.last_arrival, arrival(self.down.rank, self.up.rank), self._arrive)
+
+    def _arrive(self) -> None:
+        self.down.arrive(self.wire.popleft())
+
+
+class Task:
+    """A queue, a server, and what they do when a fault strikes."""
+
+    def __init__(self, world: World, physical: Physical, rank: int) -> None:
+        self.world, self.physical, self.rank = world, physical, rank
+        self.component, self.index, self.replica = physical
+        self.logical: Logical = (self.component, self.index)
+        self.name = f"{self.component}.{self.index}" + (f"/{self.replica}" if self.replica else "")
+        self.outputs: dict[Physical, Channel] = {}
+        self.inputs: dict[Physical, Channel] = {}
+        self.state = State()
+        self.queue: deque[Entry] = deque()
+        self.serving: Entry | None = None
+        self.event: simpy.Event | None = None
+        self.down = False  # between a fault and readiness
+        self.while_down = "drop"
+        self.inbox: list[Message] = []  # held while down: these wait with their senders
+        self.memory: list[Message] = []  # held by a replica that waits to copy
+        self.waiting = False  # up, but not yet restored: nothing is served
+        self.occupied = False  # an action takes its time
+        self.unsent: list[tuple[simpy.Event, Datum]] = []  # acks that a fault can still prevent
+        self.pending: list[simpy.Event] = []  # whatever else a crash prevents
+        self.ready_event: simpy.Event | None = None
+
+    # -- the queue -----------------------------------------------------------------------------------------
+
+    def arrive(self, message: Message) -> None:
+        if not self.down:
+            self.accept(message)
+        elif self.while_down == "hold":
+            self.inbox.append(message)
+        else:
+            self.world.destroyed(self, message)
+
+    def accept(self, message: Message) -> None:
+        if self.world.protocol.admit(self, message):
+            self.queue.append(Entry(self.world.clock.now, message))
+            self.serve()
+
+    def place(self, rank: Rank, act: Callable[[], None], request: object = None) -> None:
+        """A marker at the end of the queue, now; no effect on a task that is down."""
+        if not self.down:
+            self.queue.append(Entry(self.world.clock.now, Control(rank, act, request)))
+            self.serve()
+
+    def serve(self) -> None:
+        """Begin with what is next, if nothing is in the way."""
+        if self.down or self.waiting or self.occupied or self.serving or not self.queue:
+            return
+        self.serving = self.queue.popleft()
+        what, now = self.serving.what, self.world.clock.now
+        if isinstance(what, Control):
+            self.event = self.world.clock.at(now, control(what.rank, self.rank), self._finish)
+        else:
+            self.event = self.world.clock.at(now + self.service(what), departure(self.rank), self._finish)
+
+    def service(self, message: Message) -> int:
+        """How long a message takes, alone."""
+        datum = message.datum
+        if datum is None:
+            return 0
+        config, layout = self.world.layout.config[self.component], self.world.layout
+        time = layout.sample(config.service, self.component, Purpose.SERVICE, datum.uid, datum.attempt)
+        return time + self.world.protocol.extra_service(self, datum)
+
+    def _finish(self) -> None:
+        entry, self.serving = self.serving, None
+        assert entry is not None
+        if isinstance(entry.what, Control):
+            entry.what.act()
+        else:
+            self.take(entry.what, entry.arrived)
+        self.serve()
+
+    def take(self, message: Message, arrived: int) -> None:
+        """A message has been served."""
+        raise NotImplementedError
+
+    def suspend(self) -> None:
+        """Whatever is in service goes back to the head of the queue, and will begin anew."""
+        Clock.cancel(self.event)
+        if self.serving is not None:
+            self.queue.appendleft(self.serving)
+            self.serving = None
+
+    def occupy(self, until: int) -> None:
+        """An action keeps the server until then."""
+        if until > self.world.clock.now:
+            self.occupied = True
+            self.pending.append(self.world.clock.at(until, departure(self.rank), self.release))
+
+    def release(self) -> None:
+        self.occupied = False
+        self.freed()
+        self.serve()
+
+    def freed(self) -> None:
+        """For spouts: calls may go on."""
+
+    def later(self, time: int, act: Callable[[], None]) -> None:
+        """Something that this task does at that time, unless it crashes before."""
+        self.pending.append(self.world.clock.at(time, departure(self.rank), act))
+
+    # -- sending -------------------------------------------------------------------------------------------
+
+    def send(self, datum: Datum) -> list[Datum]:
+        """To all replicas of each target; returns what was sent, one per target."""
+        layout, sent = self.world.layout, []
+        datum = replace(datum, route=(*datum.route, self.logical))
+        for down in layout.down[self.component]:
+            for task, crossed in layout.cross(self.component, down, datum):
+                crossed = replace(crossed, ident=self.world.new_ident())
+                for replica in range(layout.replicas(down)):
+                    channel = self.outputs[down, task, replica]
+                    channel.send(Message(channel, crossed))
+                sent.append(crossed)
+        return sent
+
+    def send_marker(self, number: int) -> None:
+        self.state.handed = number
+        for channel in self.outputs.values():
+            channel.send(Message(channel, marker=number))
+
+    # -- faults --------------------------------------------------------------------------------------------
+
+    def fail(self, kind: str, down_for: int, while_down: str) -> None:
+        """`lose_state`, or else a crash."""
+        crash = kind != "lose_state"
+        self.lose_state(crash)
+        self.world.protocol.failed(self, crash)
+        if crash or self.down or down_for > 0:
+            self.suspend()
+            for event in self.pending:
+                Clock.cancel(event)
+            self.pending.clear()
+            self.down, self.while_down = True, while_down
+            self.waiting = self.occupied = False
+            self.world.protocol.went_down(self)
+        if crash:
+            messages = [entry.what for entry in self.queue if isinstance(entry.what, Message)]
+            for message in messages + self.memory:
+                self.world.destroyed(self, message)
+            self.queue.clear()
+            self.memory.clear()
+            for channel in self.outputs.values():
+                channel.buffer.clear()
+        Clock.cancel(self.ready_event)
+        when = self.world.clock.now + down_for
+        self.ready_event = self.world.clock.at(when, control(Rank.READY, self.rank), self.ready)
+
+    def lose_state(self, crash: bool) -> None:
+        """Counts, held ids and unsent acks; a crash of a bolt also takes the numbers of the markers."""
+        self.world.ledger.hurt(self.state.held)
+        old, self.state = self.state, State()
+        if not crash or self.component in self.world.layout.spouts:
+            self.state.markers, self.state.handed = old.markers, old.handed
+        for event, datum in self.unsent:
+            if event.callbacks:
+                self.world.ledger.hurt([datum])
+            Clock.cancel(event)
+        self.unsent.clear()
+
+    def ready(self) -> None:
+        """Detected and restarted. What was held arrives now, in the usual order."""
+        was_down, self.down = self.down, False
+        held: list[Message] = []
+        if was_down:
+            held, self.inbox = sorted(self.inbox, key=lambda message: message.channel.up.rank), []
+        self.world.protocol.ready(self, was_down)
+        for message in held:
+            self.accept(message)
+        if was_down:
+            self.freed()
+        self.serve()
+
+
+class Bolt(Task):
+    """What a tuple or a marker does when it has been served."""
+
+    def take(self, message: Message, arrived: int) -> None:
+        world, datum = self.world, message.datum
+        world.protocol.served(self, message)
+        if datum is not None:
+            row = (*self.physical, datum.uid, datum.attempt, arrived, world.clock.now)
+            world.trace.processed.append(row)
+            if world.layout.stateful(self.component):
+                self._count(datum)
+            else:
+                self._hand_on(datum)
+        elif message.marker is not None:
+            self._marker(message.channel.up.logical, message.marker)
+
+    def _hand_on(self, datum: Datum) -> None:
+        sent: list[Datum] = []
+        if self.world.layout.down[self.component]:
+            for child in self.world.layout.children(self.component, datum):
+                sent += self.send(child)
+        elif datum.anchored:
+            self.world.ledger.left(self, datum)
+        if datum.anchored:
+            self.world.protocol.done(datum, sent)
+
+    def _count(self, datum: Datum) -> None:
+        cell, state = (datum.epoch, datum.key), self.state
+        state.counts[cell] = state.counts.get(cell, 0) + datum.value
+        state.tuples += 1
+        if datum.anchored:
+            self.world.ledger.applied(self, datum)
+            state.held.append(datum)
+        if self.window.tuples is not None and state.tuples == self.window.tuples:
+            self.windows_closed += 1
+            self.close_window(self.windows_closed)
+            self.world.protocol.window_closed(self, by_data=True)
+
+    def _marker(self, up: Logical, number: int) -> None:
+        """Hand marker w on when the least of all inputs' newest has reached it; first, end the window."""
+        state = self.state
+        state.markers[up] = max(number, state.markers.get(up, 0))
+        least = min(state.markers.get(channel.up.logical, 0) for channel in self.inputs.values())
+        if least > state.handed:
+            ends = self.world.layout.stateful(self.component) and self.window.trigger == "marker"
+            if ends:
+                self.close_window(least, before=least)
+            self.send_marker(least)
+            if ends:
+                self.world.protocol.window_closed(self, by_data=True)
+
+    # -- windowed counts -----------------------------------------------------------------------------------
+
+    windows_closed = 0
+
+    @property
+    def window(self):
+        return self.world.layout.config[self.component].bolt.window
+
+    def tick(self, number: int) -> None:
+        """The window ends, when the queue before the tick has been served."""
+
+        def act() -> None:
+            self.close_window(number)
+            self.world.protocol.window_closed(self, by_data=False)
+
+        if not self.waiting:
+            self.place(Rank.WINDOW, act)
+
+    def close_window(self, number: int, before: int | None = None) -> None:
+        """Emit and forget the counts (of the epochs before the marker); the ids go to the strategy."""
+        world, old, new = self.world, self.state.copy(), self.state
+        new.counts = {cell: n for cell, n in old.counts.items() if before is not None and cell[0] >= before}
+        new.held = [datum for datum in old.held if before is not None and datum.epoch >= before]
+        new.tuples = 0
+        old.counts = {cell: n for cell, n in old.counts.items() if cell not in new.counts}
+        emitted = [datum for datum in old.held if before is None or datum.epoch < before]
+        world.trace.windows.append((*self.physical, number, world.clock.now, old.keys()))
+        world.ledger.emitted_window(self, emitted)
+        for key, value in sorted(old.keys().items()):
+            layout = world.layout
+            self.send(layout.aggregate(self.component, self.index, number, key, value, self.state.handed))
+        world.protocol.ack_window(self, emitted)
+
+
+class SpoutTask(Task):
+    """Is called, and emits one root per call."""
+
+    def __init__(self, world: World, physical: Physical, rank: int) -> None:
+        super().__init__(world, physical, rank)
+        self.arrivals = world.layout.config[self.component].arrivals
+        self.calls = 0
+        self.last_call = self.arrivals.offset(self.name, world.layout.draws)
+        self.unblocked = 0
+        self.new_roots = 0
+        self.call_event: simpy.Event | None = None
+
+    def plan_call(self) -> None:
+        """The next call, if nothing stands in its way."""
+        Clock.cancel(self.call_event)
+        if self.down or self.occupied or not self.world.protocol.may_emit(self):
+            return
+        last, draws = max(self.last_call, self.unblocked), self.world.layout.draws
+        times = self.arrivals.next_calls(self.name, draws, last, self.calls, 1)
+        if len(times):
+            self.call_event = self.world.clock.at(int(times[0]), departure(self.rank), self._call)
+
+    def _call(self) -> None:
+        self.calls += 1
+        self.last_call = self.world.clock.now
+        datum = self.world.protocol.retry(self)
+        if datum is None:
+            datum = self.world.layout.root(self.component, self.index, self.new_roots)
+            self.new_roots += datum is not None
+        if datum is not None:
+            datum = replace(datum, epoch=self.state.handed)
+            row = (self.component, self.index, datum.root, datum.attempt, self.last_call)
+            self.world.trace.emitted.append(row)
+            self.world.ledger.emitted(datum)
+            self.world.protocol.emitted(self, datum, self.send(datum))
+        self.plan_call()
+
+    def freed(self) -> None:
+        """What stood in the way of calls has gone."""
+        self.unblocked = self.world.clock.now
+        self.plan_call()
+
+    def occupy(self, until: int) -> None:
+        super().occupy(until)
+        self.plan_call()
+
+    def fail(self, kind: str, down_for: int, while_down: str) -> None:
+        super().fail(kind, down_for, while_down)
+        self.plan_call()
