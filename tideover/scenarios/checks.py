@@ -278,7 +278,7 @@ def _target(draft: Draft, fault: Any, path: tuple[str | int, ...]) -> Iterator[P
     task = getattr(fault, "task", None)
     host = getattr(fault, "host", None)
     if component is not None and component not in draft.topology:
-        if component != ACKER:
+        if component != ACKER and draft.topology:
             message = f"there is no component {component!r}; {suggest(component, draft.topology)}"
             yield draft.problem(message, *path, "component")
     elif component is not None and task is not None:

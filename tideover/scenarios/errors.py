@@ -54,6 +54,11 @@ def suggest(name: str, known: Iterable[str]) -> str:
     return f"did you mean {near[0]!r}? ({listed})" if near else listed
 
 
+def is_misspelt(name: str, given: Iterable[str]) -> bool:
+    """Whether one of the given keys probably means ``name``, which is then not called missing too."""
+    return any(difflib.get_close_matches(other[:100], [name]) for other in given if other != name)
+
+
 def shorten(text: str, longest: int) -> str:
     """The text, cut in the middle if it is too long to be read."""
     if len(text) <= longest:

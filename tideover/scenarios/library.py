@@ -41,7 +41,7 @@ def catalogue() -> list[BuiltIn]:
 
 def is_path(source: str) -> bool:
     """Whether a SCENARIO argument means a file; a bare name means a built-in scenario if there is one."""
-    if source in names():
+    if not source or source in names():
         return False
     return os.sep in source or source.endswith((".yaml", ".yml")) or Path(source).exists()
 

@@ -28,7 +28,7 @@ from tideover.models.config import (
     Strategy,
 )
 from tideover.scenarios import checks, library, overrides, yaml_source
-from tideover.scenarios.errors import Problem, ScenarioError
+from tideover.scenarios.errors import Problem, ScenarioError, is_misspelt
 from tideover.scenarios.parts import Builder, fields_of, join
 from tideover.scenarios.yaml_source import Node
 from tideover.sim.distributions import Constant
@@ -161,7 +161,8 @@ class _Loader(Builder):
         """A mapping that must be there."""
         child = root.value.get(key)
         if child is None:
-            self.refuse(root, key, f"is missing; {meaning}")
+            if not is_misspelt(key, (name for name in root.value if name not in TOP)):
+                self.refuse(root, key, f"is missing; {meaning}")
         elif child.value is None:
             self.refuse(child, key, f"is empty; {meaning}")
         elif key == "strategy" and isinstance(child.value, str):
@@ -199,24 +200,24 @@ class _Loader(Builder):
         own = [*fields_of(cls)] if cls else []
         short = [k for k in ARRIVAL_KEYS if k not in own]
         common = [k for k in fields_of(SpoutConfig) if k not in ("spout", "arrivals")]
+        # What belongs to an unknown kind cannot be told.
         known = ["spout", *own, "arrivals", *short, *common]
-        if cls is not None and self.unknown_keys(entry, key, known):
-            cls = None
+        unknown = self.unknown_keys(entry, key, known) if cls is not None else []
         given = {
-            "spout": cls and self.part(cls, _only(entry, own), key),
-            "arrivals": self._arrivals(entry, key, short),
+            "spout": cls and self.part(cls, _only(entry, own), key, unknown=unknown),
+            "arrivals": self._arrivals(entry, key, short, unknown),
         }
-        return self.part(SpoutConfig, _only(entry, common), key, given)
+        return self.part(SpoutConfig, _only(entry, common), key, given, unknown)
 
-    def _arrivals(self, entry: Node, key: str, short: Sequence[str]) -> Arrivals | None:
+    def _arrivals(self, entry: Node, key: str, short: list[str], unknown: list[str]) -> Arrivals | None:
         given = [k for k in short if k in entry.value]
         node = entry.value.get("arrivals")
         if node is None and given:
             return self.part(Periodic, _only(entry, short), key)
         if node is None:
-            self.refuse(
-                entry, key, "has no arrivals; give rate, or pause (with emit_cost), or arrivals: {kind: …}"
-            )
+            if not any(is_misspelt(wanted, unknown) for wanted in ("arrivals", *short)):
+                hint = "give rate, or pause (with emit_cost), or arrivals: {kind: …}"
+                self.refuse(entry, key, f"has no arrivals; {hint}")
             return None
         for k in given:
             self.refuse(entry.value[k], join(key, k), "does not go with arrivals; give it there")
@@ -226,10 +227,9 @@ class _Loader(Builder):
         cls = self.kind(BOLTS, entry.value["bolt"], join(key, "bolt"))
         own = [*fields_of(cls)] if cls else []
         common = [k for k in fields_of(BoltConfig) if k != "bolt"]
-        if cls is not None and self.unknown_keys(entry, key, ["bolt", *own, *common]):
-            cls = None
-        given = {"bolt": cls and self.part(cls, _only(entry, own), key)}
-        return self.part(BoltConfig, _only(entry, common), key, given)
+        unknown = self.unknown_keys(entry, key, ["bolt", *own, *common]) if cls is not None else []
+        given = {"bolt": cls and self.part(cls, _only(entry, own), key, unknown=unknown)}
+        return self.part(BoltConfig, _only(entry, common), key, given, unknown)
 
     def _strategy(self, root: Node) -> Strategy | None:
         """The strategy, with what the block ``strategies`` says about its kind."""
@@ -243,8 +243,8 @@ class _Loader(Builder):
         node = self._child(root, "strategy", f"give strategy: {{kind: …}}, one of {', '.join(STRATEGIES)}")
         if node is None:
             return None
-        kind = node.value.get("kind")
-        known = fields_of(STRATEGIES[kind.value]) if kind is not None and kind.value in STRATEGIES else {}
+        kind = node.plain().get("kind")
+        known = fields_of(STRATEGIES[kind]) if isinstance(kind, str) and kind in STRATEGIES else {}
         return self.named(Strategy, overrides.pick_strategy(node, defaults, known), "strategy")
 
     def _failures(self, root: Node) -> list[Fault | None]:

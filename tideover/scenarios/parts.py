@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import types
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -35,7 +35,7 @@ from tideover.models.config import (
     Spout,
     Strategy,
 )
-from tideover.scenarios.errors import Problem, shorten, suggest
+from tideover.scenarios.errors import Problem, is_misspelt, shorten, suggest
 from tideover.scenarios.yaml_source import Node
 from tideover.sim.distributions import Constant
 from tideover.sim.registry import Part, Registry
@@ -127,18 +127,26 @@ class Builder:
             self.refuse(node, key, f"must be a mapping of keys, not {node.shown()}")
         return isinstance(node.value, dict)
 
-    def unknown_keys(self, node: Node, key: str, known: Iterable[str]) -> bool:
-        """Note each key of a mapping that is not known; whether there was any."""
+    def unknown_keys(self, node: Node, key: str, known: Iterable[str]) -> list[str]:
+        """Note each key of a mapping that is not known; returns them."""
         known = list(known)
-        unknown = [(name, child) for name, child in node.value.items() if name not in known]
-        for name, child in unknown:
-            self.refuse(child, join(key, name), f"unknown key; {suggest(name, known)}")
-        return bool(unknown)
+        unknown = [name for name in node.value if name not in known]
+        for name in unknown:
+            self.refuse(node.value[name], join(key, name), f"unknown key; {suggest(name, known)}")
+        return unknown
 
-    def part(self, cls: type[P], node: Node, key: str, given: Mapping[str, Any] | None = None) -> P | None:
+    def part(
+        self,
+        cls: type[P],
+        node: Node,
+        key: str,
+        given: Mapping[str, Any] | None = None,
+        unknown: Sequence[str] = (),
+    ) -> P | None:
         """A part from its keys; None if there was any problem.
 
         ``given``: fields that are built already; None stands for one with a problem that is known.
+        ``unknown``: keys beside those of ``node`` that were refused already.
         """
         bare = BARE.get(cls)
         if bare is not None and not isinstance(node.value, dict):
@@ -148,18 +156,20 @@ class Builder:
         if not self.mapping(node, key):
             return None
         given = given or {}
-        keys = {k: name for k, name in fields_of(cls).items() if name not in given}
-        broken = self.unknown_keys(node, key, [*keys, *(["kind"] if _is_named(cls) else [])])
+        keys = fields_of(cls)
+        unknown = [*unknown, *self.unknown_keys(node, key, [*keys, *(["kind"] if _is_named(cls) else [])])]
         values = dict(given)
         failed = {name for name, value in given.items() if value is None}
         for file_key, name in keys.items():
+            if name in given:
+                continue
             place = key if file_key == flat else join(key, file_key)
-            ok, found, value = self._field(cls.model_fields[name], node, file_key, place)
+            ok, found, value = self._field(cls.model_fields[name], node, file_key, place, unknown)
             if not ok:
                 failed.add(name)
             elif found:
                 values[name] = value
-        return self._validate(cls, node, key, values, failed, broken, flat)
+        return self._validate(cls, node, key, values, failed, bool(unknown), flat)
 
     def named(self, base: type[P], node: Node, key: str) -> P | None:
         """A part of a registry, by its kind; short: a duration, a kind alone, ``{fields: [word]}``."""
@@ -191,13 +201,15 @@ class Builder:
             return registry[node.value]
         return None
 
-    def _field(self, info: FieldInfo, node: Node, file_key: str, place: str) -> tuple[bool, bool, Any]:
+    def _field(
+        self, info: FieldInfo, node: Node, file_key: str, place: str, unknown: Sequence[str]
+    ) -> tuple[bool, bool, Any]:
         """Whether a field is fine, whether it is given, and its value."""
         meaning = f"; {info.description}" if info.description else ""
         child = node.value.get(file_key)
         optional = without_none(info.annotation)[1]
         if child is None:
-            if info.is_required():
+            if info.is_required() and not is_misspelt(file_key, unknown):
                 self.refuse(node, place, f"is missing{meaning}")
             return not info.is_required(), False, None
         if child.value is None and not optional:

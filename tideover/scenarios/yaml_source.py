@@ -194,7 +194,10 @@ class _Tree:
             for event in YAML(typ="safe", pure=True).parse(text):
                 self._take(event)
         except MarkedYAMLError as error:
-            mark = error.problem_mark or error.context_mark
+            # What is never closed is found at the end, and mended where it begins.
+            unclosed = "end" in str(error.problem) and "stream" in str(error.problem)
+            marks = (error.context_mark, error.problem_mark)
+            mark = next((m for m in (marks if unclosed else reversed(marks)) if m is not None), None)
             what = ", ".join(str(part) for part in (error.context, error.problem) if part)
             raise self._refuse(f"is not valid YAML: {what}", mark.line + 1 if mark else 1) from None
         except YAMLError as error:
@@ -237,6 +240,8 @@ class _Tree:
             top.key, top.key_line = event.value, line
             top.seen[event.value] = line
             return
+        if top is not None and top.key is not None:
+            line = top.key_line
         value = scalar(event.value) if event.implicit[0] else event.value
         node = Node(value, self.source, line)
         self._anchor(event.anchor, node)

@@ -1,0 +1,408 @@
+"""Broken scenarios: each must end in one clear line with file, line, key, what is wrong and what is allowed."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from importlib.util import find_spec
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from tideover.scenarios.errors import MOST_SHOWN, ScenarioError
+from tideover.scenarios.loader import load, load_text
+from tideover.scenarios.yaml_source import MAX_BYTES, MAX_DEPTH, MAX_VALUES
+
+GOOD = """\
+name: test
+topology:
+  sentences: {spout: sentences, rate: 10/s}
+  split: {bolt: split_words, from: {sentences: shuffle}, service: 0.2 ms}
+  count: {bolt: windowed_count, from: {split: {fields: [word]}}, service: 0.1 ms, window: 30 s}
+strategy: {kind: source_replay, message_timeout: 30 s}
+failures: [{at: 75 s, kind: lose_state, component: count}]
+hosts: 4
+links: {latency: 0.5 ms, local: 0 s, pairs: {"0-1": 5 ms}}
+store: {latency: 1 ms}
+run: {duration: 240 s, warmup: 60 s, seed: 1, replications: 5}
+"""
+
+# ruff: noqa: E501
+# fmt: off
+# What is replaced in the good file, by what, and then: line, key, part of the message.
+BROKEN = [
+    # keys
+    ("name: test", "nam: test", 1, "nam", "did you mean 'name'"),
+    ("hosts: 4", "host: 4", 8, "host", "did you mean 'hosts'"),
+    ("rate: 10/s", "rat: 10/s", 3, "topology.sentences.rat", "did you mean 'rate'"),
+    ("window: 30 s", "windw: 30 s", 5, "topology.count.windw", "did you mean 'window'"),
+    ("window: 30 s", "parallelism: 2", 5, "topology.count.window", "is missing"),
+    ("strategy:", "stratgy:", 6, "stratgy", "did you mean 'strategy'"),
+    ("window: 30 s", "window: {size: 30 s}", 5, "topology.count.window.size", "known: length, tuples, trigger"),
+    ("message_timeout", "message_timout", 6, "strategy.message_timout", "did you mean 'message_timeout'"),
+    ("at: 75 s", "ta: 75 s", 7, "failures.0.ta", "unknown key"),
+    ("warmup", "warm_up", 11, "run.warm_up", "did you mean 'warmup'"),
+    ("local", "locale", 9, "links.locale", "did you mean 'local'"),
+    ("duration: 240 s, ", "", 11, "run.duration", "is missing"),
+    ("kind: source_replay, ", "", 6, "strategy.kind", "is missing; give one of"),
+    ("service: 0.2 ms", "parallelism: 1", 4, "topology.split.service", "is missing"),
+    ("from: {sentences: shuffle}, ", "", 4, "topology.split.from", "is missing"),
+    ("spout: sentences, ", "", 3, "topology.sentences", "neither a spout nor a bolt"),
+    ("spout: sentences,", "spout: sentences, bolt: forward,", 3, "topology.sentences.bolt", "does not go with spout"),
+    ("hosts: 4", "hosts: 4\nhosts: 5", 9, "hosts", "given twice (first in line 8)"),
+    ("service: 0.2 ms", "service: 0.2 ms, service: 1 ms", 4, "topology.split.service", "given twice"),
+    ("hosts: 4", "<<: {a: 1}", 8, "<<", "unknown key"),
+    ("hosts: 4", "[a]: 1", 8, "(file)", "a key must be a plain text"),
+    # kinds
+    ("bolt: split_words", "bolt: split_word", 4, "topology.split.bolt", "did you mean 'split_words'"),
+    ("spout: sentences", "spout: kafka", 3, "topology.sentences.spout", "unknown spout 'kafka'"),
+    ("sentences: shuffle", "sentences: shufle", 4, "topology.split.from.sentences", "did you mean 'shuffle'"),
+    ("{fields: [word]}", "{kind: hash}", 5, "topology.count.from.split.kind", "unknown grouping 'hash'"),
+    ("{fields: [word]}", "{kind: fields}", 5, "topology.count.from.split.fields", "is missing"),
+    ("kind: source_replay", "kind: sr", 6, "strategy.kind", "unknown strategy 'sr'"),
+    ("kind: source_replay", "kind: [rsm]", 6, "strategy.kind", "must be the name of a strategy"),
+    ("kind: lose_state", "kind: lose_sate", 7, "failures.0.kind", "did you mean 'lose_state'"),
+    ("service: 0.2 ms", "service: {kind: normal}", 4, "topology.split.service.kind", "unknown distribution"),
+    ("rate: 10/s", "arrivals: {kind: fixed}", 3, "topology.sentences.arrivals.kind", "unknown arrival process"),
+    ("window: 30 s", "window: {length: 30 s, trigger: tock}", 5, "topology.count.window.trigger", "'tick' or 'marker'"),
+    ("component: count", "component: count, while_down: keep", 7, "failures.0.while_down", "'drop' or 'hold'"),
+    # units
+    ("rate: 10/s", "rate: 10", 3, "topology.sentences.rate", "10 has no unit; write a rate"),
+    ("service: 0.2 ms", "service: 0.2", 4, "topology.split.service", "0.2 has no unit; write a duration"),
+    ("service: 0.2 ms", "service: 0", 4, "topology.split.service", "0 has no unit"),
+    ("window: 30 s", "window: 30", 5, "topology.count.window", "30 has no unit"),
+    ("window: 30 s", "window: '30'", 5, "topology.count.window", "'30' has no unit"),
+    ("duration: 240 s", "duration: 240 sec", 11, "run.duration", "not a duration"),
+    ("duration: 240 s", "duration: 4:00", 11, "run.duration", "not a duration"),
+    ("store: {latency: 1 ms}", "store: {latency: 1/s}", 10, "store.latency", "not a duration"),
+    ("rate: 10/s", "rate: 10 s", 3, "topology.sentences.rate", "not a rate"),
+    ("rate: 10/s", "rate: 10/s, tuple_size: 256", 3, "topology.sentences.tuple_size", "256 has no unit; write a size"),
+    ("rate: 10/s", "rate: 10/s, tuple_size: 1 kb", 3, "topology.sentences.tuple_size", "not a size"),
+    ("rate: 10/s", "rate: 10/s, tuple_size: 0.5 B", 3, "topology.sentences.tuple_size", "whole number of bytes"),
+    # values
+    ("service: 0.2 ms", "service: -0.2 ms", 4, "topology.split.service", "negative"),
+    ("rate: 10/s", "rate: -10/s", 3, "topology.sentences.rate", "negative"),
+    ("rate: 10/s", "rate: 0/s", 3, "topology.sentences.rate", "positive"),
+    ("rate: 10/s", "rate: .nan", 3, "topology.sentences.rate", "nan has no unit"),
+    ("rate: 10/s", "rate: nan/s", 3, "topology.sentences.rate", "not a rate"),
+    ("duration: 240 s", "duration: .inf", 11, "run.duration", "inf has no unit"),
+    ("duration: 240 s", "duration: inf s", 11, "run.duration", "not a duration"),
+    ("duration: 240 s", "duration: 1e30 s", 11, "run.duration", "too large"),
+    ("duration: 240 s", "duration: 365000 d", 11, "run.duration", "at most 36525 d"),
+    ("duration: 240 s", "duration: 40000 d", 11, "run.duration", "at most 36525 d"),
+    ("duration: 240 s", "duration: 0.1 ns", 11, "run.duration", "less than 1 ns"),
+    ("duration: 240 s", "duration: true", 11, "run.duration", "true is not a duration"),
+    ("duration: 240 s", "duration: [240 s]", 11, "run.duration", "a list is not a duration"),
+    ("duration: 240 s", "duration: null", 11, "run.duration", "is empty"),
+    ("seed: 1", "seed: -1", 11, "run.seed", "at least 0"),
+    ("seed: 1", "seed: 1.5", 11, "run.seed", "a whole number"),
+    ("seed: 1", "seed: one", 11, "run.seed", "a whole number, not 'one'"),
+    ("seed: 1", "seed: 1e400", 11, "run.seed", "a whole number"),
+    ("seed: 1", "seed: 99999999999999999999", 11, "run.seed", "less than"),
+    ("replications: 5", "replications: true", 11, "run.replications", "a whole number, not true"),
+    ("replications: 5", "replications: '5'", 11, "run.replications", "a whole number, not '5'"),
+    ("replications: 5", "replications: 0", 11, "run.replications", "at least 1"),
+    ("replications: 5", "replications: 1000000000", 11, "run.replications", "at most"),
+    ("hosts: 4", "hosts: 0", 8, "hosts", "at least 1"),
+    ("hosts: 4", "hosts: 4.0", 8, "hosts", "a whole number"),
+    ("rate: 10/s", "rate: 10/s, parallelism: 0", 3, "topology.sentences.parallelism", "at least 1"),
+    ("rate: 10/s", "rate: 10/s, parallelism: 100000", 3, "topology.sentences.parallelism", "at most 1024"),
+    ("rate: 10/s", "rate: 10/s, pause: 1 ms", 3, "topology.sentences", "either rate or pause"),
+    ("rate: 10/s", "parallelism: 1", 3, "topology.sentences", "has no arrivals"),
+    ("rate: 10/s", "rate: 10/s, arrivals: {kind: poisson, rate: 1/s}", 3, "topology.sentences.rate", "does not go with"),
+    ("rate: 10/s", "arrivals: {kind: poisson}", 3, "topology.sentences.arrivals.rate", "is missing"),
+    ("service: 0.2 ms", "service: {kind: uniform, low: 2 ms, high: 1 ms}", 4, "topology.split.service", "low must not be"),
+    ("service: 0.2 ms", "service: {kind: gamma, mean: 1 ms, cv: .nan}", 4, "topology.split.service.cv", "not nan"),
+    ("service: 0.2 ms", "service: {kind: gamma, mean: 1 ms, cv: .inf}", 4, "topology.split.service.cv", "at most 30"),
+    ("service: 0.2 ms", "service: {kind: gamma, mean: 1 ms}", 4, "topology.split.service", "either shape or cv"),
+    ("service: 0.2 ms", "service: {kind: empirical, values: [1 ms, 2]}", 4, "topology.split.service.values.1", "no unit"),
+    ("service: 0.2 ms", "service: {kind: empirical, values: []}", 4, "topology.split.service.values", "at least 1"),
+    ("service: 0.2 ms", "service: {kind: empirical, values: 1 ms}", 4, "topology.split.service.values", "must be a list"),
+    ("service: 0.2 ms", "service: {kind: constant, value: 1 ms, cv: 1}", 4, "topology.split.service.cv", "unknown key"),
+    ("service: 0.2 ms", "service: [1 ms]", 4, "topology.split.service", "must be a mapping"),
+    ("window: 30 s", "window: 0 s", 5, "topology.count.window", "more than 0 s"),
+    ("window: 30 s", "window: {tuples: 0}", 5, "topology.count.window.tuples", "at least 1"),
+    ("window: 30 s", "window: {tuples: 5, length: 5 s}", 5, "topology.count.window", "either length"),
+    ("window: 30 s", "window: {}", 5, "topology.count.window", "either length"),
+    ("{fields: [word]}", "{fields: []}", 5, "topology.count.from.split.fields", "at least 1"),
+    ("{fields: [word]}", "{fields: word}", 5, "topology.count.from.split.fields", "must be a list"),
+    ("{fields: [word]}", "{fields: [1]}", 5, "topology.count.from.split.fields.0", "a text"),
+    ("name: test", "name: [test]", 1, "name", "a text"),
+    # streams
+    ("sentences: shuffle", "sentence: shuffle", 4, "topology.split.from.sentence", "did you mean 'sentences'"),
+    ("sentences: shuffle", "count: shuffle", 4, "topology.split.from", "split -> count -> split"),
+    ("sentences: shuffle", "split: shuffle", 4, "topology.split.from", "split -> split"),
+    ("{sentences: shuffle}", "{}", 4, "topology.split.from", "is empty"),
+    ("from: {sentences: shuffle}", "from: sentences", 4, "topology.split.from", "must be a mapping"),
+    ("[word]", "[wrd]", 5, "topology.count.from.split.fields", "did you mean 'word'"),
+    ("{split: {fields: [word]}}", "{sentences: {fields: [word]}}", 5, "topology.count.from.sentences.fields", "known: sentence"),
+    ("{spout: sentences, rate: 10/s}", "{bolt: forward, from: {split: shuffle}, service: 1 ms}", 2, "topology", "no spout"),
+    ("  split:", "  other: {spout: sentences, rate: 1/s}\n  split:", 4, "topology.other", "no bolt reads"),
+    ("  split:", "  acker: {bolt: forward, from: {sentences: all}, service: 1 ms}\n  split:", 4, "topology.acker", "choose another"),
+    ("  split:", "  a b: {bolt: forward, from: {sentences: all}, service: 1 ms}\n  split:", 4, "topology.a b", "letters"),
+    ("  split:", "  extra: 5\n  split:", 4, "topology.extra", "must be a mapping"),
+    ("  split:", "  extra:\n  split:", 4, "topology.extra", "must be a mapping of keys, not nothing"),
+    # places
+    ("component: count", "component: cuont", 7, "failures.0.component", "did you mean 'count'"),
+    ("component: count", "component: count, task: 1", 7, "failures.0.task", "tasks are 0 to 0"),
+    ("component: count", "component: count, task: -1", 7, "failures.0.task", "at least 0"),
+    ("component: count", "host: 1", 7, "failures.0.component", "is missing"),
+    ("lose_state, component: count", "crash_host, host: 4", 7, "failures.0.host", "0 to 3"),
+    ("lose_state, component: count", "crash_host", 7, "failures.0.host", "is missing"),
+    ("at: 75 s", "at: 240 s", 7, "failures.0.at", "ends at 240 s"),
+    ("at: 75 s, ", "", 7, "failures.0", "either at"),
+    ("at: 75 s", "at: 75 s, every: 1 h", 7, "failures.0", "either at"),
+    ("at: 75 s", "every: 5", 7, "failures.0.every", "5 has no unit"),
+    ("failures: [{", "failures: [5, {", 7, "failures.0", "must be a mapping"),
+    ("failures: [{at: 75 s, kind: lose_state, component: count}]", "failures: {at: 75 s}", 7, "failures", "must be a list"),
+    ("warmup: 60 s", "warmup: 240 s", 11, "run.warmup", "less than run.duration"),
+    ("duration: 240 s", "duration: 0 s", 11, "run.duration", "more than 0 s"),
+    ("warmup: 60 s", "log_resolution: 0 s", 11, "run.log_resolution", "more than 0 s"),
+    ("rate: 10/s", "rate: 10/s, hosts: [4]", 3, "topology.sentences.hosts.0", "0 to 3"),
+    ("rate: 10/s", "rate: 10/s, hosts: [0, 1]", 3, "topology.sentences.hosts", "2 hosts for 1 tasks"),
+    ("rate: 10/s", "rate: 10/s, hosts: 0", 3, "topology.sentences.hosts", "must be a list"),
+    ("rate: 10/s", "rate: 10/s, hosts: [true]", 3, "topology.sentences.hosts.0", "a whole number, not true"),
+    ('"0-1"', '"0-9"', 9, "links.pairs.0-9", "no host 9"),
+    ('"0-1"', '"a-b"', 9, "links.pairs.a-b", '"0-1"'),
+    ('"0-1"', '"1-1"', 9, "links.pairs.1-1", "names one host twice"),
+    ('"0-1": 5 ms', '"0-1": 5 ms, "1-0": 5 ms', 9, "links.pairs.1-0", "same pair"),
+    ('"0-1": 5 ms', '"0-1": 5', 9, "links.pairs.0-1", "5 has no unit"),
+    ("links: {latency: 0.5 ms", "links: {latency: -0.5 ms", 9, "links.latency", "negative"),
+    # strategies
+    ("message_timeout: 30 s", "message_timeout: 0 s", 6, "strategy.message_timeout", "more than 0 s"),
+    ("message_timeout: 30 s", "timeout_buckets: 1", 6, "strategy.timeout_buckets", "at least 2"),
+    ("message_timeout: 30 s", "acker_host: 7", 6, "strategy.acker_host", "0 to 3"),
+    ("source_replay, message_timeout: 30 s", "rsm, checkpoint_interval: 5", 6, "strategy.checkpoint_interval", "no unit"),
+    ("source_replay, message_timeout: 30 s", "active_replication, k: -1", 6, "strategy.k", "at least 0"),
+    ("source_replay, message_timeout: 30 s", "active_replication, components: [x]", 6, "strategy.components.0", "no component"),
+    ("hosts: 4", "strategies: {rms: {}}", 8, "strategies.rms", "unknown strategy 'rms'"),
+    ("hosts: 4", "strategies: {none: {k: 1}}", 8, "strategies.none.k", "unknown key"),
+    ("hosts: 4", "strategies: [none]", 8, "strategies", "must be a mapping"),
+    # YAML
+    ("hosts: 4", "hosts: !!int 4", 8, "hosts", "tags are not allowed"),
+    ("hosts: 4", "hosts: !!python/object/apply:os.system [ls]", 8, "hosts", "tags are not allowed"),
+    ("hosts: 4", "hosts: *four", 8, "hosts", "alias *four"),
+    ("hosts: 4", "hosts: &a [*a]", 8, "hosts.0", "alias *a"),
+    ("hosts: 4", "hosts: 4: 5", 8, "(file)", "not valid YAML"),
+    ("hosts: 4", "hosts: [4", 9, "hosts.1", "not valid YAML"),
+    ("hosts: 4", "hosts: 'four", 8, "hosts", "not valid YAML"),
+    ("hosts: 4", "\thosts: 4", 8, "(file)", "not valid YAML"),
+    ("hosts: 4", "---\nhosts: 4", 8, "(file)", "second document"),
+    ("hosts: 4", "hosts: \x07", 8, "(file)", "control character"),
+]
+# fmt: on
+
+
+def problems(text: str) -> list[str]:
+    with pytest.raises(ScenarioError) as caught:
+        load_text(text, "broken.yaml")
+    return str(caught.value).split("\n")
+
+
+def test_the_table_is_long_enough_and_starts_from_a_good_file() -> None:
+    assert len(BROKEN) >= 70
+    assert load_text(GOOD, "good.yaml").hosts == 4
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "key", "says"), BROKEN, ids=[f"{c[3]}-{c[1]}"[:60] for c in BROKEN]
+)
+def test_each_problem_names_its_place(old: str, new: str, line: int, key: str, says: str) -> None:
+    assert GOOD.count(old) == 1 or old in ("  split:",)
+    shown = problems(GOOD.replace(old, new, 1))
+    assert len(shown) <= MOST_SHOWN
+    hits = [text for text in shown if text.startswith(f"broken.yaml:{line}: {key}: ") and says in text]
+    assert hits, shown
+    assert len(shown) <= 3, "one mistake should not be said many times"
+
+
+def test_all_problems_are_collected_and_sorted_by_line() -> None:
+    text = (
+        GOOD.replace("10/s", "10")
+        .replace("[word]", "[wrd]")
+        .replace("60 s", "1")
+        .replace("0.2 ms", "x")
+        .replace("hosts: 4", "h: 4")
+    )
+    lines = [int(shown.split(":")[1]) for shown in problems(text)]
+    assert lines == sorted(lines)
+    assert set(lines) >= {3, 4, 8, 11}
+
+
+def test_at_most_twenty_problems_are_shown() -> None:
+    assert len(problems(GOOD + "".join(f"key{i}: 1\n" for i in range(100)))) == MOST_SHOWN
+
+
+DEEP = {
+    "lists": "name: " + "[" * 5000 + "]" * 5000,
+    "unclosed lists": "[" * 5000,
+    "mappings": "{a: " * 5000,
+    "compact lists": "- " * 5000,
+    "blocks": "\n".join(" " * i + "a:" for i in range(1000)),
+    "just too deep": "a: " + "[" * MAX_DEPTH + "]" * MAX_DEPTH,
+}
+
+
+@pytest.mark.parametrize("text", DEEP.values(), ids=DEEP.keys())
+def test_deep_nesting(text: str) -> None:
+    (shown,) = problems(text)
+    assert re.match(r"broken\.yaml:\d+: ", shown)
+    assert f"more than {MAX_DEPTH} levels" in shown
+    assert len(shown) < 500
+
+
+def test_alias_bombs() -> None:
+    names = "abcdefghi"
+    bomb = "a: &a [x, x, x, x, x, x, x, x, x, x]\n"
+    bomb += "".join(f"{n}: &{n} [{', '.join(['*' + m] * 10)}]\n" for m, n in pairwise(names))
+    (shown,) = problems(bomb)
+    assert f"more than {MAX_VALUES} values" in shown
+    tower = "a0: &a0 [x]\n" + "".join(f"a{i}: &a{i} [*a{i - 1}]\n" for i in range(1, 200))
+    (shown,) = problems(tower)
+    assert "levels" in shown
+
+
+def test_aliases_in_moderation_are_fine() -> None:
+    text = GOOD.replace("service: 0.2 ms", "service: &s {kind: exponential, mean: 0.2 ms}").replace(
+        "service: 0.1 ms", "service: *s"
+    )
+    scenario = load_text(text)
+    assert scenario.topology["split"].service == scenario.topology["count"].service
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "# only a comment\n", "~", "---\n"])
+def test_empty_files(text: str) -> None:
+    assert problems(text) == [
+        "broken.yaml:1: (file): is empty; a scenario is a mapping with topology, strategy and run"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "what"), [("- a\n- b", "a list"), ("word", "'word'"), ("5", "5"), ("true", "true")]
+)
+def test_files_that_are_no_mapping(text: str, what: str) -> None:
+    assert problems(text) == [f"broken.yaml:1: (file): must be a mapping of keys, not {what}"]
+
+
+@pytest.mark.parametrize("key", ["topology", "strategy", "run"])
+@pytest.mark.parametrize("value", [None, "", "5", "[]"])
+def test_the_three_parts_that_must_be_there(key: str, value: str | None) -> None:
+    lines = [
+        line
+        for line in GOOD.splitlines()
+        if not line.startswith((f"{key}:", "  " if key == "topology" else "#"))
+    ]
+    if value is not None:
+        lines.append(f"{key}: {value}")
+    assert any(
+        re.match(rf"broken\.yaml:\d+: {key}: (is missing|is empty|must be)", p)
+        for p in problems("\n".join(lines))
+    )
+
+
+def files(tmp_path: Path) -> dict[str, tuple[str, str]]:
+    """Broken sources by name: the argument, and part of the message."""
+    made = {
+        "binary": bytes(range(256)) * 10,
+        "zip": b"PK\x03\x04\x00\x00",
+        "latin1": "name: caf\xe9\n".encode("latin-1"),
+        "utf16": GOOD.encode("utf-16"),
+        "nul": b"name: a\x00b\n",
+        "huge": b"# " + b"x" * MAX_BYTES,
+        "escape": b"name: \x1b[31mred\n",
+    }
+    for name, data in made.items():
+        (tmp_path / f"{name}.yaml").write_bytes(data)
+    os.mkfifo(tmp_path / "pipe.yaml")
+    return {
+        "missing": (str(tmp_path / "missing.yaml"), "does not exist"),
+        "directory": (str(tmp_path), "is a directory"),
+        "device": ("/dev/zero", "is not a regular file"),
+        "pipe": (str(tmp_path / "pipe.yaml"), "is not a regular file"),
+        "long": ("x" * 5000 + ".yaml", "cannot be read"),
+        "name": ("wordcout", "did you mean 'wordcount'?"),
+        "empty": ("", "neither a file nor a built-in scenario"),
+        "binary": (str(tmp_path / "binary.yaml"), "is not UTF-8 text"),
+        "zip": (str(tmp_path / "zip.yaml"), "control character"),
+        "latin1": (str(tmp_path / "latin1.yaml"), "is not UTF-8 text"),
+        "utf16": (str(tmp_path / "utf16.yaml"), "is not UTF-8 text"),
+        "nul": (str(tmp_path / "nul.yaml"), "control character"),
+        "huge": (str(tmp_path / "huge.yaml"), "larger than 1 MiB"),
+        "escape": (str(tmp_path / "escape.yaml"), "control character"),
+    }
+
+
+NAMES = (
+    "missing",
+    "directory",
+    "device",
+    "pipe",
+    "long",
+    "name",
+    "empty",
+    "binary",
+    "zip",
+    "latin1",
+    "utf16",
+    "nul",
+    "huge",
+    "escape",
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_sources_that_cannot_be_read(name: str, tmp_path: Path) -> None:
+    source, says = files(tmp_path)[name]
+    with pytest.raises(ScenarioError) as caught:
+        load(source)
+    shown = str(caught.value)
+    assert says in shown
+    assert re.search(r":\d+: \(file\): ", shown)
+    assert shown.isprintable()
+
+
+def test_messages_do_not_pass_on_terminal_codes() -> None:
+    (shown,) = problems('"\\e[31m": 1\n' + GOOD)
+    assert shown.isprintable()
+
+
+def test_a_source_may_be_a_mapping() -> None:
+    with pytest.raises(ScenarioError, match="scenario: hosts: must be at least 1"):
+        load({"topology": {}, "strategy": "none", "run": {"duration": "1 s"}, "hosts": 0})
+
+
+needs_cli = pytest.mark.skipif(find_spec("tideover.cli") is None, reason="there is no command line yet")
+FOR_CLI = [BROKEN[0], BROKEN[16], BROKEN[32], BROKEN[95], BROKEN[-1]]
+
+
+@needs_cli
+@pytest.mark.parametrize("number", range(len(FOR_CLI) + 3))
+def test_the_command_line_ends_with_exit_code_2(number: int, tmp_path: Path) -> None:
+    path = tmp_path / "broken.yaml"
+    if number < len(FOR_CLI):
+        old, new, line, key, says = FOR_CLI[number]
+        path.write_text(GOOD.replace(old, new, 1))
+        place = f"{path}:{line}: {key}: "
+    elif number == len(FOR_CLI):
+        path.write_text(DEEP["lists"])
+        place, says = f"{path}:1: ", "levels"
+    elif number == len(FOR_CLI) + 1:
+        path = tmp_path / "absent.yaml"
+        place, says = f"{path}:1: (file): ", "does not exist"
+    else:
+        path = tmp_path
+        place, says = f"{path}:1: (file): ", "is a directory"
+    done = subprocess.run(
+        [sys.executable, "-m", "tideover.cli", "run", str(path)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr + done.stdout
+    assert place in done.stderr
+    assert says in done.stderr

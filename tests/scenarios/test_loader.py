@@ -1,0 +1,296 @@
+from __future__ import annotations
+
+import json
+import pickle
+import subprocess
+import sys
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+import jsonschema
+import numpy as np
+import pytest
+from pydantic import Field
+
+from tideover.models.arrivals.periodic import Periodic
+from tideover.models.config import BOLTS, DISTRIBUTIONS, Bolt, Distribution, Scenario
+from tideover.scenarios import library, loader, yaml_source
+from tideover.scenarios.errors import ScenarioError
+from tideover.scenarios.json_schema import json_schema
+from tideover.scenarios.loader import load, load_for_strategies, load_text
+from tideover.scenarios.writer import to_data
+from tideover.sim.distributions import Constant, Empirical, Exponential, Lognormal
+from tideover.sim.registry import kind_of
+from tideover.sim.units import MS, Duration, S
+
+BUILT_IN = library.names()
+
+# ruff: noqa: E501
+RICH = """\
+description: every form once
+topology:
+  fast: {spout: keys, keys: 100, exponent: 1.1, arrivals: {kind: poisson, rate: 100/s}, parallelism: 2, hosts: [0, 1]}
+  slow: {spout: keys, pause: 10 ms, emit_cost: 0.53 ms, offset: 0 s, tuple_size: 1 KiB}
+  pass: {bolt: forward, from: {fast: shuffle, slow: global}, service: {kind: exponential, mean: 1 ms}}
+  some: {bolt: filter, keep: 0.3, from: {pass: {kind: shuffle}}, service: {kind: empirical, values: [1 ms, 2 ms]}}
+  more: {bolt: generic, selectivity: 2.5, from: {some: all}, service: {kind: lognormal, mean: 2 ms, cv: 1}}
+  even: {bolt: forward, from: {more: direct}, service: 0 s}
+  sums: {bolt: windowed_count, from: {even: {fields: [key]}}, service: 0.1 ms, window: {tuples: 100}}
+strategy: none
+failures:
+  - {kind: crash_host, every: {kind: exponential, mean: 1 h}, host: 1, detection: 10 s, restart: 5 s}
+  - {kind: crash_task, at: 1m30s, component: fast, task: 1, while_down: hold}
+hosts: 2
+links: {latency: {kind: uniform, low: 0.1 ms, high: 0.3 ms}, pairs: {"0-1": 5 ms}}
+run: {duration: 2 min, replications: 3}
+"""
+
+
+def test_every_form_becomes_the_object_that_it_stands_for() -> None:
+    s = load_text(RICH, "rich.yaml")
+    assert s.name == "rich"
+    assert list(s.topology) == ["fast", "slow", "pass", "some", "more", "even", "sums"]
+    fast, slow, sums = s.topology["fast"], s.topology["slow"], s.topology["sums"]
+    assert (kind_of(fast.spout), fast.spout.exponent, fast.parallelism, fast.hosts) == (
+        "keys",
+        1.1,
+        2,
+        (0, 1),
+    )
+    assert (kind_of(fast.arrivals), fast.arrivals.rate) == ("poisson", 100.0)
+    assert slow.arrivals == Periodic(pause=10 * MS, emit_cost=530_000, fixed_offset=0)
+    assert slow.tuple_size == 1024
+    assert [kind_of(g) for g in s.topology["pass"].from_.values()] == ["shuffle", "global"]
+    assert s.topology["pass"].service == Exponential(mean=MS)
+    assert s.topology["some"].service == Empirical(values=(MS, 2 * MS))
+    assert s.topology["more"].service == Lognormal(mean=2 * MS, cv=1)
+    assert s.topology["even"].service == Constant(value=0)
+    assert sums.from_["even"].fields == ("key",)
+    assert (sums.bolt.window.tuples, sums.bolt.window.length) == (100, None)
+    assert s.failures[0].every == Exponential(mean=3600 * S)
+    assert (s.failures[1].at, s.failures[1].while_down) == (90 * S, "hold")
+    assert s.links.local == Constant(value=0)
+    assert s.links.pairs == {"0-1": Constant(value=5 * MS)}
+    assert (s.run.duration, s.run.warmup, s.run.log_resolution) == (120 * S, 0, None)
+    assert s.store.latency == MS
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_built_in_scenarios_load_and_round_trip(name: str) -> None:
+    scenario = load(name)
+    assert scenario.description
+    data = to_data(scenario)
+    assert load(json.loads(json.dumps(data))) == scenario
+    assert pickle.loads(pickle.dumps(scenario)) == scenario
+
+
+def test_rich_scenarios_round_trip() -> None:
+    scenario = load_text(RICH, "rich.yaml")
+    assert load(to_data(scenario)) == scenario
+
+
+@pytest.mark.parametrize("name", ["wordcount", "kill-host"])
+def test_comparing_takes_every_kind_in_the_block(name: str) -> None:
+    found = load_for_strategies(name)
+    assert list(found) == ["none", "source_replay", "rsm", "active_replication"]
+    for kind, scenario in found.items():
+        assert kind_of(scenario.strategy) == kind
+        assert scenario.model_copy(update={"strategy": None}) == load(name).model_copy(
+            update={"strategy": None}
+        )
+
+
+def test_comparing_takes_chosen_kinds_and_settings() -> None:
+    found = load_for_strategies(
+        "wordcount", ["source_replay", "rsm"], ["strategy.message_timeout=7 s", "run.seed=9"]
+    )
+    assert found["source_replay"].strategy.message_timeout == 7 * S
+    assert [s.run.seed for s in found.values()] == [9, 9]
+    with pytest.raises(
+        ScenarioError, match=r"--set: strategy.message_timout: unknown key; did you mean 'message_timeout'"
+    ):
+        load_for_strategies("wordcount", ["source_replay"], ["strategy.message_timout=7 s"])
+    with pytest.raises(ScenarioError, match="give the strategies there"):
+        load_for_strategies("wordcount", ["source_replay"], ["strategy.kind=rsm"])
+    with pytest.raises(ScenarioError, match="unknown strategy 'foo'"):
+        load_for_strategies("wordcount", ["foo"])
+
+
+def test_without_a_block_the_one_strategy_is_compared() -> None:
+    text = yaml_source.parse(RICH, "x").plain()
+    assert list(load_for_strategies(text)) == ["none"]
+
+
+def test_a_file_is_loaded_by_its_path(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(RICH)
+    assert load(path) == load(str(path))
+    assert load(path).name == "mine"
+    path.write_bytes(b"\xef\xbb\xbf" + RICH.replace("\n", "\r\n").encode())
+    assert load(path).hosts == 2
+
+
+# The library
+
+
+def test_the_catalogue_describes_every_scenario() -> None:
+    assert {"wordcount", "stableford-phase2", "kill-host"} <= set(BUILT_IN)
+    assert [entry.name for entry in library.catalogue()] == list(BUILT_IN)
+    assert all(entry.description for entry in library.catalogue())
+
+
+def test_copies_can_be_changed(tmp_path: Path) -> None:
+    path = library.copy("wordcount", tmp_path)
+    assert path == tmp_path / "wordcount.yaml"
+    assert load(path) == load("wordcount")
+    with pytest.raises(FileExistsError):
+        library.copy("wordcount", tmp_path)
+    assert library.copy("wordcount", tmp_path / "other.yaml").read_text() == library.text("wordcount")
+
+
+def test_a_built_in_name_wins_over_a_file_without_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("wordcount").write_text("broken: true")
+    assert load("wordcount").name == "word count"
+    with pytest.raises(ScenarioError, match="broken: unknown key"):
+        load("./wordcount")
+
+
+# Parts from elsewhere
+
+
+class Slow(Distribution):
+    """Twice as long as you think."""
+
+    expected: Annotated[Duration, Field(description="what you think")]
+
+    def sample(self, bits: np.ndarray) -> np.ndarray:
+        return np.full(len(bits), 2 * self.expected)
+
+
+class Tee(Bolt):
+    """Hands on, and counts in a nested part."""
+
+    emits: ClassVar[tuple[str, ...]] = ("left", "right")
+    pauses: Annotated[dict[str, Distribution], Field(description="by name")]
+    delays: Annotated[tuple[Distribution, ...], Field(description="in order")] = ()
+
+
+@pytest.fixture
+def third_party(monkeypatch: pytest.MonkeyPatch) -> object:
+    class Plugin(EntryPoint):
+        def load(self) -> None:
+            if self.name == "broken":
+                raise ImportError("no such thing")
+            DISTRIBUTIONS.register("slow")(Slow)
+            BOLTS.register("tee")(Tee)
+
+    plugins = [Plugin("mine", "somewhere", loader.PLUGINS), Plugin("broken", "nowhere", loader.PLUGINS)]
+    monkeypatch.setattr(loader, "entry_points", lambda group: plugins if group == loader.PLUGINS else [])
+    loader.load_plugins.cache_clear()
+    yield
+    DISTRIBUTIONS.discard("slow")
+    BOLTS.discard("tee")
+
+
+TEE = """\
+topology:
+  a: {spout: keys, rate: 1/s}
+  t: {bolt: tee, from: {a: shuffle}, service: {kind: slow, expected: 1 s}, pauses: {x: 1 s, y: {kind: slow, expected: 2 s}}, delays: [1 ms]}
+  b: {bolt: forward, from: {t: {fields: [left]}}, service: 1 ms}
+strategy: none
+run: {duration: 10 s}
+"""
+
+
+@pytest.mark.usefixtures("third_party")
+def test_parts_of_other_packages_are_known_everywhere() -> None:
+    with pytest.warns(RuntimeWarning, match="plugin 'broken' could not be loaded: no such thing"):
+        tee = load_text(TEE).topology["t"]
+    assert tee.service == Slow(expected=S)
+    assert tee.bolt.pauses == {"x": Constant(value=S), "y": Slow(expected=2 * S)}
+    assert tee.bolt.delays == (Constant(value=MS),)
+    assert load(to_data(load_text(TEE))) == load_text(TEE, "scenario")
+    with pytest.raises(ScenarioError) as caught:
+        load_text(
+            TEE.replace("expected: 2 s", "expected: 2")
+            .replace("[left]", "[lft]")
+            .replace("expected: 1 s", "x: 1")
+        )
+    shown = str(caught.value)
+    assert "scenario:3: topology.t.pauses.y.expected: 2 has no unit" in shown
+    assert "scenario:3: topology.t.service.expected: is missing; what you think" in shown
+    with pytest.raises(ScenarioError, match="did you mean 'slow'"):
+        load_text(TEE.replace("kind: slow", "kind: slwo"))
+    with pytest.raises(
+        ScenarioError, match=r"topology.b.from.t.fields: t does not emit a field 'lft'; did you mean 'left'"
+    ):
+        load_text(TEE.replace("[left]", "[lft]"))
+    validator = jsonschema.Draft202012Validator(json_schema())
+    assert validator.is_valid(yaml_source.parse(TEE, "tee").plain())
+
+
+# The JSON Schema
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_built_in_scenarios_match_the_json_schema(name: str) -> None:
+    validator = jsonschema.Draft202012Validator(json_schema())
+    validator.check_schema(json_schema())
+    assert list(validator.iter_errors(yaml_source.parse(library.text(name), name).plain())) == []
+    assert list(validator.iter_errors(to_data(load(name)))) == []
+
+
+def test_the_json_schema_accepts_every_form_and_refuses_broken_ones() -> None:
+    validator = jsonschema.Draft202012Validator(json_schema())
+    assert list(validator.iter_errors(yaml_source.parse(RICH, "rich").plain())) == []
+    for old, new in [
+        ("0.53 ms", "0.53"),
+        ("keep: 0.3", "kep: 0.3"),
+        ("crash_host", "crash_hst"),
+        ("hosts: 2", "hosts: 0"),
+    ]:
+        broken = yaml_source.parse(RICH.replace(old, new), "rich").plain()
+        assert not validator.is_valid(broken), new
+
+
+def test_the_json_schema_says_what_every_key_means() -> None:
+    silent = []
+
+    def walk(schema: object, path: str) -> None:
+        if isinstance(schema, dict):
+            for key, value in schema.get("properties", {}).items():
+                if not value.get("description"):
+                    silent.append(f"{path}/{key}")
+            for key, value in schema.items():
+                walk(value, f"{path}/{key}")
+        elif isinstance(schema, list):
+            for i, value in enumerate(schema):
+                walk(value, f"{path}/{i}")
+
+    walk(json_schema(), "")
+    assert silent == []
+
+
+def test_defaults_in_the_json_schema_are_written_as_in_a_file() -> None:
+    schema = json_schema()
+    assert schema["properties"]["store"]["properties"]["latency"]["default"] == "1 ms"
+    assert schema["properties"]["run"]["properties"]["seed"]["default"] == 1
+    json.dumps(schema)
+
+
+def test_loading_needs_no_scipy_and_no_spark() -> None:
+    code = (
+        "import sys; from tideover.scenarios.loader import load; load('wordcount');"
+        "sys.exit(any(m in sys.modules for m in ('scipy', 'pyspark', 'matplotlib', 'pandas')))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_scenario_is_a_plain_frozen_object() -> None:
+    scenario = load("wordcount")
+    assert isinstance(scenario, Scenario)
+    assert hash(scenario.strategy) == hash(load("wordcount").strategy)
