@@ -1,1 +1,21 @@
-"""Stream processing on the kernel: topology, operators, groupings, windows, acker, strategies."""
+"""Stream processing: topology, operators, groupings, windows, acker, buffers, replicas, checkpoints.
+
+Importing the room registers its parts, so that scenarios can name them.
+"""
+
+from tideover.models import arrivals, bolts, groupings, spouts
+from tideover.models.strategies import active_replication, none, rsm, source_replay
+from tideover.sim import distributions, faults
+
+__all__ = [
+    "active_replication",
+    "arrivals",
+    "bolts",
+    "distributions",
+    "faults",
+    "groupings",
+    "none",
+    "rsm",
+    "source_replay",
+    "spouts",
+]

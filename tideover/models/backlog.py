@@ -36,7 +36,7 @@ class Backlog:
         return index
 
     def enter(self, roots: Ints, times: Ints, tuples: Ints | int) -> None:
-        """``tuples`` more of each root are open since ``times``."""
+        """``tuples`` more of each root (none named twice) are open since ``times``."""
         if not len(roots):
             return
         index = self._index(roots)

@@ -17,7 +17,7 @@ from tideover.models.strategies.base import STRATEGIES, Strategy
 from tideover.sim.distributions.base import DISTRIBUTIONS, Distribution
 from tideover.sim.faults.base import FAULTS, Fault
 from tideover.sim.registry import Part
-from tideover.sim.units import Duration, Size
+from tideover.sim.units import Bandwidth, Duration, Size
 
 __all__ = ["ARRIVALS", "BOLTS", "DISTRIBUTIONS", "FAULTS", "GROUPINGS", "SPOUTS", "STRATEGIES"]
 
@@ -58,7 +58,7 @@ class Store(Part):
     """The store for checkpoints: one request after the other, each ``latency`` plus bytes / ``bandwidth`` (bytes/s)."""
 
     latency: Duration = 1_000_000
-    bandwidth: Size = 100 * 2**20
+    bandwidth: Bandwidth = 100 * 2**20
 
 
 class Run(Part):

@@ -116,8 +116,8 @@ class Ledger:
             self._destroyed.append(np.unique(roots))
 
     def applied(self, component: Component, uid: Ints) -> Ints:
-        """How often each effect is applied now."""
-        return self.books[component.name].times(uid)
+        """How often each effect is applied now; effects of roots that are settled are left out."""
+        return self.books[component.name].times(uid[uid >> component.bits >= self.base])
 
     def incomplete(self, roots: Ints) -> Ints:
         """Those roots of which an effect is not applied."""

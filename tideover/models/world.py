@@ -64,8 +64,8 @@ class World:
         self.outages: list[Outage] = []
         self._open_outages: list[Outage] = []
         self.peak_buffered = 0
-        self.ack_messages = 0
-        self.store_bytes = 0
+        self.control_bytes = 0
+        """Bytes of acks and of copies between replicas: what goes over the network besides the streams."""
         self.spouts: list[SpoutTask] = []
         self.bolts: dict[tuple[str, int], list[BoltTask]] = {}
         self._down: dict[Any, int] = {}
@@ -246,7 +246,7 @@ class World:
             self.trace.window(task, number, now, keys, sums)
         first, again = self.windows.emitted(component.name, task.task, task.replica, number, keys, sums)
         if first and not component.outputs:
-            self.recorder.output.add(np.array([now], np.int64))
+            self.recorder.note_output(now)
         if again and component.anchored:
             # the same window once more, out of a replay: its reader drops it by its number
             for part in held:
@@ -289,6 +289,15 @@ class World:
             spout.retries.append((roots, attempt))
             self.backlog.enter(roots, np.full(len(roots), self.kernel.now, np.int64), 1)
 
+    def timed_out(self, spout: SpoutTask, roots: Ints, attempt: Ints, outage: Ints) -> None:
+        """Roots are given up by their spout, to be emitted again; ``outage`` (-1: none) is why they were not done."""
+        self.ledger.replayed.update(roots.tolist())
+        self.ledger.false_timeouts += int(np.count_nonzero(outage < 0))
+        self.note(f"{spout.name}: {len(roots)} roots have timed out")
+        if self.trace is not None:
+            now = self.kernel.now
+            self.trace.failed += [(r, a, now) for r, a in zip(roots.tolist(), attempt.tolist(), strict=True)]
+
     def restore_effects(self, task: BoltTask, outage: Outage, uid: Ints) -> None:
         """State came back, and with it these effects."""
         outage.restored += len(uid)
@@ -304,7 +313,14 @@ class World:
         """Tuples are on their way to ``task`` once more (a replay, a copied queue)."""
         data = _data(train)
         if task.component.anchored and data.n:
-            self.backlog.enter(data.uid >> task.component.bits, np.full(data.n, self.kernel.now, np.int64), 1)
+            roots, tuples = np.unique(data.uid >> task.component.bits, return_counts=True)
+            self.backlog.enter(roots, np.full(len(roots), self.kernel.now, np.int64), tuples)
+
+    def replay(self, task: BoltTask, train: Train) -> None:
+        """Tuples are sent to ``task`` again out of an upstream buffer."""
+        self.reopen(task, train)
+        if task.component.anchored:
+            self.ledger.replayed.update((_data(train).uid >> task.component.bits).tolist())
 
     def closed_unsent(self, task: BoltTask, train: Train) -> None:
         """Replays to ``task`` that will not be sent after all."""

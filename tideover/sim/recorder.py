@@ -35,6 +35,10 @@ class Series:
             self._counts = grown
         self._counts[first : last + 1] += sign * np.bincount(slots - first, minlength=last - first + 1)
 
+    def times(self) -> Ints:
+        """Boundaries of the slots in which something happened."""
+        return np.flatnonzero(self._counts) * SLOT
+
     def until(self, end: int) -> Ints:
         """Counts of all slots whose boundary is at or before ``end`` ns."""
         n = end // SLOT + 1
@@ -121,7 +125,7 @@ class Recorder:
         self.entered = Series()
         self.left = Series()
         self.output = Series()
-        self.spans: dict[int, Span] = {}
+        self._outputs: list[int] = []
 
     def measure(self, times: Ints, born: Ints) -> Ints:
         """Tuples done at the measured component at ``times`` (rising); returns their latencies."""
@@ -129,6 +133,16 @@ class Recorder:
         self.latency.add(times, latency)
         self.done.add(times)
         return latency
+
+    def note_output(self, now: int) -> None:
+        """The topology has put out something rare (a window) at ``now``."""
+        self._outputs.append(now)
+
+    def outputs(self) -> Ints:
+        """Moments of output, rising: exact for windows, slot boundaries for streams of tuples."""
+        if self._outputs:
+            return np.unique(np.array(self._outputs, np.int64))
+        return self.output.times()
 
     def backlog(self, end: int) -> Ints:
         """Roots in the system at each slot boundary up to ``end``."""

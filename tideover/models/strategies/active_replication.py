@@ -109,7 +109,7 @@ class Replication(Protocol):
         # what was sent before this task was back reaches the peer only: wait until it has
         reached = [channel.last_arrival or 0 for channel in peer.inputs]
         life = task.life
-        self.world.store_bytes += size
+        self.world.control_bytes += size
         self.world.kernel.at(max(copied, *reached), Rank.RESTORE, lambda: self._copy(task, peer, life, outage))
 
     def _peer(self, task: BoltTask) -> BoltTask | None:

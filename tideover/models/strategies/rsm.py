@@ -249,7 +249,7 @@ class Recovery(Protocol):
             end = int(times[-1])
             assert kept.seq is not None
             replay = kept.replace(time=times, seq=-kept.seq, route=np.full(kept.n, recovery, np.int64))
-            self.world.reopen(guard.task, kept)
+            self.world.replay(guard.task, kept)
             channel.up.post(replay, channel.put, lambda lost: self.world.closed_unsent(guard.task, lost))
             channel.up.occupy(end - self.world.kernel.now)
 

@@ -137,7 +137,7 @@ class Replay(AckCosts):
 
     def _ack(self, task: BoltTask, train: Train, value: Bits) -> None:
         """Acks leave ``task`` and reach the acker."""
-        self.world.ack_messages += train.n
+        self.world.control_bytes += train.n * self.strategy.ack_size
         roots = train.uid >> task.component.bits
         for number, pending in enumerate(self.maps):
             rows = slice(None) if not self._mask else np.flatnonzero(roots & self._mask == number)
@@ -196,6 +196,7 @@ class Replay(AckCosts):
 
     def _rotate(self, spout: SpoutTask, before: int) -> None:
         """Roots last emitted at or before ``before`` have timed out (3.: they go to the retry queue)."""
+        self.world.peak_buffered = max(self.world.peak_buffered, sum(s.pending for s in self.world.spouts))
         roots, attempt, outage = self.maps[spout.number].expire(before)
         if len(roots):
             now = self.world.kernel.now

@@ -1,0 +1,115 @@
+"""What an expert would remark about a scenario before running it."""
+
+from __future__ import annotations
+
+from tideover.models.config import BoltConfig, Scenario, SpoutConfig
+from tideover.models.strategies.active_replication import ActiveReplication
+from tideover.models.strategies.rsm import StateManagement
+from tideover.models.strategies.source_replay import SourceReplay
+from tideover.models.topology import Component, Topology, placement
+from tideover.models.words import LENGTHS
+from tideover.sim.units import S
+
+
+def warnings(scenario: Scenario) -> list[str]:
+    """Remarks, each one sentence; none if there is nothing to remark."""
+    topology = Topology(scenario)
+    loads = task_loads(topology)
+    return [*_load(loads), *_timeouts(scenario, topology, loads), *_replicas(scenario, topology), *_checkpoints(scenario)]
+
+
+def task_loads(topology: Topology) -> dict[str, tuple[float, float]]:
+    """For each bolt: tuples/s that reach one task, and its load (rate times mean service; 1 is all it can do).
+
+    Shuffle and fields groupings are taken to spread evenly.
+    """
+    out: dict[str, float] = {}
+    loads: dict[str, tuple[float, float]] = {}
+    for c in topology.components:
+        if isinstance(c.config, SpoutConfig):
+            out[c.name] = c.tasks * 1e9 / c.config.arrivals.mean_gap_ns
+            continue
+        rate = sum(out[e.up.name] * (c.tasks if e.grouping.copies else 1) for e in c.inputs)
+        busiest = rate if any(e.grouping.kind == "global" for e in c.inputs) else rate / c.tasks
+        loads[c.name] = (busiest, busiest * c.config.service.mean_ns / S)
+        out[c.name] = 0.0 if c.window else rate * _selectivity(c)
+    return loads
+
+
+def _selectivity(component: Component) -> float:
+    """Tuples out per tuple in, on average."""
+    bolt = component.bolt
+    if bolt.kind == "split_words":
+        return float(LENGTHS.mean())
+    return float(getattr(bolt, "selectivity", getattr(bolt, "keep", 1.0)))
+
+
+def _load(loads: dict[str, tuple[float, float]]) -> list[str]:
+    return [
+        f"{name}: load {load:.2f}: a task gets {rate:.4g} tuples/s and cannot keep up; its queue grows without end"
+        for name, (rate, load) in loads.items()
+        if load >= 1
+    ]
+
+
+def _timeouts(scenario: Scenario, topology: Topology, loads: dict[str, tuple[float, float]]) -> list[str]:
+    strategy = scenario.strategy
+    if not isinstance(strategy, SourceReplay):
+        return []
+    remarks = []
+    for c in topology.components:
+        if c.window is None or not c.anchored:
+            continue
+        length = c.window.window.length
+        if length is None:
+            length = round(S * (c.window.window.tuples or 0) / loads[c.name][0])
+        burst = round(strategy.ack_cost * loads[c.name][0] * length / S)
+        least = strategy.message_timeout * (strategy.timeout_buckets - 1)
+        if least < length + burst:
+            remarks.append(
+                f"message_timeout {strategy.message_timeout / S:g} s: a tuple may wait {(length + burst) / S:.4g} s for its ack "
+                f"(window of {c.name} plus its burst of acks), but can time out after {least / S:g} s: false timeouts count it twice"
+            )
+    return remarks
+
+
+def _replicas(scenario: Scenario, topology: Topology) -> list[str]:
+    strategy = scenario.strategy
+    if not isinstance(strategy, ActiveReplication) or strategy.k == 0:
+        return []
+    remarks = []
+    replicas = {c.name: 1 if c.is_spout else strategy.replicas(c.name) for c in topology.components}
+    hosts = placement(topology, scenario, replicas)
+    for c in topology.components:
+        used = {hosts[c.name, 0, r] for r in range(replicas[c.name])}
+        if len(used) < replicas[c.name]:
+            remarks.append(f"{c.name}: {replicas[c.name]} replicas on {len(used)} hosts: one host takes more than one of them down")
+        if c.window is not None and replicas[c.name] > 1 and c.window.window.trigger == "tick" and c.window.window.length:
+            remarks.append(
+                f"{c.name}: a window that a timer ends, under k = {strategy.k}: replicas may emit different sums, "
+                f"and deduplication then picks wrong ones; use window: {{length: …, trigger: marker}}"
+            )
+    return remarks
+
+
+def _checkpoints(scenario: Scenario) -> list[str]:
+    strategy = scenario.strategy
+    if not isinstance(strategy, StateManagement):
+        return []
+    entries = max((_keys(scenario, name) for name in scenario.topology), default=0)
+    size = entries * strategy.entry_size
+    write = scenario.store.latency + size * S // scenario.store.bandwidth
+    takes = strategy.serialise_time + entries * strategy.serialise_cost + write
+    if takes > strategy.checkpoint_interval:
+        return [
+            f"checkpoint_interval {strategy.checkpoint_interval / S:g} s: a checkpoint of {entries} entries takes up to "
+            f"{takes / S:.4g} s, longer than the interval"
+        ]
+    return []
+
+
+def _keys(scenario: Scenario, name: str) -> int:
+    config = scenario.topology[name]
+    if not isinstance(config, BoltConfig) or not config.bolt.stateful:
+        return 0
+    return Topology(scenario).by_name[name].keys

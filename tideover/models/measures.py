@@ -1,0 +1,171 @@
+"""From what was recorded to the figures of a recovery. Definitions: README of the results, and each docstring here."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tideover.models.outage import Outage
+from tideover.models.world import World
+from tideover.sim.recorder import SLOT
+from tideover.sim.train import Ints
+from tideover.sim.units import S
+
+SECOND = S // SLOT
+"""Slots in a second."""
+
+
+class Curves(NamedTuple):
+    """What a run looked like over time: one value per slot of 10 ms, and the moments of output."""
+
+    backlog: Ints
+    done: Ints
+    outputs: Ints
+
+
+def curves(world: World) -> Curves:
+    """The curves of a run that has ended."""
+    end = world.scenario.run.duration
+    return Curves(world.recorder.backlog(end), world.recorder.done.until(end), world.recorder.outputs())
+
+
+def caught_up_at(world: World, curves: Curves, outage: Outage, until: int) -> int | None:
+    """When the backlog is back at or under its 99th percentile before the fault, for 1 s (ns); None: not before ``until``.
+
+    Looked for from the moment when the task is ready and everything was replayed: before it there is nothing to catch up with
+    (source replay waits for its timeout with an empty backlog).
+    """
+    warmup, failed = world.scenario.run.warmup, outage.failed_at
+    before = curves.backlog[warmup // SLOT : failed // SLOT]
+    if not len(before):
+        return None
+    normal = int(np.quantile(before, 0.99, method="inverted_cdf"))
+    start = max(failed, outage.ready_at, outage.last_replay or 0)
+    begin, end = -(-start // SLOT), until // SLOT
+    high = np.flatnonzero(curves.backlog[begin : end + 1] > normal)
+    quiet_from = np.concatenate(([0], high + 1))
+    quiet_to = np.concatenate((high, [end + 1 - begin]))
+    long_enough = np.flatnonzero(quiet_to - quiet_from > SECOND)
+    if not len(long_enough):
+        return None
+    first = int(quiet_from[long_enough[0]])
+    return start if first == 0 else (begin + first) * SLOT
+
+
+def throughput_back(world: World, curves: Curves, outage: Outage, until: int) -> float | None:
+    """Seconds from the fault until throughput over the last 10 s is back at 90 % of its mean before the fault.
+
+    0 if it never falls below; None if it does not come back before ``until`` (ns).
+    """
+    warmup, failed = world.scenario.run.warmup // SLOT, outage.failed_at // SLOT
+    before = curves.done[warmup + 1 : failed + 1]
+    if not len(before) or not before.any():
+        return None
+    need = 0.9 * float(before.mean()) * 10 * SECOND
+    total = np.concatenate(([0], np.cumsum(curves.done)))
+    ends = np.arange(failed, until // SLOT + 1)
+    trailing = total[ends + 1] - total[np.maximum(ends + 1 - 10 * SECOND, 0)]
+    low = trailing < need
+    if not low.any():
+        return 0.0
+    dip = int(np.argmax(low))
+    back = np.flatnonzero(~low[dip:])
+    return None if not len(back) else (dip + int(back[0])) * SLOT / S
+
+
+def output_gap(outputs: Ints, failed: int, until: int) -> int | None:
+    """Longest silence of the sink that contains or follows ``failed`` and ends at or before ``until`` (ns)."""
+    starts, ends = outputs[:-1], outputs[1:]
+    counted = (ends > failed) & (ends <= until)
+    return int((ends - starts)[counted].max()) if counted.any() else None
+
+
+def recovery(world: World, curves: Curves, outage: Outage) -> dict[str, Any]:
+    """One row of the recoveries (times in s, latencies in ms), without the run's identity."""
+    later = [o.failed_at for o in world.outages if o.failed_at > outage.failed_at]
+    until = min([*later, world.scenario.run.duration])
+    caught_up = caught_up_at(world, curves, outage, until)
+    gap = output_gap(curves.outputs, outage.failed_at, until)
+    gaps = np.diff(curves.outputs)
+    replayed = outage.last_replay is not None and world.protocol.settled(outage)
+    row: dict[str, Any] = {
+        "kind": outage.kind,
+        "component": outage.component,
+        "failed_at_s": outage.failed_at / S,
+        "detected_at_s": outage.detected_at / S,
+        "ready_at_s": outage.ready_at / S,
+        "state_recovery_s": _state_recovery(world, outage) if replayed else None,
+        "catch_up_s": None if caught_up is None else (caught_up - outage.failed_at) / S,
+        "throughput_90_s": throughput_back(world, curves, outage, until),
+        "output_gap_s": None if gap is None else gap / S,
+        "sink_spacing_s": float(np.median(gaps)) / S if len(gaps) else None,
+        **_stages(outage, caught_up),
+        **_state(world, outage),
+    }
+    row |= {f"latency_{name}_ms": value for name, value in outage.span.committed.summary(1e6).items()}
+    return row
+
+
+def _state_recovery(world: World, outage: Outage) -> float:
+    """From ready until the last replayed tuple has arrived; as the difference of two cut stamps if logs are cut."""
+    assert outage.last_replay is not None
+    resolution = world.scenario.run.log_resolution
+    if resolution is None:
+        return (outage.last_replay - outage.ready_at) / S
+    return (outage.last_replay // resolution - outage.ready_at // resolution) * resolution / S
+
+
+def _stages(outage: Outage, caught_up: int | None) -> dict[str, float | None]:
+    restored, replayed = outage.restored_at, outage.last_replay
+    done = max(t for t in (outage.ready_at, restored, replayed) if t is not None)
+    return {
+        "detect_s": (outage.detected_at - outage.failed_at) / S,
+        "restart_s": (outage.ready_at - outage.detected_at) / S,
+        "restore_s": None if restored is None else (restored - outage.ready_at) / S,
+        "replay_s": None if replayed is None else (replayed - max(outage.ready_at, restored or 0)) / S,
+        "catch_up_stage_s": None if caught_up is None else max(0, caught_up - done) / S,
+    }
+
+
+def _state(world: World, outage: Outage) -> dict[str, int]:
+    missing = sum(int(np.count_nonzero(world.ledger.applied(t.component, uid) == 0)) for t, uid in outage.lost_effects)
+    return {
+        "restored": outage.restored,
+        "replayed": outage.replayed,
+        "dropped": outage.dropped,
+        "missing": missing,
+        "extra": outage.extra,
+    }
+
+
+def steady_seconds(world: World, rows: list[dict[str, Any]]) -> tuple[np.ndarray, int]:
+    """Which whole seconds are measured: after the warm-up, outside every recovery and catch-up; and the first second."""
+    first = -(-world.scenario.run.warmup // S)
+    last = world.scenario.run.duration // S
+    steady = np.ones(max(0, last - first), np.bool_)
+    for outage, row in zip(world.outages, rows, strict=True):
+        ends = [outage.ready_at, outage.restored_at, outage.last_replay]
+        if row["catch_up_s"] is not None:
+            ends.append(outage.failed_at + round(row["catch_up_s"] * S))
+        end = max(t for t in ends if t is not None)
+        steady[max(0, outage.failed_at // S - first) : max(0, -(-end // S) - first)] = False
+    return steady, first
+
+
+def timeline(world: World, curves: Curves) -> list[dict[str, Any]]:
+    """One row per second: throughput, latency, greatest backlog."""
+    rows = []
+    for second in range(world.scenario.run.duration // S):
+        span = slice(second * SECOND + 1, (second + 1) * SECOND + 1)
+        latency = world.recorder.latency.second(second)
+        rows.append(
+            {
+                "second": second,
+                "throughput_per_s": float(curves.done[span].sum()),
+                "latency_mean_ms": None if latency is None or latency.mean is None else latency.mean / 1e6,
+                "latency_max_ms": None if latency is None else latency.max / 1e6,
+                "backlog": int(curves.backlog[span].max(initial=0)),
+            }
+        )
+    return rows

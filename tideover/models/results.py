@@ -1,0 +1,122 @@
+"""The result of a scenario: all its replications, as one record and as tidy tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+import tideover
+from tideover.models.advice import warnings
+from tideover.models.config import Scenario, dump
+from tideover.models.simulation import Replication
+from tideover.models.tracing import Trace
+from tideover.sim.histogram import Histogram
+from tideover.sim.registry import kind_of
+
+LATENCIES = ("median", "mean", "std", "p95", "p99", "max")
+STAGES = ("detect", "restart", "restore", "replay", "catch_up")
+STATE = ("restored", "replayed", "dropped", "missing", "extra")
+MOMENTS = (
+    "failed_at_s", "detected_at_s", "ready_at_s", "state_recovery_s", "catch_up_s", "throughput_90_s", "output_gap_s",
+    "sink_spacing_s",
+)  # fmt: skip
+
+
+class Result:
+    """What ``tideover run`` says of a scenario.
+
+    recoveries, runs, timeline    tidy tables (columns: `tideover.reports.columns`)
+    warnings                      what an expert would remark before running
+    replications                  the single replications, with their traces if they were asked for
+    """
+
+    def __init__(self, scenario: Scenario, replications: Sequence[Replication]) -> None:
+        self.scenario = scenario
+        self.replications = list(replications)
+        self.version = tideover.__version__
+        self.warnings = warnings(scenario)
+        self.strategy = kind_of(scenario.strategy)
+        self.recoveries = self._table(lambda r: r.recoveries)
+        self.timeline = self._table(lambda r: r.timeline)
+        self.runs = pd.DataFrame([self._run(r) for r in self.replications])
+
+    def _identity(self, replication: Replication) -> dict[str, Any]:
+        return {
+            "scenario": self.scenario.name,
+            "strategy": self.strategy,
+            "seed": self.scenario.run.seed,
+            "replication": replication.number,
+        }
+
+    def _table(self, rows: Any) -> pd.DataFrame:
+        return pd.DataFrame([self._identity(r) | row for r in self.replications for row in rows(r)])
+
+    def _run(self, r: Replication) -> dict[str, Any]:
+        return (
+            self._identity(r)
+            | {"error": None}
+            | r.ledger
+            | {f"windows_{name}": count for name, count in r.windows.items()}
+            | r.cost
+            | {f"latency_{name}_ms": value for name, value in r.latency.summary(1e6).items()}
+            | {f"throughput_{name}_per_s": value for name, value in r.throughput.items()}
+            | {"scenario_json": json.dumps(dump(self.scenario), sort_keys=True), "version": self.version}
+        )
+
+    @property
+    def traces(self) -> list[Trace]:
+        """Traces of the replications that were traced."""
+        return [r.trace for r in self.replications if r.trace is not None]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record that ``run --json`` prints. Undefined is None; no wall-clock time is in it."""
+        whole = Histogram()
+        for r in self.replications:
+            whole.merge(r.latency)
+        per_s = [r.throughput for r in self.replications if r.throughput["mean"] is not None]
+        return {
+            "schema": 1,
+            "scenario": self.scenario.name,
+            "strategy": self.strategy,
+            "seed": self.scenario.run.seed,
+            "replications": len(self.replications),
+            "warnings": self.warnings,
+            "recoveries": [
+                _recovery({"replication": r.number} | row) for r in self.replications for row in r.recoveries
+            ],
+            "latency_ms": whole.summary(1e6),
+            "throughput_per_s": {
+                "mean": sum(t["mean"] for t in per_s) / len(per_s) if per_s else None,  # type: ignore[misc]
+                "min": min((t["min"] for t in per_s), default=None),  # type: ignore[type-var]
+                "max": max((t["max"] for t in per_s), default=None),  # type: ignore[type-var]
+            },
+            "ledger": _sum([r.ledger for r in self.replications]),
+            "windows": _sum([r.windows for r in self.replications]),
+            "cost": _mean([r.cost for r in self.replications]),
+            "configuration": dump(self.scenario),
+            "version": self.version,
+        }
+
+    def to_json(self) -> str:
+        """``to_dict`` as text, the same bytes for the same seed."""
+        return json.dumps(self.to_dict(), allow_nan=False)
+
+
+def _recovery(row: dict[str, Any]) -> dict[str, Any]:
+    return (
+        {name: row[name] for name in ("replication", "kind", "component", *MOMENTS)}
+        | {"stages_s": {name: row["catch_up_stage_s" if name == "catch_up" else f"{name}_s"] for name in STAGES}}
+        | {"state": {name: row[name] for name in STATE}}
+        | {"latency_ms": {name: row[f"latency_{name}_ms"] for name in LATENCIES}}
+    )
+
+
+def _sum(parts: list[dict[str, int]]) -> dict[str, int]:
+    return {name: sum(part[name] for part in parts) for name in parts[0]} if parts else {}
+
+
+def _mean(parts: list[dict[str, float]]) -> dict[str, float]:
+    return {name: sum(part[name] for part in parts) / len(parts) for name in parts[0]} if parts else {}

@@ -1,0 +1,123 @@
+"""One replication from start to end, and what it says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+from tideover.models import measures
+from tideover.models.config import Scenario
+from tideover.models.task import BoltTask, SpoutTask
+from tideover.models.tracing import Trace
+from tideover.models.world import World
+from tideover.sim.histogram import Histogram
+from tideover.sim.units import S
+
+
+@dataclass
+class Replication:
+    """What one replication says.
+
+    recoveries   one dict per fault (see measures.recovery)
+    timeline     one dict per second
+    latency      histogram of the measured latencies (ns), outside recoveries and catch-up
+    throughput   mean, min, max per second, after the warm-up
+    ledger, windows, cost    as in the results' contract
+    edges        messages and bytes by edge
+    trace        every tuple's times, if asked for
+    """
+
+    number: int
+    recoveries: list[dict[str, Any]]
+    timeline: list[dict[str, Any]]
+    latency: Histogram
+    throughput: dict[str, float | None]
+    ledger: dict[str, int]
+    windows: dict[str, int]
+    cost: dict[str, float]
+    edges: dict[str, dict[str, int]] = field(default_factory=dict)
+    trace: Trace | None = None
+    world: World | None = None
+
+
+def simulate(
+    scenario: Scenario, replication: int = 0, *, trace: bool = False, train_cap: int = 20_000
+) -> Replication:
+    """Run one replication of a scenario.
+
+    ``trace`` keeps every tuple (small runs only). ``train_cap``: most roots that travel in one train; the result does not
+    depend on it. Raises TopologyError for a topology that cannot be simulated.
+    """
+    world = World(scenario, replication, trace=trace, train_cap=train_cap)
+    world.run()
+    return evaluate(world, replication)
+
+
+def evaluate(world: World, replication: int) -> Replication:
+    """Read a world that has run to its end."""
+    curves = measures.curves(world)
+    rows = [measures.recovery(world, curves, outage) for outage in world.outages]
+    steady, first = measures.steady_seconds(world, rows)
+    balance = world.balance()
+    return Replication(
+        number=replication,
+        recoveries=rows,
+        timeline=measures.timeline(world, curves),
+        latency=world.recorder.latency.over(steady, first),
+        throughput=_throughput(world, curves),
+        ledger=balance
+        | {
+            "replayed": len(world.ledger.replayed),
+            "duplicated": len(world.ledger.duplicated),
+            "false_timeouts": world.ledger.false_timeouts,
+        },
+        windows=_windows(world),
+        cost=_cost(world),
+        edges=_edges(world),
+        trace=world.trace,
+        world=world if world.trace is not None else None,
+    )
+
+
+def _throughput(world: World, curves: measures.Curves) -> dict[str, float | None]:
+    first, last = -(-world.scenario.run.warmup // S), world.scenario.run.duration // S
+    if last <= first:
+        return {"mean": None, "min": None, "max": None}
+    slots = curves.done[first * measures.SECOND + 1 : last * measures.SECOND + 1]
+    per_second = slots.reshape(last - first, measures.SECOND).sum(axis=1)
+    return {"mean": float(per_second.mean()), "min": float(per_second.min()), "max": float(per_second.max())}
+
+
+def _windows(world: World) -> dict[str, int]:
+    if world.twin is not None:
+        return world.twin.counts()
+    # nothing can have disturbed them
+    return {"emitted": world.windows.count, "correct": world.windows.count, "wrong": 0, "missing": 0}
+
+
+def _edges(world: World) -> dict[str, dict[str, int]]:
+    edges: dict[str, dict[str, int]] = {e.name: {"messages": 0, "bytes": 0, "remote_bytes": 0} for e in world.topology.edges}
+    for task in world.tasks:
+        if isinstance(task, BoltTask):
+            for channel in task.inputs:
+                up = channel.up
+                assert isinstance(up, SpoutTask | BoltTask)
+                edge = edges[f"{up.component.name}->{task.component.name}"]
+                edge["messages"] += channel.messages
+                edge["bytes"] += channel.bytes
+                edge["remote_bytes"] += channel.bytes if channel.remote else 0
+    return edges
+
+
+def _cost(world: World) -> dict[str, float]:
+    remote = sum(edge["remote_bytes"] for edge in _edges(world).values())
+    return {
+        "cpu_s": sum(task.busy_ns for task in world.tasks) / S,
+        "network_bytes": remote + world.control_bytes,
+        "store_bytes": world.store.bytes,
+        "peak_buffered_tuples": world.peak_buffered,
+        "hosts": len(set(world.hosts.values())),
+    }
+
+
