@@ -100,9 +100,12 @@ def _closed(properties: Schema, required: list[str]) -> Schema:
 def _object(part: type[Part], first: Schema | None = None) -> Schema:
     """A mapping with the keys of a part, after those of ``first``, which are required."""
     first = first or {}
-    keys = _keys(part)
-    required = [*first, *(key for key, info in keys.items() if info.is_required())]
-    return _closed(first | {key: _field(info) for key, info in keys.items()}, required)
+    keys = {key: _field(info) for key, info in _keys(part).items()}
+    return _closed(first | keys, [*first, *_required(part)])
+
+
+def _required(part: type[Part]) -> list[str]:
+    return [key for key, info in _keys(part).items() if info.is_required()]
 
 
 def _field(info: FieldInfo) -> Schema:
@@ -119,15 +122,16 @@ def _field(info: FieldInfo) -> Schema:
 
 def _type(annotation: Any, metadata: tuple[Any, ...] = ()) -> Schema:
     if typing.get_origin(annotation) is typing.Annotated:
-        inner, *marks = typing.get_args(annotation)
+        inner, *given = typing.get_args(annotation)
+        marks = [m for mark in given for m in (mark.metadata if isinstance(mark, FieldInfo) else [mark])]
         return _type(inner, (*metadata, *marks))
     unit = unit_of(annotation, metadata) if typing.get_origin(annotation) not in (tuple, list, dict) else None
-    inner, optional = without_none(annotation)
+    if without_none(annotation)[1]:
+        (inner,) = (arg for arg in typing.get_args(annotation) if arg is not type(None))
+        return {"anyOf": [_type(inner, metadata), {"type": "null"}]}
     if unit is not None:
-        schema: Schema = {"type": "string", "title": unit.name, "pattern": unit.pattern}
-    else:
-        schema = _plain(inner) | _limits(metadata)
-    return {"anyOf": [schema, {"type": "null"}]} if optional else schema
+        return {"type": "string", "title": unit.name, "pattern": unit.pattern}
+    return _plain(annotation) | _limits(metadata)
 
 
 def _plain(annotation: Any) -> Schema:
@@ -181,11 +185,9 @@ def _named(base: type[Part], meaning: str) -> Schema:
     forms: list[Schema] = []
     if base is Distribution:
         forms.append({"type": "string", "title": "always this duration", "pattern": DURATION.pattern})
-    else:
-        bare = [
-            n for n, part in registry.items() if not any(f.is_required() for f in part.model_fields.values())
-        ]
-        forms += [{"enum": bare}] if bare and base is not Fault else []
+    elif base in (Grouping, Strategy):
+        bare = [n for n, part in registry.items() if not _required(part)]
+        forms.append({"enum": bare})
     for name, part in registry.items():
         forms.append(_object(part, {"kind": _kind(name, part)}))
         if name in _keys(part):
