@@ -41,7 +41,7 @@ class Checkpoint:
 
     @property
     def entries(self) -> int:
-        return len(self.state.keys())
+        return self.state.entries
 
 
 @dataclass

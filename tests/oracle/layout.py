@@ -156,7 +156,7 @@ class Layout:
         """Where a tuple sent by ``up`` goes on this edge, and what it is called there: (task, tuple)."""
         path = datum.path << self.edge_bits[down] | list(self.inputs(down)).index(up)
         grouping, bits, task_bits = kind_of(self.inputs(down)[up]), self.bits[down], self.task_bits[down]
-        before = datum.root << (bits - task_bits) | path
+        before = datum.root << bits | path << task_bits
         crossed = []
         for task in self._targets(
             grouping, f"{up}->{down}", datum.key, before, self.config[down].parallelism
@@ -167,7 +167,7 @@ class Layout:
         return crossed
 
     def _targets(self, grouping: str, edge: str, key: int, uid: int, n: int) -> list[int]:
-        """The receiving tasks; ``uid`` is the receiver's, before the digit of the task."""
+        """The receiving tasks; ``uid`` is the receiver's, with 0 for the digit of the task."""
         if grouping == "all":
             return list(range(n))
         if grouping == "global":

@@ -57,7 +57,7 @@ class Replication(Protocol):
         peer = self._peer(task)
         if peer is None:
             return
-        size = len(peer.state.keys()) * self.world.entry_size
+        size = peer.state.entries * self.world.entry_size
         bandwidth = self.params.copy_bandwidth
         copied = self.world.clock.now + self.params.copy_time
         copied += 0 if bandwidth is None else round(size * 1e9 / bandwidth)

@@ -64,7 +64,12 @@ class State:
         sums: dict[int, int] = {}
         for (_, key), value in sorted(self.counts.items()):
             sums[key] = sums.get(key, 0) + value
-        return sums
+        return {key: total for key, total in sums.items() if total}
+
+    @property
+    def entries(self) -> int:
+        """What a checkpoint has to write: sums by epoch and key."""
+        return sum(total != 0 for total in self.counts.values())
 
 
 class Channel:

@@ -41,20 +41,17 @@ class Backlog:
             return
         index = self._index(roots)
         fresh = ~self._inside[index]
-        np.add.at(self._open, index, tuples)
+        np.add.at(self._open, index, np.asarray(tuples, np.int32))
         self._inside[index] = True
         self._last[index] = np.maximum(self._last[index], times)
-        if fresh.all():
-            self._recorder.entered.add(times)
-        else:
-            self._recorder.entered.add(times[fresh])
+        self._recorder.entered.add(times if fresh.all() else times[fresh])
 
     def change(self, roots: Ints, times: Ints, net: Ints | int) -> None:
         """At ``times`` (rising), ``net`` (mostly negative) is added to the open tuples of each root."""
         if not len(roots):
             return
         index = self._index(roots)
-        np.add.at(self._open, index, net)
+        np.add.at(self._open, index, np.asarray(net, np.int32))
         self._last[index] = np.maximum(self._last[index], times)
         self._touched.append(index)
 
@@ -70,7 +67,7 @@ class Backlog:
                 done = np.unique(index[(self._open[index] == 0) & self._inside[index]])
             if len(done):
                 self._inside[done] = False
-                self._recorder.left.add(self._last[done])
+                self._recorder.left.add(np.sort(self._last[done]))
         self._touched = []
 
     def prune(self, before: int) -> None:

@@ -34,14 +34,14 @@ def caught_up_at(world: World, curves: Curves, outage: Outage, until: int) -> in
     """When the backlog is back at or under its 99th percentile before the fault, for 1 s (ns); None: not before ``until``.
 
     Looked for from the moment when the task is ready and everything was replayed: before it there is nothing to catch up with
-    (source replay waits for its timeout with an empty backlog).
+    (source replay waits for its timeout with an empty backlog). If replicas masked the fault: from the fault.
     """
     warmup, failed = world.scenario.run.warmup, outage.failed_at
     before = curves.backlog[warmup // SLOT : failed // SLOT]
     if not len(before):
         return None
     normal = int(np.quantile(before, 0.99, method="inverted_cdf"))
-    start = max(failed, outage.ready_at, outage.last_replay or 0)
+    start = failed if outage.masked else max(failed, outage.ready_at, outage.last_replay or 0)
     begin, end = -(-start // SLOT), until // SLOT
     high = np.flatnonzero(curves.backlog[begin : end + 1] > normal)
     quiet_from = np.concatenate(([0], high + 1))
@@ -81,6 +81,15 @@ def output_gap(outputs: Ints, failed: int, until: int) -> int | None:
     return int((ends - starts)[counted].max()) if counted.any() else None
 
 
+def usual_spacing(gaps: Ints) -> float | None:
+    """The silence (s) that half of the time is spent in shorter ones: tasks that put out together do not count as often."""
+    if not len(gaps) or not gaps.any():
+        return None
+    ordered = np.sort(gaps)
+    half = int(np.searchsorted(np.cumsum(ordered), ordered.sum() / 2))
+    return float(ordered[half]) / S
+
+
 def recovery(world: World, curves: Curves, outage: Outage) -> dict[str, Any]:
     """One row of the recoveries (times in s, latencies in ms), without the run's identity."""
     later = [o.failed_at for o in world.outages if o.failed_at > outage.failed_at]
@@ -99,7 +108,7 @@ def recovery(world: World, curves: Curves, outage: Outage) -> dict[str, Any]:
         "catch_up_s": None if caught_up is None else (caught_up - outage.failed_at) / S,
         "throughput_90_s": throughput_back(world, curves, outage, until),
         "output_gap_s": None if gap is None else gap / S,
-        "sink_spacing_s": float(np.median(gaps)) / S if len(gaps) else None,
+        "sink_spacing_s": usual_spacing(gaps),
         **_stages(outage, caught_up),
         **_state(world, outage),
     }

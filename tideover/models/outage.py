@@ -12,7 +12,8 @@ from tideover.sim.recorder import Span
 class Outage:
     """A fault that struck, with the moments of its recovery (ns; None: not reached, or there is no such stage).
 
-    tasks            names of the physical tasks that it hit
+    tasks            the physical tasks that it hit
+    masked           each of them had a live replica that went on
     restored_at      state is back (read from a store, or copied from a replica)
     last_replay      arrival of the last tuple replayed because of it, at a task that it hit
     restored, replayed, dropped, extra    effects restored, tuples replayed, discarded as duplicates, and applied twice
@@ -26,6 +27,7 @@ class Outage:
     ready_at: int
     span: Span
     tasks: list[Any] = field(default_factory=list)
+    masked: bool = False
     restored_at: int | None = None
     last_replay: int | None = None
     restored: int = 0

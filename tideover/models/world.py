@@ -370,10 +370,15 @@ class World:
                 victim.fault = outage.number
                 victim.hold = fault.while_down == "hold"
                 fault.strike(self, victim, outage)
+        outage.masked = bool(outage.tasks) and all(self._has_live_replica(task) for task in outage.tasks)
         if fault.detection + fault.restart == 0:
             self._ready(outage, victims)
         else:
             self.kernel.at(outage.ready_at, Rank.READY, lambda: self._ready(outage, victims))
+
+    def _has_live_replica(self, task: BoltTask | SpoutTask) -> bool:
+        replicas = self.bolts.get((task.component.name, task.task), [])
+        return any(r.available for r in replicas if r is not task)
 
     def _ready(self, outage: Outage, victims: list[Any]) -> None:
         for victim in victims:

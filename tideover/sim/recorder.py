@@ -23,17 +23,21 @@ class Series:
     def __init__(self) -> None:
         self._counts: Ints = np.zeros(1024, np.int64)
 
-    def add(self, times: Ints, sign: int = 1) -> None:
-        """Count events; an event at time x shows at the first slot boundary at or after it."""
+    def add(self, times: Ints) -> None:
+        """Count events at rising times; an event at time x shows at the first slot boundary at or after it."""
         if not len(times):
             return
-        slots = (times + (SLOT - 1)) // SLOT
-        first, last = int(slots.min()), int(slots.max())
+        first, last = -(-int(times[0]) // SLOT), -(-int(times[-1]) // SLOT)
         if last >= len(self._counts):
             grown = np.zeros(max(last + 1, 2 * len(self._counts)), np.int64)
             grown[: len(self._counts)] = self._counts
             self._counts = grown
-        self._counts[first : last + 1] += sign * np.bincount(slots - first, minlength=last - first + 1)
+        if first == last:
+            self._counts[first] += len(times)
+            return
+        upto = np.searchsorted(times, np.arange(first, last + 1, dtype=np.int64) * SLOT, "right")
+        self._counts[first] += upto[0]
+        self._counts[first + 1 : last + 1] += np.diff(upto)
 
     def times(self) -> Ints:
         """Boundaries of the slots in which something happened."""
