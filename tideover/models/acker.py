@@ -90,7 +90,9 @@ class PendingRoots:
         self._pending[index] = True
         self._retrying[index] = False
 
-    def ack(self, roots: Ints, attempt: Ints | None, times: Ints, value: Bits, alive_since: int) -> Completed | None:
+    def ack(
+        self, roots: Ints, attempt: Ints | None, times: Ints, value: Bits, alive_since: int
+    ) -> Completed | None:
         """Acks reach the acker at ``times`` (rising), each with the XOR of what it acks and creates.
 
         Acks of roots that are not pending, of earlier attempts, or emitted at or before ``alive_since`` (when the acker came up) are ignored.
@@ -165,4 +167,3 @@ def group_xor(values: Bits, rows: Ints | None, parents: int) -> Bits:
         starts = np.flatnonzero(np.concatenate(([True], rows[1:] != rows[:-1])))
         out[rows[starts]] = np.bitwise_xor.reduceat(values, starts)
     return out
-

@@ -15,7 +15,12 @@ def warnings(scenario: Scenario) -> list[str]:
     """Remarks, each one sentence; none if there is nothing to remark."""
     topology = Topology(scenario)
     loads = task_loads(topology)
-    return [*_load(loads), *_timeouts(scenario, topology, loads), *_replicas(scenario, topology), *_checkpoints(scenario)]
+    return [
+        *_load(loads),
+        *_timeouts(scenario, topology, loads),
+        *_replicas(scenario, topology),
+        *_checkpoints(scenario),
+    ]
 
 
 def task_loads(topology: Topology) -> dict[str, tuple[float, float]]:
@@ -83,8 +88,15 @@ def _replicas(scenario: Scenario, topology: Topology) -> list[str]:
     for c in topology.components:
         used = {hosts[c.name, 0, r] for r in range(replicas[c.name])}
         if len(used) < replicas[c.name]:
-            remarks.append(f"{c.name}: {replicas[c.name]} replicas on {len(used)} hosts: one host takes more than one of them down")
-        if c.window is not None and replicas[c.name] > 1 and c.window.window.trigger == "tick" and c.window.window.length:
+            remarks.append(
+                f"{c.name}: {replicas[c.name]} replicas on {len(used)} hosts: one host takes more than one of them down"
+            )
+        if (
+            c.window is not None
+            and replicas[c.name] > 1
+            and c.window.window.trigger == "tick"
+            and c.window.window.length
+        ):
             remarks.append(
                 f"{c.name}: a window that a timer ends, under k = {strategy.k}: replicas may emit different sums, "
                 f"and deduplication then picks wrong ones; use window: {{length: …, trigger: marker}}"

@@ -75,7 +75,11 @@ class Backlog:
         cut = before - self._base
         if cut > 0:
             self._base = before
-            self._open, self._last, self._inside = self._open[cut:].copy(), self._last[cut:].copy(), self._inside[cut:].copy()
+            self._open, self._last, self._inside = (
+                self._open[cut:].copy(),
+                self._last[cut:].copy(),
+                self._inside[cut:].copy(),
+            )
 
     @property
     def size(self) -> int:

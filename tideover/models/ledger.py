@@ -171,5 +171,7 @@ class Ledger:
         completed = self.closed_completed + len(open_roots) - len(incomplete)
         total = len(open_roots) + self.closed_completed + sum(len(part) for part in self._closed_lost)
         if total != completed + len(in_flight) + len(found):
-            raise AssertionError(f"roots that vanished: {np.setdiff1d(lost, destroyed)[:5].tolist()} of {total}")
+            raise AssertionError(
+                f"roots that vanished: {np.setdiff1d(lost, destroyed)[:5].tolist()} of {total}"
+            )
         return {"emitted": total, "completed": completed, "in_flight": len(in_flight), "lost": len(found)}

@@ -138,7 +138,9 @@ def _stages(outage: Outage, caught_up: int | None) -> dict[str, float | None]:
 
 
 def _state(world: World, outage: Outage) -> dict[str, int]:
-    missing = sum(int(np.count_nonzero(world.ledger.applied(t.component, uid) == 0)) for t, uid in outage.lost_effects)
+    missing = sum(
+        int(np.count_nonzero(world.ledger.applied(t.component, uid) == 0)) for t, uid in outage.lost_effects
+    )
     return {
         "restored": outage.restored,
         "replayed": outage.replayed,

@@ -108,7 +108,11 @@ class Result:
 def _recovery(row: dict[str, Any]) -> dict[str, Any]:
     return (
         {name: row[name] for name in ("replication", "kind", "component", *MOMENTS)}
-        | {"stages_s": {name: row["catch_up_stage_s" if name == "catch_up" else f"{name}_s"] for name in STAGES}}
+        | {
+            "stages_s": {
+                name: row["catch_up_stage_s" if name == "catch_up" else f"{name}_s"] for name in STAGES
+            }
+        }
         | {"state": {name: row[name] for name in STATE}}
         | {"latency_ms": {name: row[f"latency_{name}_ms"] for name in LATENCIES}}
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-
 from tideover.models import measures
 from tideover.models.config import Scenario
 from tideover.models.task import BoltTask, SpoutTask
@@ -97,7 +96,9 @@ def _windows(world: World) -> dict[str, int]:
 
 
 def _edges(world: World) -> dict[str, dict[str, int]]:
-    edges: dict[str, dict[str, int]] = {e.name: {"messages": 0, "bytes": 0, "remote_bytes": 0} for e in world.topology.edges}
+    edges: dict[str, dict[str, int]] = {
+        e.name: {"messages": 0, "bytes": 0, "remote_bytes": 0} for e in world.topology.edges
+    }
     for task in world.tasks:
         if isinstance(task, BoltTask):
             for channel in task.inputs:
@@ -119,5 +120,3 @@ def _cost(world: World) -> dict[str, float]:
         "peak_buffered_tuples": world.peak_buffered,
         "hosts": len(set(world.hosts.values())),
     }
-
-

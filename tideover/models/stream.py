@@ -24,7 +24,9 @@ class Sent(NamedTuple):
 class Outlet:
     """What one physical task sends over one edge: ``channels[task][replica]``."""
 
-    def __init__(self, edge: Edge, draws: Draws, channels: list[list[Channel]], route_offset: int | None) -> None:
+    def __init__(
+        self, edge: Edge, draws: Draws, channels: list[list[Channel]], route_offset: int | None
+    ) -> None:
         self.edge = edge
         self.channels = channels
         self._draws = draws
@@ -40,7 +42,11 @@ class Outlet:
             columns["key"] = children.key
         if self._route_offset is not None:
             route = train.route
-            columns["route"] = np.full(train.n, self._route_offset, np.int64) if route is None else route + self._route_offset
+            columns["route"] = (
+                np.full(train.n, self._route_offset, np.int64)
+                if route is None
+                else route + self._route_offset
+            )
         if self.edge.digits or self.edge.down.bits != self.edge.up.output_bits:
             columns["uid"] = self.edge.child_uid(train.uid, children.position)
         elif train is parents and len(columns) == 1 and train.seq is None:

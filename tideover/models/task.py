@@ -62,7 +62,9 @@ class SpoutTask(Node):
         """Make sure that the next calls are known."""
         if self._used >= len(self._ahead):
             n = min(AHEAD, self.world.train_cap)
-            self._ahead = self.config.arrivals.next_calls(self.name, self.world.draws, self._from, self.calls, n)
+            self._ahead = self.config.arrivals.next_calls(
+                self.name, self.world.draws, self._from, self.calls, n
+            )
             self._used = 0
 
     def _go_on_from(self, moment: int) -> None:
@@ -146,7 +148,9 @@ class SpoutTask(Node):
         roots, attempt = self._roots(len(times))
         number = roots >> self.world.topology.spout_bits
         key, value = self.config.spout.content(self.component.name, self.world.draws, roots, number)
-        self._send(Train(times, roots, times, key, value=value, attempt=attempt, epoch=self._epoch_of(len(times))))
+        self._send(
+            Train(times, roots, times, key, value=value, attempt=attempt, epoch=self._epoch_of(len(times)))
+        )
 
     def _epoch_of(self, n: int) -> Ints | None:
         """Epoch column of n tuples that are emitted now."""
@@ -397,4 +401,3 @@ class BoltTask(Server):
         """Everything in the queue, as one train; None: empty."""
         trains = self.queue()
         return join(trains) if trains else None
-

@@ -53,7 +53,7 @@ class Edge:
         return self.fan_bits + self.edge_bits + self.task_bits
 
     def child_uid(self, uid: Ints, position: Ints | None, task: int = 0) -> Ints:
-        """uid at the receiver, from the uid at the sender, the child's position, and the task of a copy."""
+        """Uid at the receiver, from the uid at the sender, the child's position, and the task of a copy."""
         width = self.up.output_bits
         pad = self.down.bits - width - self.digits
         if self.digits:
@@ -109,7 +109,11 @@ class Component:
     def keys(self) -> int:
         """Number of different keys in the output."""
         config = self.config
-        return config.spout.key_count if isinstance(config, SpoutConfig) else config.bolt.key_count(self.input_keys)
+        return (
+            config.spout.key_count
+            if isinstance(config, SpoutConfig)
+            else config.bolt.key_count(self.input_keys)
+        )
 
     @property
     def key_bits(self) -> int:
@@ -167,12 +171,16 @@ class Topology:
             up.outputs.append(edge)
         kinds = {edge.up.output_anchored for edge in down.inputs}
         if len(kinds) > 1:
-            raise TopologyError(down.name, "reads aggregates and tuples of the spouts; it may read only one of the two")
+            raise TopologyError(
+                down.name, "reads aggregates and tuples of the spouts; it may read only one of the two"
+            )
         down.anchored = kinds.pop()
         down.input_keys = max(edge.up.keys for edge in down.inputs)
         down.bits = max(edge.up.output_bits + edge.digits for edge in down.inputs)
         if down.bits > 63 - ROOT_BITS:
-            raise TopologyError(down.name, f"one root can make 2**{down.bits} tuples here, allowed are 2**{63 - ROOT_BITS}")
+            raise TopologyError(
+                down.name, f"one root can make 2**{down.bits} tuples here, allowed are 2**{63 - ROOT_BITS}"
+            )
         down.routes = sum(e.up.tasks * (e.up.routes if not e.up.window else 1) for e in down.inputs)
 
     def _marker_length(self) -> int | None:
@@ -181,7 +189,9 @@ class Topology:
             if c.window and c.window.window.trigger == "marker":
                 lengths[c.window.window.length] = c.name
         if len(lengths) > 1:
-            raise TopologyError(list(lengths.values())[1], "all windows that markers end must have one length")
+            raise TopologyError(
+                list(lengths.values())[1], "all windows that markers end must have one length"
+            )
         return next(iter(lengths), None)
 
     @property
@@ -223,7 +233,9 @@ def _order(scenario: Scenario) -> list[str]:
     return order
 
 
-def placement(topology: Topology, scenario: Scenario, replicas: dict[str, int]) -> dict[tuple[str, int, int], int]:
+def placement(
+    topology: Topology, scenario: Scenario, replicas: dict[str, int]
+) -> dict[tuple[str, int, int], int]:
     """Host of each (component, task, replica).
 
     A component's ``hosts`` decide; else tasks go round the scenario's hosts, or have one each. Replica r sits r hosts further,

@@ -64,7 +64,7 @@ class Twin:
 
 
 def expected_effects(topology: Topology, draws: Draws, roots: Ints) -> dict[str, Ints]:
-    """uids of all effects that the roots must have, by component: the topology as a pure function, without time."""
+    """Uids of all effects that the roots must have, by component: the topology as a pure function, without time."""
     at: dict[str, list[Train]] = {c.name: [] for c in topology.components}
     owner = roots & ((1 << topology.spout_bits) - 1)
     for number, (spout, _) in enumerate(topology.spout_tasks):

@@ -40,7 +40,9 @@ class UpstreamBuffer:
         for train in self._trains:
             assert train.seq is not None
             if train.seq[-1] > safe:
-                kept.append(train if train.seq[0] > safe else train.pick(slice(int(safe - train.seq[0] + 1), None)))
+                kept.append(
+                    train if train.seq[0] > safe else train.pick(slice(int(safe - train.seq[0] + 1), None))
+                )
         self._trains = kept
         self.size = sum(train.n for train in kept)
 
@@ -56,6 +58,6 @@ class UpstreamBuffer:
         return join(parts) if parts else None
 
     def uids(self) -> Ints:
-        """uids of the tuples (not the markers) in the buffer."""
+        """Uids of the tuples (not the markers) in the buffer."""
         parts = [t.uid if t.mark is None else t.uid[t.mark == 0] for t in self._trains]
         return np.concatenate(parts) if parts else np.zeros(0, np.int64)

@@ -23,7 +23,9 @@ class WindowLog:
         self.open: dict[Place, Sums] = {}
         self._seen: dict[Place, set[int]] = {}
 
-    def emitted(self, component: str, task: int, replica: int, number: int, keys: Ints, sums: Ints) -> tuple[bool, bool]:
+    def emitted(
+        self, component: str, task: int, replica: int, number: int, keys: Ints, sums: Ints
+    ) -> tuple[bool, bool]:
         """Note a window; returns whether it is the first of its number, and whether this replica has emitted it before."""
         place = (component, task, number)
         by = self._seen.setdefault(place, set())

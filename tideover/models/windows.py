@@ -79,7 +79,7 @@ class Counts:
         return sum(int(np.count_nonzero(sums)) for sums in self.sums.values())
 
     def effects(self) -> Ints:
-        """uid of each tuple that is counted here."""
+        """Uid of each tuple that is counted here."""
         parts = [h.uid for held in self.held.values() for h in held]
         return np.concatenate(parts) if parts else np.zeros(0, np.int64)
 

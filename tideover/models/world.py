@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from tideover.models.backlog import Backlog
-from tideover.models.config import BoltConfig, Scenario
+from tideover.models.config import Scenario
 from tideover.models.ledger import EMPTY, Ledger
 from tideover.models.outage import Outage
 from tideover.models.strategies.base import Strategy
 from tideover.models.stream import Outlet, Sent
 from tideover.models.task import BoltTask, SpoutTask
-from tideover.models.topology import Component, Topology, placement
+from tideover.models.topology import Topology, placement
 from tideover.models.tracing import Trace
 from tideover.models.twin import Twin, expected_effects
 from tideover.models.windowlog import WindowLog
@@ -56,9 +56,13 @@ class World:
         self.trace = Trace() if trace else None
         self.store = StoreServer(self.kernel, scenario.store.latency, scenario.store.bandwidth)
         self.protocol = self.strategy.protocol(self)
-        self.replicas = {c.name: 1 if c.is_spout else self.strategy.replicas(c.name) for c in self.topology.components}
+        self.replicas = {
+            c.name: 1 if c.is_spout else self.strategy.replicas(c.name) for c in self.topology.components
+        }
         self.hosts = placement(self.topology, scenario, self.replicas)
-        self.ledger = Ledger(self.topology, self.replicas, lambda roots: expected_effects(self.topology, self.draws, roots))
+        self.ledger = Ledger(
+            self.topology, self.replicas, lambda roots: expected_effects(self.topology, self.draws, roots)
+        )
         self.backlog = Backlog(self.recorder)
         self.windows = WindowLog()
         self.outages: list[Outage] = []
@@ -95,7 +99,10 @@ class World:
                     self.spouts.append(spout)
                     rows.append([spout])
                 else:
-                    replicas = [BoltTask(self, c, task, r, self.hosts[c.name, task, r]) for r in range(self.replicas[c.name])]
+                    replicas = [
+                        BoltTask(self, c, task, r, self.hosts[c.name, task, r])
+                        for r in range(self.replicas[c.name])
+                    ]
                     self.bolts[c.name, task] = replicas
                     rows.append(replicas)
             physical[c.name] = rows
@@ -105,7 +112,9 @@ class World:
                 for task, senders in enumerate(physical[edge.up.name]):
                     offset = self.topology.route_offset(edge, task) if routed and c.routes > 1 else None
                     for sender in senders:
-                        wires = [[self._channel(sender, receiver) for receiver in row] for row in physical[c.name]]
+                        wires = [
+                            [self._channel(sender, receiver) for receiver in row] for row in physical[c.name]
+                        ]
                         sender.outlets.append(Outlet(edge, self.draws, wires, offset))
 
     def _channel(self, up: SpoutTask | BoltTask, down: BoltTask) -> Channel:
@@ -154,7 +163,9 @@ class World:
         if self.topology.marker_length is not None:
             length = self.topology.marker_length
             for spout in self.spouts:
-                self.kernel.every(length, length, Rank.MARKER, lambda i, spout=spout: self._send_marker(spout, i + 1))
+                self.kernel.every(
+                    length, length, Rank.MARKER, lambda i, spout=spout: self._send_marker(spout, i + 1)
+                )
         for index, fault in enumerate(self.scenario.failures):
             self.kernel.process(self._faults(index, fault))
         self.protocol.start()
@@ -173,7 +184,10 @@ class World:
 
     def _close(self) -> None:
         """Settle and forget the oldest roots."""
-        alive = [self.alive(), *(t.counts.effects() >> t.component.bits for ts in self.bolts.values() for t in ts if t.counts)]
+        alive = [
+            self.alive(),
+            *(t.counts.effects() >> t.component.bits for ts in self.bolts.values() for t in ts if t.counts),
+        ]
         roots = np.concatenate([*alive, [s.next_root << self.topology.spout_bits for s in self.spouts]])
         before = int(roots.min()) >> self.topology.spout_bits
         self.ledger.close(before)
@@ -231,7 +245,9 @@ class World:
                     net += copies if s.rows is None else copies * np.bincount(s.rows, minlength=train.n)
         self.backlog.change(roots, train.time, net)
 
-    def _replayed(self, outage: Outage, task: BoltTask, train: Train, arrival: Ints, latency: Ints | None) -> None:
+    def _replayed(
+        self, outage: Outage, task: BoltTask, train: Train, arrival: Ints, latency: Ints | None
+    ) -> None:
         mask = self.protocol.replayed(task, train, outage.number)
         if mask is not None and task in outage.tasks and mask.any():
             outage.last_replay = max(int(arrival[np.flatnonzero(mask)[-1]]), outage.last_replay or 0)
@@ -326,7 +342,9 @@ class World:
         """Replays to ``task`` that will not be sent after all."""
         data = _data(train)
         if task.component.anchored and data.n:
-            self.backlog.change(data.uid >> task.component.bits, np.full(data.n, self.kernel.now, np.int64), -1)
+            self.backlog.change(
+                data.uid >> task.component.bits, np.full(data.n, self.kernel.now, np.int64), -1
+            )
 
     def discard_queue(self, task: BoltTask) -> None:
         """Throw away a task's queue: what is in it is known elsewhere."""
@@ -357,7 +375,9 @@ class World:
         now = self.kernel.now
         detected = now + fault.detection
         span = Span(self.scenario.run.log_resolution)
-        outage = Outage(len(self.outages), fault.kind, fault.where, now, detected, detected + fault.restart, span)
+        outage = Outage(
+            len(self.outages), fault.kind, fault.where, now, detected, detected + fault.restart, span
+        )
         self.outages.append(outage)
         self._open_outages.append(outage)
         victims = fault.victims(self)

@@ -21,7 +21,9 @@ def _middle(index: int) -> float:
     """Middle of a bin, in the unit of the values."""
     if index < 127:
         return 0.0
-    low = np.array([(index + (1022 << 7) + 1) << 45, (index + (1022 << 7) + 2) << 45], np.int64).view(np.float64)
+    low = np.array([(index + (1022 << 7) + 1) << 45, (index + (1022 << 7) + 2) << 45], np.int64).view(
+        np.float64
+    )
     return float(low.mean())
 
 
@@ -62,7 +64,9 @@ class Histogram:
         self.sum += int(values.sum())
         # squares in parts, for int64 would overflow: (a * 2**20 + b)**2
         high, low = values >> 20, values & 0xFFFFF
-        self.squares += (int((high * high).sum()) << 40) + (int((high * low).sum()) << 21) + int((low * low).sum())
+        self.squares += (
+            (int((high * high).sum()) << 40) + (int((high * low).sum()) << 21) + int((low * low).sum())
+        )
         self.max = max(self.max, int(values.max()))
 
     def merge(self, other: Histogram) -> None:

@@ -24,7 +24,9 @@ class Channel:
     Contention for cards is not modelled: a channel has all the bandwidth it needs, and counts what it carried.
     """
 
-    def __init__(self, up: Node, down: Node, latency: int | Latency, message_bytes: int, remote: bool) -> None:
+    def __init__(
+        self, up: Node, down: Node, latency: int | Latency, message_bytes: int, remote: bool
+    ) -> None:
         self.up = up
         self.down = down
         self.message_bytes = message_bytes

@@ -43,7 +43,9 @@ class Registry(Generic[T]):
 
         def add(part: type[T]) -> type[T]:
             if name in self._parts:
-                raise ValueError(f"{self.what} {name!r} is registered already, by {self._parts[name].__qualname__}")
+                raise ValueError(
+                    f"{self.what} {name!r} is registered already, by {self._parts[name].__qualname__}"
+                )
             self._parts[name] = part
             part.kind = name  # type: ignore[attr-defined]
             return part

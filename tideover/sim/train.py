@@ -84,7 +84,9 @@ def join(trains: Sequence[Train]) -> Train:
     columns: dict[str, Any] = {}
     for name in COLUMNS:
         if name in _REQUIRED or any(getattr(t, name) is not None for t in trains):
-            columns[name] = np.concatenate([t.column(name) if name in _DEFAULT else getattr(t, name) for t in trains])
+            columns[name] = np.concatenate(
+                [t.column(name) if name in _DEFAULT else getattr(t, name) for t in trains]
+            )
     return Train(**columns)
 
 
@@ -100,5 +102,8 @@ def single(time: int, uid: int, **optional: int) -> Train:
     """A train of one tuple, for markers and hand-made worlds."""
     born = optional.pop("born", time)
     key = optional.pop("key", 0)
-    one = {name: np.array([v], np.int64) for name, v in {"time": time, "uid": uid, "born": born, "key": key}.items()}
+    one = {
+        name: np.array([v], np.int64)
+        for name, v in {"time": time, "uid": uid, "born": born, "key": key}.items()
+    }
     return Train(**one, **{name: np.array([v], np.int64) for name, v in optional.items()})

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from tideover.models.arrivals.base import ARRIVALS
 from tideover.models.arrivals.schedule import Pieces, Scheduled, per_ns
-from tideover.sim.units import S, Duration, Rate
+from tideover.sim.units import Duration, Rate, S
 
 
 @ARRIVALS.register("ramp")

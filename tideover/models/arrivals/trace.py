@@ -27,7 +27,9 @@ class TraceOfRates(Scheduled):
     """
 
     file: Annotated[str, Field(description="CSV file with the columns time_s, rate_per_s")]
-    repeat: Annotated[float | None, Field(gt=0, description="seconds after which the trace begins again")] = None
+    repeat: Annotated[float | None, Field(gt=0, description="seconds after which the trace begins again")] = (
+        None
+    )
 
     @model_validator(mode="after")
     def _readable(self) -> TraceOfRates:
@@ -64,7 +66,9 @@ def read_rates(file: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
         try:
             time, rate = (float(cell) for cell in row)
         except ValueError:
-            raise ValueError(f"{path.name}:{number}: two numbers are needed, found {','.join(row)[:40]!r}") from None
+            raise ValueError(
+                f"{path.name}:{number}: two numbers are needed, found {','.join(row)[:40]!r}"
+            ) from None
         if not (math.isfinite(time) and math.isfinite(rate)) or rate < 0:
             raise ValueError(f"{path.name}:{number}: time and rate must be finite, and the rate at least 0")
         if (times and time <= times[-1]) or (not times and time != 0):

@@ -17,7 +17,8 @@ class Window(Part):
     length: Annotated[Duration | None, Field(description="length in time, e.g. 30 s")] = None
     tuples: Annotated[int | None, Field(ge=1, le=10**9, description="length in tuples")] = None
     trigger: Annotated[
-        Literal["tick", "marker"], Field(description="what ends a window of time: the task's clock, or the spouts' marker")
+        Literal["tick", "marker"],
+        Field(description="what ends a window of time: the task's clock, or the spouts' marker"),
     ] = "tick"
 
     @model_validator(mode="after")
@@ -41,7 +42,9 @@ class WindowedCount(Bolt):
 
     emits: ClassVar[tuple[str, ...]] = ("key", "count")
     stateful: ClassVar[bool] = True
-    window: Annotated[Window, Field(description="the tumbling window: 30 s, or {length, trigger}, or {tuples}")]
+    window: Annotated[
+        Window, Field(description="the tumbling window: 30 s, or {length, trigger}, or {tuples}")
+    ]
 
     @property
     def fan_out(self) -> int:

@@ -15,7 +15,9 @@ from tideover.sim.train import Ints, Train
 class Fields(Grouping):
     """The key's number modulo the number of tasks: tuples with equal fields meet in one task."""
 
-    fields: Annotated[tuple[str, ...], Field(min_length=1, description="fields that make the key, e.g. [word]")]
+    fields: Annotated[
+        tuple[str, ...], Field(min_length=1, description="fields that make the key, e.g. [word]")
+    ]
 
     def targets(self, edge: str, draws: Draws, train: Train, tasks: int) -> Ints:
         return train.key % tasks

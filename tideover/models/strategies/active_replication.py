@@ -29,10 +29,18 @@ class ActiveReplication(Strategy):
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task", "crash_host"})
     disturbs: ClassVar[bool] = True
 
-    k: Annotated[int, Field(ge=0, le=15, description="hosts of a replica set that may be down; k + 1 replicas")] = 1
-    components: Annotated[tuple[str, ...] | None, Field(description="bolts that are replicated; all if not given")] = None
-    copy_time: Annotated[Duration, Field(description="time for a replica that comes back to begin its copy")] = 0
-    copy_bandwidth: Annotated[Bandwidth | None, Field(description="speed at which state is copied; unlimited if not given")] = None
+    k: Annotated[
+        int, Field(ge=0, le=15, description="hosts of a replica set that may be down; k + 1 replicas")
+    ] = 1
+    components: Annotated[
+        tuple[str, ...] | None, Field(description="bolts that are replicated; all if not given")
+    ] = None
+    copy_time: Annotated[
+        Duration, Field(description="time for a replica that comes back to begin its copy")
+    ] = 0
+    copy_bandwidth: Annotated[
+        Bandwidth | None, Field(description="speed at which state is copied; unlimited if not given")
+    ] = None
     entry_size: Annotated[Size, Field(description="bytes of an entry of the state that is copied")] = 64
 
     def replicas(self, component: str) -> int:
@@ -63,13 +71,17 @@ class Replication(Protocol):
 
     def admit(self, task: BoltTask, train: Train) -> Train:
         keep = np.ones(train.n, np.bool_)
-        data = slice(None) if train.mark is None else np.flatnonzero(train.mark == 0)  # markers: the window's alignment
+        data = (
+            slice(None) if train.mark is None else np.flatnonzero(train.mark == 0)
+        )  # markers: the window's alignment
         greatest = self.greatest[task]
         if train.route is None:
             keep[data] = self._fresh(train.uid[data], greatest, 0)
         else:
             for route in np.unique(train.route[data]).tolist():
-                rows = np.flatnonzero((train.route == route) & (True if train.mark is None else train.mark == 0))
+                rows = np.flatnonzero(
+                    (train.route == route) & (True if train.mark is None else train.mark == 0)
+                )
                 keep[rows] = self._fresh(train.uid[rows], greatest, route)
         if keep.all():
             return train
@@ -110,7 +122,9 @@ class Replication(Protocol):
         reached = [channel.last_arrival or 0 for channel in peer.inputs]
         life = task.life
         self.world.control_bytes += size
-        self.world.kernel.at(max(copied, *reached), Rank.RESTORE, lambda: self._copy(task, peer, life, outage))
+        self.world.kernel.at(
+            max(copied, *reached), Rank.RESTORE, lambda: self._copy(task, peer, life, outage)
+        )
 
     def _peer(self, task: BoltTask) -> BoltTask | None:
         replicas = self.world.bolts[task.component.name, task.task]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from tideover.models.strategies.base import STRATEGIES, Promise, Protocol, Strategy
+
 if TYPE_CHECKING:
     from tideover.models.world import World
 

@@ -32,7 +32,9 @@ class StateManagement(Strategy):
     promise: ClassVar[Promise] = "exactly once"
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task"})
 
-    checkpoint_interval: Annotated[Duration, Field(gt=0, description="time between two checkpoints of a task")]
+    checkpoint_interval: Annotated[
+        Duration, Field(gt=0, description="time between two checkpoints of a task")
+    ]
     spout_buffer: Annotated[bool, Field(description="spouts keep an upstream buffer too")] = False
     replay_cost: Annotated[Duration, Field(description="time to replay one tuple from a buffer")] = 0
     replay_rate: Annotated[Rate | None, Field(description="most tuples replayed per second")] = None
@@ -258,7 +260,11 @@ class Recovery(Protocol):
             if self.requests.get(channel) == (guard, recovery):
                 del self.requests[channel]
 
-        channel.up.post(single(end, 0, mark=END_OF_REPLAY, route=recovery, key=channel.position), finish, lambda lost: None)
+        channel.up.post(
+            single(end, 0, mark=END_OF_REPLAY, route=recovery, key=channel.position),
+            finish,
+            lambda lost: None,
+        )
         channel.up.post_out(self.world.kernel.now)
 
     # -- the recovering task drops what its checkpoint holds, and direct tuples until the marker has come -------------
@@ -274,7 +280,9 @@ class Recovery(Protocol):
         ends = np.flatnonzero((mark == END_OF_REPLAY) & (route == guard.recovery))
         special = (train.seq < 0) | (mark == END_OF_REPLAY)
         keep[special] = route[special] == guard.recovery
-        keep[special & (train.seq < 0)] &= -train.seq[special & (train.seq < 0)] > guard.positions[channel.position]
+        keep[special & (train.seq < 0)] &= (
+            -train.seq[special & (train.seq < 0)] > guard.positions[channel.position]
+        )
         if channel.position in guard.waiting and task.up:
             last = int(ends[0]) if len(ends) else train.n
             keep[:last] &= special[:last]

@@ -43,15 +43,22 @@ class SourceReplay(Acking):
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task"})
     disturbs: ClassVar[bool] = True
 
-    message_timeout: Annotated[Duration, Field(gt=0, description="time between two rotations of the spout's map")] = 30 * 10**9
+    message_timeout: Annotated[
+        Duration, Field(gt=0, description="time between two rotations of the spout's map")
+    ] = 30 * 10**9
     timeout_buckets: Annotated[int, Field(ge=2, le=64, description="buckets of the spout's rotating map")] = 2
     timeout_phase: Annotated[
-        Duration | None, Field(description="first rotation after the spout's start; random per replication if not given")
+        Duration | None,
+        Field(description="first rotation after the spout's start; random per replication if not given"),
     ] = None
     acker_buckets: Annotated[int, Field(ge=2, le=64, description="buckets of the acker's rotating map")] = 3
-    acker_host: Annotated[int | None, Field(ge=0, description="host of the acker; none: it fails only if it is named")] = None
+    acker_host: Annotated[
+        int | None, Field(ge=0, description="host of the acker; none: it fails only if it is named")
+    ] = None
     ack_size: Annotated[Size, Field(description="bytes of an ack message")] = 20
-    max_spout_pending: Annotated[int | None, Field(ge=1, description="most roots in flight per spout task")] = None
+    max_spout_pending: Annotated[
+        int | None, Field(ge=1, description="most roots in flight per spout task")
+    ] = None
 
     @property
     def acker_at(self) -> int | None:  # type: ignore[override]
@@ -129,10 +136,16 @@ class Replay(AckCosts):
         uid = np.concatenate([h.uid for h in held])
         attempt = None
         if any(h.attempt is not None for h in held):
-            attempt = np.concatenate([np.zeros(len(h.uid), np.int64) if h.attempt is None else h.attempt for h in held])
+            attempt = np.concatenate(
+                [np.zeros(len(h.uid), np.int64) if h.attempt is None else h.attempt for h in held]
+            )
         times = now + self.ack_cost * np.arange(1, len(uid) + 1, dtype=np.int64)
         acks = Train(times, uid, times, uid, attempt=attempt)
-        task.post(acks, lambda due: self._ack(task, due, self._acked(task, due)), lambda lost: self._unsent(task, lost))
+        task.post(
+            acks,
+            lambda due: self._ack(task, due, self._acked(task, due)),
+            lambda lost: self._unsent(task, lost),
+        )
         return self.ack_cost * len(uid)
 
     def _ack(self, task: BoltTask, train: Train, value: Bits) -> None:
@@ -167,7 +180,9 @@ class Replay(AckCosts):
             return
         spout = self.world.spouts[number]
         if self.world.trace is not None:
-            self.world.trace.completed += zip(done.root.tolist(), done.attempt.tolist(), done.time.tolist(), strict=True)
+            self.world.trace.completed += zip(
+                done.root.tolist(), done.attempt.tolist(), done.time.tolist(), strict=True
+            )
         spout.pending -= len(done.root)
         spout.unblock(int(done.time.min()))
 

@@ -42,11 +42,14 @@ class Fault(Part):
 
     kind: ClassVar[str]
     at: Annotated[Duration | None, Field(description="when it strikes, e.g. 75 s")] = None
-    every: Annotated[Distribution | None, Field(description="pauses between strikes, drawn per replication")] = None
+    every: Annotated[
+        Distribution | None, Field(description="pauses between strikes, drawn per replication")
+    ] = None
     detection: Annotated[Duration, Field(description="from the fault until it is noticed")] = 0
     restart: Annotated[Duration, Field(description="from then until the tasks are ready")] = 0
     while_down: Annotated[
-        Literal["drop", "hold"], Field(description="arrivals at a task that is down are lost, or wait with their sender")
+        Literal["drop", "hold"],
+        Field(description="arrivals at a task that is down are lost, or wait with their sender"),
     ] = "drop"
 
     @model_validator(mode="after")
