@@ -294,3 +294,14 @@ def test_a_scenario_is_a_plain_frozen_object() -> None:
     scenario = load("wordcount")
     assert isinstance(scenario, Scenario)
     assert hash(scenario.strategy) == hash(load("wordcount").strategy)
+
+
+def test_files_that_a_scenario_names_are_looked_for_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "rates.csv").write_text("time_s,rate_per_s\n0,5\n3,10\n")
+    path = library.copy("wordcount", tmp_path)
+    path.write_text(path.read_text().replace("rate: 10/s", "arrivals: {kind: trace, file: rates.csv}"))
+    assert load(path).topology["sentences"].arrivals.file == str(tmp_path / "rates.csv")
+    with pytest.raises(
+        ScenarioError, match=r"wordcount.yaml:8: topology.sentences.arrivals: cannot read 'none.csv'"
+    ):
+        load(path, ["topology.sentences.arrivals.file=none.csv"])
