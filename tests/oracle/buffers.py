@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from .clock import Priority, Rank, control
 from .layout import Datum
 from .protocol import Protocol
-from .tasks import Channel, Control, Entry, Message, State
+from .tasks import Channel, Message, State, transfer
 
 if TYPE_CHECKING:
     from .program import World
@@ -27,8 +27,7 @@ class Store:
     def request(self, size: int) -> int:
         """Queue a request now; when it ends."""
         config = self.world.layout.scenario.store
-        transfer = round(size * 1e9 / config.bandwidth)
-        self.free = max(self.world.clock.now, self.free) + config.latency + transfer
+        self.free = max(self.world.clock.now, self.free) + config.latency + transfer(size, config.bandwidth)
         return self.free
 
 
@@ -38,10 +37,7 @@ class Checkpoint:
 
     state: State = field(default_factory=State)
     numbers: dict[Channel, int] = field(default_factory=dict)
-
-    @property
-    def entries(self) -> int:
-        return self.state.entries
+    windows_closed: int = 0
 
 
 @dataclass
@@ -69,7 +65,6 @@ class Request:
     channel: Channel
     after: int
     recovery: int
-    served: bool = False
 
 
 class UpstreamBuffer(Protocol):
@@ -116,8 +111,12 @@ class UpstreamBuffer(Protocol):
         if keeper.recovering or keeper.writing:
             return
         keeper.writing = True
-        content = Checkpoint(task.state.copy(), dict(keeper.processed))
-        end = self.world.clock.now + self.params.serialise_time + content.entries * self.params.serialise_cost
+        content = Checkpoint(task.state.copy(), dict(keeper.processed), task.windows_closed)
+        end = (
+            self.world.clock.now
+            + self.params.serialise_time
+            + content.state.entries * self.params.serialise_cost
+        )
         task.occupy(end)
         if end == self.world.clock.now:
             self._write(task, content)
@@ -126,7 +125,7 @@ class UpstreamBuffer(Protocol):
             self._at(end, priority, task, partial(self._write, task, content))
 
     def _write(self, task: Bolt, content: Checkpoint) -> None:
-        end = self.store.request(content.entries * self.params.entry_size)
+        end = self.store.request(content.state.entries * self.params.entry_size)
         self._at(end, control(Rank.TRIM, task.rank), task, partial(self._written, task, content))
 
     def _written(self, task: Bolt, content: Checkpoint) -> None:
@@ -143,20 +142,9 @@ class UpstreamBuffer(Protocol):
     def _buffered(task: Task) -> list[Channel]:
         return [channel for channel in task.inputs.values() if channel.buffered]
 
-    def window_closed(self, task: Bolt, by_data: bool) -> None:
-        """A checkpoint at each window's end, before anything else is served."""
-        if not by_data:
-            self._checkpoint(task)
-            return
-
-        def act() -> None:
-            task.occupied = False
-            self._checkpoint(task)
-            task.serve()
-
-        task.occupied = True
-        event = self.world.clock.at(self.world.clock.now, control(Rank.CHECKPOINT, task.rank), act)
-        task.pending.append(event)
+    def ticked(self, task: Bolt) -> None:
+        """A checkpoint at the window's end, too."""
+        self._checkpoint(task)
 
     # -- faults --------------------------------------------------------------------------------------------
 
@@ -167,16 +155,10 @@ class UpstreamBuffer(Protocol):
             keeper.writing = keeper.restoring = False
             keeper.replaying, keeper.unfinished = set(), set()
 
-    def went_down(self, task: Task) -> None:
-        """Requests that wait here or are being served begin anew when it is ready."""
-        rest = [entry for entry in task.queue if not (isinstance(entry.what, Control) and entry.what.request)]
-        task.queue.clear()
-        task.queue.extend(rest)
-
     def ready(self, task: Task, was_down: bool) -> None:
         if was_down:
             for request in self.requests:
-                if request.channel.up is task:
+                if request.channel.up is task and request.recovery == self.keepers[request.channel.down].life:
                     self._ask(request)
         if task in self.keepers:
             self._recover(task)
@@ -185,34 +167,29 @@ class UpstreamBuffer(Protocol):
         """Read the last valid checkpoint; what the replay will bring again is discarded from now on."""
         keeper = self.keepers[task]
         task.suspend()
+        task.memory = [message for message in task.queued() if not message.channel.buffered]
+        task.queue.clear()
         task.waiting = keeper.restoring = True
         keeper.replaying = set(self._buffered(task))
         keeper.unfinished = set(keeper.replaying)
-        kept = [entry for entry in task.queue if not self._brought_again(entry)]
-        task.queue.clear()
-        task.queue.extend(kept)
         keeper.life += 1
-        entries = keeper.valid.entries
+        entries = keeper.valid.state.entries
         end = self.store.request(entries * self.params.entry_size)
         end += self.params.restore_time + entries * self.params.restore_cost
         self._at(end, control(Rank.RESTORE, task.rank), task, partial(self._restore, task))
 
-    @staticmethod
-    def _brought_again(entry: Entry) -> bool:
-        return isinstance(entry.what, Message) and entry.what.channel.buffered
-
     def _restore(self, task: Task) -> None:
         keeper = self.keepers[task]
-        task.state = keeper.valid.state.copy()
+        task.state, task.windows_closed = keeper.valid.state.copy(), keeper.valid.windows_closed
         keeper.processed, keeper.accepted = dict(keeper.valid.numbers), dict(keeper.valid.numbers)
+        keeper.restoring = False
         self.world.ledger.restored(task)
-        task.waiting = keeper.restoring = False
+        task.restored()
         for channel in self._buffered(task):
             request = Request(channel, keeper.processed.get(channel, 0), keeper.life)
-            self.requests.append(request)
+            self.requests = [old for old in self.requests if old.channel is not channel] + [request]
             if not channel.up.down:
                 self._ask(request)
-        task.serve()
 
     # -- replay --------------------------------------------------------------------------------------------
 
@@ -224,6 +201,8 @@ class UpstreamBuffer(Protocol):
     def _serve(self, request: Request) -> None:
         """The buffer in order, one message every ``step``; the end marker leaves with the last."""
         channel, up, now = request.channel, request.channel.up, self.world.clock.now
+        if request.recovery != self.keepers[channel.down].life:
+            return  # who asked has failed since
         rate = self.params.replay_rate
         step = max(self.params.replay_cost, 0 if rate is None else round(1e9 / rate))
         messages = [message for message in channel.buffer if message.number > request.after]
@@ -245,7 +224,8 @@ class UpstreamBuffer(Protocol):
         channel.send(Message(channel, old.datum, old.marker, number=old.number, recovery=request.recovery))
 
     def _send_end(self, request: Request) -> None:
-        self.requests.remove(request)
+        if request in self.requests:
+            self.requests.remove(request)
         request.channel.send(Message(request.channel, end=True, recovery=request.recovery))
 
     def admit(self, task: Task, message: Message) -> bool:

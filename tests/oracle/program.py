@@ -38,7 +38,6 @@ class World:
         self.layout = Layout(scenario, Draws(scenario.run.seed, replication))
         self.trace = Trace()
         self.ledger = Ledger(self)
-        self.entry_size = getattr(scenario.strategy, "entry_size", 64)
         self._idents = count(1)
         self.marked = False
         self.protocol = PROTOCOLS[kind_of(scenario.strategy)](self)

@@ -44,8 +44,8 @@ class Protocol:
     def ack_window(self, task: Bolt, data: list[Datum]) -> None:
         """A window has been emitted; these were in it."""
 
-    def window_closed(self, task: Bolt, by_data: bool) -> None:
-        """A window has ended and all is sent; ``by_data``: a tuple or marker ended it, not a tick."""
+    def ticked(self, task: Bolt) -> None:
+        """A tick has ended a window."""
 
     # -- spouts --------------------------------------------------------------------------------------------
 
@@ -64,9 +64,6 @@ class Protocol:
 
     def failed(self, task: Task, crash: bool) -> None:
         """A fault has struck (its state is gone already)."""
-
-    def went_down(self, task: Task) -> None:
-        """The task is down from now; its queue is still there."""
 
     def ready(self, task: Task, was_down: bool) -> None:
         """Detection and restart are over; what was held meanwhile has not yet arrived."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .clock import Rank, control
 from .protocol import Protocol
-from .tasks import Entry, Message
+from .tasks import Entry, Message, transfer
 
 if TYPE_CHECKING:
     from .program import World
@@ -28,8 +28,7 @@ class Replication(Protocol):
 
     def admit(self, task: Task, message: Message) -> bool:
         if task.waiting:
-            task.memory.append(message)
-            return False
+            return True  # the filter comes with the copy
         if message.datum is not None:
             route, number = ("tuple", message.datum.route), message.datum.uid
         else:
@@ -54,36 +53,32 @@ class Replication(Protocol):
         return None
 
     def ready(self, task: Task, was_down: bool) -> None:
+        """Wait until the peer has all that was sent while this replica was not there."""
         peer = self._peer(task)
         if peer is None:
             return
-        size = peer.state.entries * self.world.entry_size
-        bandwidth = self.params.copy_bandwidth
-        copied = self.world.clock.now + self.params.copy_time
-        copied += 0 if bandwidth is None else round(size * 1e9 / bandwidth)
-        wire = [channel.last_arrival for channel in peer.inputs.values() if channel.wire]
         task.suspend()
+        task.memory = task.queued() + task.memory
+        task.queue.clear()
         task.waiting = True
-        own = [entry.what for entry in task.queue if isinstance(entry.what, Message)]
-        task.queue.clear()  # not after a crash: then it is empty
-        task.memory = own + task.memory
-        copy = partial(self._copy, task, self.life[task])
+        bandwidth, copied = self.params.copy_bandwidth, self.world.clock.now + self.params.copy_time
+        if bandwidth is not None:
+            copied += transfer(peer.state.entries * self.params.entry_size, bandwidth)
+        wire = [channel.last_arrival for channel in peer.inputs.values() if channel.wire]
+        copy = partial(self._copy, task, peer, self.life[task])
         self.world.clock.at(max([copied, *wire]), control(Rank.RESTORE, task.rank), copy)
 
-    def _copy(self, task: Task, life: int) -> None:
+    def _copy(self, task: Task, peer: Task, life: int) -> None:
         """At one instant: state, numbers and queue of a live replica; then what was held, if it is new."""
         if life != self.life[task]:
             return
-        now, peer = self.world.clock.now, self._peer(task)
-        task.waiting = False
-        self.greatest[task] = {}
-        if peer is not None:
-            task.state = peer.state.copy()
-            task.windows_closed = peer.windows_closed
-            self.greatest[task] = dict(self.greatest[peer])
-            entries = ([peer.serving] if peer.serving else []) + list(peer.queue)
-            task.queue.extend(Entry(now, entry.what) for entry in entries if isinstance(entry.what, Message))
-        held, task.memory = task.memory, []
-        for message in held:
-            task.accept(message)
-        task.serve()
+        if peer.down or peer.waiting:
+            self.ready(task, False)
+            if self._peer(task) is None:
+                task.restored()
+            return
+        task.state, task.windows_closed = peer.state.copy(), peer.windows_closed
+        self.greatest[task] = dict(self.greatest[peer])
+        serving = [peer.serving.what] if peer.serving and isinstance(peer.serving.what, Message) else []
+        task.queue.extend(Entry(self.world.clock.now, message) for message in serving + peer.queued())
+        task.restored()

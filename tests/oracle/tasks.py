@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from .program import World
 
 
+def transfer(size: int, bandwidth: int) -> int:
+    """Nanoseconds for so many bytes, rounded up."""
+    return -(-size * 1_000_000_000 // bandwidth)
+
+
 @dataclass(frozen=True, eq=False)
 class Message:
     """What a channel carries: a tuple, a window's marker, or the end of a replay."""
@@ -113,13 +118,14 @@ class Task:
         self.outputs: dict[Physical, Channel] = {}
         self.inputs: dict[Physical, Channel] = {}
         self.state = State()
+        self.windows_closed = 0  # by number of tuples
         self.queue: deque[Entry] = deque()
         self.serving: Entry | None = None
         self.event: simpy.Event | None = None
         self.down = False  # between a fault and readiness
         self.while_down = "drop"
         self.inbox: list[Message] = []  # held while down: these wait with their senders
-        self.memory: list[Message] = []  # held by a replica that waits to copy
+        self.memory: list[Message] = []  # held while up, but not yet restored
         self.waiting = False  # up, but not yet restored: nothing is served
         self.occupied = False  # an action takes its time
         self.unsent: list[tuple[simpy.Event, Datum]] = []  # acks that a fault can still prevent
@@ -137,9 +143,25 @@ class Task:
             self.world.destroyed(self, message)
 
     def accept(self, message: Message) -> None:
-        if self.world.protocol.admit(self, message):
+        if not self.world.protocol.admit(self, message):
+            return
+        if self.waiting:
+            self.memory.append(message)
+        else:
             self.queue.append(Entry(self.world.clock.now, message))
             self.serve()
+
+    def queued(self) -> list[Message]:
+        """The messages in the queue, in order."""
+        return [entry.what for entry in self.queue if isinstance(entry.what, Message)]
+
+    def restored(self) -> None:
+        """What was held meanwhile arrives now."""
+        self.waiting = False
+        held, self.memory = self.memory, []
+        for message in held:
+            self.accept(message)
+        self.serve()
 
     def place(self, rank: Rank, act: Callable[[], None], request: object = None) -> None:
         """A marker at the end of the queue, now; no effect on a task that is down."""
@@ -239,12 +261,11 @@ class Task:
             self.pending.clear()
             self.down, self.while_down = True, while_down
             self.waiting = self.occupied = False
-            self.world.protocol.went_down(self)
-        if crash:
-            messages = [entry.what for entry in self.queue if isinstance(entry.what, Message)]
-            for message in messages + self.memory:
-                self.world.destroyed(self, message)
+            self.memory = self.queued() + self.memory
             self.queue.clear()
+        if crash:
+            for message in self.memory:
+                self.world.destroyed(self, message)
             self.memory.clear()
             for channel in self.outputs.values():
                 channel.buffer.clear()
@@ -265,12 +286,12 @@ class Task:
         self.unsent.clear()
 
     def ready(self) -> None:
-        """Detected and restarted. What was held arrives now, in the usual order."""
+        """Detected and restarted. What was queued (unless it crashed) and what was held arrive now."""
         was_down, self.down = self.down, False
-        held: list[Message] = []
-        if was_down:
-            held, self.inbox = sorted(self.inbox, key=lambda message: message.channel.up.rank), []
+        queued, self.memory = (self.memory, []) if was_down else ([], self.memory)
+        self.queue.extend(Entry(self.world.clock.now, message) for message in queued)
         self.world.protocol.ready(self, was_down)
+        held, self.inbox = self.inbox, []
         for message in held:
             self.accept(message)
         if was_down:
@@ -314,7 +335,6 @@ class Bolt(Task):
         if self.window.tuples is not None and state.tuples == self.window.tuples:
             self.windows_closed += 1
             self.close_window(self.windows_closed)
-            self.world.protocol.window_closed(self, by_data=True)
 
     def _marker(self, up: Logical, number: int) -> None:
         """Hand marker w on when the least of all inputs' newest has reached it; first, end the window."""
@@ -322,16 +342,11 @@ class Bolt(Task):
         state.markers[up] = max(number, state.markers.get(up, 0))
         least = min(state.markers.get(channel.up.logical, 0) for channel in self.inputs.values())
         if least > state.handed:
-            ends = self.world.layout.stateful(self.component) and self.window.trigger == "marker"
-            if ends:
+            if self.world.layout.stateful(self.component) and self.window.trigger == "marker":
                 self.close_window(least, before=least)
             self.send_marker(least)
-            if ends:
-                self.world.protocol.window_closed(self, by_data=True)
 
     # -- windowed counts -----------------------------------------------------------------------------------
-
-    windows_closed = 0
 
     @property
     def window(self):
@@ -342,7 +357,7 @@ class Bolt(Task):
 
         def act() -> None:
             self.close_window(number)
-            self.world.protocol.window_closed(self, by_data=False)
+            self.world.protocol.ticked(self)
 
         if not self.waiting:
             self.place(Rank.WINDOW, act)

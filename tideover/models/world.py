@@ -151,6 +151,10 @@ class World:
         self.kernel.run(self.scenario.run.duration)
         if self.twin is not None:
             self.twin.finish()
+        if self.trace is not None:
+            for task in self.tasks:
+                if isinstance(task, BoltTask):
+                    self.trace.end(task)
 
     def start(self) -> None:
         """Start ticks, markers, faults and the protocol."""
@@ -204,7 +208,7 @@ class World:
             again = np.flatnonzero(train.attempt > 0)
             self.backlog.change(train.uid[again], train.time[again], -1)
         if self.trace is not None:
-            self.trace.emitted(spout, train)
+            self.trace.emit(spout, train)
         if self.twin is not None:
             self.twin.feed(spout, train)
         self.protocol.emitted(spout, train, sent)
@@ -213,7 +217,7 @@ class World:
         """A bolt task is done with tuples, and has handed on ``sent``."""
         component = task.component
         if self.trace is not None:
-            self.trace.processed(task, train, arrival)
+            self.trace.process(task, train, arrival)
         if not component.anchored:
             return
         roots = train.uid >> component.bits if component.bits else train.uid
@@ -288,7 +292,7 @@ class World:
             self.ledger.destroy(roots)
             self.protocol.destroyed(task.fault, roots)
             if self.trace is not None:
-                self.trace.destroyed(task, train, train.time if arrived else now)
+                self.trace.destroy(task, train, train.time if arrived else now)
 
     def discarded(self, task: BoltTask, train: Train) -> None:
         """Arrivals that a strategy filters out: what they carry is known already."""
@@ -311,8 +315,7 @@ class World:
         self.ledger.false_timeouts += int(np.count_nonzero(outage < 0))
         self.note(f"{spout.name}: {len(roots)} roots have timed out")
         if self.trace is not None:
-            now = self.kernel.now
-            self.trace.failed += [(r, a, now) for r, a in zip(roots.tolist(), attempt.tolist(), strict=True)]
+            self.trace.fail(roots, attempt, self.kernel.now)
 
     def restore_effects(self, task: BoltTask, outage: Outage, uid: Ints) -> None:
         """State came back, and with it these effects."""

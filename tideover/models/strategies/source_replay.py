@@ -180,9 +180,7 @@ class Replay(AckCosts):
             return
         spout = self.world.spouts[number]
         if self.world.trace is not None:
-            self.world.trace.completed += zip(
-                done.root.tolist(), done.attempt.tolist(), done.time.tolist(), strict=True
-            )
+            self.world.trace.complete(done.root, done.attempt, done.time)
         spout.pending -= len(done.root)
         spout.unblock(int(done.time.min()))
 
