@@ -1,0 +1,102 @@
+"""The timed programs: tandem, word count, small scenario, and where the FIFO changes from a loop to arrays."""
+
+from __future__ import annotations
+
+import statistics
+import time
+
+from benchmarks.reference_tandem import Tandem
+from benchmarks.reference_word_count import WordCount
+from benchmarks.table import Row, side_by_side
+from benchmarks.worlds import COUNTERS, SPLITTERS, heaviest_share, hops, small, tandem, word_count
+from tideover.models.strategies.base import STRATEGIES
+from tideover.models.world import World
+from tideover.sim.units import S
+
+ENGINE_RATE, REFERENCE_RATE = 100_000, 2_000
+"""Roots per second. The load is the same, so each tuple meets as many others; the engine's longer trains are its point."""
+LOAD = 0.7
+
+
+def tandem_row(quick: bool) -> Row:
+    """(a) three queues, draws and recording included."""
+    seconds = 5 if quick else 20
+    tuples = 5_000 if quick else 40_000
+    world = World(tandem(ENGINE_RATE, LOAD, seconds))
+    means: list[float] = []
+
+    def engine() -> int:
+        nonlocal world
+        world = World(tandem(ENGINE_RATE, LOAD, seconds))
+        world.run()
+        return hops(world)
+
+    def reference() -> int:
+        means.append(Tandem(ENGINE_RATE, LOAD, tuples, seed=len(means)).run())
+        return 3 * tuples
+
+    ours, theirs = side_by_side(engine, reference, 1 if quick else 5)
+    measured = world.recorder.latency.second(1)
+    assert measured is not None
+    return Row(
+        "tandem of three",
+        f"{ours / 1e6:.1f} M hops/s",
+        ours / theirs,
+        400,
+        True,
+        f"SimPy {theirs / 1e6:.3f} M hops/s",
+        f"mean sojourn {(measured.mean or 0) / 1e3:.1f} us, the reference's {statistics.mean(means) * 1e6:.1f} us",
+    )
+
+
+def word_count_row(quick: bool) -> Row:
+    """(b) acker, rotation, replays, three counts that lose their state."""
+    seconds = 5 if quick else 20
+    rate = REFERENCE_RATE / 4 if quick else REFERENCE_RATE
+    worlds: list[World] = []
+    references: list[WordCount] = []
+
+    def engine() -> int:
+        world = World(word_count(ENGINE_RATE, LOAD, seconds))
+        world.run()
+        worlds[:] = [world]
+        return hops(world)
+
+    def reference() -> int:
+        scenario = word_count(rate, LOAD, seconds)
+        losses = [(fault.at / S, fault.task) for fault in scenario.failures]  # type: ignore[attr-defined]
+        split, count = LOAD * SPLITTERS / rate, LOAD / rate / heaviest_share()
+        program = WordCount(rate, split, count, seconds, losses, SPLITTERS, COUNTERS, seed=len(references))
+        program.run()
+        references[:] = [program]
+        return program.hops
+
+    ours, theirs = side_by_side(engine, reference, 1 if quick else 3)
+    calls = worlds[0].spouts[0].calls
+    share = references[0].failed / references[0].emitted
+    return Row(
+        "word count, source replay",
+        f"{ours / 1e6:.1f} M hops/s",
+        ours / theirs,
+        75,
+        True,
+        f"SimPy {theirs / 1e6:.3f} M hops/s",
+        f"replayed {1 - worlds[0].spouts[0].next_root / calls:.1%} of all emissions, the reference {share:.1%}; "
+        "the engine also counts each window a second time without failures, to compare",
+    )
+
+
+def small_rows(quick: bool) -> list[Row]:
+    """(c) 10 sentences/s for 240 s: what a sweep consists of."""
+    rows = []
+    for name in STRATEGIES:
+        times = []
+        for _ in range(3 if quick else 15):
+            begin = time.process_time()
+            world = World(small(name))
+            world.run()
+            world.balance()
+            times.append((time.process_time() - begin) * 1e3)
+        spread = f"min {min(times):.0f}, max {max(times):.0f} ms"
+        rows.append(Row(f"small scenario, {name}", spread, statistics.median(times), 50, False, "median, ms"))
+    return rows
