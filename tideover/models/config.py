@@ -25,22 +25,30 @@ __all__ = ["ARRIVALS", "BOLTS", "DISTRIBUTIONS", "FAULTS", "GROUPINGS", "SPOUTS"
 class SpoutConfig(Part):
     """A component that emits roots."""
 
-    spout: Spout
-    arrivals: Arrivals
-    parallelism: Annotated[int, Field(ge=1, le=1024)] = 1
-    tuple_size: Size = 256
-    hosts: tuple[int, ...] | None = None
+    spout: Annotated[Spout, Field(description="what is emitted")]
+    arrivals: Annotated[
+        Arrivals, Field(description="when the spout is called; short: rate, or pause and emit_cost")
+    ]
+    parallelism: Annotated[int, Field(ge=1, le=1024, description="number of tasks")] = 1
+    tuple_size: Annotated[Size, Field(description="size of a tuple that is emitted")] = 256
+    hosts: Annotated[tuple[int, ...] | None, Field(description="host of each task; default: round robin")] = (
+        None
+    )
 
 
 class BoltConfig(Part):
     """A component that consumes streams: what it does, from where, and how long a tuple takes."""
 
-    bolt: Bolt
-    from_: dict[str, Grouping]
-    service: Distribution
-    parallelism: Annotated[int, Field(ge=1, le=1024)] = 1
-    tuple_size: Size = 256
-    hosts: tuple[int, ...] | None = None
+    bolt: Annotated[Bolt, Field(description="what is done to a tuple")]
+    from_: Annotated[
+        dict[str, Grouping], Field(description="what is read, and how it is spread over the tasks")
+    ]
+    service: Annotated[Distribution, Field(description="time that one tuple takes, e.g. 0.2 ms")]
+    parallelism: Annotated[int, Field(ge=1, le=1024, description="number of tasks")] = 1
+    tuple_size: Annotated[Size, Field(description="size of a tuple that is emitted")] = 256
+    hosts: Annotated[tuple[int, ...] | None, Field(description="host of each task; default: round robin")] = (
+        None
+    )
 
 
 class Links(Part):
@@ -49,26 +57,35 @@ class Links(Part):
     ``latency``: between different hosts (a distribution with spread is jitter); ``local``: within one host.
     """
 
-    latency: Distribution
-    local: Distribution
-    pairs: dict[str, Distribution] = {}
+    latency: Annotated[
+        Distribution, Field(description="between different hosts; spread is jitter; default: 0 s")
+    ]
+    local: Annotated[Distribution, Field(description="within one host; default: 0 s")]
+    pairs: Annotated[
+        dict[str, Distribution], Field(description='of single pairs of hosts, as in {"0-1": 5 ms}')
+    ] = {}
 
 
 class Store(Part):
     """The store for checkpoints: one request after the other, each ``latency`` plus bytes / ``bandwidth`` (bytes/s)."""
 
-    latency: Duration = 1_000_000
-    bandwidth: Bandwidth = 100 * 2**20
+    latency: Annotated[Duration, Field(description="time of a request besides its bytes")] = 1_000_000
+    bandwidth: Annotated[Bandwidth, Field(description="bytes per second, read or written")] = 100 * 2**20
 
 
 class Run(Part):
     """How long, how often, with which luck."""
 
-    duration: Duration
-    warmup: Duration = 0
-    seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
-    replications: Annotated[int, Field(ge=1, le=100_000)] = 1
-    log_resolution: Duration | None = None
+    duration: Annotated[Duration, Field(description="simulated time, e.g. 240 s")]
+    warmup: Annotated[Duration, Field(description="time at the start that is not measured")] = 0
+    seed: Annotated[
+        int, Field(ge=0, lt=2**63, description="chooses the luck; equal seeds give equal results")
+    ] = 1
+    replications: Annotated[int, Field(ge=1, le=100_000, description="runs, each with its own luck")] = 1
+    log_resolution: Annotated[
+        Duration | None,
+        Field(description="report recoveries as logs of this resolution show them; default: exact"),
+    ] = None
 
 
 class Scenario(Part):

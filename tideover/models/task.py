@@ -314,7 +314,7 @@ class BoltTask(Server):
         if mark is None:
             self.windows += 1
             self._scheduled = 0
-            return self.end_window(self.windows, now)
+            return self.end_window(self.windows, now, min(self._epochs.values()))
         assert mark.mark is not None
         number = int(mark.mark[0])
         if number < 0:
@@ -326,23 +326,28 @@ class BoltTask(Server):
         if aligned == before:
             return 0
         window = self.component.window
-        if window is None:
-            train = single(now, 0, mark=aligned)
-            for outlet in self.outlets:
-                outlet.broadcast(train)
-            return 0
-        return self.end_window(aligned, now, aligned) if window.window.trigger == "marker" else 0
+        stall = 0
+        if window is not None and window.window.trigger == "marker":
+            stall = self.end_window(aligned, now, before, up_to=aligned)
+        train = single(now, 0, mark=aligned)
+        for outlet in self.outlets:
+            outlet.broadcast(train)
+        return stall
 
-    def end_window(self, number: int, now: int, before: int | None = None) -> int:
-        """Emit the sums (of epochs < ``before``) as window ``number`` and clear; returns how long that keeps the task (ns)."""
+    def end_window(self, number: int, now: int, epoch: int, up_to: int | None = None) -> int:
+        """Emit the sums (of epochs < ``up_to``) as window ``number`` and clear; returns how long that keeps the task (ns).
+
+        ``epoch`` is that of the aggregates: the newest marker that was handed on before them.
+        """
         assert self.counts is not None
-        sums, held = self.counts.take(before)
+        sums, held = self.counts.take(up_to)
         keys = np.flatnonzero(sums)
         self.world.window(self, number, now, keys, sums[keys], held)
         if len(keys) and self.outlets:
             first = (number * self.component.tasks + self.task) << self.component.key_bits
             moment = np.full(len(keys), now, np.int64)
-            train = Train(moment, first | keys, moment, keys, value=sums[keys])
+            epochs = None if self.world.topology.marker_length is None else np.full(len(keys), epoch, np.int64)
+            train = Train(moment, first | keys, moment, keys, value=sums[keys], epoch=epochs)
             for outlet in self.outlets:
                 outlet.send(outlet.children(train, Children()), None)
         return self.world.protocol.window_ended(self, held, now)
@@ -353,7 +358,7 @@ class BoltTask(Server):
             self.enqueue(Rank.WINDOW, lambda: self._tick_turn(number))
 
     def _tick_turn(self, number: int) -> None:
-        stall = self.end_window(number, self.kernel.now)
+        stall = self.end_window(number, self.kernel.now, min(self._epochs.values()))
         self.occupy(stall)
         self.post_out(self.kernel.now)
 

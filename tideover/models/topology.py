@@ -121,8 +121,8 @@ class Component:
 
     @property
     def output_bits(self) -> int:
-        """Bits of the path in the uid of a tuple that leaves here."""
-        return self.key_bits if self.window else self.bits
+        """Bits of the path in the uid of a tuple that leaves here; an aggregate is a root of its own."""
+        return 0 if self.window else self.bits
 
     @property
     def output_anchored(self) -> bool:

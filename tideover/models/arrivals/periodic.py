@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 import numpy.typing as npt
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from tideover.models.arrivals.base import ARRIVALS, Arrivals
 from tideover.sim.draws import Draws
@@ -21,10 +23,13 @@ class Periodic(Arrivals):
     10530000
     """
 
-    rate: Rate | None = None
-    pause: Duration | None = None
-    emit_cost: Duration = 0
-    fixed_offset: Duration | None = None
+    rate: Annotated[Rate | None, Field(description="calls per time, e.g. 10/s")] = None
+    pause: Annotated[Duration | None, Field(description="sleep before each call; instead of rate")] = None
+    emit_cost: Annotated[Duration, Field(description="time that a call takes, added to pause")] = 0
+    fixed_offset: Annotated[
+        Duration | None,
+        Field(description="start of the calls; default: drawn within one period, per replication"),
+    ] = None
 
     @model_validator(mode="after")
     def _one_way(self) -> Periodic:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 import numpy.typing as npt
+from pydantic import Field
 
 from tideover.models.arrivals.base import ARRIVALS, Arrivals
 from tideover.sim.distributions.exponential import Exponential
@@ -15,7 +18,7 @@ from tideover.sim.units import Rate
 class Poisson(Arrivals):
     """Independent exponential gaps with mean 1 / ``rate``, keyed by the call's number."""
 
-    rate: Rate
+    rate: Annotated[Rate, Field(description="calls per time on average, e.g. 100/s")]
 
     @property
     def mean_gap_ns(self) -> float:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from tideover.models.arrivals.base import ARRIVALS
 from tideover.models.arrivals.schedule import Pieces, Scheduled, per_ns
@@ -30,6 +30,11 @@ class TraceOfRates(Scheduled):
     repeat: Annotated[float | None, Field(gt=0, description="seconds after which the trace begins again")] = (
         None
     )
+
+    @field_validator("file")
+    @classmethod
+    def _from_the_scenarios_folder(cls, file: str, info: ValidationInfo) -> str:
+        return str((info.context or {}).get("directory", Path()) / file)
 
     @model_validator(mode="after")
     def _readable(self) -> TraceOfRates:

@@ -1,0 +1,11 @@
+"""Figures, one in each file: a DataFrame in, Axes out. Nothing here fits, prints or saves.
+
+matplotlib and seaborn are imported inside the functions that draw.
+"""
+
+from tideover.reports.figures.cost import cost
+from tideover.reports.figures.published import published
+from tideover.reports.figures.recovery import recovery
+from tideover.reports.figures.timeline import timeline, timelines
+
+__all__ = ["cost", "published", "recovery", "timeline", "timelines"]

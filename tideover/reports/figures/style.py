@@ -1,0 +1,111 @@
+"""How every figure looks: colours that colour-blind readers tell apart, plain axes, legible in print.
+
+Ink, grid and paper are colours that the HTML page replaces by its own, so that figures follow light and dark.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+INK = "#1b2026"
+MUTED = "#69707a"
+GRID = "#dfe2e6"
+PAPER = "#fefefe"
+FAILURE = "#b3261e"
+
+# The palette of Okabe and Ito (2008), without black.
+ORANGE, SKY, GREEN, YELLOW = "#e69f00", "#56b4e9", "#009e73", "#f0e442"
+BLUE, VERMILION, PURPLE, GREY = "#0072b2", "#d55e00", "#cc79a7", "#7f8791"
+
+_STRATEGIES = {"source_replay": VERMILION, "rsm": BLUE, "active_replication": GREEN, "none": GREY}
+_SPARE = (PURPLE, ORANGE, SKY, "#8c6d1f", "#5b4a9e", "#a6761d")
+_MARKERS = {"source_replay": "o", "rsm": "s", "active_replication": "^", "none": "X"}
+_SPARE_MARKERS = ("D", "v", "P", "<", ">", "p")
+
+STAGES = {"detect": GREY, "restart": ORANGE, "restore": SKY, "replay": PURPLE, "catch-up": YELLOW}
+
+WIDTH_IN = 7.4
+"""Width of a figure: the text width of an A4 or letter page."""
+
+_RC: Any = {
+    "figure.facecolor": "none",
+    "savefig.facecolor": "none",
+    "axes.facecolor": "none",
+    "axes.edgecolor": MUTED,
+    "axes.labelcolor": INK,
+    "axes.titlecolor": INK,
+    "axes.titlesize": 9.5,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.labelsize": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "axes.grid": False,
+    "axes.unicode_minus": True,
+    "grid.color": GRID,
+    "grid.linewidth": 0.8,
+    "text.color": INK,
+    "text.parse_math": False,  # a dollar sign in a name is a dollar sign
+    "text.usetex": False,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "xtick.labelsize": 8.5,
+    "ytick.labelsize": 8.5,
+    "xtick.major.size": 3,
+    "ytick.major.size": 3,
+    "font.family": "DejaVu Sans",  # comes with matplotlib, so figures are the same everywhere
+    "font.size": 9,
+    "legend.frameon": False,
+    "legend.fontsize": 8.5,
+    "lines.linewidth": 1.4,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "tideover",
+    "figure.dpi": 110,
+}
+
+
+def applied() -> AbstractContextManager[None]:
+    """The style, for the length of a ``with`` block."""
+    import matplotlib
+
+    return matplotlib.rc_context(_RC)
+
+
+def colours(strategies: list[str]) -> dict[str, str]:
+    """A colour for each strategy: its own if it has one, else a spare one by its place in the list."""
+    return _assigned(strategies, _STRATEGIES, _SPARE)
+
+
+def markers(strategies: list[str]) -> dict[str, str]:
+    """A marker for each strategy, so that colour is never the only difference."""
+    return _assigned(strategies, _MARKERS, _SPARE_MARKERS)
+
+
+def _assigned(names: list[str], known: dict[str, str], spare: tuple[str, ...]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name in names:
+        found[name] = known[name] if name in known else spare[sum(n not in known for n in found) % len(spare)]
+    return found
+
+
+def new_axes(height_in: float, ax: Axes | None = None) -> Axes:
+    """``ax`` itself, or new Axes of the usual width; call it within ``applied``."""
+    return new_figure(height_in).subplots() if ax is None else ax
+
+
+def new_figure(height_in: float, width_in: float = WIDTH_IN) -> Figure:
+    """A figure that pyplot does not know of, so that nothing has to be closed.
+
+    In a notebook ``ax.figure`` as the last line of a cell shows it.
+    """
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width_in, height_in), layout="constrained")

@@ -1,0 +1,57 @@
+"""A figure as SVG for the inside of an HTML page: no external reference, the same bytes each time."""
+
+from __future__ import annotations
+
+import io
+import re
+from html import escape
+from typing import TYPE_CHECKING, cast
+
+from tideover.reports.figures import style
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure, SubFigure
+
+_VARIABLES = {
+    style.INK: "ink",
+    style.MUTED: "muted",
+    style.GRID: "grid",
+    style.PAPER: "paper",
+    style.BLUE: "blue",
+    style.FAILURE: "failure",
+}
+"""Colours that the page may replace, and the CSS variables that do so."""
+
+_DROPPED = re.compile(r"<\?xml.*?\?>|<!DOCTYPE.*?>|<!--.*?-->|<metadata>.*?</metadata>", re.DOTALL)
+_NAMESPACES = re.compile(r"""\s+xmlns(?::\w+)?=(?:"[^"]*"|'[^']*')""")
+_COLOUR = re.compile("|".join(map(re.escape, _VARIABLES)), re.IGNORECASE)
+_STYLE = re.compile(r'style="[^"]*"')
+
+
+def to_svg(figure: Figure | SubFigure, *, prefix: str, alt: str) -> str:
+    """Inline SVG of the figure, which a screen reader reads as ``alt``.
+
+    Letters are outlines, so it looks the same without the font, and no text of the figure can act as markup.
+    ``prefix`` begins every id, so that figures on one page do not meet.
+    """
+    target = io.StringIO()
+    whole = cast("Figure", figure)
+    with style.applied():
+        whole.savefig(target, format="svg", metadata={"Date": None})
+    text = _NAMESPACES.sub("", _DROPPED.sub("", target.getvalue())).strip()
+    text = re.sub(r'\bid="', f'id="{prefix}-', text)
+    text = text.replace("url(#", f"url(#{prefix}-").replace('xlink:href="#', f'href="#{prefix}-')
+    text = _STYLE.sub(lambda match: _COLOUR.sub(_variable, match[0]), text)
+    head = f'<svg role="img" aria-label="{escape(alt)}"'
+    size = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', text)
+    text = (
+        re.sub(r'\s(?:width|height|version)="[^"]*"', "", text[: text.index(">")], count=3)
+        + text[text.index(">") :]
+    )
+    width = "" if size is None else f' style="max-width: {float(size[1]) * 1.6:.0f}px"'
+    return "\n".join(line.rstrip() for line in text.replace("<svg", head + width, 1).splitlines())
+
+
+def _variable(match: re.Match[str]) -> str:
+    colour = match[0].lower()
+    return f"var(--{_VARIABLES[colour]}, {colour})"

@@ -1,0 +1,64 @@
+"""One HTML page that holds everything: text, tables, figures as inline SVG. It loads nothing, and escapes
+everything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from tideover.reports.columns import TABLES, Column
+from tideover.reports.tables import Table
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+GLOSSARY = tuple(TABLES.items())
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure: ``svg`` comes from ``figures.svg.to_svg`` and is the only thing on a page that is not
+    escaped.
+    """
+
+    title: str
+    caption: str
+    svg: str
+
+
+@dataclass(frozen=True)
+class Page:
+    """What a page says, section by section. All texts are plain texts."""
+
+    title: str
+    kind: str
+    verdict: str
+    asked: tuple[tuple[str, str], ...]
+    tables: tuple[Table, ...]
+    version: str
+    details: tuple[Table, ...] = ()
+    pictures: tuple[Picture, ...] = ()
+    published: tuple[Table, ...] = ()
+    published_pictures: tuple[Picture, ...] = ()
+    sources: tuple[str, ...] = ()
+    explanation: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    scenarios: tuple[tuple[str, str], ...] = ()
+    glossary: tuple[tuple[str, tuple[Column, ...]], ...] = field(default=GLOSSARY)
+
+
+def render(page: Page) -> str:
+    """The page as HTML. Equal pages give equal bytes: no date, no random id."""
+    return _template().render(page=page)
+
+
+@cache
+def _template() -> Template:
+    from jinja2 import Environment, StrictUndefined
+
+    source = files("tideover.reports").joinpath("templates", "report.html.j2").read_text(encoding="utf-8")
+    environment = Environment(autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True)
+    return environment.from_string(source)

@@ -1,0 +1,133 @@
+"""Tidy Parquet files that explain themselves: every field carries its unit and meaning.
+
+Equal frames give equal bytes: no time stamp is stored, and no pandas metadata.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tideover.reports.columns import POINT, TABLES, Column, conform, find
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+FORMAT = "1"
+MARKER = ".tideover"
+"""A file of this name marks a directory as one that Tideover may write to again."""
+
+_MARKER_TEXT = "This directory holds output of Tideover, which may overwrite it.\n"
+
+
+def prepare(directory: str | os.PathLike[str]) -> Path:
+    """Make ``directory`` if it is missing, and mark it as Tideover's.
+
+    Raises ValueError for a file, and for a directory that holds something but has no mark: it may be
+    somebody's work.
+    """
+    path = Path(directory)
+    if path.exists() and not path.is_dir():
+        raise ValueError(f"{path}: is a file, not a directory; name another place for the results")
+    if path.is_dir() and not (path / MARKER).is_file() and any(path.iterdir()):
+        raise ValueError(
+            f"{path}: is not empty and was not written by Tideover; name another directory, or empty this one"
+        )
+    path.mkdir(parents=True, exist_ok=True)
+    (path / MARKER).write_text(_MARKER_TEXT, encoding="utf-8")
+    return path
+
+
+def write_tables(
+    directory: str | os.PathLike[str], tables: Mapping[str, pd.DataFrame], *, parameters: Iterable[str] = ()
+) -> list[Path]:
+    """Write ``recoveries.parquet`` and so on for the tables given; returns the paths written.
+
+    ``parameters``: swept keys that have no dot, and would not be known as such. Raises ``UnknownColumn`` (a
+    ValueError) for a column that is not documented, and ValueError where ``prepare`` does.
+    """
+    converted = {name: to_arrow(name, frame, parameters) for name, frame in tables.items()}
+    root = prepare(directory)
+    return [_write(root / f"{name}.parquet", table) for name, table in converted.items()]
+
+
+def read_tables(directory: str | os.PathLike[str]) -> dict[str, pd.DataFrame]:
+    """The tables that ``write_tables`` wrote to ``directory``, by name. A missing number is NaN, a missing
+    text None.
+    """
+    import pyarrow.parquet as pq
+
+    root = Path(directory)
+    paths = {name: root / f"{name}.parquet" for name in TABLES}
+    found = {name: path for name, path in paths.items() if path.is_file()}
+    if not found:
+        raise ValueError(f"{root}: holds none of {', '.join(path.name for path in paths.values())}")
+    return {name: pq.read_table(path).to_pandas() for name, path in found.items()}
+
+
+def to_arrow(name: str, frame: pd.DataFrame, parameters: Iterable[str] = ()) -> pa.Table:
+    """The frame as an Arrow table in the documented order and types, with units and meanings as field
+    metadata.
+
+    Columns that a sweep adds come first. Documented columns that the frame lacks are left out.
+    """
+    import pyarrow as pa
+
+    if not len(frame.columns):
+        frame = conform(name, frame)
+    names = tuple(parameters)
+    documented = [column.name for column in TABLES[name]]
+    added = [str(column) for column in frame.columns if column not in documented]
+    ordered = sorted(added, key=lambda column: column != POINT.name)
+    ordered += [column for column in documented if column in frame.columns]
+    fields, arrays = [], []
+    for column in ordered:
+        entry = find(name, column, names)
+        array = _array(frame[column], entry, free=column in added and column != POINT.name)
+        fields.append(pa.field(column, array.type, metadata=_metadata(entry)))
+        arrays.append(array)
+    schema = pa.schema(fields, metadata={"tideover.table": name, "tideover.format": FORMAT})
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _array(values: pd.Series[Any], entry: Column, *, free: bool) -> pa.Array:
+    """One column in its documented type; a swept value keeps its own type if that is a number."""
+    import pandas as pd
+    import pyarrow as pa
+
+    wanted = entry.dtype
+    if free and pd.api.types.is_bool_dtype(values.dtype):
+        return pa.array(values, pa.bool_(), from_pandas=True)
+    if free and pd.api.types.is_numeric_dtype(values.dtype):
+        wanted = "int64" if pd.api.types.is_integer_dtype(values.dtype) else "float64"
+    if wanted == "string":
+        return pa.array([None if pd.isna(v) else str(v) for v in values], pa.string())
+    if wanted == "int64" and pd.api.types.is_integer_dtype(values.dtype):
+        return pa.array(values, pa.int64(), from_pandas=True)
+    if wanted == "int64":
+        return pa.array([None if pd.isna(v) else _whole(v, entry.name) for v in values], pa.int64())
+    return pa.array(values.astype("float64"), pa.float64(), from_pandas=True)
+
+
+def _whole(value: Any, name: str) -> int:
+    if int(value) != value:
+        raise ValueError(f"column {name!r} holds whole numbers, not {value!r}")
+    return int(value)
+
+
+def _metadata(entry: Column) -> dict[str, str]:
+    described = {"meaning": entry.meaning, "unit": entry.unit, "undefined": entry.undefined}
+    return {key: text for key, text in described.items() if text}
+
+
+def _write(path: Path, table: pa.Table) -> Path:
+    """Written aside and renamed, so that nobody reads half a file."""
+    import pyarrow.parquet as pq
+
+    aside = path.with_name(f".{path.name}.part")
+    pq.write_table(table, aside, compression="zstd", store_schema=True)
+    os.replace(aside, path)
+    return path

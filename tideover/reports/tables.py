@@ -1,0 +1,264 @@
+"""The key tables, as plain text: the terminal and the HTML page show the same ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tideover.reports.columns import conform, undefined_reason
+from tideover.reports.estimates import Estimate, estimate
+from tideover.reports.words import (
+    UNDEFINED,
+    amount,
+    fixed,
+    is_undefined,
+    number,
+    places_for,
+    size,
+    strategy_name,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from tideover.reports.paired import Paired
+
+Record = Mapping[str, Any]
+"""A result as ``run --json`` prints it."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """The first ``text_columns`` are aligned left, others right. A row of one cell is a heading inside."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...] = ()
+    text_columns: int = 1
+
+
+MEASURES = {
+    "state_recovery_s": "recovery time, s",
+    "catch_up_s": "catch-up of the backlog, s",
+    "throughput_90_s": "throughput back at 90 %, s",
+    "output_gap_s": "longest output gap, s",
+    "sink_spacing_s": "usual output spacing, s",
+}
+_STAGES = {
+    "detect": "detect_s",
+    "restart": "restart_s",
+    "restore": "restore_s",
+    "replay": "replay_s",
+    "catch_up": "catch_up_stage_s",
+}
+_LATENCY = {
+    "median": "median",
+    "mean": "mean",
+    "std": "standard deviation",
+    "p95": "95th percentile",
+    "p99": "99th percentile",
+    "max": "maximum",
+}
+_BRIEF_LATENCY = ("median", "mean", "std", "p95")
+_LEDGER = {
+    "emitted": "emitted",
+    "completed": "completed",
+    "in_flight": "in flight at the end",
+    "lost": "lost",
+    "replayed": "replayed",
+    "duplicated": "counted twice",
+    "false_timeouts": "false timeouts",
+}
+_COST = {
+    "cpu_s": "CPU time, s",
+    "network_bytes": "network",
+    "store_bytes": "store",
+    "peak_buffered_tuples": "peak of buffered tuples",
+    "hosts": "hosts",
+}
+
+
+class Notes:
+    """Footnotes: why a value is undefined, once for each reason; and how intervals are meant."""
+
+    def __init__(self) -> None:
+        self._reasons: dict[str, list[str]] = {}
+        self.interval = False
+        self.partial = False
+
+    def undefined(self, label: str, column: str) -> str:
+        reason = undefined_reason(column)
+        labels = self._reasons.setdefault(reason, [])
+        if reason and label not in labels:
+            labels.append(label)
+        return UNDEFINED
+
+    def mean(self, found: Estimate, label: str, column: str) -> str:
+        """``57.8 ± 0.6``; with the count if some values are undefined."""
+        if found.mean is None:
+            return self.undefined(label, column)
+        text = self._mean(found)
+        if found.undefined:
+            self.partial = True
+            self.undefined(label, column)
+            text += f" ({found.n} of {found.n + found.undefined})"
+        return text
+
+    def _mean(self, found: Estimate) -> str:
+        if found.half_width is None or found.constant or found.mean is None:
+            return number(found.mean)
+        self.interval = True
+        places = places_for(found.half_width)
+        return f"{fixed(found.mean, places)} ± {fixed(found.half_width, places)}"
+
+    def lines(self) -> tuple[str, ...]:
+        lines = ["±: half the width of the 95 % t-interval of the mean"] if self.interval else []
+        if self.partial:
+            lines.append("(n of m): mean over the n recoveries in which the value is defined")
+        for reason, labels in self._reasons.items():
+            if reason:
+                lines.append(f"{UNDEFINED} undefined ({', '.join(labels)}): {reason}")
+        return tuple(lines)
+
+
+def overview(results: Sequence[Record], *, brief: bool = False) -> Table:
+    """One column a result: recovery, stages, latency, throughput, roots, windows, cost."""
+    notes = Notes()
+    rows: list[tuple[str, ...]] = []
+    if any(result["recoveries"] for result in results):
+        rows += _recovery_rows(results, notes, brief)
+    rows += _pooled_rows(results, notes, brief)
+    names = tuple(strategy_name(result["strategy"]) for result in results)
+    return Table("Result", ("", *names), tuple(rows), notes.lines())
+
+
+def _recovery_rows(results: Sequence[Record], notes: Notes, brief: bool) -> list[tuple[str, ...]]:
+    def row(label: str, column: str, pick: Any) -> tuple[str, ...]:
+        found = [estimate(pick(recovery) for recovery in result["recoveries"]) for result in results]
+        return (label, *(notes.mean(one, label, column) for one in found))
+
+    count = max(len(result["recoveries"]) for result in results)
+    rows: list[tuple[str, ...]] = [(f"Recovery (mean of {count})" if count > 1 else "Recovery",)]
+    rows += [row(label, key, lambda r, k=key: r[k]) for key, label in MEASURES.items()]
+    rows.append(("Stages of the recovery, s",))
+    rows += [row(s.replace("_", "-"), c, lambda r, s=s: r["stages_s"][s]) for s, c in _STAGES.items()]
+    if not brief:
+        rows.append(("Tuples of the state, per recovery",))
+        content = ("restored", "replayed", "dropped", "missing", "extra")
+        rows += [row(name, name, lambda r, n=name: r["state"][n]) for name in content]
+    rows.append(("Latency in recovery, ms",))
+    keys = _BRIEF_LATENCY if brief else tuple(_LATENCY)
+    rows += [row(_LATENCY[k], f"latency_{k}_ms", lambda r, k=k: r["latency_ms"][k]) for k in keys]
+    return rows
+
+
+def _pooled_rows(results: Sequence[Record], notes: Notes, brief: bool) -> list[tuple[str, ...]]:
+    def row(label: str, path: tuple[str, str], column: str, write: Any = number) -> tuple[str, ...]:
+        values = [(result.get(path[0]) or {}).get(path[1]) for result in results]
+        return (label, *(notes.undefined(label, column) if is_undefined(v) else write(v) for v in values))
+
+    keys = _BRIEF_LATENCY if brief else tuple(_LATENCY)
+    rows: list[tuple[str, ...]] = [("Latency otherwise, ms",)]
+    rows += [row(_LATENCY[key], ("latency_ms", key), f"latency_{key}_ms") for key in keys]
+    rows.append(("Throughput, tuples/s",))
+    shown = ("mean",) if brief else ("mean", "min", "max")
+    rows += [row(key, ("throughput_per_s", key), f"throughput_{key}_per_s") for key in shown]
+    total = results[0]["replications"]
+    together = "" if total == 1 else f" ({total} replications)"
+    rows.append((f"Roots{together}",))
+    rows += [row(label, ("ledger", key), key) for key, label in _LEDGER.items()]
+    rows.append((f"Windows{together}",))
+    rows += [
+        row(key, ("windows", key), f"windows_{key}") for key in ("emitted", "correct", "wrong", "missing")
+    ]
+    rows.append(("Cost" if total == 1 else "Cost (mean per run)",))
+    write = {"network_bytes": size, "store_bytes": size, "hosts": amount, "peak_buffered_tuples": amount}
+    rows += [row(label, ("cost", key), key, write.get(key, number)) for key, label in _COST.items()]
+    return rows
+
+
+def pairs_table(pairs: Iterable[Paired]) -> Table:
+    """Paired differences, each strategy against the reference, with both intervals."""
+    rows: list[tuple[str, ...]] = []
+    labels = {**MEASURES, "latency_median_ms": "median latency, ms", "latency_mean_ms": "mean latency, ms"}
+    previous = None
+    for pair in pairs:
+        if pair.difference.n == 0:
+            continue
+        heading = f"{strategy_name(pair.first)} − {strategy_name(pair.second)}"
+        if heading != previous:
+            rows.append((heading,))
+            previous = heading
+        rows.append(_pair_row(labels.get(pair.column, pair.column), pair))
+    notes = (
+        "A pair is one replication: same seed, same luck, same failure under both strategies.",
+        f"{UNDEFINED}: an interval needs two pairs. No row: the quantity is undefined under one of the two.",
+    )
+    columns = ("", "difference", "95 % t-interval", "95 % bootstrap", "pairs")
+    return Table("Paired differences", columns, tuple(rows), notes)
+
+
+def _pair_row(label: str, pair: Paired) -> tuple[str, ...]:
+    found = pair.difference
+    places = 2 if found.constant else max(2, places_for(found.half_width))
+    spans = [
+        UNDEFINED if s is None else f"{fixed(s[0], places)} to {fixed(s[1], places)}" for s in _spans(found)
+    ]
+    more = f" (+{found.undefined} undefined)" if found.undefined else ""
+    return (label, fixed(found.mean, places), *spans, f"{found.n}{more}")
+
+
+def _spans(found: Estimate) -> tuple[tuple[float, float] | None, tuple[float, float] | None]:
+    return (found.t, found.bootstrap)
+
+
+def sweep_table(recoveries: pd.DataFrame, runs: pd.DataFrame, parameters: Sequence[str]) -> Table:
+    """One row a point of the sweep: the swept values, recovery, loss, cost, and how many runs failed."""
+    recoveries, runs = conform("recoveries", recoveries), conform("runs", runs)
+    notes = Notes()
+    keys = [key for key in parameters if key in runs.columns]
+    if "strategy.kind" not in keys:
+        keys = ["strategy", *keys]
+    short = _short_names(keys)
+    rows = []
+    for point, part in runs.groupby("point", sort=True):
+        mine = recoveries[recoveries["point"] == point]
+        values = [swept_value(part[key].iloc[0], key) for key in keys]
+        times = {"state_recovery_s": "recovery", "catch_up_s": "catch-up"}
+        means = [notes.mean(estimate(mine[column]), label, column) for column, label in times.items()]
+        rows.append((*values, *means, *_run_cells(part)))
+    last = ("recovery, s", "catch-up, s", "roots lost", "wrong windows", "network", "failed runs")
+    explained = [f"{name}: {key}" for key, name in short.items() if "." in key and key != "strategy.kind"]
+    extra = "; ".join(["network: mean per run", *explained])
+    return Table(
+        "Points of the sweep", (*short.values(), *last), tuple(rows), (extra, *notes.lines()), len(keys)
+    )
+
+
+def _run_cells(part: pd.DataFrame) -> tuple[str, str, str, str]:
+    good = part[part["error"].isna()]
+    failed = f"{len(part) - len(good)}/{len(part)}"
+    if good.empty:
+        return (UNDEFINED, UNDEFINED, UNDEFINED, failed)
+    lost, wrong = (number(int(good[column].sum())) for column in ("lost", "windows_wrong"))
+    return (lost, wrong, size(float(good["network_bytes"].mean())), failed)
+
+
+def _short_names(keys: Sequence[str]) -> dict[str, str]:
+    """The shortest ends of dotted keys that still tell them apart."""
+    found: dict[str, str] = {}
+    for key in keys:
+        parts = key.split(".")
+        ends = [".".join(parts[-count:]) for count in range(1, len(parts) + 1)]
+        others = [other for other in keys if other != key]
+        found[key] = next((e for e in ends if not any(f".{o}".endswith(f".{e}") for o in others)), key)
+    return found | ({"strategy.kind": "strategy"} if "strategy.kind" in found else {})
+
+
+def swept_value(value: Any, key: str) -> str:
+    """A value of a key of the scenario, as a table shows it."""
+    if is_undefined(value):
+        return UNDEFINED
+    return strategy_name(value) if key in ("strategy", "strategy.kind") else str(value)

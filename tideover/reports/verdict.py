@@ -1,0 +1,225 @@
+"""What ``compare`` concludes: every strategy against the first, and the best of them in one sentence.
+
+The sentence is a mechanical reading of the figures. It says so when there are too few pairs, when nothing
+varies, when no difference shows, and when a value is undefined.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tideover.reports.columns import conform
+from tideover.reports.estimates import Estimate, estimate
+from tideover.reports.paired import Paired, paired
+from tideover.reports.words import fixed, listed, places_for, plural, size, strategy_name
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FEW_PAIRS = 5
+"""With fewer pairs an interval leans on a normality that nobody can check."""
+
+SAME_COST = 0.05
+
+COMPARED = (
+    "state_recovery_s",
+    "catch_up_s",
+    "throughput_90_s",
+    "output_gap_s",
+    "latency_median_ms",
+    "latency_mean_ms",
+)
+"""Columns of ``recoveries`` that are compared pair by pair."""
+
+_RESOURCES = {"network_bytes": "network bytes", "cpu_s": "CPU time", "store_bytes": "store bytes"}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """``pairs``: each other strategy minus the reference (the first one), for each column in ``COMPARED``."""
+
+    sentence: str
+    reference: str
+    best: str
+    pairs: tuple[Paired, ...]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One strategy's recoveries and runs, pooled."""
+
+    strategy: str
+    recovery: Estimate
+    replayed: int
+    lost: int
+    emitted: int
+    costs: dict[str, float]
+    failed_runs: int
+    runs: int
+
+    @property
+    def replays_nothing(self) -> bool:
+        """No recovery time is defined because there was nothing to replay."""
+        return self.recovery.mean is None and self.replayed == 0
+
+    @property
+    def rank(self) -> tuple[float, ...]:
+        """Less is better: unfailed, lossless, fast (a replay that never ended is slowest), then cheap."""
+        missing = 0.0 if self.replays_nothing else math.inf
+        speed = missing if self.recovery.mean is None else self.recovery.mean
+        return (self.failed_runs == self.runs, self.lost > 0, speed, self.costs.get("network_bytes", 0.0))
+
+
+def verdict(recoveries: pd.DataFrame, runs: pd.DataFrame) -> Verdict:
+    """Compare all strategies in the frames; the first one in ``runs`` is the reference.
+
+    The sentence sets the best strategy beside the reference or, if the reference is the best, beside the
+    next. Raises ValueError for fewer than two strategies.
+    """
+    recoveries, runs = conform("recoveries", recoveries), conform("runs", runs)
+    strategies = list(dict.fromkeys(str(name) for name in runs["strategy"]))
+    if len(strategies) < 2:
+        raise ValueError("a comparison needs at least two strategies")
+    reference, others = strategies[0], strategies[1:]
+    outcomes = {name: _outcome(name, recoveries, runs) for name in strategies}
+    ranked = sorted(strategies, key=lambda name: outcomes[name].rank)
+    best = ranked[0]
+    other = ranked[1] if best == reference else reference
+    pairs = tuple(paired(recoveries, name, reference, column) for name in others for column in COMPARED)
+    return Verdict(sentence(outcomes[best], outcomes[other], recoveries), reference, best, pairs)
+
+
+def sentence(best: Outcome, other: Outcome, recoveries: pd.DataFrame) -> str:
+    """The best strategy beside another: recovery, then loss, then cost."""
+    if best.failed_runs == best.runs:
+        return "No run ended without an error, so there is nothing to compare."
+    clauses = [
+        _recovery(best, other, recoveries),
+        _loss(best, other),
+        _cost(best, other),
+        _failed(best, other),
+    ]
+    text = "; ".join(clause for clause in clauses if clause)
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def run_sentence(recoveries: pd.DataFrame, runs: pd.DataFrame) -> str:
+    """One strategy alone: how long it takes to recover, and what is lost."""
+    recoveries, runs = conform("recoveries", recoveries), conform("runs", runs)
+    found = _outcome(str(runs["strategy"].iloc[0]), recoveries, runs)
+    name = strategy_name(found.strategy)
+    if found.failed_runs == found.runs:
+        return f"Every run of {name} failed."
+    recovered = f"{name} {_alone(found)}" if len(recoveries) else f"{name} ran without a failure"
+    lost = (
+        "no root is lost"
+        if found.lost == 0
+        else f"{plural(found.lost, 'root')} of {found.emitted:,} are lost"
+    )
+    failed = (
+        f"; {found.failed_runs} of {plural(found.runs, 'run')} failed and are left out"
+        if found.failed_runs
+        else ""
+    )
+    return f"{recovered[0].upper()}{recovered[1:]}; {lost}{failed}."
+
+
+def _outcome(strategy: str, recoveries: pd.DataFrame, runs: pd.DataFrame) -> Outcome:
+    mine, done = recoveries[recoveries["strategy"] == strategy], runs[runs["strategy"] == strategy]
+    means = mine.groupby(["seed", "replication"], sort=True)["state_recovery_s"].mean()
+    failed = int(done["error"].notna().sum())
+    good = done[done["error"].isna()]
+    costs = {name: float(good[name].sum()) / max(1, len(good)) for name in _RESOURCES}
+    replayed = int(mine["replayed"].fillna(0).sum())
+    lost, emitted = (int(good[name].fillna(0).sum()) for name in ("lost", "emitted"))
+    recovery = estimate(float(value) for value in means)
+    return Outcome(strategy, recovery, replayed, lost, emitted, costs, failed, len(done))
+
+
+def _recovery(best: Outcome, other: Outcome, recoveries: pd.DataFrame) -> str:
+    a, b = strategy_name(best.strategy), strategy_name(other.strategy)
+    if recoveries.empty:
+        return f"no failure was simulated, so there is no recovery of {a} and {b} to compare"
+    pair = paired(recoveries, best.strategy, other.strategy, "state_recovery_s")
+    if pair.difference.n:
+        return difference_clause(pair)
+    alone = {outcome.strategy: _alone(outcome) for outcome in (best, other)}
+    return f"{a} {alone[best.strategy]}, where {b} {alone[other.strategy]}"
+
+
+def _alone(outcome: Outcome) -> str:
+    """What one strategy did, where there is nothing to subtract."""
+    found = outcome.recovery
+    if outcome.replays_nothing:
+        return "replays nothing after a failure"
+    if found.mean is None:
+        return "had not ended its replay by the end of the run"
+    places = places_for(found.half_width)
+    return f"takes {fixed(found.mean, places)} s to recover ({_interval(found, places, 'replication')})"
+
+
+def difference_clause(pair: Paired) -> str:
+    """``R+SM recovers 57.8 s faster than source replay (95 % interval 57.1 to 58.4 s, 10 pairs)``."""
+    a, b, found = strategy_name(pair.first), strategy_name(pair.second), pair.difference
+    if found.mean is None:
+        return f"{a} and {b} have no pair with a defined recovery time"
+    places = places_for(found.half_width)
+    least = found if found.mean >= 0 else pair.mirrored().difference
+    note = _interval(least, places, "pair")
+    if found.constant and abs(found.mean) < 1e-9:
+        return f"{a} and {b} recover equally fast in {_all(found.n, 'pair')}"
+    if found.t is not None and not found.constant and found.t[0] <= 0 <= found.t[1]:
+        note = _interval(found, places, "pair")
+        shown = f"difference {fixed(found.mean, places)} s, {note}"
+        return f"{a} and {b} cannot be told apart by their recovery time ({shown})"
+    word = "slower" if found.mean > 0 else "faster"
+    return f"{a} recovers {fixed(abs(found.mean), places)} s {word} than {b} ({note})"
+
+
+def _interval(found: Estimate, places: int, unit: str) -> str:
+    left_out = f", {found.undefined} more undefined and left out" if found.undefined else ""
+    if found.t is None:
+        return f"{plural(found.n, unit)}, so no interval{left_out}"
+    if found.constant:
+        return f"the same in {_all(found.n, unit)}{left_out}"
+    only = "only " if found.n < FEW_PAIRS else ""
+    low, high = (fixed(end, places) for end in found.t)
+    return f"95 % interval {low} to {high} s, {only}{plural(found.n, unit)}{left_out}"
+
+
+def _all(count: int, unit: str) -> str:
+    return {1: f"the one {unit}", 2: f"both {unit}s"}.get(count, f"all {plural(count, unit)}")
+
+
+def _loss(best: Outcome, other: Outcome) -> str:
+    if best.lost == other.lost:
+        return f"both lose {plural(best.lost, 'root')}" if best.lost else ""
+    a, b = ("no root" if o.lost == 0 else plural(o.lost, "root") for o in (best, other))
+    return f"it loses {a}, {strategy_name(other.strategy)} {b}"
+
+
+def _cost(best: Outcome, other: Outcome) -> str:
+    """Where the resources differ by more than 5 %: factors, or amounts where the other uses none."""
+    factors: list[str] = []
+    amounts: list[str] = []
+    for name, words in _RESOURCES.items():
+        mine, theirs = best.costs[name], other.costs[name]
+        if theirs > 0 and abs(mine / theirs - 1) > SAME_COST:
+            factors.append(f"{_factor(mine / theirs)} times the {words}")
+        elif theirs == 0 and mine > 0:
+            shown = f"{fixed(mine, 1)} s" if name.endswith("_s") else size(mine)
+            amounts.append(f"{shown} of {words} per run where {strategy_name(other.strategy)} needs none")
+    if not factors and not amounts:
+        return "they cost the same to within 5 %"
+    return f"it costs {listed(factors + amounts)}"
+
+
+def _factor(value: float) -> str:
+    return fixed(value, 1 if value >= 0.95 else 2) if value >= 0.005 else "less than 0.01"
+
+
+def _failed(best: Outcome, other: Outcome) -> str:
+    failed, runs = best.failed_runs + other.failed_runs, best.runs + other.runs
+    return f"{failed} of {plural(runs, 'run')} failed and are left out" if failed else ""

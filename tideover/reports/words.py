@@ -1,0 +1,116 @@
+"""Names and numbers as reports write them. Undefined is an en dash everywhere."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+UNDEFINED = "–"
+
+_STRATEGIES = {
+    "none": "none (amnesia)",
+    "source_replay": "source replay",
+    "rsm": "R+SM",
+    "active_replication": "active replication",
+}
+
+
+def strategy_name(kind: str) -> str:
+    """How a strategy is called in a sentence; what follows its kind stays (``active_replication k=2``).
+
+    >>> strategy_name("rsm"), strategy_name("active_replication k=2"), strategy_name("my_own")
+    ('R+SM', 'active replication k=2', 'my own')
+    """
+    head, space, rest = str(kind).partition(" ")
+    return _STRATEGIES.get(head, head.replace("_", " ")) + space + rest
+
+
+def is_undefined(value: Any) -> bool:
+    """True for None, NaN and pandas' NA."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float) and math.isnan(value)
+
+
+def number(value: Any, digits: int = 3) -> str:
+    """At least ``digits`` significant digits, whole numbers in full, thousands grouped.
+
+    >>> number(60.0), number(0.21349), number(1234567), number(57.84), number(None), number(0.0)
+    ('60.0', '0.213', '1,234,567', '57.8', '–', '0')
+    """
+    if is_undefined(value):
+        return UNDEFINED
+    if isinstance(value, int) or value == 0:
+        return f"{int(value):,}"
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    if places > 6:
+        return f"{value:.{digits - 1}e}".replace("-", "−")
+    return f"{value:,.{places}f}".replace("-", "−")
+
+
+def amount(value: Any) -> str:
+    """A count, or a mean of counts: at most one decimal.
+
+    >>> amount(600), amount(600.0), amount(612.25)
+    ('600', '600', '612.2')
+    """
+    if is_undefined(value):
+        return UNDEFINED
+    return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"
+
+
+def fixed(value: Any, places: int) -> str:
+    """A number with so many decimals, and a true minus sign; never a negative zero.
+
+    >>> fixed(-0.04, 1), fixed(-57.83, 1)
+    ('0.0', '−57.8')
+    """
+    if is_undefined(value):
+        return UNDEFINED
+    text = f"{value:,.{places}f}"
+    return text.lstrip("-") if float(text.replace(",", "")) == 0 else text.replace("-", "−")
+
+
+def places_for(half_width: float | None) -> int:
+    """Decimals that the half-width of an interval warrants: between 1 and 4.
+
+    >>> places_for(0.6), places_for(0.02), places_for(12.0), places_for(None)
+    (1, 2, 1, 1)
+    """
+    if not half_width:
+        return 1
+    return min(4, max(1, -math.floor(math.log10(half_width))))
+
+
+def size(value: Any) -> str:
+    """Bytes, with a decimal prefix.
+
+    >>> size(4_213_000), size(999), size(0), size(None)
+    ('4.21 MB', '999 B', '0 B', '–')
+    """
+    if is_undefined(value):
+        return UNDEFINED
+    for name, unit in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if abs(value) >= unit:
+            return f"{number(float(value) / unit)} {name}"
+    return f"{number(value if value == 0 else int(value))} B"
+
+
+def plural(count: int, one: str) -> str:
+    """A count and its noun.
+
+    >>> plural(1, "pair"), plural(10, "pair")
+    ('1 pair', '10 pairs')
+    """
+    return f"{count:,} {one}" if count == 1 else f"{count:,} {one}s"
+
+
+def listed(items: list[str]) -> str:
+    """Items as a sentence lists them.
+
+    >>> listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c"])
+    ('a', 'a and b', 'a, b and c')
+    """
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}" if items else ""

@@ -1,0 +1,175 @@
+"""Single runs: one replication of one scenario each, and what is kept of them until all are there.
+
+A run's identity is everything that it depends on (``key``), and what it says is a text (``encode``, ``decode``)
+from which its results come back exactly. So it does not matter where or when a run was made.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tideover.models.config import Scenario
+from tideover.models.simulation import Replication, simulate
+from tideover.scenarios.errors import shorten
+from tideover.scenarios.parts import REGISTRIES
+from tideover.scenarios.writer import to_data
+from tideover.sim.histogram import _BINS, Histogram
+
+if TYPE_CHECKING:
+    from tideover.models.results import Result
+
+Report = Callable[[int, int], None]
+"""Called with what is done, and of how many."""
+
+_WITHOUT_EFFECT = ("name", "description")
+_LONGEST_ERROR = 500
+
+
+class RunFailed(RuntimeError):
+    """A replication could not be simulated; the message says which one, and why."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a run: its record (see ``encode``), or the error that it ended with."""
+
+    key: str
+    record: str | None
+    error: str | None
+
+
+def run(scenario: Scenario, *, trace: bool = False, report: Report | None = None) -> Result:
+    """All replications of a scenario, in this process.
+
+    ``trace`` keeps every tuple, for small runs. ``report`` hears how many replications are done. Raises
+    RunFailed.
+    """
+    from tideover.models.results import Result
+
+    total = scenario.run.replications
+    done = []
+    for number in range(total):
+        try:
+            done.append(simulate(scenario, number, trace=trace))
+        except Exception as error:
+            raise RunFailed(f"replication {number}: {_told(error)}") from error
+        if report is not None:
+            report(number + 1, total)
+    return Result(scenario, done)
+
+
+def attempt(scenario: Scenario, replication: int, run_key: str, timeline: bool) -> Outcome:
+    """One run, whatever comes of it. ``timeline``: keep the rows per second as well."""
+    try:
+        return Outcome(run_key, encode(simulate(scenario, replication), timeline), None)
+    except Exception as error:
+        return Outcome(run_key, None, shorten(f"replication {replication}: {_told(error)}", _LONGEST_ERROR))
+
+
+def _told(error: Exception) -> str:
+    said = " ".join(str(error).split())
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+
+
+def key(scenario: Scenario, replication: int) -> str:
+    """A hash of all that a run's result depends on: the scenario with its seed, the replication, the code."""
+    data = {name: value for name, value in to_data(scenario).items() if name not in _WITHOUT_EFFECT}
+    data["run"] = {name: value for name, value in data["run"].items() if name != "replications"}
+    whole = json.dumps([data, replication, _code()], ensure_ascii=False)
+    return hashlib.sha256(whole.encode()).hexdigest()[:32]
+
+
+@cache
+def _code() -> str:
+    """A hash of the engine, and of the parts that other packages have registered."""
+    digest = hashlib.sha256()
+    for room in ("sim", "models"):
+        for text in _sources(files("tideover").joinpath(room)):
+            digest.update(text)
+    for registry in REGISTRIES.values():
+        for name, part in registry.items():
+            if not part.__module__.startswith("tideover."):
+                digest.update(f"{name} {part.__qualname__} {_source(part)}".encode())
+    return digest.hexdigest()
+
+
+def _sources(folder: Traversable) -> list[bytes]:
+    found: list[bytes] = []
+    for entry in sorted(folder.iterdir(), key=lambda e: e.name):
+        if entry.is_dir():
+            found += _sources(entry)
+        elif entry.name.endswith(".py"):
+            found.append(entry.read_bytes())
+    return found
+
+
+def _source(part: type) -> str:
+    """The whole module of a part, as far as it is known (not in every notebook)."""
+    try:
+        return inspect.getsource(inspect.getmodule(part) or part)
+    except (OSError, TypeError):
+        return ""
+
+
+def encode(replication: Replication, timeline: bool = True) -> str:
+    """What a replication says, as JSON; ``timeline``: with its rows per second."""
+    return json.dumps(
+        {
+            "number": replication.number,
+            "recoveries": replication.recoveries,
+            "timeline": _columns(replication.timeline) if timeline else None,
+            "latency": _bins(replication.latency),
+            "throughput": replication.throughput,
+            "ledger": replication.ledger,
+            "windows": replication.windows,
+            "cost": replication.cost,
+            "edges": replication.edges,
+        },
+        separators=(",", ":"),
+        allow_nan=False,
+    )
+
+
+def decode(record: str) -> Replication:
+    """The replication that ``encode`` wrote; without a timeline if that was left out."""
+    data: dict[str, Any] = json.loads(record)
+    columns = data.pop("timeline") or {}
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    return Replication(**data | {"timeline": rows, "latency": _histogram(data["latency"])})
+
+
+def has_timeline(record: str) -> bool:
+    """Whether ``encode`` was asked for the timeline."""
+    return '"timeline":null' not in record
+
+
+def _columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    return {name: [row[name] for row in rows] for name in rows[0]} if rows else {}
+
+
+def _bins(histogram: Histogram) -> dict[str, Any]:
+    histogram._flush()
+    bins = np.zeros(0, np.int64) if histogram._bins is None else histogram._bins
+    filled = np.flatnonzero(bins)
+    sums = {name: getattr(histogram, name) for name in ("count", "sum", "squares", "max")}
+    return sums | {"bins": filled.tolist(), "counts": bins[filled].tolist()}
+
+
+def _histogram(data: dict[str, Any]) -> Histogram:
+    histogram = Histogram()
+    for name in ("count", "sum", "squares", "max"):
+        setattr(histogram, name, data[name])
+    if data["bins"]:
+        histogram._bins = np.zeros(_BINS, np.int64)
+        histogram._bins[data["bins"]] = data["counts"]
+    return histogram
