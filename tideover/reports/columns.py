@@ -251,12 +251,9 @@ def conform(table: str, frame: pd.DataFrame) -> pd.DataFrame:
     import numpy as np
 
     fixed = frame.reset_index(drop=True)
-    missing = [column.name for column in TABLES[table] if column.name not in fixed.columns]
-    if missing and len(fixed):
-        raise ValueError(f"table {table!r} lacks {', '.join(missing)}")
     for column in TABLES[table]:
-        if column.name in missing:
+        if column.name not in fixed.columns and not len(fixed):
             fixed[column.name] = np.array([], dtype=object if column.dtype == "string" else column.dtype)
-        elif column.dtype != "string" and fixed[column.name].dtype == object:
+        elif column.dtype != "string" and column.name in fixed.columns and fixed[column.name].dtype == object:
             fixed[column.name] = fixed[column.name].astype("float64")
     return fixed

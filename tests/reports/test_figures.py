@@ -1,0 +1,232 @@
+"""Figures: units on every axis, stages shaded in place, undefined values said, the same bytes each time."""
+
+import math
+from itertools import pairwise
+
+import matplotlib.pyplot as plt
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+from tideover.reports import figures
+from tideover.reports.figures import style
+from tideover.reports.figures.cost import baseline
+from tideover.reports.figures.svg import to_svg
+from tideover.reports.figures.timeline import stages
+from tideover.reports.published import pair_recoveries, with_cells
+
+
+def texts(axes) -> str:
+    items = [*axes.texts, axes.title, axes.xaxis.label, axes.yaxis.label, axes._left_title]
+    labels = [*axes.get_xticklabels(), *axes.get_yticklabels()]
+    return "\n".join(item.get_text() for item in [*items, *labels])
+
+
+def bands(axes) -> dict[str, tuple[float, float]]:
+    found = {}
+    for patch in axes.patches:
+        if str(patch.get_label()).startswith("stage: "):
+            box = patch.get_extents().transformed(axes.transData.inverted())
+            found[patch.get_label().removeprefix("stage: ")] = (box.x0, box.x1)
+    return found
+
+
+@pytest.fixture
+def replay(make_result):
+    return make_result("source_replay")
+
+
+def test_the_stages_are_shaded_where_they_are(replay):
+    for axes in figures.timeline(replay.timeline, replay.recoveries):
+        shaded = bands(axes)
+        assert shaded["replay"] == pytest.approx((0, 60), abs=0.1)
+        assert shaded["catch-up"] == pytest.approx((60, 74), abs=0.1)
+        assert set(shaded) == {"replay", "catch-up"}  # the others took no time, or did not happen
+
+
+def test_stages_follow_one_another_and_undefined_ones_are_left_out(replay):
+    found = stages(replay.recoveries)
+    assert [stage.name for stage in found] == ["detect", "restart", "replay", "catch-up"]
+    assert all(a.end_s == b.start_s for a, b in pairwise(found))
+
+
+def test_a_stage_too_short_to_see_is_still_there_and_written_out(make_result):
+    result = make_result("rsm")
+    top = figures.timeline(result.timeline, result.recoveries)[0]
+    low, high = bands(top)["restore"]
+    assert 0.05 < high - low < 1.0
+    assert "restore 0.05 s" in texts(top)
+
+
+def test_the_failure_is_marked_at_zero(replay):
+    for axes in figures.timeline(replay.timeline, replay.recoveries):
+        lines = [line for line in axes.lines if line.get_label() == "failure"]
+        assert [list(line.get_xdata()) for line in lines] == [[0.0, 0.0]]
+
+
+def test_every_axis_of_a_timeline_has_its_unit(replay):
+    drawn = figures.timeline(replay.timeline, replay.recoveries)
+    assert [axes.get_ylabel() for axes in drawn] == [
+        "throughput (tuples/s)",
+        "latency (ms)",
+        "backlog (roots)",
+    ]
+    assert drawn[-1].get_xlabel() == "time from the failure (s)"
+
+
+def test_what_is_drawn_is_the_mean_over_replications_from_the_failure(replay):
+    axes = figures.timeline(replay.timeline, replay.recoveries)[0]
+    line = axes.lines[0]
+    at = list(line.get_xdata()).index(0.5)
+    wanted = replay.timeline.query("second == 75")["throughput_per_s"].mean()
+    assert line.get_ydata()[at] == pytest.approx(wanted)
+
+
+def test_no_value_is_cut_off_in_any_column(four, joined):
+    names = ["source_replay", "rsm", "active_replication"]
+    figure = figures.timelines(joined(four, "timeline"), joined(four, "recoveries"), names)
+    for axes in figure.axes:
+        top = max(max(line.get_ydata()) for line in axes.lines if line.get_label() != "failure")
+        assert axes.get_ylim()[1] >= top
+
+
+def test_a_run_without_a_failure_is_shown_whole(make_result):
+    result = make_result(failed_at=None)
+    drawn = figures.timeline(result.timeline, result.recoveries)
+    assert drawn[-1].get_xlabel() == "time (s)"
+    assert drawn[-1].get_xlim() == (0.0, 240.0)
+    assert not bands(drawn[0])
+
+
+def test_failures_at_other_moments_in_each_replication_are_aligned(replay):
+    recoveries = replay.recoveries.assign(failed_at_s=lambda f: 75.0 + f["replication"] * 7.25)
+    axes = figures.timeline(replay.timeline, recoveries)[0]
+    assert axes.lines[0].get_xdata()[0] < 0
+
+
+def test_a_timeline_shows_one_strategy(four, joined):
+    with pytest.raises(ValueError, match="one strategy"):
+        figures.timeline(joined(four, "timeline"), joined(four, "recoveries"))
+
+
+def test_recovery_times_intervals_and_published_marks(four, joined):
+    published = {("source_replay",): 60.0, ("rsm",): 0.0}
+    axes = figures.recovery(joined(four, "recoveries"), published=published)
+    assert axes.get_xlabel() == "recovery time (s)"
+    shown = texts(axes)
+    for word in ("source replay", "R+SM", "60.0 s", "0.424 s"):
+        assert word in shown
+    assert shown.count("undefined: nothing was replayed") == 2
+    marks = next(c for c in axes.collections if c.get_label() == "published")
+    assert marks.get_offsets().tolist() == [[60.0, 0.0], [0.0, 1.0]]
+
+
+def test_the_interval_drawn_is_the_bootstrap_interval(make_result):
+    from tideover.reports.estimates import estimate
+
+    recoveries = make_result("source_replay", replications=10, spread=3.0).recoveries
+    axes = figures.recovery(recoveries)
+    ends = [line.get_xdata() for line in axes.lines if len(line.get_xdata()) > 1]
+    widest = max(ends, key=lambda xs: max(xs) - min(xs))
+    wanted = estimate(recoveries["state_recovery_s"]).bootstrap
+    assert (min(widest), max(widest)) == pytest.approx(wanted, abs=0.15)
+
+
+def test_rows_by_further_columns_name_them_with_units(reproduction):
+    cells = with_cells(reproduction[0], rate="topology.sentences.rate", window_s=30.0)
+    axes = figures.recovery(cells, by=["tuples_per_s", "fail_at_s"])
+    labels = [label.get_text() for label in axes.get_yticklabels()]
+    assert len(labels) == 18
+    assert labels[0] == "source replay, 10/s, 5 s"
+
+
+def test_costs_are_relative_to_none(four, joined):
+    drawn = figures.cost(joined(four, "runs"))
+    titles = [axes.get_title(loc="left") for axes in drawn]
+    assert titles == ["CPU time (s)", "network (bytes)", "store (bytes)", "buffered tuples (peak)", "hosts"]
+    network = texts(drawn[1])
+    assert "1.25×" in network
+    assert "1.00×" in network
+    assert "×" not in texts(drawn[2])  # nothing can be a multiple of zero
+    assert "96.0 kB" in texts(drawn[2])
+
+
+def test_without_none_the_cheapest_is_the_base():
+    assert baseline(pd.Series({"rsm": 3.0, "source_replay": 2.0})) == ("source_replay", 2.0)
+    assert baseline(pd.Series({"rsm": 3.0, "none": 4.0})) == ("none", 4.0)
+
+
+def test_published_beside_simulated_has_an_axes_for_each_strategy(reproduction):
+    cells = with_cells(reproduction[0], rate="topology.sentences.rate", window_s=30.0)
+    drawn = figures.published(pair_recoveries(cells))
+    assert [axes.get_title(loc="left") for axes in drawn] == ["source replay", "R+SM"]
+    for axes in drawn:
+        assert axes.get_xlabel() == "recovery time (s)"
+        assert len(axes.patches) == 6
+
+
+def test_axes_that_are_handed_in_are_drawn_on(four, joined):
+    mine = Figure().subplots()
+    assert figures.recovery(joined(four, "recoveries"), ax=mine) is mine
+
+
+def test_drawing_leaves_nothing_open_and_no_setting_changed(four, joined):
+    before, settings = plt.get_fignums(), dict(plt.rcParams)
+    figures.timelines(joined(four, "timeline"), joined(four, "recoveries"), ["rsm"])
+    figures.cost(joined(four, "runs"))
+    figures.recovery(joined(four, "recoveries"))
+    assert plt.get_fignums() == before
+    assert dict(plt.rcParams) == settings
+
+
+def test_colours_can_be_told_apart_by_lightness_or_come_with_a_marker():
+    names = ["source_replay", "rsm", "active_replication", "none", "mine", "yours"]
+    assert len(set(style.colours(names).values())) == len(names)
+    assert len(set(style.markers(names).values())) == len(names)
+
+
+# SVG
+
+
+def test_svg_holds_no_reference_and_no_markup_of_ours(make_result):
+    name = '<script>alert(1)</script> $x^{ & "quoted"'
+    frame = make_result().recoveries.assign(strategy=name)
+    text = to_svg(figures.recovery(frame).figure, prefix="f", alt=name)
+    assert text.startswith("<svg")
+    for forbidden in ("http", "xmlns", "<!", "<?", "<script", "<metadata", "//"):
+        assert forbidden not in text
+    assert 'aria-label="&lt;script&gt;alert(1)&lt;/script&gt; $x^{ &amp; &quot;quoted&quot;"' in text
+
+
+def test_svg_is_well_formed_and_its_ids_are_prefixed(four, joined):
+    from xml.etree import ElementTree
+
+    root = ElementTree.fromstring(
+        to_svg(figures.cost(joined(four, "runs"))[0].figure, prefix="cost", alt="a")
+    )
+    ids = [element.attrib["id"] for element in root.iter() if "id" in element.attrib]
+    assert ids
+    assert len(ids) == len(set(ids))
+    assert all(name.startswith("cost-") for name in ids)
+    used = [element.attrib["href"] for element in root.iter() if "href" in element.attrib]
+    assert {name.removeprefix("#") for name in used} <= set(ids)
+
+
+def test_the_same_frame_gives_the_same_svg(four, joined):
+    def draw():
+        return to_svg(figures.recovery(joined(four, "recoveries")).figure, prefix="f", alt="a")
+
+    assert draw() == draw()
+
+
+def test_ink_follows_the_page(four, joined):
+    text = to_svg(figures.recovery(joined(four, "recoveries")).figure, prefix="f", alt="a")
+    assert f"var(--ink, {style.INK})" in text
+    assert f"fill: {style.INK}" not in text
+
+
+def test_a_figure_without_spread_or_with_one_replication_is_drawn(make_result):
+    result = make_result(replications=1)
+    axes = figures.recovery(result.recoveries)
+    assert math.isfinite(axes.get_xlim()[1])
+    assert len(figures.timeline(result.timeline, result.recoveries)) == 3

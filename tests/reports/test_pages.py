@@ -1,0 +1,215 @@
+"""The HTML page: complete, closed to the network, escaped, and the same bytes for the same input."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from tideover.reports import pages
+from tideover.reports.asked import asked
+from tideover.reports.columns import TABLES
+from tideover.reports.explain import why_sixty
+from tideover.reports.html import render
+from tideover.reports.output import write_all
+from tideover.reports.published import group, pair_recoveries, with_cells
+from tideover.reports.verdict import verdict
+
+EVIL = "<script>alert(1)</script>"
+PARAMETERS = ["strategy.kind", "topology.sentences.rate", "failures.0.at"]
+VOID = {"meta", "br", "img", "link", "input", "hr"}
+
+
+class Reader(HTMLParser):
+    """Collects tags, attributes and text, and that every tag is closed."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags, self.attributes, self.words, self.stack = [], [], [], []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+        if tag not in VOID:
+            self.stack.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+
+    def handle_endtag(self, tag):
+        assert self.stack.pop() == tag
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+
+@pytest.fixture(scope="module")
+def compared(make_result):
+    warning = "the message timeout is not longer than the window"
+    return [
+        make_result("source_replay", warnings=(warning,)),
+        make_result("rsm"),
+        make_result("active_replication"),
+    ]
+
+
+@pytest.fixture(scope="module")
+def compare_html(compared):
+    return render(pages.compare_page(compared))
+
+
+@pytest.fixture(scope="module")
+def reproduce_html(reproduction, compared):
+    recoveries, runs, _ = reproduction
+    cells = with_cells(recoveries, rate="topology.sentences.rate", window_s=30.0)
+    table = group("stableford", "recovery")
+    timelines = (pages.join(compared, "timeline"), pages.join(compared, "recoveries"))
+    parts = {"title": table.title, "source": table.source, "parameters": PARAMETERS, "timelines": timelines}
+    return render(pages.reproduce_page(pair_recoveries(cells), cells, runs, **parts))
+
+
+@pytest.fixture(scope="module", params=["compare", "reproduce", "run", "sweep"])
+def html(request, compare_html, reproduce_html, compared, reproduction):
+    if request.param == "run":
+        return render(pages.run_page(compared[0]))
+    if request.param == "sweep":
+        return render(pages.sweep_page(reproduction[0], reproduction[1], parameters=PARAMETERS))
+    return compare_html if request.param == "compare" else reproduce_html
+
+
+def test_nothing_is_loaded_from_anywhere(html):
+    assert "http://" not in html
+    assert "https://" not in html
+    assert not re.search(r"""(?:src|href|url)\s*[=(]\s*["']?\s*//""", html)
+    assert "@import" not in html
+    page = Reader(html)
+    assert not {"script", "link", "iframe", "object", "embed", "img", "base"} & set(page.tags)
+    for tag, name, value in page.attributes:
+        assert not name.startswith("on")
+        if name in ("href", "src", "xlink:href"):
+            assert value.startswith("#"), (tag, name, value)
+    assert all(target.startswith("#") for target in re.findall(r"url\(([^)]*)\)", html))
+
+
+def test_every_tag_is_closed_and_ids_are_unique(html):
+    page = Reader(html)
+    assert page.stack == []
+    ids = [value for _, name, value in page.attributes if name == "id"]
+    assert len(ids) == len(set(ids))
+
+
+def test_figures_have_a_text_for_those_who_cannot_see_them(html):
+    page = Reader(html)
+    figures = page.tags.count("figure")
+    assert figures >= 1
+    labels = [value for tag, name, value in page.attributes if tag == "svg" and name == "aria-label"]
+    assert len(labels) == figures
+    assert all(len(label) > 30 for label in labels)
+    assert page.tags.count("figcaption") == figures
+    assert re.findall(r"Figure (\d+)\.", page.text) == [str(n) for n in range(1, figures + 1)]
+
+
+def test_the_page_has_its_sections(html):
+    text = Reader(html).text
+    for heading in ("What was asked", "Results", "Figures", "The whole scenario", "What the columns mean"):
+        assert heading in text
+
+
+def test_the_glossary_names_every_column(html):
+    text = Reader(html).text
+    for column in (c for table in TABLES.values() for c in table):
+        assert column.name in text
+        assert column.meaning in text
+
+
+def test_verdict_warnings_and_scenarios_are_there(compare_html, compared):
+    text = Reader(compare_html).text
+    found = verdict(pages.join(compared, "recoveries"), pages.join(compared, "runs"))
+    assert found.sentence in text
+    assert "source replay: the message timeout is not longer than the window" in text
+    for result in compared:
+        scenario = json.dumps(result.to_dict()["configuration"], indent=2)
+        assert " ".join(scenario.split()) in text
+
+
+def test_reproduction_shows_both_tables_the_source_and_the_five_sentences(reproduce_html):
+    text = Reader(reproduce_html).text
+    assert "12 of 12 published recovery times are met." in text
+    assert group("stableford", "recovery").source in text
+    for sentence in why_sixty():
+        assert sentence in text
+
+
+def test_a_cell_that_is_missed_is_named(reproduction):
+    cells = with_cells(reproduction[0], rate="topology.sentences.rate", window_s=30.0)
+    late = cells["strategy"].eq("rsm") & cells["tuples_per_s"].eq(20) & cells["fail_at_s"].eq(30)
+    pairs = pair_recoveries(
+        cells.assign(**{c: cells[c].mask(late, 7.0) for c in ("state_recovery_s", "replay_s")})
+    )
+    assert pages.agreement_sentence(pairs) == (
+        "11 of 12 published recovery times are met; not met: R+SM at 20 tuples/s, 30 s "
+        "(published 1 s, simulated 7.05 s)."
+    )
+
+
+def test_everything_is_escaped(make_result):
+    result = make_result("rsm", name=EVIL, warnings=(f"{EVIL} & more",))
+    result.recoveries["component"] = EVIL
+    result.runs["strategy"] = result.recoveries["strategy"] = result.timeline["strategy"] = f"{EVIL}$^{{"
+    record = result.to_dict() | {"strategy": EVIL}
+    record["recoveries"][0]["component"] = EVIL
+    record["configuration"]["description"] = f'{EVIL} "quoted" \' --> ]]>'
+    result.record = record
+    html = render(pages.run_page(result))
+    assert "<script" not in html.lower()
+    page = Reader(html)
+    assert "script" not in page.tags
+    assert page.stack == []
+    assert page.text.count("alert(1)") >= 6
+    assert f"{EVIL} & more" in page.text
+
+
+def test_equal_input_gives_equal_bytes(compared, compare_html):
+    assert render(pages.compare_page(compared)) == compare_html
+
+
+def test_no_date_and_no_path_is_in_it(html):
+    assert not re.search(r"\b20\d\d-\d\d-\d\d\b", html)
+    assert "/home/" not in html
+    assert "/tmp" not in html
+
+
+def test_what_was_asked(compared):
+    answers = dict(asked([result.to_dict() for result in compared]))
+    assert answers["Strategies"] == "source replay, R+SM, active replication"
+    assert answers["Components"] == "sentences → split → count"
+    assert answers["Failures"] == "lose_state of count at 75.0 s"
+    assert answers["Simulated time"] == "240 s"
+
+
+def test_what_out_writes(tmp_path, compared, joined):
+    tables = {name: joined(compared, name) for name in TABLES}
+    records = [result.to_dict() for result in compared]
+    page = pages.compare_page(compared)
+    paths = write_all(tmp_path / "out", tables=tables, page=page, record=records)
+    names = [path.name for path in paths]
+    assert names == ["report.html", *(f"{name}.parquet" for name in TABLES), "result.json"]
+    assert json.loads((tmp_path / "out" / "result.json").read_text()) == records
+    before = [path.read_bytes() for path in paths]
+    again = write_all(tmp_path / "out", tables=tables, page=page, record=records)
+    assert [path.read_bytes() for path in again] == before
+
+
+def test_a_sweep_with_failed_runs_says_so(reproduction):
+    recoveries, runs, _ = reproduction
+    broken = runs.assign(error=runs["error"].where(runs["point"] != 3, "ValueError: it broke"))
+    text = Reader(render(pages.sweep_page(recoveries, broken, parameters=PARAMETERS))).text
+    assert "18 points of the grid, 180 runs; 10 failed and are left out." in text
+    assert "10/10" in text

@@ -1,0 +1,118 @@
+"""The terminal: 100 columns, undefined values explained, warnings shown, nothing taken for markup."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from tideover.reports import pages, terminal
+from tideover.reports.asked import collected_warnings
+from tideover.reports.beside import reproduction_table
+from tideover.reports.explain import why_sixty
+from tideover.reports.published import group, pair_recoveries, with_cells
+from tideover.reports.tables import overview, sweep_table
+from tideover.reports.verdict import verdict
+from tideover.reports.words import fixed, number, size
+
+PARAMETERS = ["strategy.kind", "topology.sentences.rate", "failures.0.at"]
+
+
+def shown(view, width: int = 100) -> str:
+    console = Console(width=width, file=io.StringIO(), force_terminal=False)
+    console.print(view)
+    text = console.file.getvalue()
+    assert max(len(line) for line in text.splitlines()) <= width
+    return text
+
+
+def test_a_run(make_result):
+    text = shown(terminal.run_view(make_result("source_replay").to_dict()))
+    for part in ("word count: seed 1, 5 replications", "recovery time, s", "60.00 ± 0.05", "false timeouts"):
+        assert part in text
+    assert "Warning" not in text
+
+
+def test_undefined_is_a_dash_with_the_reason_below(make_result):
+    text = shown(terminal.run_view(make_result("none").to_dict()))
+    line = next(line for line in text.splitlines() if "recovery time, s" in line)
+    assert line.rstrip().endswith("–")
+    assert "– undefined (recovery time, s): nothing was replayed, or the replay had not ended" in text
+
+
+def test_partly_undefined_values_are_counted(make_result):
+    result = make_result("source_replay").to_dict()
+    result["recoveries"][0]["state_recovery_s"] = None
+    assert "(4 of 5)" in shown(terminal.run_view(result))
+
+
+def test_strategies_stand_side_by_side_and_the_verdict_is_there(four):
+    found = verdict(pages.join(four, "recoveries"), pages.join(four, "runs"))
+    text = shown(terminal.compare_view([result.to_dict() for result in four], found))
+    header = next(line for line in text.splitlines() if "R+SM" in line)
+    assert "replication" in header or "active" in header
+    assert " ".join(found.sentence.split()) in " ".join(text.split())
+    assert "R+SM − source replay" in text
+    assert "−59.58" in text
+
+
+def test_a_sweep(reproduction):
+    recoveries, runs, _ = reproduction
+    text = shown(terminal.sweep_view(recoveries, runs, PARAMETERS))
+    assert "rate: topology.sentences.rate; at: failures.0.at" in text
+    rows = [line for line in text.splitlines() if line.startswith("active replication")]
+    assert len(rows) == 6
+
+
+def test_names_of_swept_keys_stay_apart(reproduction):
+    recoveries, runs, _ = reproduction
+    runs = runs.assign(**{"topology.other.rate": "5/s"})
+    table = sweep_table(recoveries, runs, [*PARAMETERS, "topology.other.rate"])
+    assert table.columns[:4] == ("strategy", "sentences.rate", "at", "other.rate")
+
+
+def test_a_reproduction(reproduction):
+    cells = with_cells(reproduction[0], rate="topology.sentences.rate", window_s=30.0)
+    table = group("stableford", "recovery")
+    shown_tables = [reproduction_table(pair_recoveries(cells), table.title)]
+    text = shown(terminal.reproduce_view(shown_tables, why_sixty(), table.source))
+    assert text.count("yes 10/10") == 12
+    assert "Stableford" in text
+    assert "5. The sum is" in text
+
+
+def test_names_are_not_markup(make_result):
+    result = make_result("rsm", name="[red]x[/nonsense]", warnings=("[bold]careful[/bold]",)).to_dict()
+    text = shown(terminal.run_view(result))
+    assert "[red]x[/nonsense]" in text
+    assert "[bold]careful[/bold]" in text
+
+
+def test_a_warning_of_one_strategy_names_it(make_result):
+    results = [make_result("source_replay", warnings=("a", "b")), make_result("rsm", warnings=("b",))]
+    assert collected_warnings([r.to_dict() for r in results]) == ["source replay: a", "b"]
+
+
+def test_the_full_table_has_what_the_brief_one_leaves_out(four):
+    records = [result.to_dict() for result in four]
+    brief, full = ({row[0] for row in overview(records, brief=b).rows} for b in (True, False))
+    assert brief < full
+    assert {"99th percentile", "maximum", "restored", "extra"} <= full - brief
+
+
+def test_without_failures_the_recovery_is_left_out(make_result):
+    text = shown(terminal.run_view(make_result(failed_at=None).to_dict()))
+    assert "Recovery" not in text
+    assert "emitted" in text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0, "0"), (1e-9, "1.00e−09"), (12345.6, "12,346"), (-0.5, "−0.500"), (float("inf"), "∞"), (None, "–")],
+)
+def test_numbers(value, text):
+    assert number(value) == text
+
+
+def test_sizes_and_zeros():
+    assert [size(v) for v in (0, 1, 1500, 2.5e9)] == ["0 B", "1 B", "1.50 kB", "2.50 GB"]
+    assert fixed(-0.001, 2) == "0.00"
