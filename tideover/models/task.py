@@ -38,7 +38,7 @@ class SpoutTask(Node):
         self.component = component
         self.config = component.config
         self.task = task
-        self.number = number
+        self.spout_number = number
         """Number among all spout tasks: the low bits of its roots."""
         self.outlets: list[Outlet] = []
         self.next_root = 0
@@ -177,7 +177,7 @@ class SpoutTask(Node):
             need -= len(roots)
         new = np.arange(self.next_root, self.next_root + need, dtype=np.int64)
         self.next_root += need
-        new = (new << self.world.topology.spout_bits) | self.number if self.world.topology.spout_bits else new
+        new = (new << self.world.topology.spout_bits) | self.spout_number if self.world.topology.spout_bits else new
         if not parts:
             return new, None
         return np.concatenate([*parts, new]), np.concatenate([*attempts, np.zeros(need, np.int64)])

@@ -44,7 +44,7 @@ class Twin:
         if train.attempt is not None:
             train = train.pick(train.attempt == 0).replace(attempt=None)
         if train.n:
-            self._world.spouts[spout.number].feed(train)
+            self._world.spouts[spout.spout_number].feed(train)
             self._fed += train.n
 
     def follow(self, now: int) -> None:

@@ -106,11 +106,10 @@ class World:
                     self.bolts[c.name, task] = replicas
                     rows.append(replicas)
             physical[c.name] = rows
-        routed = any(n > 1 for n in self.replicas.values())
         for c in self.topology.components:
             for edge in c.inputs:
                 for task, senders in enumerate(physical[edge.up.name]):
-                    offset = self.topology.route_offset(edge, task) if routed and c.routes > 1 else None
+                    offset = self.topology.route_offset(edge, task) if self.strategy.routed and c.routes > 1 else None
                     for sender in senders:
                         wires = [
                             [self._channel(sender, receiver) for receiver in row] for row in physical[c.name]
@@ -163,12 +162,12 @@ class World:
             if window is not None and window.window.length is not None and window.window.trigger == "tick":
                 for task in replicas:
                     length = window.window.length
-                    self.kernel.every(length, length, Rank.WINDOW, lambda i, task=task: task.tick(i + 1))
+                    self.kernel.every(length, length, Rank.WINDOW, lambda i, task=task: task.tick(i + 1), task.number)
         if self.topology.marker_length is not None:
             length = self.topology.marker_length
             for spout in self.spouts:
                 self.kernel.every(
-                    length, length, Rank.MARKER, lambda i, spout=spout: self._send_marker(spout, i + 1)
+                    length, length, Rank.MARKER, lambda i, spout=spout: self._send_marker(spout, i + 1), spout.number
                 )
         for index, fault in enumerate(self.scenario.failures):
             self.kernel.process(self._faults(index, fault))
@@ -279,20 +278,18 @@ class World:
 
     def destroyed(self, task: BoltTask | SpoutTask, trains: list[Train], arrived: bool = False) -> None:
         """Tuples were destroyed in a task's queue, or (``arrived``) because they arrived while it was down."""
-        if not task.component.anchored:
-            return
         for train in trains:
-            if train.mark is not None:
-                train = _data(train)
+            train = _data(train)
             if not train.n:
                 continue
-            roots = train.uid >> task.component.bits
-            now = np.full(train.n, self.kernel.now, np.int64)
-            self.backlog.change(roots, train.time if arrived else now, -1)
-            self.ledger.destroy(roots)
-            self.protocol.destroyed(task.fault, roots)
+            times = train.time if arrived else np.full(train.n, self.kernel.now, np.int64)
             if self.trace is not None:
-                self.trace.destroy(task, train, train.time if arrived else now)
+                self.trace.destroy(task, train, times)
+            if task.component.anchored:
+                roots = train.uid >> task.component.bits
+                self.backlog.change(roots, times, -1)
+                self.ledger.destroy(roots)
+                self.protocol.destroyed(task.fault, roots)
 
     def discarded(self, task: BoltTask, train: Train) -> None:
         """Arrivals that a strategy filters out: what they carry is known already."""
@@ -371,7 +368,7 @@ class World:
 
     def _faults(self, index: int, fault: Fault) -> Any:
         for moment in fault.moments(index, self.draws, self.scenario.run.duration):
-            yield self.kernel.until(moment, Rank.FAULT)
+            yield self.kernel.until(moment, Rank.FAULT, index)
             self._strike(fault)
 
     def _strike(self, fault: Fault) -> None:
@@ -475,7 +472,7 @@ class World:
         """The ledger at this moment: emitted = completed + in flight + lost."""
         bits = self.topology.spout_bits
         first = self.ledger.base >> bits
-        emitted = [(np.arange(first, s.next_root, dtype=np.int64) << bits) | s.number for s in self.spouts]
+        emitted = [(np.arange(first, s.next_root, dtype=np.int64) << bits) | s.spout_number for s in self.spouts]
         return self.ledger.balance(np.concatenate(emitted), np.unique(self.alive()))
 
 

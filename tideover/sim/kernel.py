@@ -32,6 +32,10 @@ class Rank(IntEnum):
     ROTATION = 18
 
 
+ORDER = 1 << 20
+"""Room for an order among control actions of one rank."""
+
+
 class Source(Protocol):
     """A node that makes tuples: says how far the data plane may be moved in one step."""
 
@@ -60,18 +64,21 @@ class Kernel:
 
     # -- control plane -----------------------------------------------------------------------------------------
 
-    def until(self, when: int, rank: int) -> simpy.Event:
-        """An event at ``when`` (ns, not in the past) for a process to yield; the data plane is moved before it resumes."""
+    def until(self, when: int, rank: int, order: int = 0) -> simpy.Event:
+        """An event at ``when`` (ns, not in the past) for a process to yield; the data plane is moved before it resumes.
+
+        ``rank`` decides among the control actions of one instant, then ``order`` (the number of the task that acts).
+        """
         event = simpy.Event(self.env)
         event._ok, event._value = True, None
         assert event.callbacks is not None
         event.callbacks.append(lambda _: self.advance())
-        self.env.schedule(event, priority=rank, delay=when - self.now)  # type: ignore[arg-type]
+        self.env.schedule(event, priority=rank * ORDER + order, delay=when - self.now)  # type: ignore[arg-type]
         return event
 
-    def at(self, when: int, rank: int, action: Callable[[], None]) -> None:
+    def at(self, when: int, rank: int, action: Callable[[], None], order: int = 0) -> None:
         """Call ``action`` at ``when``, after the data plane has been moved there."""
-        event = self.until(when, rank)
+        event = self.until(when, rank, order)
         assert event.callbacks is not None
         event.callbacks.append(lambda _: action())
 
@@ -79,13 +86,15 @@ class Kernel:
         """Start a control process: a generator that yields ``until(...)``."""
         self.env.process(process)
 
-    def every(self, first: int, interval: int, rank: int, action: Callable[[int], None]) -> None:
+    def every(
+        self, first: int, interval: int, rank: int, action: Callable[[int], None], order: int = 0
+    ) -> None:
         """Call ``action(i)`` at ``first`` + i * ``interval``, i = 0, 1, …"""
 
         def ticking() -> Process:
             i = 0
             while True:
-                yield self.until(first + i * interval, rank)
+                yield self.until(first + i * interval, rank, order)
                 action(i)
                 i += 1
 
@@ -115,7 +124,7 @@ class Kernel:
         """Run to ``until``, control actions at that instant included."""
         stop = simpy.Event(self.env)
         stop._ok, stop._value = True, None
-        self.env.schedule(stop, priority=1000, delay=until - self.now)  # type: ignore[arg-type]
+        self.env.schedule(stop, priority=1000 * ORDER, delay=until - self.now)  # type: ignore[arg-type]
         self.env.run(stop)
         self.advance()
 

@@ -44,6 +44,8 @@ class Node:
         """Number of the newest fault that struck here; -1: none yet."""
         self.markers: list[Marker] = []
         self._outbox: deque[tuple[Train, Deliver, Deliver]] = deque()
+        self.number = len(kernel.nodes)
+        """Place in the physical order."""
         kernel.nodes.append(self)
 
     def flow(self, now: int) -> None:
@@ -76,12 +78,12 @@ class Node:
             return
         marker = self.markers[0]
         if not self.idle:
-            self.kernel.at(self.drained_at, marker.rank, lambda: self._serve_marker(life))
+            self.kernel.at(self.drained_at, marker.rank, lambda: self._serve_marker(life), self.number)
             return
         self.markers.pop(0)
         marker.action()
         if self.markers and life == self.life:
-            self.kernel.at(self.kernel.now, self.markers[0].rank, lambda: self._serve_marker(life))
+            self.kernel.at(self.kernel.now, self.markers[0].rank, lambda: self._serve_marker(life), self.number)
 
     @property
     def gate(self) -> int | None:

@@ -20,10 +20,10 @@ class StoreServer:
         self._free_at = 0
         self.bytes = 0
 
-    def request(self, size: int, rank: int, done: Callable[[], None]) -> int:
-        """Read or write ``size`` bytes; ``done`` is called at the end, at ``rank``. Returns when that is."""
+    def request(self, size: int, rank: int, done: Callable[[], None], order: int = 0) -> int:
+        """Read or write ``size`` bytes; ``done`` is called at the end, at ``rank`` and ``order``. Returns when that is."""
         self.bytes += size
         duration = self._latency + -(-size * 1_000_000_000 // self._bandwidth)
         self._free_at = max(self._free_at, self._kernel.now) + duration
-        self._kernel.at(self._free_at, rank, done)
+        self._kernel.at(self._free_at, rank, done, order)
         return self._free_at

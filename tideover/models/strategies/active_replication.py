@@ -28,6 +28,7 @@ class ActiveReplication(Strategy):
     promise: ClassVar[Promise] = "exactly once"
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task", "crash_host"})
     disturbs: ClassVar[bool] = True
+    routed: ClassVar[bool] = True
 
     k: Annotated[
         int, Field(ge=0, le=15, description="hosts of a replica set that may be down; k + 1 replicas")
@@ -123,7 +124,7 @@ class Replication(Protocol):
         life = task.life
         self.world.control_bytes += size
         self.world.kernel.at(
-            max(copied, *reached), Rank.RESTORE, lambda: self._copy(task, peer, life, outage)
+            max(copied, *reached), Rank.RESTORE, lambda: self._copy(task, peer, life, outage), task.number
         )
 
     def _peer(self, task: BoltTask) -> BoltTask | None:

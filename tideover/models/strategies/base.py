@@ -38,6 +38,8 @@ class Strategy(Part):
 
     disturbs: ClassVar[bool] = False
     """Whether windows can come out wrong without a failure (a false timeout, replicas that disagree)."""
+    routed: ClassVar[bool] = False
+    """Whether tuples carry the logical path by which they came."""
     acker_at: ClassVar[int | None] = None
     """Host of the acker, if there is one and it has a host."""
 

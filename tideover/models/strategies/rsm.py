@@ -109,7 +109,7 @@ class Recovery(Protocol):
                 channel.tap = buffers[channel.position].number
         guard = self.guards[task] = Guard(task, buffers)
         interval = self.strategy.checkpoint_interval
-        self.world.kernel.every(interval, interval, Rank.CHECKPOINT, lambda i: self._checkpoint_tick(guard))
+        self.world.kernel.every(interval, interval, Rank.CHECKPOINT, lambda i: self._checkpoint_tick(guard), task.number)
 
     def moved(self, now: int) -> None:
         buffered = sum(b.size for guard in self.guards.values() for b in guard.buffers.values())
@@ -152,10 +152,10 @@ class Recovery(Protocol):
 
         def write() -> None:
             if guard.writing == number:
-                self.world.store.request(size, Rank.TRIM, lambda: self._written(guard, number, taken))
+                self.world.store.request(size, Rank.TRIM, lambda: self._written(guard, number, taken), task.number)
 
         if stall:
-            self.world.kernel.at(self.world.kernel.now + stall, Rank.CHECKPOINT, write)
+            self.world.kernel.at(self.world.kernel.now + stall, Rank.CHECKPOINT, write, task.number)
         else:
             write()
 
@@ -210,9 +210,9 @@ class Recovery(Protocol):
                 self._restore(guard, saved, outage)
 
         def read() -> None:
-            self.world.kernel.at(self.world.kernel.now + work, Rank.RESTORE, restore)
+            self.world.kernel.at(self.world.kernel.now + work, Rank.RESTORE, restore, task.number)
 
-        self.world.store.request(entries * self.strategy.entry_size, Rank.RESTORE, read)
+        self.world.store.request(entries * self.strategy.entry_size, Rank.RESTORE, read, task.number)
 
     def _restore(self, guard: Guard, saved: Checkpoint | None, outage: Outage) -> None:
         task = guard.task
@@ -233,8 +233,13 @@ class Recovery(Protocol):
     def _ask(self, guard: Guard, channel: Channel, recovery: int) -> None:
         """Ask the sender of ``channel`` for its buffer; if it is down it is asked when it is ready."""
         self.requests[channel] = (guard, recovery)
-        if channel.up.up:
-            channel.up.enqueue(Rank.REQUEST, lambda: self._serve(guard, channel, recovery))
+        up, kernel = channel.up, self.world.kernel
+
+        def come() -> None:
+            if up.up and self.requests.get(channel) == (guard, recovery):
+                up.enqueue(Rank.REQUEST, lambda: self._serve(guard, channel, recovery))
+
+        kernel.at(kernel.now, Rank.REQUEST, come, up.number)
 
     def _serve(self, guard: Guard, channel: Channel, recovery: int) -> None:
         """The sender's turn has come: replay the buffer in order, then an end marker; new tuples follow behind."""

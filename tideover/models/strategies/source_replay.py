@@ -109,7 +109,7 @@ class Replay(AckCosts):
         return value
 
     def emitted(self, spout: SpoutTask, train: Train, sent: list[Sent]) -> None:
-        self.maps[spout.number].emit(train.uid, train.attempt, train.time, self._children(sent, train.n))
+        self.maps[spout.spout_number].emit(train.uid, train.attempt, train.time, self._children(sent, train.n))
         spout.pending += train.n
 
     # -- 4. a bolt acks a tuple when its effect is safe ------------------------------------------------------------
@@ -188,7 +188,7 @@ class Replay(AckCosts):
 
     def start(self) -> None:
         for spout in self.world.spouts:
-            self.maps.append(PendingRoots(self.world.topology.spout_bits, spout.number))
+            self.maps.append(PendingRoots(self.world.topology.spout_bits, spout.spout_number))
             spout.pending_cap = self.strategy.max_spout_pending
             self._start_rotation(spout)
 
@@ -205,12 +205,12 @@ class Replay(AckCosts):
             if spout.life == life and spout.up:
                 self._rotate(spout, first + (r - self.strategy.timeout_buckets + 1) * period)
 
-        self.world.kernel.every(first, period, Rank.ROTATION, rotate)
+        self.world.kernel.every(first, period, Rank.ROTATION, rotate, spout.number)
 
     def _rotate(self, spout: SpoutTask, before: int) -> None:
         """Roots last emitted at or before ``before`` have timed out (3.: they go to the retry queue)."""
         self.world.peak_buffered = max(self.world.peak_buffered, sum(s.pending for s in self.world.spouts))
-        roots, attempt, outage = self.maps[spout.number].expire(before)
+        roots, attempt, outage = self.maps[spout.spout_number].expire(before)
         if len(roots):
             now = self.world.kernel.now
             self.world.timed_out(spout, roots, attempt, outage)
@@ -230,7 +230,7 @@ class Replay(AckCosts):
     def failed(self, task: BoltTask | SpoutTask, outage: Outage) -> None:
         task.clear_outbox()
         if task in self.world.spouts and not task.up:
-            self.maps[task.number].clear()  # type: ignore[union-attr]
+            self.maps[task.spout_number].clear()  # type: ignore[union-attr]
 
     def ready(self, task: BoltTask | SpoutTask, outage: Outage) -> None:
         task_inputs_open(task)
