@@ -1,7 +1,7 @@
 """Single runs: one replication of one scenario each, and what is kept of them until all are there.
 
-A run's identity is everything that it depends on (``key``), and what it says is a text (``encode``, ``decode``)
-from which its results come back exactly. So it does not matter where or when a run was made.
+A run's identity is everything that it depends on (``key``), and what it says is a text (``encode``) from
+which its results come back exactly (``decode``). So it does not matter where or when a run was made.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Sweeps: every replication of every point of a grid, as Spark jobs or in this process.
 
-A run is one row, a failed one too. Rows are put in order at the end, so neither the number of partitions nor the
-machine shows in a result. With a directory to keep rows in, a sweep that was interrupted goes on where it was.
+A run is one row, a failed one too. Rows are put in order at the end, so neither the number of partitions nor
+the machine shows in a result. With a directory to keep rows in, an interrupted sweep goes on where it was.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ MOST_SECONDS = 500_000
 """A sweep of more simulated seconds than this keeps no timeline: it would be most of the result."""
 
 _JOB_S = 6.0
-"""How long one Spark job should take: what it has done is kept when it ends, and two are under way at a time."""
+"""How long one Spark job should take: what it has done is kept when it ends. Two are under way at a time."""
 _PARTITIONS = 4
 """Most partitions per core in one job. Each costs about 30 ms."""
 _SAVE_EVERY_S = 2.0
@@ -110,7 +110,7 @@ class Sweep:
         return {name: frame for name, frame in found.items() if name != "timeline" or len(frame)}
 
     def to_list(self) -> list[dict[str, Any]]:
-        """For each point what ``run --json`` prints, with ``point``, ``swept`` (values by key) and ``errors``."""
+        """For each point what ``run --json`` prints, and ``point``, ``swept`` (values by key), ``errors``."""
         found = []
         for point, result in zip(self.grid.points, self.results, strict=True):
             errors = [error for number, _, error in self.failed if number == point.number]
@@ -141,9 +141,8 @@ def sweep(
     Raises JavaNotFound, SparkNotStarted and SweepFailed if Spark does not work, OSError for ``keep``.
     """
     say = report or _silent
-    timeline = (
-        sum(p.scenario.run.duration * p.scenario.run.replications for p in grid.points) <= MOST_SECONDS * S
-    )
+    simulated = sum(p.scenario.run.duration * p.scenario.run.replications for p in grid.points)
+    timeline = simulated <= MOST_SECONDS * S
     units = [
         [Unit(key(p.scenario, number), p.scenario, number) for number in range(p.scenario.run.replications)]
         for p in grid.points
@@ -154,12 +153,18 @@ def sweep(
     todo = [unit for k, unit in wanted.items() if k not in done]
     total = len(wanted)
     if todo:
-        say("simulating", len(done), total)
+        before = total - len(todo)
+
+        def tell(what: str, more: float) -> None:
+            say(what, before + more, total)
+
+        tell("simulating", 0)
         work = _in_process if master is None else _on_spark(master, partitions)
-        for outcomes in work(todo, timeline, lambda what, more: say(what, len(done) + more, total)):
+        for outcomes in work(todo, timeline, tell):
             kept.add(outcomes)
             done |= {outcome.key: outcome for outcome in outcomes}
-            say("simulating", len(done), total)
+            before += len(outcomes)
+            tell("simulating", 0)
     kept.settle(done.values())
     return _collected(grid, units, done)
 
@@ -188,20 +193,17 @@ def _joined(found: Sweep, name: str) -> pd.DataFrame:
     """One table of all points, in the order of the points and their replications."""
     import pandas as pd
 
-    frames = []
+    rows: list[dict[Any, Any]] = []
     for point, result in zip(found.grid.points, found.results, strict=True):
-        frame = getattr(result, name)
+        mine: list[dict[Any, Any]] = getattr(result, name).to_dict("records")
+        more: dict[str, Any] = {"point": point.number}
+        more |= {key: _cell(point.values[key]) for key in found.parameters}
         if name == "runs":
-            scenario = json.dumps(to_data(point.scenario), ensure_ascii=False)
-            failed = [(number, error) for p, number, error in found.failed if p == point.number]
-            frame = _with_failed(frame, [_failed_run(point, result, *one) for one in failed])
-            frame = frame.assign(scenario_json=scenario)
-        if len(frame):
-            swept = {k: _cell(point.values[k]) for k in found.parameters if k not in frame.columns}
-            frames.append(frame.assign(point=point.number, **swept))
-    if frames:
-        return pd.concat(frames, ignore_index=True)
-    return pd.DataFrame(columns=[*_columns(name), "point", *found.parameters])
+            mine += [_failed_run(point, result, *one[1:]) for one in found.failed if one[0] == point.number]
+            mine.sort(key=lambda row: row["replication"])
+            more["scenario_json"] = json.dumps(to_data(point.scenario), ensure_ascii=False)
+        rows += [row | more for row in mine]
+    return pd.DataFrame(rows) if rows else pd.DataFrame(columns=[*_columns(name), "point", *found.parameters])
 
 
 def _columns(name: str) -> list[str]:
@@ -214,15 +216,6 @@ def _columns(name: str) -> list[str]:
     stages = ["catch_up_stage_s" if stage == "catch_up" else f"{stage}_s" for stage in STAGES]
     latencies = [f"latency_{which}_ms" for which in LATENCIES]
     return [*identity, "kind", "component", *MOMENTS, *stages, *STATE, *latencies]
-
-
-def _with_failed(frame: pd.DataFrame, failed: list[dict[str, Any]]) -> pd.DataFrame:
-    import pandas as pd
-
-    if not failed:
-        return frame
-    both = pd.DataFrame([*frame.to_dict("records"), *failed])
-    return both.sort_values("replication", ignore_index=True)
 
 
 def _failed_run(point: Point, result: Result, replication: int, error: str) -> dict[str, Any]:
@@ -247,8 +240,8 @@ def _cell(value: Any) -> Any:
 class Kept:
     """Outcomes in the Parquet files of a directory; None keeps nothing.
 
-    While a sweep runs, each batch becomes a file of its own, written aside and renamed: whoever kills the sweep
-    loses only what was under way. In the end, one file in the order of the keys holds them all.
+    While a sweep runs, each batch becomes a file of its own, written aside and renamed: whoever kills the
+    sweep loses only what was under way. In the end, one file in the order of the keys holds them all.
     """
 
     def __init__(self, directory: Path | None) -> None:
@@ -399,7 +392,7 @@ class _Jobs:
         return [Outcome(row["key"], row["record"], row["error"]) for row in rows]
 
     def _outcomes(self, future: Future[list[Outcome]], units: list[Unit]) -> list[Outcome]:
-        """A job's outcomes. If it lost its worker, halves of it are tried again, down to the run that did it."""
+        """A job's outcomes. If it lost its worker, halves are tried again, down to the run that did it."""
         try:
             return future.result()
         except Exception as error:
