@@ -206,6 +206,7 @@ class World:
         if train.attempt is not None:
             again = np.flatnonzero(train.attempt > 0)
             self.backlog.change(train.uid[again], train.time[again], -1)
+            self.ledger.replayed.update(train.uid[again].tolist())
         if self.trace is not None:
             self.trace.emit(spout, train)
         if self.twin is not None:
@@ -308,7 +309,6 @@ class World:
 
     def timed_out(self, spout: SpoutTask, roots: Ints, attempt: Ints, outage: Ints) -> None:
         """Roots are given up by their spout, to be emitted again; ``outage`` (-1: none) is why they were not done."""
-        self.ledger.replayed.update(roots.tolist())
         self.ledger.false_timeouts += int(np.count_nonzero(outage < 0))
         self.note(f"{spout.name}: {len(roots)} roots have timed out")
         if self.trace is not None:

@@ -55,7 +55,7 @@ def asked(results: Sequence[Record]) -> list[tuple[str, str]]:
 def _failures(results: Sequence[Record], most: int = 6) -> str:
     found = list(
         dict.fromkeys(
-            f"{r['kind']} of {r['component']} at {number(r['failed_at_s'])} s"
+            f"{r['kind']} of {r['component']} at {r['failed_at_s']:,.6g} s"
             for result in results
             for r in result["recoveries"]
         )

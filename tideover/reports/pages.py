@@ -47,10 +47,7 @@ def run_page(result: Result) -> Page:
         verdict=run_sentence(recoveries, runs),
         tables=(tables.overview([record], brief=True),),
         details=(tables.overview([record]),),
-        pictures=(
-            *pictures.around_failure(timeline, recoveries),
-            *pictures.costs(runs),
-        ),
+        pictures=pictures.around_failure(timeline, recoveries),
     )
 
 

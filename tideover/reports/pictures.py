@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tideover.reports import figures
+from tideover.reports.columns import conform
 from tideover.reports.figures.svg import to_svg
-from tideover.reports.figures.timeline import MOST_COLUMNS
+from tideover.reports.figures.timeline import MOST_COLUMNS, common_span
 from tideover.reports.html import Picture
 from tideover.reports.words import strategy_name
 
@@ -30,7 +31,7 @@ def recovery_times(
         "plays no part in it."
     )
     if published:
-        caption += " The black ticks are the published figures."
+        caption += " The black ticks are the published figures, and all times are as their logs show them."
     alt = "Recovery time of each strategy as dots with intervals; the table of results has the same figures."
     return (Picture("Recovery time by strategy", caption, to_svg(figure, prefix="recovery", alt=alt)),)
 
@@ -38,12 +39,17 @@ def recovery_times(
 def around_failure(timeline: pd.DataFrame, recoveries: pd.DataFrame) -> tuple[Picture, ...]:
     """Timelines around the failure, three strategies to a picture."""
     names = list(dict.fromkeys(timeline["strategy"]))
+    timeline, recoveries = conform("timeline", timeline), conform("recoveries", recoveries)
+    span = common_span(timeline, recoveries)
+    pictures = -(-len(names) // MOST_COLUMNS)
     found = []
-    for start in range(0, len(names), MOST_COLUMNS):
-        shown = names[start : start + MOST_COLUMNS]
+    for start in range(pictures):
+        shown = names[start * len(names) // pictures : (start + 1) * len(names) // pictures]
         listed = ", ".join(strategy_name(name) for name in shown)
         alt = f"Throughput, latency and backlog over time around the failure under {listed}."
-        svg = to_svg(figures.timelines(timeline, recoveries, shown), prefix=f"timeline{start}", alt=alt)
+        svg = to_svg(
+            figures.timelines(timeline, recoveries, shown, span_s=span), prefix=f"timeline{start}", alt=alt
+        )
         caption = (
             "From top to bottom: what the last stateful bolt processes, how old it is, and how much is "
             "waiting. The vertical line is the failure; the shaded spans are the stages of recovery, "

@@ -55,6 +55,10 @@ class Outcome:
     replayed: int
     lost: int
     emitted: int
+    windows: int
+    wrong: int
+    windows: int
+    wrong: int
     costs: dict[str, float]
     failed_runs: int
     runs: int
@@ -98,6 +102,7 @@ def sentence(best: Outcome, other: Outcome, recoveries: pd.DataFrame) -> str:
     clauses = [
         _recovery(best, other, recoveries),
         _loss(best, other),
+        _wrong(best, other),
         _cost(best, other),
         _failed(best, other),
     ]
@@ -133,9 +138,10 @@ def _outcome(strategy: str, recoveries: pd.DataFrame, runs: pd.DataFrame) -> Out
     good = done[done["error"].isna()]
     costs = {name: float(good[name].sum()) / max(1, len(good)) for name in _RESOURCES}
     replayed = int(mine["replayed"].fillna(0).sum())
-    lost, emitted = (int(good[name].fillna(0).sum()) for name in ("lost", "emitted"))
+    counted = ("lost", "emitted", "windows_emitted", "windows_wrong")
+    counts = [int(good[name].fillna(0).sum()) for name in counted]
     recovery = estimate(float(value) for value in means)
-    return Outcome(strategy, recovery, replayed, lost, emitted, costs, failed, len(done))
+    return Outcome(strategy, recovery, replayed, *counts, costs, failed, len(done))
 
 
 def _recovery(best: Outcome, other: Outcome, recoveries: pd.DataFrame) -> str:
@@ -198,6 +204,17 @@ def _loss(best: Outcome, other: Outcome) -> str:
         return f"both lose {plural(best.lost, 'root')}" if best.lost else ""
     a, b = ("no root" if o.lost == 0 else plural(o.lost, "root") for o in (best, other))
     return f"it loses {a}, {strategy_name(other.strategy)} {b}"
+
+
+def _wrong(best: Outcome, other: Outcome) -> str:
+    """Wrong windows, where the one that is called better has more of them."""
+    if best.wrong * max(1, other.windows) <= other.wrong * max(1, best.windows):
+        return ""
+    mine, theirs = (
+        f"{best.wrong:,} of its {plural(best.windows, 'window')}",
+        f"{other.wrong:,} of {other.windows:,}",
+    )
+    return f"{mine} are wrong, of {strategy_name(other.strategy)}'s {theirs}"
 
 
 def _cost(best: Outcome, other: Outcome) -> str:

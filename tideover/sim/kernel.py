@@ -54,7 +54,6 @@ class Kernel:
         self.nodes: list[Node] = []
         self.sources: list[Source] = []
         self.listeners: list[Callable[[int], None]] = []
-        self.marker_number = 0
         self.moved_to = -1
 
     @property

@@ -20,11 +20,9 @@ Deliver = Callable[[Train], None]
 
 
 class Marker(NamedTuple):
-    """A control item in a task's queue: acts when all that arrived up to ``time`` has been served."""
+    """A control item in a task's queue: acts when everything ahead of it has been served."""
 
-    time: int
     rank: int
-    number: int
     action: Action
 
 
@@ -66,8 +64,9 @@ class Node:
 
     def enqueue(self, rank: int, action: Action) -> None:
         """Put a control marker into the queue now; ``action`` runs when its turn comes, unless the node crashes."""
-        self.kernel.marker_number += 1
-        marker = Marker(self.kernel.now, rank, self.kernel.marker_number, action)
+        self._place(Marker(rank, action))
+
+    def _place(self, marker: Marker) -> None:
         self.markers.append(marker)
         if len(self.markers) == 1:
             self._serve_marker(self.life)
@@ -80,15 +79,18 @@ class Node:
         if not self.idle:
             self.kernel.at(self.drained_at, marker.rank, lambda: self._serve_marker(life), self.number)
             return
-        self.markers.pop(0)
+        self.pass_marker()
         marker.action()
         if self.markers and life == self.life:
             self.kernel.at(self.kernel.now, self.markers[0].rank, lambda: self._serve_marker(life), self.number)
 
-    @property
-    def gate(self) -> int | None:
-        """What arrives after this instant waits behind a marker."""
-        return self.markers[0].time if self.markers else None
+    def pass_marker(self) -> None:
+        """The first marker's turn has come."""
+        self.markers.pop(0)
+
+    def cancel_markers(self) -> None:
+        """Forget all markers."""
+        self.markers.clear()
 
     def occupy(self, duration: int) -> None:
         """Keep the server busy for ``duration`` ns from now, or from when it is free."""
@@ -136,7 +138,7 @@ class Node:
         """Lose queue, service, markers and outbox; returns the trains of tuples that were queued or in service."""
         self.up = False
         self.life += 1
-        self.markers.clear()
+        self.cancel_markers()
         self.clear_outbox()
         self.free_at = self.kernel.now
         return []
@@ -164,11 +166,23 @@ class Server(Node):
         self.held: list[Train] = []
         self.paused = False
         """Down with its queue kept (in ``held``)."""
-        self._arrived: deque[Train] = deque()
-        """Arrivals that may have to wait behind a control marker."""
+        self._arrived: deque[Train | Marker] = deque()
+        """What came last: arrivals, and the control markers that those behind them have to wait for."""
         self._inbox: deque[Train] = deque()
         self._served: deque[tuple[Train, Ints]] = deque()
         self._trigger_at: int | None = None
+
+    def enqueue(self, rank: int, action: Action) -> None:
+        self._arrived.append(marker := Marker(rank, action))
+        self._place(marker)
+
+    def pass_marker(self) -> None:
+        super().pass_marker()
+        self._arrived.popleft()
+
+    def cancel_markers(self) -> None:
+        super().cancel_markers()
+        self._arrived = deque(item for item in self._arrived if isinstance(item, Train))
 
     def connect(self, channel: Channel) -> None:
         """Make ``channel`` an input; inputs are connected in the physical order of their senders."""
@@ -250,12 +264,9 @@ class Server(Node):
 
     def _let_in(self) -> None:
         """Move arrivals to the inbox, up to the first control marker."""
-        gate = self.gate
-        while self._arrived and (gate is None or self._arrived[0].time[0] <= gate):
+        while self._arrived and isinstance(self._arrived[0], Train):
             train = self._arrived.popleft()
-            if gate is not None and train.time[-1] > gate:
-                train, later = train.split(int(np.searchsorted(train.time, gate, "right")))
-                self._arrived.appendleft(later)
+            assert isinstance(train, Train)
             self._inbox.append(train)
 
     def release_held(self) -> None:
@@ -298,7 +309,8 @@ class Server(Node):
 
     @property
     def idle(self) -> bool:
-        return self.free_at <= self.kernel.now and not self._inbox and not self._served
+        ahead = self._arrived and isinstance(self._arrived[0], Train)
+        return self.free_at <= self.kernel.now and not (self._inbox or self._served or ahead)
 
     def next_event(self) -> int | None:
         times = [self.next_post, *(c.next_arrival for c in self.inputs)]
@@ -309,12 +321,13 @@ class Server(Node):
 
     def queue(self) -> list[Train]:
         """Everything that has arrived and not departed; ``time`` is the arrival."""
-        return [train for train, _ in self._served] + list(self._inbox) + list(self._arrived)
+        behind = [train for train in self._arrived if isinstance(train, Train)]
+        return [train for train, _ in self._served] + list(self._inbox) + behind
 
     def clear_queue(self) -> list[Train]:
         """Destroy queue and service; returns what was there."""
         lost = self.queue()
-        self._arrived.clear()
+        self._arrived = deque(item for item in self._arrived if isinstance(item, Marker))
         self._inbox.clear()
         self._served.clear()
         self._trigger_at = None
@@ -332,7 +345,7 @@ class Server(Node):
 
     def pause(self) -> None:
         """Go down, but keep the queue: it is served from the moment of readiness."""
-        self.markers.clear()
+        self.cancel_markers()
         self.held = self.clear_queue() + self.held
         self.paused = True
         self.up = False

@@ -95,6 +95,7 @@ class Replay(AckCosts):
         self.rotations: dict[int, list[int]] = {}
         self.alive_since = -1
         """The acker knows only roots emitted after this instant."""
+        self.acker_outage = -1
         self._mask = (1 << world.topology.spout_bits) - 1
 
     # -- 1. a root and every tuple anchored to it get an id; the acker keeps their XOR ----------------------------
@@ -111,6 +112,8 @@ class Replay(AckCosts):
     def emitted(self, spout: SpoutTask, train: Train, sent: list[Sent]) -> None:
         self.maps[spout.spout_number].emit(train.uid, train.attempt, train.time, self._children(sent, train.n))
         spout.pending += train.n
+        if self.alive_since == NEVER:
+            self.maps[spout.spout_number].mark(train.uid, self.acker_outage)
 
     # -- 4. a bolt acks a tuple when its effect is safe ------------------------------------------------------------
 
@@ -239,9 +242,9 @@ class Replay(AckCosts):
 
     def acker_failed(self) -> None:
         self.alive_since = NEVER
-        outage = self.world.outages[-1].number
+        self.acker_outage = self.world.outages[-1].number
         for pending in self.maps:
-            pending.mark(pending.roots(), outage)
+            pending.mark(pending.roots(), self.acker_outage)
 
     def acker_ready(self) -> None:
         self.alive_since = self.world.kernel.now

@@ -50,7 +50,9 @@ def recovery(
             if values.empty:
                 _undefined(ax, place, column)
             else:
-                _write_mean(ax, place, float(values.mean()), float(values.max()))
+                _write_mean(
+                    ax, place, float(values.mean()), max(values.max(), (published or {}).get(row, 0.0))
+                )
         _mark_published(ax, rows, published or {})
         _finish(ax, labels, _LABELS.get(column, column))
     return ax

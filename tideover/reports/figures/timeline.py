@@ -92,7 +92,11 @@ def timeline(
 
 
 def timelines(
-    timelines: pd.DataFrame, recoveries: pd.DataFrame, strategies: Sequence[str] | None = None
+    timelines: pd.DataFrame,
+    recoveries: pd.DataFrame,
+    strategies: Sequence[str] | None = None,
+    *,
+    span_s: tuple[float, float] | None = None,
 ) -> Figure:
     """One column a strategy (three at most), on the same axes, with one legend for the stages."""
     timelines, recoveries = conform("timeline", timelines), conform("recoveries", recoveries)
@@ -100,8 +104,7 @@ def timelines(
     if not 1 <= len(names) <= MOST_COLUMNS:
         raise ValueError(f"a figure holds one to {MOST_COLUMNS} strategies, not {len(names)}")
     parts = [(timelines[timelines["strategy"] == n], recoveries[recoveries["strategy"] == n]) for n in names]
-    spans = [_span(*part) for part in parts]
-    span = (min(low for low, _ in spans), max(high for _, high in spans))
+    span = span_s or common_span(timelines, recoveries)
     with style.applied():
         figure = style.new_figure(5.2)
         grid = figure.subplots(3, len(names), sharex=True, sharey="row", squeeze=False)
@@ -112,6 +115,14 @@ def timelines(
                 ax.set_ylabel("")
         _legend(figure, any(len(failed) for _, failed in parts))
     return figure
+
+
+def common_span(timelines: pd.DataFrame, recoveries: pd.DataFrame) -> tuple[float, float]:
+    """Seconds before (negative) and after the failure that show the recovery of every strategy."""
+    names = list(dict.fromkeys(timelines["strategy"]))
+    parts = [(timelines[timelines["strategy"] == n], recoveries[recoveries["strategy"] == n]) for n in names]
+    spans = [_span(*part) for part in parts]
+    return (min(low for low, _ in spans), max(high for _, high in spans))
 
 
 def _first_failures(recoveries: pd.DataFrame) -> pd.DataFrame:
@@ -168,8 +179,10 @@ def _scales(axes: Sequence[Axes], shown: pd.DataFrame) -> None:
     if least > 0 and most > 20 * least:
         axes[1].set_yscale("log")
         axes[1].yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    for ax, column in ((axes[0], "throughput_per_s"), (axes[2], "backlog")):
-        ax.set_ylim(0, max(ax.get_ylim()[1], 1.05 * float(shown[column].max()), 1.0))
+    elif most > 0:
+        axes[1].set_ylim(0, max(axes[1].get_ylim()[1], 1.05 * most))
+    for ax, column, least_top in ((axes[0], "throughput_per_s", 1.0), (axes[2], "backlog", 10.0)):
+        ax.set_ylim(0, max(ax.get_ylim()[1], 1.05 * float(shown[column].max()), least_top))
         ax.locator_params(axis="y", nbins=5)
 
 
@@ -213,9 +226,13 @@ def _label_axes(
 
 def _lengths(found: list[Stage]) -> str:
     """The stages with their lengths, since short ones are too thin to see."""
-    parts = [f"{stage.name} {stage.end_s - stage.start_s:.3g} s" for stage in found]
+    parts = [f"{stage.name} {_length(stage.end_s - stage.start_s)}" for stage in found]
     half = (len(parts) + 1) // 2 if len(parts) > 2 else len(parts)
     return "\n".join(" · ".join(part) for part in (parts[:half], parts[half:]) if part)
+
+
+def _length(seconds: float) -> str:
+    return f"{1000 * seconds:.3g} ms" if 0 < seconds < 0.1 else f"{seconds:.3g} s"
 
 
 def _legend(figure: Figure | SubFigure, failed: bool) -> None:
