@@ -1,4 +1,4 @@
-"""Below which length of train the scalar loop of a FIFO is faster than numpy: the value of ``tideover.sim.fifo.SMALL``."""
+"""(e) Up to which length of train a FIFO's scalar loop is faster than numpy: ``tideover.sim.fifo.SMALL``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def per_call(n: int, small: bool, repeats: int = 400) -> float:
 
 
 def crossover() -> tuple[list[tuple[int, float, float]], int]:
-    """(length, us by the loop, us by numpy) for each length, and the first length at which numpy is faster."""
+    """(length, us by the loop, us by numpy), and the first length at which numpy is faster."""
     rows = [(n, per_call(n, True), per_call(n, False)) for n in LENGTHS]
     return rows, next(n for n, loop, arrays in rows if arrays < loop)
 

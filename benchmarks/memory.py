@@ -1,4 +1,7 @@
-"""(d) Peak memory at 100,000 roots/s, window and timeout of 5 s, over ten simulated minutes, in a process of its own."""
+"""(d) Peak memory at 100,000 roots/s, window and timeout of 5 s, over ten simulated minutes.
+
+In a process of its own, sampled after each simulated minute.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +21,13 @@ from tideover.sim.units import S
 
 MINUTE = 60 * S
 COLUMNS = (
-    "a held tuple keeps its uid (8 bytes; 16 with an attempt, once there are retries), one byte in the ledger; "
-    "its root 38 bytes in the spout's pending map and 13 in the backlog"
+    "a held tuple keeps its uid (8 bytes; 16 with an attempt, once there are retries), "
+    "and a byte in the ledger; its root 38 bytes in the spout's pending map and 13 in the backlog"
 )
 
 
 def world_count_for_memory(rate: float, minutes: int) -> Scenario:
-    """Word count under source replay without failures: what it holds is what its window and its timeout need."""
+    """Word count under source replay without failures: it holds what window and timeout need."""
     topology = {
         "sentences": SpoutConfig(spout=SPOUTS["sentences"](), arrivals=Poisson(rate=rate)),
         "split": bolt("split_words", "sentences", "shuffle", Exponential(mean=round(2.8e9 / rate)), 4),

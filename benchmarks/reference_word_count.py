@@ -1,4 +1,6 @@
-"""The word count under source replay as one writes it in SimPy: a store and a process per task, the acker a dictionary."""
+"""The word count under source replay as one writes it in SimPy: a store and a process per task, a dict as
+acker.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ TICK = None
 
 
 class WordCount:
-    """Spout, split tasks, counting tasks, acker, a rotating map of two buckets, and failures that take a count's state."""
+    """Spout, split and counting tasks, acker, a rotating map of two buckets, failures that take a count's
+    state.
+    """
 
     def __init__(
         self,

@@ -73,7 +73,9 @@ def heaviest_share() -> float:
 
 
 def word_count(rate: float, load: float, seconds: float, losses: int = 3) -> Scenario:
-    """Word count under source replay: 4 + 8 tasks, windows of 1 s, timeout 2 s, some counting tasks lose their state."""
+    """Word count under source replay: 4 + 8 tasks, windows of 1 s, timeout 2 s; some counts lose their
+    state.
+    """
     topology = {
         "sentences": SpoutConfig(spout=SPOUTS["sentences"](), arrivals=Poisson(rate=rate)),
         "split": bolt(

@@ -1,0 +1,1 @@
+"""The engine against closed forms of queueing theory."""

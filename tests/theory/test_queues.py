@@ -1,0 +1,151 @@
+"""Mean time in the system, simulated and in closed form.
+
+Law: the 99.9 % confidence interval from independent replications (see ``queues``) covers the closed form,
+and half of it is at most 1 % of the closed form. The seeds are fixed, so a test that holds goes on holding.
+"""
+
+from __future__ import annotations
+
+import ciw
+import numpy as np
+import pytest
+
+from tests.theory import closed_forms
+from tests.theory.queues import REPLICATIONS, SERVICE, Estimate, bolt, estimate, queue, sojourn
+from tideover.models.arrivals.poisson import Poisson
+from tideover.models.config import SPOUTS, STRATEGIES, Links, Run, Scenario, SpoutConfig
+from tideover.models.world import World
+from tideover.sim.distributions.constant import Constant
+from tideover.sim.distributions.exponential import Exponential
+from tideover.sim.distributions.lognormal import Lognormal
+from tideover.sim.recorder import SLOT
+from tideover.sim.units import MS, S
+
+HIGH = pytest.param(0.95, marks=pytest.mark.long)
+LOADS = [0.3, 0.5, 0.8, HIGH]
+
+
+def gap_at(load: float) -> int:
+    """Mean gap (ns) at which one server of mean ``SERVICE`` has this load."""
+    return round(SERVICE / load)
+
+
+def seconds(load: float, more: float = 1) -> float:
+    """Simulated time of one replication, in seconds.
+
+    What is needed for a given relative width grows as (1 - load)**-2 (W. Whitt, *Planning queueing
+    simulations*, Management Science 35, 1989), and with the variability of the services: ``more``.
+    """
+    return 1 + more * (2 + 0.5 / (1 - load) ** 2)
+
+
+def holds(found: Estimate, expected: float) -> None:
+    assert found.covers(expected), f"{found.mean} +- {found.half} ns, expected {expected}"
+    assert found.half <= 0.01 * expected
+
+
+@pytest.mark.parametrize("load", LOADS)
+def test_mm1(load: float) -> None:
+    gap = gap_at(load)
+    one = {"server": bolt("source", Exponential(mean=SERVICE))}
+    holds(sojourn(queue(gap, one, seconds(load), seed=1)), closed_forms.mm1(gap, SERVICE))
+
+
+@pytest.mark.parametrize("load", LOADS)
+def test_md1(load: float) -> None:
+    gap = gap_at(load)
+    one = {"server": bolt("source", Constant(value=SERVICE))}
+    holds(sojourn(queue(gap, one, seconds(load, 0.5), seed=2)), closed_forms.md1(gap, SERVICE))
+
+
+@pytest.mark.parametrize("load", LOADS)
+def test_mg1_lognormal(load: float) -> None:
+    gap, cv = gap_at(load), 1.2
+    one = {"server": bolt("source", Lognormal(mean=SERVICE, cv=cv))}
+    holds(sojourn(queue(gap, one, seconds(load, 2), seed=3)), closed_forms.mg1(gap, SERVICE, cv))
+
+
+@pytest.mark.parametrize("load", LOADS)
+def test_tandem_of_three(load: float) -> None:
+    gap = gap_at(load)
+    services = [SERVICE, SERVICE * 4 // 5, SERVICE]
+    ups = ["source", "first", "second"]
+    three = {
+        name: bolt(up, Exponential(mean=service))
+        for name, up, service in zip(["first", "second", "third"], ups, services, strict=True)
+    }
+    holds(sojourn(queue(gap, three, seconds(load), seed=4)), closed_forms.tandem(gap, services))
+
+
+@pytest.mark.parametrize("load", LOADS)
+def test_fields_split_into_parallel_queues(load: float) -> None:
+    """Four equal keys over three tasks: the first gets two of them, and so twice the load of the others."""
+    shares = [0.5, 0.25, 0.25]
+    gap = round(SERVICE / load * max(shares))
+    parallel = {"server": bolt("source", Exponential(mean=SERVICE), "fields", tasks=3)}
+    found = sojourn(queue(gap, parallel, seconds(load, 0.5), seed=5, keys=4))
+    holds(found, closed_forms.split(gap, SERVICE, shares))
+
+
+def test_ciw_agrees() -> None:
+    """An independent simulator finds the same mean for M/M/1: the interval of the difference covers 0.
+
+    G. I. Palmer et al., *Ciw: an open-source discrete event simulation library*, Journal of Simulation 13,
+    2019.
+    """
+    load, customers = 0.6, 10_000
+    gap = gap_at(load)
+    ours = sojourn(queue(gap, {"server": bolt("source", Exponential(mean=SERVICE))}, 4, seed=6))
+    network = ciw.create_network(
+        arrival_distributions=[ciw.dists.Exponential(1 / gap)],
+        service_distributions=[ciw.dists.Exponential(1 / SERVICE)],
+        number_of_servers=[1],
+    )
+    means = []
+    for replication in range(REPLICATIONS):
+        ciw.seed(replication)
+        simulation = ciw.Simulation(network)
+        simulation.simulate_until_max_customers(customers, method="Finish")
+        records = [r for r in simulation.get_all_records() if r.id_number > customers // 10]
+        means.append(float(np.mean([r.exit_date - r.arrival_date for r in records])))
+    theirs = estimate(means)
+    assert abs(ours.mean - theirs.mean) <= (ours.half**2 + theirs.half**2) ** 0.5
+    assert theirs.half <= 0.05 * theirs.mean
+
+
+@pytest.mark.parametrize("load", [0.5, 0.8])
+def test_littles_law(load: float) -> None:
+    """L = lambda W along one path that begins and ends empty: the backlog, summed over time, is the sum of
+    all latencies.
+
+    J. D. C. Little, *A proof for the queuing formula L = lambda W*, Operations Research 9, 1961. The backlog
+    is known every 10 ms, so each latency is off by the rounding of its two ends, a difference of two uniform
+    variables.
+    """
+    service, n = 50 * MS, 20_000
+    gap = round(service / load)
+    source = SpoutConfig(spout=SPOUTS["values"](values=tuple([1] * n)), arrivals=Poisson(rate=1e9 / gap))
+    two = {
+        "first": bolt("source", Exponential(mean=service)),
+        "second": bolt("first", Exponential(mean=service // 2)),
+    }
+    scenario = Scenario(
+        name="Little",
+        topology={"source": source, **two},
+        strategy=STRATEGIES["none"](),
+        links=Links(latency=Constant(value=3 * MS), local=Constant(value=0)),
+        run=Run(duration=2 * n * gap, seed=7),
+    )
+    world = World(scenario)
+    world.run()
+    assert world.balance() == {"emitted": n, "completed": n, "in_flight": 0, "lost": 0}
+    end = scenario.run.duration
+    backlog = world.recorder.backlog(end)
+    whole = world.recorder.latency.over(np.ones(end // S + 1, np.bool_), 0)
+    assert backlog[-1] == 0
+    assert whole.count == n
+    mean_in_system = backlog.mean()
+    arrival_rate = n / (len(backlog) * SLOT)
+    rounding = SLOT / 6**0.5  # standard deviation of the difference of two uniform roundings
+    assert whole.mean is not None
+    assert abs(mean_in_system / arrival_rate - whole.mean) <= 3.29 * rounding / n**0.5
