@@ -112,11 +112,8 @@ class UpstreamBuffer(Protocol):
             return
         keeper.writing = True
         content = Checkpoint(task.state.copy(), dict(keeper.processed), task.windows_closed)
-        end = (
-            self.world.clock.now
-            + self.params.serialise_time
-            + content.state.entries * self.params.serialise_cost
-        )
+        work = self.params.serialise_time + content.state.entries * self.params.serialise_cost
+        end = self.world.clock.now + work
         task.occupy(end)
         if end == self.world.clock.now:
             self._write(task, content)
@@ -210,6 +207,8 @@ class UpstreamBuffer(Protocol):
             self._leave(up, now + i * step, partial(self._send_again, request, message))
         self._leave(up, now + len(messages) * step, partial(self._send_end, request))
         up.occupy(now + len(messages) * step)
+        if messages and step == 0:
+            up.freed()  # a spout's calls start from here all the same
 
     def _leave(self, up: Task, time: int, act: Callable[[], None]) -> None:
         if time == self.world.clock.now:

@@ -24,6 +24,7 @@ class Stream:
     field: str
     sentences: bool
     anchored: bool = True
+    spout: bool = False
     used: bool = False
 
 
@@ -58,7 +59,7 @@ def spouts(draw: st.DrawFn, ties: bool, hosts: int | None) -> tuple[SpoutConfig,
         more["arrivals"] = Poisson(rate=1e3 / gap)
     offset = draw(st.sampled_from((0, 0, 5))) if ties else None
     field = "sentence" if kind == "sentences" else "key"
-    return spout(kind, gap, offset, **more), Stream(field, kind == "sentences")
+    return spout(kind, gap, offset, **more), Stream(field, kind == "sentences", spout=True)
 
 
 @st.composite
@@ -74,10 +75,10 @@ def windows(draw: st.DrawFn, marker_ms: int) -> dict[str, Any]:
 def bolts(
     draw: st.DrawFn, ties: bool, hosts: int | None, streams: dict[str, Stream], last: bool, marker_ms: int
 ) -> tuple[BoltConfig, Stream]:
-    first = draw(st.sampled_from([name for name in streams if not last or not streams[name].used]))
+    unread = [name for name in streams if last and not streams[name].used and streams[name].spout]
+    first = draw(st.sampled_from(unread or list(streams)))
     others = [name for name in streams if streams[name].anchored == streams[first].anchored]
-    needed = last and [name for name in others if not streams[name].used]
-    ups = [name for name in others if name == first or name in (needed or []) or draw(st.integers(0, 2)) == 0]
+    ups = [name for name in others if name == first or name in unread or draw(st.integers(0, 2)) == 0]
     inputs = {
         up: draw(st.sampled_from(("shuffle", "fields", "fields", "global", "all", "direct"))) for up in ups
     }

@@ -337,7 +337,7 @@ class Bolt(Task):
             self.close_window(self.windows_closed)
 
     def _marker(self, up: Logical, number: int) -> None:
-        """When the least of all inputs' newest reaches w: a count ends its window, others hand w on."""
+        """When the least of all inputs' newest reaches w, a count may end its window; then hand w on."""
         state = self.state
         state.markers[up] = max(number, state.markers.get(up, 0))
         least = min(state.markers.get(channel.up.logical, 0) for channel in self.inputs.values())

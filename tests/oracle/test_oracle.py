@@ -205,6 +205,7 @@ def test_upstream_buffer_replays_what_the_checkpoint_lacks() -> None:
             (fault("crash_task", 45, component="count", restart=5),),
             until=65,
             store=Store(latency=2 * MS, bandwidth=2**50),
+            entry_size=0,
             checkpoint_interval=20 * MS,
             replay_cost=1 * MS,
         )
