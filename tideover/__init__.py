@@ -1,3 +1,40 @@
-"""Tideover simulates how a stream processor survives failure."""
+"""Tideover simulates how a stream processor survives failure.
+
+>>> import tideover
+>>> result = tideover.run("wordcount", settings=["run.replications=1"])
+>>> result.strategy
+'source_replay'
+"""
+
+from importlib import import_module
+from typing import Any
 
 __version__ = "0.1.0"
+
+# Imported when first asked for: the parts of the engine are many, and pandas alone takes half a second.
+_WHERE = {
+    "run": "tideover.api",
+    "compare": "tideover.api",
+    "sweep": "tideover.api",
+    "load": "tideover.scenarios.loader",
+    "Comparison": "tideover.api",
+    "Result": "tideover.models.results",
+    "RunFailed": "tideover.scenarios.runs",
+    "Scenario": "tideover.models.config",
+    "ScenarioError": "tideover.scenarios.errors",
+    "Sweep": "tideover.scenarios.sweep",
+}
+
+__all__ = ["__version__", *_WHERE]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_WHERE[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_WHERE})

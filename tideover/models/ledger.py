@@ -155,23 +155,29 @@ class Ledger:
             book.forget(limit)
         self.base = limit
 
-    def balance(self, emitted: Ints, alive: Ints) -> dict[str, int]:
-        """Completed, in flight, lost: ``emitted`` are all open roots, ``alive`` those with a tuple or a copy somewhere.
+    def balance(self, emitted: Ints, coming: dict[str, list[Ints]], whole: Ints) -> dict[str, int]:
+        """Completed, in flight, lost, of the roots ``emitted`` (all that are open).
 
-        Raises AssertionError if a root is neither complete, nor anywhere, nor was destroyed: a bug.
+        ``coming``: uids of the effects that tuples on their way or in copies can still have, by component; ``whole``: roots
+        that can be emitted again. Raises AssertionError if a root is neither complete, nor on its way, nor was
+        destroyed: a bug.
         """
         self._note_duplicates()
-        open_roots = emitted
-        incomplete = self.incomplete(open_roots)
-        in_flight = np.intersect1d(incomplete, alive)
-        gone = np.setdiff1d(incomplete, in_flight)
-        lost = np.concatenate([*self._closed_lost, gone]) if self._closed_lost else gone
-        destroyed = np.unique(np.concatenate(self._destroyed)) if self._destroyed else EMPTY
-        found = np.intersect1d(lost, destroyed)
-        completed = self.closed_completed + len(open_roots) - len(incomplete)
-        total = len(open_roots) + self.closed_completed + sum(len(part) for part in self._closed_lost)
+        incomplete, gone = EMPTY, EMPTY
+        for name, uid in self._expected(emitted).items():
+            component = self._topology.by_name[name]
+            missing = uid[self.books[name].times(uid) == 0]
+            lost = missing[~np.isin(missing, np.concatenate([EMPTY, *coming.get(name, [])]))]
+            incomplete = np.union1d(incomplete, missing >> component.bits)
+            gone = np.union1d(gone, lost >> component.bits)
+        gone = np.setdiff1d(gone, whole)
+        in_flight = np.setdiff1d(incomplete, gone)
+        destroyed = np.unique(np.concatenate([EMPTY, *self._destroyed]))
+        all_lost = np.concatenate([*self._closed_lost, gone])
+        found = np.intersect1d(all_lost, destroyed)
+        completed = self.closed_completed + len(emitted) - len(incomplete)
+        total = len(emitted) + self.closed_completed + sum(len(part) for part in self._closed_lost)
         if total != completed + len(in_flight) + len(found):
-            raise AssertionError(
-                f"roots that vanished: {np.setdiff1d(lost, destroyed)[:5].tolist()} of {total}"
-            )
+            vanished = np.setdiff1d(all_lost, destroyed)[:5].tolist()
+            raise AssertionError(f"roots that vanished: {vanished} of {total}")
         return {"emitted": total, "completed": completed, "in_flight": len(in_flight), "lost": len(found)}

@@ -388,11 +388,6 @@ class BoltTask(Server):
         self._epochs = dict.fromkeys(self._epochs, 0)
         return lost
 
-    def held_window(self) -> list[Held]:
-        """Tuples of the window under way, in the order in which they were processed."""
-        assert self.counts is not None
-        return [h for epoch in sorted(self.counts.held) for h in self.counts.held[epoch]]
-
     @property
     def epochs(self) -> dict[int, int]:
         """Newest marker of each logical input."""

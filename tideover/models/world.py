@@ -15,7 +15,7 @@ from tideover.models.stream import Outlet, Sent
 from tideover.models.task import BoltTask, SpoutTask
 from tideover.models.topology import Topology, placement
 from tideover.models.tracing import Trace
-from tideover.models.twin import Twin, expected_effects
+from tideover.models.twin import Twin, effects_of, expected_effects
 from tideover.models.windowlog import WindowLog
 from tideover.models.windows import Held
 from tideover.sim.distributions.base import Distribution
@@ -353,9 +353,10 @@ class World:
             self.discarded(task, data.replace(time=np.full(data.n, self.kernel.now, np.int64)))
 
     def discard_held(self, task: BoltTask) -> None:
-        """Throw away what is held for a task."""
-        held, task.held = task.held, []
-        for train in held:
+        """Throw away what is kept or held for a task."""
+        waiting = task.kept + task.held
+        task.kept, task.held = [], []
+        for train in waiting:
             data = _data(train)
             self.discarded(task, data.replace(time=np.full(data.n, self.kernel.now, np.int64)))
 
@@ -451,29 +452,38 @@ class World:
 
     # -- the end -----------------------------------------------------------------------------------------------
 
-    def in_flight(self) -> Ints:
-        """Roots with a tuple in a queue, in service, on the wire, or in a retry queue (with repetitions)."""
-        parts = [EMPTY]
+    def on_the_way(self) -> dict[str, list[Train]]:
+        """Tuples of roots in queues, in service and on the wire, by the component that they are at or going to."""
+        at: dict[str, list[Train]] = {c.name: [] for c in self.topology.components}
         for task in self.tasks:
-            if isinstance(task, SpoutTask):
-                parts += [roots for roots, _ in task.retries]
-            elif task.component.anchored:
-                trains = [*task.queue(), *task.held, *(t for c in task.inputs for t in c.wire)]
-                for train in trains:
-                    uid = train.uid if train.mark is None else train.uid[train.mark == 0]
-                    parts.append(uid >> task.component.bits)
-        return np.concatenate(parts)
+            if isinstance(task, BoltTask) and task.component.anchored:
+                trains = [*task.queue(), *task.kept, *task.held, *(t for c in task.inputs for t in c.wire)]
+                at[task.component.name] += [_data(train) for train in trains]
+        return at
+
+    def can_be_emitted(self) -> Ints:
+        """Roots that wait for a retry, or that the strategy can still emit again."""
+        waiting = [roots for spout in self.spouts for roots, _ in spout.retries]
+        return np.concatenate([EMPTY, *waiting, self.protocol.copies()])
 
     def alive(self) -> Ints:
-        """Roots that are in flight, or of which a strategy keeps a copy (with repetitions)."""
-        return np.concatenate([self.in_flight(), self.protocol.copies()])
+        """Roots that are on their way, or of which a strategy keeps a copy (with repetitions)."""
+        parts = [self.can_be_emitted()]
+        for name, trains in self.on_the_way().items():
+            parts += [train.uid >> self.topology.by_name[name].bits for train in trains]
+        parts += [uid >> component.bits for component, uid in self.protocol.kept_effects() if component.anchored]
+        return np.concatenate(parts)
 
     def balance(self) -> dict[str, int]:
         """The ledger at this moment: emitted = completed + in flight + lost."""
         bits = self.topology.spout_bits
         first = self.ledger.base >> bits
         emitted = [(np.arange(first, s.next_root, dtype=np.int64) << bits) | s.spout_number for s in self.spouts]
-        return self.ledger.balance(np.concatenate(emitted), np.unique(self.alive()))
+        coming = {name: [uid] for name, uid in effects_of(self.topology, self.draws, self.on_the_way()).items()}
+        for component, uid in self.protocol.kept_effects():
+            if component.anchored:
+                coming.setdefault(component.name, []).append(uid)
+        return self.ledger.balance(np.concatenate(emitted), coming, self.can_be_emitted())
 
 
 def _data(train: Train) -> Train:

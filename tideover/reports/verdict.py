@@ -57,8 +57,6 @@ class Outcome:
     emitted: int
     windows: int
     wrong: int
-    windows: int
-    wrong: int
     costs: dict[str, float]
     failed_runs: int
     runs: int
@@ -138,10 +136,10 @@ def _outcome(strategy: str, recoveries: pd.DataFrame, runs: pd.DataFrame) -> Out
     good = done[done["error"].isna()]
     costs = {name: float(good[name].sum()) / max(1, len(good)) for name in _RESOURCES}
     replayed = int(mine["replayed"].fillna(0).sum())
-    counted = ("lost", "emitted", "windows_emitted", "windows_wrong")
-    counts = [int(good[name].fillna(0).sum()) for name in counted]
+    counted = {"lost": "lost", "emitted": "emitted", "windows": "windows_emitted", "wrong": "windows_wrong"}
+    counts = {name: int(good[column].fillna(0).sum()) for name, column in counted.items()}
     recovery = estimate(float(value) for value in means)
-    return Outcome(strategy, recovery, replayed, *counts, costs, failed, len(done))
+    return Outcome(strategy, recovery, replayed, costs=costs, failed_runs=failed, runs=len(done), **counts)
 
 
 def _recovery(best: Outcome, other: Outcome, recoveries: pd.DataFrame) -> str:

@@ -165,7 +165,8 @@ class Server(Node):
         """While down: keep what arrives (True), or lose it."""
         self.held: list[Train] = []
         self.paused = False
-        """Down with its queue kept (in ``held``)."""
+        """Down with its queue kept (in ``kept``)."""
+        self.kept: list[Train] = []
         self._arrived: deque[Train | Marker] = deque()
         """What came last: arrivals, and the control markers that those behind them have to wait for."""
         self._inbox: deque[Train] = deque()
@@ -270,11 +271,12 @@ class Server(Node):
             self._inbox.append(train)
 
     def release_held(self) -> None:
-        """Let in now what was held: it arrives at this instant, before anything later."""
-        if not self.held:
+        """Let in now what was kept and held: it arrives at this instant, before anything later."""
+        waiting = self.kept + self.held
+        if not waiting:
             return
-        train = join(self.held)
-        self.held = []
+        train = join(waiting)
+        self.kept, self.held = [], []
         train = self.admit(train.replace(time=np.full(train.n, self.kernel.now, np.int64)))
         if train.n:
             self._arrived.append(train)
@@ -335,9 +337,10 @@ class Server(Node):
         return lost
 
     def crash(self) -> list[Train]:
-        lost: list[Train] = []
-        if self.up or self.paused:  # else what is held waits with its sender
-            lost = self.clear_queue() + self.held
+        lost = self.clear_queue() + self.kept
+        self.kept = []
+        if self.up:  # else what is held waits with its sender
+            lost += self.held
             self.held = []
         self.paused = False
         super().crash()
@@ -346,7 +349,7 @@ class Server(Node):
     def pause(self) -> None:
         """Go down, but keep the queue: it is served from the moment of readiness."""
         self.cancel_markers()
-        self.held = self.clear_queue() + self.held
+        self.kept = self.clear_queue() + self.kept
         self.paused = True
         self.up = False
         self.life += 1

@@ -123,8 +123,12 @@ class Protocol:
         """The acker is up again, empty."""
 
     def copies(self) -> Ints:
-        """Roots of which something is kept that can still be used (buffers, checkpoints, spouts)."""
+        """Roots that can still be emitted again as a whole."""
         return NOTHING
+
+    def kept_effects(self) -> list[tuple[Component, Ints]]:
+        """Effects that can still be brought back (buffers, checkpoints): components and uids."""
+        return []
 
     def replayed(self, task: BoltTask, train: Train, outage: int) -> np.ndarray | None:
         """Mask of the tuples that were replayed because of the outage; None: none of them."""

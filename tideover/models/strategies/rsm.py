@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from tideover.models.strategies.base import NOTHING, STRATEGIES, Promise, Protocol, Strategy, task_inputs_open
+from tideover.models.strategies.base import STRATEGIES, Promise, Protocol, Strategy, task_inputs_open
 from tideover.models.task import BoltTask, SpoutTask
 from tideover.models.upstream_buffer import END_OF_REPLAY, UpstreamBuffer
 from tideover.models.windows import Counts, Held
@@ -19,6 +19,7 @@ from tideover.sim.units import Duration, Rate, Size
 
 if TYPE_CHECKING:
     from tideover.models.outage import Outage
+    from tideover.models.topology import Component
     from tideover.models.world import World
 
 
@@ -201,7 +202,7 @@ class Recovery(Protocol):
         task, saved, recovery = guard.task, guard.saved, guard.recovery
         task.recovering = True
         kept = task.clear_queue()  # of a task that lost only its state; buffered input in it will come again
-        task.held = [train for train in kept if train.n] + task.held
+        task.kept += kept
         entries = saved.counts.entries if saved else 0
         work = self.strategy.restore_time + entries * self.strategy.restore_cost
 
@@ -317,14 +318,13 @@ class Recovery(Protocol):
 
     # -- what is left to see ---------------------------------------------------------------------------------------
 
-    def copies(self) -> Ints:
-        parts = [NOTHING]
+    def kept_effects(self) -> list[tuple[Component, Ints]]:
+        kept = []
         for task, guard in self.guards.items():
-            if task.component.anchored:
-                parts += [buffer.uids() >> task.component.bits for buffer in guard.buffers.values()]
-                if guard.saved is not None and guard.reading:
-                    parts.append(guard.saved.counts.effects() >> task.component.bits)
-        return np.concatenate(parts)
+            kept += [(task.component, buffer.uids()) for buffer in guard.buffers.values()]
+            if guard.saved is not None and guard.reading:
+                kept.append((task.component, guard.saved.counts.effects()))
+        return kept
 
     def replayed(self, task: BoltTask, train: Train, outage: int) -> np.ndarray | None:
         return None if train.seq is None or task.fault != outage else train.seq < 0

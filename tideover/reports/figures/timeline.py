@@ -72,20 +72,11 @@ def timeline(
     if timeline["strategy"].nunique() != 1:
         raise ValueError("a timeline shows one strategy; filter the frames, or use timelines()")
     timeline, recoveries = conform("timeline", timeline), conform("recoveries", recoveries)
-    aligned = _aligned(timeline, recoveries)
     span = span_s or _span(timeline, recoveries)
-    shown = aligned[(aligned["time_s"] >= span[0]) & (aligned["time_s"] <= span[1])]
-    colour = style.colours([str(timeline["strategy"].iloc[0])]).popitem()[1]
     with style.applied():
         drawn = list(axes) if axes is not None else _three()
-        _line(drawn[0], shown, "throughput_per_s", colour)
-        _line(drawn[1], shown, "latency_mean_ms", colour, label="mean")
-        _thin(drawn[1], shown, "latency_max_ms", colour, label="greatest")
-        _line(drawn[2], shown, "backlog", colour)
-        _scales(drawn, shown)
-        if len(recoveries):
-            _shade(drawn, stages(recoveries), _other_failures(recoveries), span)
-        _label_axes(drawn, timeline, recoveries, span)
+        _draw(drawn, timeline, recoveries, span)
+        _scale_latency([drawn[1]])
         if axes is None:
             _legend(drawn[0].figure, bool(len(recoveries)))
     return drawn
@@ -109,12 +100,29 @@ def timelines(
         figure = style.new_figure(5.2)
         grid = figure.subplots(3, len(names), sharex=True, sharey="row", squeeze=False)
         for column, (ticks, failed) in enumerate(parts):
-            timeline(ticks, failed, span_s=span, axes=list(grid[:, column]))
+            _draw(list(grid[:, column]), ticks, failed, span)
+        _scale_latency(list(grid[1]))
         for row in grid:
             for ax in row[1:]:
                 ax.set_ylabel("")
         _legend(figure, any(len(failed) for _, failed in parts))
     return figure
+
+
+def _draw(
+    axes: list[Axes], timeline: pd.DataFrame, recoveries: pd.DataFrame, span: tuple[float, float]
+) -> None:
+    aligned = _aligned(timeline, recoveries)
+    shown = aligned[(aligned["time_s"] >= span[0]) & (aligned["time_s"] <= span[1])]
+    colour = style.colours([str(timeline["strategy"].iloc[0])]).popitem()[1]
+    _line(axes[0], shown, "throughput_per_s", colour)
+    _line(axes[1], shown, "latency_mean_ms", colour, label="mean")
+    _thin(axes[1], shown, "latency_max_ms", colour, label="greatest")
+    _line(axes[2], shown, "backlog", colour)
+    _scale_counts(axes, shown)
+    if len(recoveries):
+        _shade(axes, stages(recoveries), _other_failures(recoveries), span)
+    _label_axes(axes, timeline, recoveries, span)
 
 
 def common_span(timelines: pd.DataFrame, recoveries: pd.DataFrame) -> tuple[float, float]:
@@ -173,17 +181,25 @@ def _thin(ax: Axes, shown: pd.DataFrame, column: str, colour: str, label: str) -
     )
 
 
-def _scales(axes: Sequence[Axes], shown: pd.DataFrame) -> None:
-    latency = shown[["latency_mean_ms", "latency_max_ms"]].astype(float)
-    least, most = latency.min().min(), latency.max().max()
-    if least > 0 and most > 20 * least:
-        axes[1].set_yscale("log")
-        axes[1].yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    elif most > 0:
-        axes[1].set_ylim(0, max(axes[1].get_ylim()[1], 1.05 * most))
+def _scale_counts(axes: Sequence[Axes], shown: pd.DataFrame) -> None:
+    """From zero; the same in all columns of a row, since later columns only widen it."""
     for ax, column, least_top in ((axes[0], "throughput_per_s", 1.0), (axes[2], "backlog", 10.0)):
         ax.set_ylim(0, max(ax.get_ylim()[1], 1.05 * float(shown[column].max()), least_top))
         ax.locator_params(axis="y", nbins=5)
+
+
+def _scale_latency(row: Sequence[Axes]) -> None:
+    """Logarithmic if the latencies of the row differ by more than a factor of 20, else from zero."""
+    import numpy as np
+
+    lines = [line for ax in row for line in ax.lines if line.get_label() in ("mean", "greatest")]
+    values = np.concatenate([np.asarray(line.get_ydata(), dtype=float) for line in lines])
+    values = values[np.isfinite(values)]
+    if values.size and values.min() > 0 and values.max() > 20 * values.min():
+        row[0].set_yscale("log")
+        row[0].yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    else:
+        row[0].set_ylim(0, 1.05 * float(values.max()) if values.size and values.max() > 0 else 1.0)
 
 
 def _other_failures(recoveries: pd.DataFrame) -> list[float]:

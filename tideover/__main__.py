@@ -1,0 +1,5 @@
+"""``python -m tideover``: the command line."""
+
+from tideover.cli import main
+
+main()

@@ -1,0 +1,210 @@
+"""The verbs of the command line as functions, with tables inside: what ``import tideover`` offers.
+
+>>> import tideover
+>>> result = tideover.run("wordcount", settings=["strategy.kind=rsm", "run.replications=2"])
+>>> len(result.recoveries)
+2
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tideover.models.config import Scenario
+from tideover.scenarios import runs
+from tideover.scenarios.loader import load, load_for_strategies
+from tideover.scenarios.writer import to_data
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from tideover.models.results import Result
+    from tideover.reports.verdict import Verdict
+    from tideover.scenarios.sweep import Sweep
+
+Source = str | Path | Mapping[str, Any] | Scenario
+"""A scenario: the name of a built-in one, a path, a mapping as a file would hold it, or one that is loaded."""
+
+
+def run(
+    scenario: Source,
+    settings: Sequence[str] = (),
+    *,
+    trace: bool = False,
+    report: Callable[[int, int], None] | None = None,
+) -> Result:
+    """Simulate all replications of a scenario.
+
+    ``settings``: texts ``key=value`` as given to ``--set``. ``trace``: keep every tuple, for small runs.
+    ``report``: called with the number of replications that are done, and of all.
+
+    Raises ScenarioError for a scenario that cannot be used, RunFailed if a replication fails.
+    """
+    return runs.run(loaded(scenario, settings), trace=trace, report=report)
+
+
+def compare(
+    scenario: Source,
+    strategies: Sequence[str] | None = None,
+    settings: Sequence[str] = (),
+    *,
+    report: Callable[[int, int], None] | None = None,
+) -> Comparison:
+    """Simulate the same scenario, failures and luck under several strategies; the first is the reference.
+
+    ``strategies``: their kinds, each with the parameters that the scenario's block ``strategies`` has for it;
+    None for all that the block names. ``settings`` and ``report`` as for ``run``. Raises ScenarioError;
+    ValueError if there are not two strategies; RunFailed.
+    """
+    found = compared(scenario, strategies, settings)
+    total = sum(one.run.replications for one in found.values())
+    before = 0
+    results: dict[str, Result] = {}
+    for kind, one in found.items():
+
+        def tell(done: int, _: int, before: int = before) -> None:
+            if report is not None:
+                report(before + done, total)
+
+        results[kind] = runs.run(one, report=tell)
+        before += one.run.replications
+    return Comparison(results)
+
+
+def sweep(
+    spec: str | Path | Mapping[str, Any],
+    settings: Sequence[str] = (),
+    *,
+    master: str | None = "local[*,4]",
+    out: str | Path | None = None,
+    partitions: int | None = None,
+    report: Callable[[str, float, int], None] | None = None,
+) -> Sweep:
+    """Simulate every point of a grid: a sweep file, the name of a built-in sweep, or a mapping.
+
+    ``master``: Spark's; None does without Spark, in this process. ``out``: a directory in which runs are kept
+    as they are done; what is there already is not done again. ``partitions``: of one Spark job for everything.
+    ``report``: called with what is being done, how many runs are done, and of how many.
+
+    Raises ScenarioError; JavaNotFound, SparkNotStarted and SweepFailed if Spark does not work; ValueError and
+    OSError for ``out``.
+    """
+    from tideover.reports.parquet import prepare
+    from tideover.scenarios import grid
+    from tideover.scenarios import sweep as sweeps
+
+    points = grid.read(spec, settings)
+    keep = None if out is None else prepare(out) / KEPT
+    return sweeps.sweep(points, master=master, keep=keep, partitions=partitions, report=report)
+
+
+KEPT = ".runs"
+"""Where, in the directory for results, single runs are kept."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What ``compare`` found: ``results`` by strategy, the reference first.
+
+    recoveries, runs, timeline    tidy tables of all strategies together
+    differences                   paired differences: each other strategy minus the reference, by replication
+    verdict                       the figures in one sentence, and the best strategy
+    """
+
+    results: dict[str, Result]
+
+    @property
+    def recoveries(self) -> pd.DataFrame:
+        """One row a failure."""
+        return self._joined("recoveries")
+
+    @property
+    def runs(self) -> pd.DataFrame:
+        """One row a run."""
+        return self._joined("runs")
+
+    @property
+    def timeline(self) -> pd.DataFrame:
+        """One row a simulated second."""
+        return self._joined("timeline")
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """``sentence``, ``reference``, ``best``, and ``pairs`` for every compared column."""
+        from tideover.reports.verdict import verdict
+
+        return verdict(self.recoveries, self.runs)
+
+    @property
+    def differences(self) -> pd.DataFrame:
+        """One row a strategy and column: mean of the paired differences, with two 95 % intervals."""
+        import pandas as pd
+
+        return pd.DataFrame([row for rows in self._differences().values() for row in rows])
+
+    def to_list(self) -> list[dict[str, Any]]:
+        """For each strategy what ``run --json`` prints, with ``differences``, ``reference`` and ``verdict``."""
+        found = self.verdict
+        rows = self._differences()
+        more = {"reference": found.reference, "best": found.best, "verdict": found.sentence}
+        return [
+            record(result) | {"differences": rows.get(kind, [])} | more
+            for kind, result in self.results.items()
+        ]
+
+    def _joined(self, table: str) -> pd.DataFrame:
+        from tideover.reports.pages import join
+
+        return join(list(self.results.values()), table)
+
+    def _differences(self) -> dict[str, list[dict[str, Any]]]:
+        rows: dict[str, list[dict[str, Any]]] = {}
+        for pair in self.verdict.pairs:
+            found = pair.difference
+            low, high = found.t or (None, None)
+            boot_low, boot_high = found.bootstrap or (None, None)
+            rows.setdefault(pair.first, []).append(
+                {
+                    "strategy": pair.first,
+                    "minus": pair.second,
+                    "column": pair.column,
+                    "mean": found.mean,
+                    "t_low": low,
+                    "t_high": high,
+                    "bootstrap_low": boot_low,
+                    "bootstrap_high": boot_high,
+                    "pairs": found.n,
+                    "undefined": found.undefined,
+                }
+            )
+        return rows
+
+
+def loaded(scenario: Source, settings: Sequence[str] = ()) -> Scenario:
+    """The scenario of a source, with the settings applied; raises ScenarioError."""
+    if not isinstance(scenario, Scenario):
+        return load(scenario, settings)
+    return load(to_data(scenario), settings) if settings else scenario
+
+
+def compared(
+    scenario: Source, strategies: Sequence[str] | None = None, settings: Sequence[str] = ()
+) -> dict[str, Scenario]:
+    """The scenario under each strategy; raises ScenarioError, and ValueError if there are not two."""
+    source = to_data(scenario) if isinstance(scenario, Scenario) else scenario
+    if strategies is not None and len(set(strategies)) < len(strategies):
+        raise ValueError(f"a strategy is named twice in {', '.join(strategies)}; name each once")
+    found = load_for_strategies(source, strategies, settings)
+    if len(found) < 2:
+        only = ", ".join(found)
+        raise ValueError(f"a comparison needs at least two strategies, not only {only}")
+    return found
+
+
+def record(result: Result) -> dict[str, Any]:
+    """What ``run --json`` prints: the result with its whole scenario, as a file would say it."""
+    return result.to_dict() | {"scenario": to_data(result.scenario)}

@@ -1,0 +1,101 @@
+"""The commands together, and what becomes of errors.
+
+Everything that takes long to import is imported by the command that needs it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import warnings
+from typing import Annotated
+
+import typer
+
+from tideover import __version__
+from tideover.cli import doctor, scenarios, simulate, sweeps
+from tideover.cli.output import BadInput
+from tideover.scenarios.errors import ScenarioError
+
+app = typer.Typer(
+    name="tideover",
+    help="Simulates how a stream processor survives failure: replay, state, replicas.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("run")(simulate.run)
+app.command("compare")(simulate.compare)
+app.command("sweep")(sweeps.sweep)
+app.command("reproduce")(sweeps.reproduce)
+app.add_typer(scenarios.app, name="scenarios")
+app.command("doctor")(doctor.doctor)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"tideover {__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Options of the program as a whole."""
+
+
+def main() -> None:
+    """Run the command line, and end the process with its exit code."""
+    warnings.showwarning = _warn
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError):
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    try:
+        app()
+    except (ScenarioError, BadInput) as error:
+        _end(str(error), 2)
+    except KeyboardInterrupt:
+        _end("", 130)
+    except BrokenPipeError:
+        _end("", 1)
+    except Exception as error:
+        if os.environ.get("TIDEOVER_TRACEBACK"):
+            raise
+        _end(_failure(error), 1)
+
+
+def _end(message: str, code: int) -> None:
+    """Say it on standard error, and end. Whoever has closed the other end of a pipe is not written to."""
+    with contextlib.suppress(OSError):
+        if message:
+            print(message, file=sys.stderr, flush=True)  # noqa: T201
+        sys.stdout.flush()
+    if code in (1, 130):
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(code)
+
+
+def _failure(error: Exception) -> str:
+    """What to say of an error that is not the input's fault."""
+    from tideover.scenarios.java import JavaNotFound
+
+    told = (JavaNotFound, OSError)
+    if isinstance(error, told) or type(error).__name__ in ("RunFailed", "SweepFailed", "SparkNotStarted"):
+        return f"tideover: {error}"
+    said = " ".join(str(error).split())
+    return (
+        f"tideover: internal error: {type(error).__name__}: {said}\n"
+        "This is a fault of Tideover. Set TIDEOVER_TRACEBACK=1 to see where it comes from."
+    )
+
+
+def _warn(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
+    """Warnings of libraries in one line, and only those that are meant for users."""
+    if issubclass(category, UserWarning | RuntimeWarning):
+        print(f"Warning: {message}", file=sys.stderr)  # noqa: T201

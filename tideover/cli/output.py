@@ -1,0 +1,121 @@
+"""What commands share: options, consoles, JSON, the directory for results."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+    from tideover.reports.html import Page
+
+PIPE_WIDTH = 100
+"""Columns of a table that goes into a file or a pipe."""
+
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Set any key of the scenario, as in failures.0.at=80s. Repeatable.",
+        show_default=False,
+    ),
+]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="DIR",
+        help="Write the tables (Parquet), the result (JSON) and report.html there.",
+        show_default=False,
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output, and nothing else there.")]
+
+
+class BadInput(Exception):
+    """Something that was given on the command line cannot be used; the message names it."""
+
+
+def show(*shown: RenderableType, errors: bool = False) -> None:
+    """Print on the terminal, or as plain text into a pipe."""
+    console = _console(errors)
+    for item in shown:
+        console.print(item)
+
+
+def _console(errors: bool) -> Console:
+    from rich.console import Console
+
+    console = Console(stderr=errors, highlight=False, soft_wrap=False)
+    if not console.is_terminal:
+        console.width = PIPE_WIDTH
+    return console
+
+
+def print_json(value: Any) -> None:
+    """One JSON value on standard output; what is undefined is null."""
+    sys.stdout.write(json.dumps(plain(value), indent=2, allow_nan=False) + "\n")
+    sys.stdout.flush()
+
+
+def plain(value: Any) -> Any:
+    """The value for JSON: no NaN, no infinity."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def warn(texts: Iterable[str]) -> None:
+    """Warnings on standard error."""
+    for text in texts:
+        sys.stderr.write(f"Warning: {text}\n")
+
+
+def prepare(directory: Path | None) -> None:
+    """Make the directory for results before anything runs; raises BadInput if it cannot be written to."""
+    from tideover.reports import parquet
+
+    if directory is None:
+        return
+    try:
+        parquet.prepare(directory)
+    except ValueError as error:
+        raise BadInput(f"--out: {error}") from None
+    except OSError as error:
+        raise BadInput(f"--out: {directory}: cannot be written to: {error.strerror or error}") from None
+
+
+def write(
+    directory: Path | None,
+    tables: Mapping[str, Any],
+    page: Page,
+    record: Any,
+    *,
+    parameters: Iterable[str] = (),
+    errors: bool = False,
+) -> None:
+    """Write results to ``--out`` and say where the report is (on standard error with ``errors``)."""
+    from rich.text import Text
+
+    from tideover.reports.output import write_all
+
+    if directory is None:
+        return
+    try:
+        paths = write_all(directory, tables=tables, page=page, record=plain(record), parameters=parameters)
+    except OSError as error:
+        raise BadInput(f"--out: {directory}: cannot be written to: {error.strerror or error}") from None
+    others = ", ".join(path.name for path in paths[1:])
+    show(Text(f"Report: {paths[0]}  (beside it: {others})"), errors=errors)

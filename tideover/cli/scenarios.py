@@ -1,0 +1,104 @@
+"""``tideover scenarios``: the built-in scenarios and sweeps, and the schema of scenario files."""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tideover.cli.output import BadInput, Json, print_json, show
+
+app = typer.Typer(help="Built-in scenarios: list, show or copy them; the schema of scenario files.")
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of a built-in scenario or sweep.")]
+
+
+@app.callback(invoke_without_command=True, no_args_is_help=False)
+def _default(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        list_scenarios(as_json=False)
+
+
+@app.command("list")
+def list_scenarios(as_json: Json = False) -> None:
+    """List the built-in scenarios and sweeps."""
+    found = [
+        {"name": name, "sort": "sweep" if name in _sweeps() else "scenario", "description": _about(name)}
+        for name in _names()
+    ]
+    if as_json:
+        print_json(found)
+        return
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("name", "", "what it is about", box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for entry in found:
+        sort = "sweep" if entry["sort"] == "sweep" else ""
+        table.add_row(Text(entry["name"], no_wrap=True), sort, Text(entry["description"]))
+    show(table, Text("\nTry: tideover run wordcount, or tideover scenarios copy wordcount", style="dim"))
+
+
+@app.command("show")
+def show_scenario(name: Name) -> None:
+    """Print the file of a built-in scenario."""
+    sys.stdout.write(_text(name))
+
+
+@app.command("copy")
+def copy_scenario(
+    name: Name,
+    target: Annotated[Path, typer.Argument(help="A file, or a directory.", show_default="here")] = Path("."),
+) -> None:
+    """Copy a built-in scenario to a file of yours, to be changed."""
+    content = _text(name)
+    path = target / f"{name}.yaml" if target.is_dir() else target
+    try:
+        with path.open("x", encoding="utf-8") as stream:
+            stream.write(content)
+    except FileExistsError:
+        raise BadInput(f"{path}: is there already; name another file, or remove it") from None
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be written: {error.strerror}") from None
+    verb = "sweep" if name in _sweeps() else "run"
+    sys.stdout.write(f"{path}\nTry: tideover {verb} {path}\n")
+
+
+@app.command("schema")
+def schema() -> None:
+    """Print the JSON Schema of scenario files: every key with its unit, default and meaning."""
+    from tideover.scenarios.json_schema import json_schema
+
+    sys.stdout.write(json.dumps(json_schema(), indent=2, ensure_ascii=True) + "\n")
+
+
+def _sweeps() -> tuple[str, ...]:
+    from tideover.scenarios import grid
+
+    return grid.names()
+
+
+def _names() -> list[str]:
+    from tideover.scenarios import library
+
+    return sorted({*library.names(), *_sweeps()})
+
+
+def _text(name: str) -> str:
+    from tideover.scenarios import library
+
+    if name in _sweeps():
+        return files("tideover.scenarios").joinpath("library", f"{name}.yaml").read_text("utf-8")
+    return library.text(name)
+
+
+def _about(name: str) -> str:
+    from tideover.scenarios.yaml_source import parse
+
+    description = parse(_text(name), f"{name}.yaml").value.get("description")
+    return " ".join(str(description.value).split()) if description else ""
