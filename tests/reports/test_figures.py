@@ -55,7 +55,7 @@ def test_a_stage_too_short_to_see_is_still_there_and_written_out(make_result):
     top = figures.timeline(result.timeline, result.recoveries)[0]
     low, high = bands(top)["restore"]
     assert 0.05 < high - low < 1.0
-    assert "restore 0.05 s" in texts(top)
+    assert "restore 50 ms" in texts(top)
 
 
 def test_the_failure_is_marked_at_zero(replay):

@@ -190,7 +190,7 @@ def test_what_was_asked(compared):
     answers = dict(asked([result.to_dict() for result in compared]))
     assert answers["Strategies"] == "source replay, R+SM, active replication"
     assert answers["Components"] == "sentences → split → count"
-    assert answers["Failures"] == "lose_state of count at 75.0 s"
+    assert answers["Failures"] == "lose_state of count at 75 s"
     assert answers["Simulated time"] == "240 s"
 
 

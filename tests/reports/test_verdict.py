@@ -32,7 +32,7 @@ def frame(values: dict[str, list[float]], column: str = "state_recovery_s") -> p
     return pd.DataFrame(rows)
 
 
-def runs(strategies: list[str], n: int, network=100, cpu=1.0, store=0, lost=0) -> pd.DataFrame:
+def runs(strategies: list[str], n: int, network=100, cpu=1.0, store=0, lost=0, wrong=0) -> pd.DataFrame:
     def of(value, strategy):
         return value[strategy] if isinstance(value, dict) else value
 
@@ -47,6 +47,8 @@ def runs(strategies: list[str], n: int, network=100, cpu=1.0, store=0, lost=0) -
             "store_bytes": of(store, s),
             "lost": of(lost, s),
             "emitted": 1000,
+            "windows_emitted": 8,
+            "windows_wrong": of(wrong, s),
         }
         for s in strategies
         for r in range(n)
@@ -209,6 +211,13 @@ def test_speed_bought_with_loss_does_not_win():
     found = verdict(data, runs(["none", "rsm"], 6, lost={"none": 25, "rsm": 0}))
     assert found.best == "rsm"
     assert "it loses no root, none (amnesia) 150 roots" in found.sentence
+
+
+def test_speed_bought_with_wrong_windows_is_admitted():
+    data = frame({"source_replay": [60.0] * 6, "active_replication": [NAN] * 6})
+    wrong = {"source_replay": 0, "active_replication": 2}
+    text = verdict(data, runs(["source_replay", "active_replication"], 6, wrong=wrong)).sentence
+    assert "12 of its 48 windows are wrong, of source replay's 0 of 48" in text
 
 
 def test_cost_without_a_base_is_an_amount():
