@@ -1,0 +1,129 @@
+"""Histograms: bins at most 1 % wide; mean and standard deviation exact."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tideover.sim.histogram import Histogram
+from tideover.sim.recorder import SLOT, LatencyLog, Series, Span
+from tideover.sim.units import S
+
+latencies = st.lists(st.integers(0, 2**41), min_size=1, max_size=200)
+
+
+def filled(*parts: list[int]) -> Histogram:
+    histogram = Histogram()
+    for part in parts:
+        histogram.add(np.array(part, np.int64))
+    return histogram
+
+
+@given(latencies)
+def test_mean_and_standard_deviation_are_exact(values: list[int]) -> None:
+    """Law: those of Python's integers, to the last rounding of a float."""
+    histogram = filled(values)
+    n = len(values)
+    mean = Fraction(sum(values), n)
+    variance = Fraction(sum(v * v for v in values), n) - mean**2
+    assert histogram.mean == float(mean)
+    assert histogram.std == pytest.approx(math.sqrt(variance), rel=1e-14)
+    assert histogram.std == pytest.approx(float(np.std(np.array(values, float))), rel=1e-6, abs=1e-3)
+    assert (histogram.count, histogram.max) == (n, max(values))
+
+
+def test_squares_do_not_overflow() -> None:
+    values = [2**42 + i for i in range(70_000)]  # over an hour
+    histogram = filled(values)
+    assert histogram.sum == sum(values)
+    assert histogram.squares == sum(v * v for v in values)
+    assert histogram.std == pytest.approx(statistics.pstdev(range(70_000)), rel=1e-9)
+
+
+@given(latencies, st.floats(0, 1))
+def test_quantiles_are_within_one_percent(values: list[int], q: float) -> None:
+    """Law: the value of rank ceil(q n) and what is said of it lie in one bin, which is at most 1 % wide."""
+    true = sorted(values)[max(1, math.ceil(q * len(values))) - 1]
+    found = filled(values).quantile(q)
+    assert found is not None
+    assert abs(found - true) <= max(0.01 * true, 1)
+
+
+@given(st.integers(0, 10_000), st.integers(1, 2**41))
+def test_bins_are_at_most_one_percent_wide(low: int, value: int) -> None:
+    """Law: two values that are more than 1 % apart are told apart (below 100 ns: more than 1 ns)."""
+    for smaller in (low, value):
+        larger = smaller + max(2, math.ceil(smaller * 0.0101))
+        histogram = filled([smaller] * 3 + [larger])
+        median, most = histogram.quantile(0.5), histogram.quantile(1)
+        assert median is not None
+        assert most is not None
+        assert median < most
+
+
+@given(latencies, st.lists(st.integers(0, 200), max_size=4))
+def test_summaries_do_not_depend_on_parts_or_order(values: list[int], cuts: list[int]) -> None:
+    parts = [part.tolist() for part in np.split(np.array(values, np.int64), sorted(cuts))]
+    whole = filled(values)
+    merged = Histogram()
+    for part in reversed(parts):
+        merged.merge(filled(part))
+    assert filled(*parts).summary() == merged.summary() == whole.summary()
+
+
+def test_empty_and_cleared() -> None:
+    histogram = Histogram()
+    names = ("median", "mean", "std", "p95", "p99", "max")
+    assert histogram.summary() == dict.fromkeys(names)
+    histogram.add(np.array([5], np.int64))
+    histogram.clear()
+    assert histogram.summary() == dict.fromkeys(names)
+    assert filled([3]).summary(unit=2)["mean"] == 1.5
+
+
+@given(st.lists(st.tuples(st.integers(0, 3 * S), st.integers(0, 10**9)), min_size=1, max_size=60))
+def test_latencies_are_kept_by_second(done: list[tuple[int, int]]) -> None:
+    done.sort()
+    log = LatencyLog()
+    cut = len(done) // 2
+    for part in (done[:cut], done[cut:]):
+        log.add(np.array([t for t, _ in part], np.int64), np.array([v for _, v in part], np.int64))
+    for second in range(5):
+        values = [v for t, v in done if t // S == second]
+        found = log.second(second)
+        assert (found.summary() if found else None) == (filled(values).summary() if values else None)
+    chosen = [v for t, v in done if t // S in (1, 3)]
+    mask = np.array([True, False, True])
+    assert log.over(mask, 1).summary() == filled(chosen).summary()
+
+
+@given(st.lists(st.lists(st.integers(0, 2000 * SLOT), max_size=30), max_size=5))
+def test_series_count_up_to_each_boundary(parts: list[list[int]]) -> None:
+    """Law: an event at x shows at the first multiple of 10 ms at or after x; nothing else shows."""
+    series = Series()
+    for part in parts:
+        series.add(np.array(sorted(part), np.int64))
+    counts = series.until(2000 * SLOT)
+    times = [t for part in parts for t in part]
+    assert len(counts) == 2001
+    assert counts.sum() == len(times)
+    for boundary in {-(-t // SLOT) for t in times}:
+        assert counts[: boundary + 1].sum() == sum(t <= boundary * SLOT for t in times)
+
+
+def test_a_span_ends_with_the_last_replayed_tuple() -> None:
+    """What is done after it is outside; with a resolution of 1 s, what is done in its second is inside."""
+    for resolution, inside in ((None, 4), (S, 5)):
+        span = Span(resolution)
+        times = [S // 10 * i for i in (1, 2, 3, 4, 9, 15)]
+        for i, time in enumerate(times):
+            replayed = np.array([i in (1, 3)])
+            span.add(np.array([time], np.int64), np.array([100 + i], np.int64), replayed)
+        assert span.committed.mean == 100 + (inside - 1) / 2
+        assert span.committed.count == inside

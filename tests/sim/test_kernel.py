@@ -1,0 +1,147 @@
+"""The contract of control and data plane: data first, then control actions by rank."""
+
+from __future__ import annotations
+
+import itertools
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tideover.sim.kernel import Kernel, Process, Rank
+from tideover.sim.server import Node
+
+
+class Clock(Node):
+    """Notes up to where it was moved."""
+
+    def __init__(self, kernel: Kernel, name: str, log: list[tuple[str, int]]) -> None:
+        super().__init__(kernel, name, 0)
+        self.log = log
+
+    def flow(self, now: int) -> None:
+        self.log.append((self.name, now))
+
+
+class Stepper:
+    """A source that wants the data plane to stop at given instants on the way."""
+
+    def __init__(self, stops: list[int]) -> None:
+        self.stops = sorted(stops)
+
+    def horizon(self, now: int) -> int:
+        while self.stops and self.stops[0] <= now:
+            return self.stops.pop(0)
+        return now
+
+
+@given(st.permutations([(rank, i) for rank in Rank for i in range(2)]))
+def test_one_instant_goes_by_rank_then_by_creation(actions: list[tuple[Rank, int]]) -> None:
+    """Law: FAULT < READY < WINDOW < RESTORE < CHECKPOINT < TRIM < REQUEST < MARKER < ROTATION; equal ranks
+    in turn.
+    """
+    kernel = Kernel()
+    acted: list[tuple[Rank, int]] = []
+    for rank, i in actions:
+        kernel.at(5, rank, lambda rank=rank, i=i: acted.append((rank, i)))
+    kernel.run(10)
+    assert acted == sorted(actions, key=lambda action: (list(Rank).index(action[0]), actions.index(action)))
+
+
+def test_ranks_are_in_the_order_of_the_contract() -> None:
+    names = ["FAULT", "READY", "WINDOW", "RESTORE", "CHECKPOINT", "TRIM", "REQUEST", "MARKER", "ROTATION"]
+    assert [rank.name for rank in sorted(Rank)] == names
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.sampled_from(Rank)), max_size=12))
+def test_data_are_moved_before_every_action(plan: list[tuple[int, Rank]]) -> None:
+    """Law: when an action runs, every node has been moved to now, in topological order, since the last
+    action.
+    """
+    kernel = Kernel()
+    log: list[tuple[str, int]] = []
+    for name in ("up", "down"):
+        Clock(kernel, name, log)
+    for when, rank in plan:
+        kernel.at(when, rank, lambda rank=rank: log.append((rank.name, kernel.now)))
+    kernel.run(10)
+    acted = sorted(plan, key=lambda action: action)
+    expected = [line for when, rank in acted for line in (("up", when), ("down", when), (rank.name, when))]
+    assert log == [*expected, ("up", 10), ("down", 10)]
+
+
+def test_a_process_that_yields_finds_the_data_moved() -> None:
+    kernel = Kernel()
+    log: list[tuple[str, int]] = []
+    Clock(kernel, "node", log)
+
+    def process() -> Process:
+        yield kernel.until(3, Rank.CHECKPOINT)
+        log.append(("process", kernel.now))
+        yield kernel.until(3, Rank.FAULT)
+        log.append(("again", kernel.now))
+
+    kernel.process(process())
+    kernel.run(4)
+    assert log == [("node", 3), ("process", 3), ("node", 3), ("again", 3), ("node", 4)]
+
+
+def test_an_action_may_cause_another_at_the_same_instant() -> None:
+    """Law: it runs after the data, in its rank's turn among those that are still to come."""
+    kernel = Kernel()
+    acted: list[str] = []
+
+    def fault() -> None:
+        acted.append("fault")
+        kernel.at(5, Rank.READY, lambda: acted.append("ready"))
+
+    kernel.at(5, Rank.ROTATION, lambda: acted.append("rotation"))
+    kernel.at(5, Rank.FAULT, fault)
+    kernel.run(5)
+    assert acted == ["fault", "ready", "rotation"]
+
+
+def test_every_is_first_plus_whole_intervals() -> None:
+    kernel = Kernel()
+    ticks: list[tuple[int, int]] = []
+    kernel.every(3, 4, Rank.WINDOW, lambda i: ticks.append((i, kernel.now)))
+    kernel.run(15)
+    assert ticks == [(0, 3), (1, 7), (2, 11), (3, 15)]
+
+
+def test_the_end_comes_after_every_action_of_its_instant() -> None:
+    kernel = Kernel()
+    acted: list[int] = []
+    for rank in reversed(Rank):
+        kernel.at(8, rank, lambda rank=rank: acted.append(rank))
+    kernel.run(8)
+    assert acted == sorted(Rank)
+    assert kernel.now == 8
+
+
+@given(st.lists(st.integers(0, 20), unique=True, max_size=5))
+def test_sources_cut_a_long_move_into_steps(stops: list[int]) -> None:
+    """Law: the data plane moves through each instant that a source asks for, and listeners hear of each
+    step.
+    """
+    kernel = Kernel()
+    log: list[tuple[str, int]] = []
+    heard: list[int] = []
+    Clock(kernel, "node", log)
+    kernel.sources.append(Stepper(stops))
+    kernel.listeners.append(heard.append)
+    kernel.run(20)
+    steps = [stop for stop in sorted(stops) if stop < 20]
+    assert heard == [*steps, 20]
+    assert log == [("node", step) for step in heard]
+
+
+def test_runs_go_on_where_they_stopped() -> None:
+    acted = []
+    for stops in ([20], [4, 5, 20]):
+        kernel = Kernel()
+        ticks: list[int] = []
+        kernel.every(0, 5, Rank.WINDOW, lambda i, kernel=kernel, ticks=ticks: ticks.append(kernel.now))
+        for stop in stops:
+            kernel.run(stop)
+        acted.append(ticks)
+    assert acted[0] == acted[1] == list(itertools.takewhile(lambda t: t <= 20, itertools.count(0, 5)))
