@@ -25,7 +25,7 @@ _WHERE = {
     "Sweep": "tideover.scenarios.sweep",
 }
 
-__all__ = ["__version__", *_WHERE]  # noqa: PLE0604
+__all__ = ["__version__", *_WHERE]
 
 
 def __getattr__(name: str) -> Any:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tideover.scenarios.sweep import Sweep
 
 Source = str | Path | Mapping[str, Any] | Scenario
-"""A scenario: the name of a built-in one, a path, a mapping as a file would hold it, or one that is loaded."""
+"""A scenario: a built-in name, a path, a mapping as a file would hold it, or one that is loaded already."""
 
 
 def run(
@@ -87,7 +87,7 @@ def sweep(
     """Simulate every point of a grid: a sweep file, the name of a built-in sweep, or a mapping.
 
     ``master``: Spark's; None does without Spark, in this process. ``out``: a directory in which runs are kept
-    as they are done; what is there already is not done again. ``partitions``: of one Spark job for everything.
+    as they are done; what is there already is not done again. ``partitions``: of one Spark job for all runs.
     ``report``: called with what is being done, how many runs are done, and of how many.
 
     Raises ScenarioError; JavaNotFound, SparkNotStarted and SweepFailed if Spark does not work; ValueError and
@@ -147,7 +147,7 @@ class Comparison:
         return pd.DataFrame([row for rows in self._differences().values() for row in rows])
 
     def to_list(self) -> list[dict[str, Any]]:
-        """For each strategy what ``run --json`` prints, with ``differences``, ``reference`` and ``verdict``."""
+        """For each strategy what ``run --json`` prints, and ``differences``, ``reference``, ``verdict``."""
         found = self.verdict
         rows = self._differences()
         more = {"reference": found.reference, "best": found.best, "verdict": found.sentence}

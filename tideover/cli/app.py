@@ -56,7 +56,7 @@ def main() -> None:
         with contextlib.suppress(AttributeError):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
-        app()
+        app(prog_name="tideover")
     except (ScenarioError, BadInput) as error:
         _end(str(error), 2)
     except KeyboardInterrupt:

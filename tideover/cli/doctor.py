@@ -1,0 +1,160 @@
+"""``tideover doctor``: what works on this machine, and how to mend what does not."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Annotated
+
+import typer
+
+from tideover import __version__
+from tideover.cli.output import Json, print_json, show
+from tideover.cli.progress import Bar
+
+PACKAGES = ("numpy", "pandas", "pyarrow", "pydantic", "pyspark", "seaborn", "simpy")
+LEAST_MEMORY = 2 * 2**30
+
+
+@dataclass(frozen=True)
+class Check:
+    """``ok``: None for what is merely told. ``mend``: what to do if it is not ok."""
+
+    name: str
+    ok: bool | None
+    found: str
+    mend: str = ""
+
+
+def doctor(
+    as_json: Json = False,
+    no_spark: Annotated[bool, typer.Option("--no-spark", help="Do not try to start Spark.")] = False,
+) -> None:
+    """Check Java, Python, versions and memory, and start Spark; say how to mend what does not work."""
+    steps: list[Callable[[], Iterator[Check]]] = [_software, _machine, _java, _engine]
+    if not no_spark:
+        steps.append(_spark)
+    checks: list[Check] = []
+    with Bar("checking") as bar:
+        for number, step in enumerate(steps):
+            bar(f"checking{step.__name__.replace('_', ' ')}", number, len(steps))
+            checks += step()
+    if as_json:
+        print_json(
+            {"checks": [asdict(check) for check in checks], "ok": all(c.ok is not False for c in checks)}
+        )
+    else:
+        _print(checks)
+    if any(check.ok is False for check in checks):
+        raise typer.Exit(1)
+
+
+def _print(checks: list[Check]) -> None:
+    from rich.text import Text
+
+    marks = {True: ("ok", "green"), False: ("NO", "bold red"), None: ("  ", "")}
+    width = max(len(check.name) for check in checks)
+    for check in checks:
+        mark, style = marks[check.ok]
+        show(Text.assemble((mark, style), f"  {check.name:<{width}}  {check.found}"))
+        if check.ok is False:
+            show(Text(f"    {check.mend}", style="yellow"))
+    if all(check.ok is not False for check in checks):
+        show(Text("Everything works.", style="bold"))
+
+
+def _software() -> Iterator[Check]:
+    from importlib.metadata import PackageNotFoundError, version
+
+    yield Check("tideover", True, __version__)
+    good = sys.version_info >= (3, 11)
+    yield Check(
+        "Python", good, f"{platform.python_version()} ({sys.executable})", "Install Python 3.11 or newer."
+    )
+    for package in PACKAGES:
+        try:
+            found = version(package)
+        except PackageNotFoundError:
+            yield Check(package, False, "is missing", f"pip install {package}")
+            continue
+        if package == "pandas" and int(found.split(".")[0]) >= 3:
+            yield Check(package, False, found, 'PySpark needs an older one: pip install "pandas<3"')
+        else:
+            yield Check(package, True, found)
+
+
+def _machine() -> Iterator[Check]:
+    yield Check("system", None, platform.platform())
+    yield Check("cores", None, str(_cores()))
+    memory = _memory()
+    if memory is None:
+        yield Check("memory", None, "unknown")
+        return
+    mend = "Simulations are fine, but Spark may not start: close other programs, or use --no-spark."
+    free = f"{memory / 2**30:.1f} GiB free"
+    yield Check("memory", memory >= LEAST_MEMORY, free, mend)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _memory() -> int | None:
+    """Bytes of memory that can be had, or None if the system does not say."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as stream:
+            found = dict(line.split(":", 1) for line in stream)
+        return int(found["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError, ValueError):
+        pass
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (OSError, ValueError):
+        return None
+
+
+def _java() -> Iterator[Check]:
+    from tideover.scenarios.java import JavaNotFound, find_java
+
+    java = find_java()
+    if java is None:
+        yield Check("Java", False, "none that Spark can use", str(JavaNotFound()))
+    else:
+        yield Check("Java", True, f"{java.version} ({java.origin}: {java.home})")
+
+
+def _engine() -> Iterator[Check]:
+    from tideover.models.simulation import simulate
+    from tideover.scenarios.loader import load
+
+    try:
+        scenario = load("wordcount")
+        begun = time.perf_counter()
+        simulate(scenario)
+    except Exception as error:
+        yield Check("engine", False, f"{type(error).__name__}: {error}", "Install Tideover anew.")
+        return
+    yield Check("engine", True, f"simulated wordcount in {1000 * (time.perf_counter() - begun):.0f} ms")
+
+
+def _spark() -> Iterator[Check]:
+    from tideover.scenarios.sweep import LOCAL
+
+    begun = time.perf_counter()
+    try:
+        from tideover.scenarios.spark import spark_session
+
+        with spark_session(LOCAL) as spark:
+            counted = spark.range(0, 1000, 1, 2).count()
+        assert counted == 1000
+    except Exception as error:
+        mend = (
+            "Mend Java first, if it is said to be missing above; without Spark, sweeps run with --no-spark."
+        )
+        yield Check("Spark", False, " ".join(str(error).split())[:400], mend)
+        return
+    yield Check("Spark", True, f"started and counted in {time.perf_counter() - begun:.1f} s")

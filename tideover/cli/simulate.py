@@ -1,0 +1,141 @@
+"""``tideover run`` and ``tideover compare``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tideover.cli import output
+from tideover.cli.output import BadInput, Json, Out, Settings
+from tideover.cli.progress import Bar
+
+if TYPE_CHECKING:
+    from tideover.models.results import Result
+
+Source = Annotated[
+    str, typer.Argument(metavar="SCENARIO", help="A scenario file, or the name of a built-in scenario.")
+]
+
+
+def run(
+    scenario: Source,
+    settings: Settings = None,
+    as_json: Json = False,
+    out: Out = None,
+    trace: Annotated[
+        bool, typer.Option("--trace", help="Print what the protocol did, in order. For small runs.")
+    ] = False,
+) -> None:
+    """Simulate one scenario.
+
+    For example: tideover run wordcount --set strategy.kind=rsm --set failures.0.at=80s
+    """
+    from tideover import api
+
+    found = api.loaded(scenario, settings or ())
+    output.prepare(out)
+    with Bar() as bar:
+        result = api.run(found, trace=trace, report=bar.runs)
+    record = api.record(result)
+    if as_json:
+        output.warn(result.warnings)
+        output.print_json(record | ({"trace": _events(result)} if trace else {}))
+    else:
+        from tideover.reports.terminal import run_view
+
+        if trace:
+            _print_trace(result)
+        output.show(run_view(record))
+    if out is not None:
+        from tideover.reports import pages
+
+        page = pages.run_page(_Shown(result, record))
+        output.write(out, _tables(result), page, record, errors=as_json)
+
+
+def compare(
+    scenario: Source,
+    strategies: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,…",
+            help="Strategies to compare, the reference first; default: all that the scenario lists.",
+            show_default=False,
+        ),
+    ] = None,
+    settings: Settings = None,
+    as_json: Json = False,
+    out: Out = None,
+) -> None:
+    """Simulate the same scenario, failures and luck under several strategies, side by side.
+
+    For example: tideover compare wordcount --strategies source_replay,rsm
+    """
+    from tideover import api
+    from tideover.scenarios.errors import ScenarioError
+
+    kinds = None if strategies is None else [kind.strip() for kind in strategies.split(",") if kind.strip()]
+    try:
+        api.compared(scenario, kinds, settings or ())  # before anything is written or run
+    except ScenarioError as error:
+        raise ScenarioError(
+            replace(p, file="--strategies") if kinds and p.key == "strategy.kind" and p.line is None else p
+            for p in error.problems
+        ) from None
+    except ValueError as error:
+        raise BadInput(f"--strategies: {error}") from None
+    output.prepare(out)
+    with Bar() as bar:
+        found = api.compare(scenario, kinds, settings or (), report=bar.runs)
+        records = found.to_list()
+    if as_json:
+        for result in found.results.values():
+            output.warn(f"{result.strategy}: {text}" for text in result.warnings)
+        output.print_json(records)
+    else:
+        from tideover.reports.terminal import compare_view
+
+        output.show(compare_view(records, found.verdict))
+    if out is not None:
+        from tideover.reports import pages
+
+        shown = [_Shown(r, api.record(r)) for r in found.results.values()]
+        page = pages.compare_page(shown, found.verdict)
+        output.write(out, _tables(found), page, records, errors=as_json)
+
+
+class _Shown:
+    """A result with the record that goes to its page."""
+
+    def __init__(self, result: Result, record: dict[str, Any]) -> None:
+        self.recoveries = result.recoveries
+        self.runs = result.runs
+        self.timeline = result.timeline
+        self._record = record
+
+    def to_dict(self) -> dict[str, Any]:
+        return self._record
+
+
+def _tables(found: Any) -> Mapping[str, Any]:
+    return {"recoveries": found.recoveries, "runs": found.runs, "timeline": found.timeline}
+
+
+def _print_trace(result: Result) -> None:
+    from tideover.cli.trace import lines
+
+    first, total = result.replications[0], len(result.replications)
+    more = f" of {total}; --set run.seed=… shows another" if total > 1 else ""
+    sys.stdout.write(f"Events of replication {first.number}{more}\n")
+    sys.stdout.writelines(f"{line}\n" for line in lines(first))
+    sys.stdout.write("\n")
+
+
+def _events(result: Result) -> list[dict[str, Any]]:
+    from tideover.cli.trace import as_data
+
+    return [event for replication in result.replications for event in as_data(replication)]

@@ -1,0 +1,217 @@
+"""``tideover sweep`` and ``tideover reproduce``."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tideover.cli import output
+from tideover.cli.output import BadInput, Json, Out, Settings
+from tideover.cli.progress import Bar
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from tideover.scenarios.grid import Grid
+    from tideover.scenarios.sweep import Sweep
+
+Master = Annotated[
+    str, typer.Option(help="Spark's master: local[*,4] is embedded; spark://…, yarn, k8s://… are clusters.")
+]
+NoSpark = Annotated[bool, typer.Option("--no-spark", help="Simulate in this process, one run after another.")]
+
+LISTED = 200
+"""Points that ``--dry-run`` lists in full."""
+
+
+def sweep(
+    spec: Annotated[
+        str, typer.Argument(metavar="SWEEP", help="A sweep file, or the name of a built-in sweep.")
+    ],
+    settings: Settings = None,
+    as_json: Json = False,
+    out: Out = None,
+    master: Master = "local[*,4]",
+    no_spark: NoSpark = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="List the points and count the runs; simulate nothing.")
+    ] = False,
+) -> None:
+    """Simulate a grid of parameters as a Spark job. With --out, it goes on where it was interrupted."""
+    from tideover.scenarios import grid
+
+    with Bar() as bar:
+        points = grid.read(spec, settings or (), lambda done, total: bar("checking points", done, total))
+    if dry_run:
+        _list(points, as_json)
+        return
+    found = _simulated(points, out, None if no_spark else master)
+    recoveries, runs = found.recoveries, found.runs
+    if as_json:
+        output.warn(found.warnings)
+        output.print_json(found.to_list())
+    else:
+        from tideover.reports.terminal import sweep_view
+
+        output.show(sweep_view(recoveries, runs, found.parameters, found.warnings))
+    if out is not None:
+        from tideover.reports import pages
+
+        timeline = found.tables.get("timeline")
+        page = pages.sweep_page(
+            recoveries, runs, parameters=found.parameters, timeline=timeline, warnings=found.warnings
+        )
+        output.write(out, found.tables, page, found.to_list(), parameters=found.parameters, errors=as_json)
+    _end(found)
+
+
+def reproduce(
+    paper: Annotated[str, typer.Argument(metavar="PAPER", help="stableford-phase2")],
+    settings: Settings = None,
+    as_json: Json = False,
+    out: Out = None,
+    master: Master = "local[*,4]",
+    no_spark: NoSpark = False,
+) -> None:
+    """Set a published table beside the simulated one, with the error of each cell.
+
+    For example: tideover reproduce stableford-phase2 --out report
+    """
+    from tideover.scenarios import grid
+
+    if paper not in PAPERS:
+        near = difflib.get_close_matches(paper[:100], PAPERS, 1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise BadInput(f"PAPER: {paper!r} is not known; {hint}(known: {', '.join(PAPERS)})")
+    found = _simulated(grid.read(PAPERS[paper], settings or ()), out, None if no_spark else master)
+    _stableford(found, out, as_json)
+    _end(found)
+
+
+PAPERS: dict[str, dict[str, Any]] = {
+    "stableford-phase2": {
+        "name": "Stableford, phase 2",
+        "scenario": "stableford-phase2",
+        "grid": {
+            "strategy.kind": ["source_replay", "rsm", "active_replication"],
+            "topology.sentences.rate": ["10/s", "20/s"],
+            "failures.0.at": ["65 s", "75 s", "90 s"],
+        },
+        "replications": 10,
+    }
+}
+"""The sweep behind each published table: failures 5, 15 and 30 s into a window."""
+
+RATE, WINDOW_S = "topology.sentences.rate", 30.0
+
+
+def _simulated(points: Grid, out: Path | None, master: str | None) -> Sweep:
+    from tideover.api import KEPT
+    from tideover.scenarios.sweep import sweep
+
+    output.prepare(out)
+    with Bar() as bar:
+        found = sweep(points, master=master, keep=None if out is None else out / KEPT, report=bar)
+        found.tables  # noqa: B018  they take a moment too
+    return found
+
+
+def _end(found: Sweep) -> None:
+    """Exit with 1 if a run failed."""
+    if found.failed:
+        number, _, error = found.failed[0]
+        more = f"{len(found.failed)} of {found.grid.runs} runs failed; the first: point {number}, {error}"
+        sys.stderr.write(f"tideover: {more}\n")
+        raise typer.Exit(1)
+
+
+def _list(points: Grid, as_json: bool) -> None:
+    """What would be simulated."""
+    from tideover.scenarios.grid import shown
+
+    if as_json:
+        listed = [{"point": p.number, "swept": dict(p.values)} for p in points.points]
+        output.print_json({"points": listed, "runs": points.runs})
+        return
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("point", *points.parameters, "runs", box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for p in points.points[:LISTED]:
+        values = [Text(shown(p.values[key])) for key in points.parameters]
+        table.add_row(str(p.number), *values, str(p.scenario.run.replications))
+    rest = len(points.points) - LISTED
+    more = f"and {rest:,} more\n" if rest > 0 else ""
+    total = f"{more}{len(points.points):,} points, {points.runs:,} runs; nothing was simulated"
+    output.show(table, Text(total))
+    output.warn(points.warnings)
+
+
+def _stableford(found: Sweep, out: Path | None, as_json: bool) -> None:
+    from tideover.reports import pages, published
+    from tideover.reports.beside import reproduction_table
+    from tideover.reports.explain import why_sixty
+    from tideover.reports.terminal import reproduce_view
+
+    table = published.group("stableford", "recovery")
+    cells = published.with_cells(found.recoveries, rate=RATE, window_s=WINDOW_S)
+    pairs = published.pair_recoveries(cells, table)
+    records = _with_published(found, pairs)
+    if as_json:
+        output.warn(found.warnings)
+        output.print_json(records)
+    else:
+        beside = reproduction_table(pairs, table.title)
+        output.show(reproduce_view([beside], why_sixty(), table.source, found.warnings))
+        output.show(pages.agreement_sentence(pairs))
+    if out is None:
+        return
+    page = pages.reproduce_page(
+        pairs,
+        cells,
+        found.runs,
+        title=table.title,
+        source=table.source,
+        parameters=found.parameters,
+        timelines=_one_cell(found),
+        warnings=found.warnings,
+    )
+    output.write(out, found.tables, page, records, parameters=found.parameters, errors=as_json)
+
+
+def _one_cell(found: Sweep) -> tuple[pd.DataFrame, pd.DataFrame] | None:
+    """Timeline and recoveries of the first rate and failure time, under every strategy."""
+    if not len(found.timeline):
+        return None
+    values = found.grid.points[0].values
+    others = [key for key in found.parameters if key != "strategy.kind"]
+    frames = []
+    for frame in (found.timeline, found.recoveries):
+        for key in others:
+            frame = frame[frame[key] == values[key]]
+        frames.append(frame)
+    return frames[0], frames[1]
+
+
+def _with_published(found: Sweep, pairs: pd.DataFrame) -> list[dict[str, Any]]:
+    """The records, each with its published recovery time, the simulated mean, and the error."""
+    from tideover.reports.published import into_window, per_second
+
+    rows = {(r["strategy"], r["tuples_per_s"], r["fail_at_s"]): r for r in pairs.to_dict("records")}
+    shown = ("published_s", "simulated_s", "error_s", "required", "within")
+    records = []
+    for point, record in zip(found.grid.points, found.to_list(), strict=True):
+        at = record["recoveries"][0]["failed_at_s"] if record["recoveries"] else float("nan")
+        cell = (
+            record["strategy"],
+            per_second(point.values[RATE]),
+            into_window(at, WINDOW_S) if at == at else 0,
+        )
+        row = rows.get(cell, {})
+        records.append(record | {"published": {key: row.get(key) for key in shown}})
+    return records
