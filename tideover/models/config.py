@@ -107,5 +107,16 @@ class Scenario(Part):
 
 
 def dump(scenario: Scenario) -> dict[str, Any]:
-    """The scenario as plain data, for a result that stores its whole configuration."""
-    return scenario.model_dump(mode="json")
+    """The scenario as plain data, kinds of parts included, for a result that stores its whole configuration."""
+    return {name: _plain(getattr(scenario, name)) for name in Scenario.model_fields}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Part):
+        kind = {"kind": value.kind} if hasattr(value, "kind") else {}
+        return kind | {name: _plain(getattr(value, name)) for name in type(value).model_fields}
+    if isinstance(value, dict):
+        return {name: _plain(inner) for name, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(inner) for inner in value]
+    return value

@@ -268,7 +268,7 @@ class BoltTask(Server):
             demand += self._overhead
         if train.mark is not None:
             demand[train.mark != 0] = 0
-        self._scheduled += train.n if train.mark is None else int(np.count_nonzero(train.mark == 0))
+        self._scheduled += _data_count(train)
         return demand
 
     def find_trigger(self, train: Train) -> int | None:
@@ -377,9 +377,13 @@ class BoltTask(Server):
         self.counts = counts
         window = self.component.window
         if window is not None and window.window.tuples is not None:
-            # tuples in service count towards the next window, but no longer end the one that they were going to end
-            self._scheduled = counts.tuples + sum(train.n for train, _ in self._served)
-            self._trigger_at = None
+            # tuples in service count towards the next window, and may no longer fill the one that they were going to end
+            served = [train for train, _ in self._served]
+            in_service = sum(_data_count(train) for train in served)
+            self._scheduled = counts.tuples + in_service
+            by_marker = bool(served) and served[-1].mark is not None and bool(served[-1].mark[-1])
+            if not by_marker and self._scheduled < window.window.tuples:
+                self._trigger_at = None
 
     def crash(self) -> list[Train]:
         lost = super().crash()
@@ -401,3 +405,8 @@ class BoltTask(Server):
         """Everything in the queue, as one train; None: empty."""
         trains = self.queue()
         return join(trains) if trains else None
+
+
+def _data_count(train: Train) -> int:
+    """Tuples that are not markers."""
+    return train.n if train.mark is None else int(np.count_nonzero(train.mark == 0))

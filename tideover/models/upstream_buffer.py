@@ -24,6 +24,8 @@ class UpstreamBuffer:
         self.channel = channel
         self.sent = 0
         self.size = 0
+        self.gone_to = 0
+        """Messages up to this number went down with the sender, if they were not trimmed before."""
         self._trains: list[Train] = []
 
     def number(self, train: Train) -> Train:
@@ -48,6 +50,7 @@ class UpstreamBuffer:
 
     def clear(self) -> None:
         """Lose everything: the sender has crashed."""
+        self.gone_to = self.sent
         self._trains = []
         self.size = 0
 

@@ -13,7 +13,7 @@ Sums = tuple[Ints, Ints]
 
 
 class WindowLog:
-    """First emission of each window. Of replicas' windows (or re-emissions) the first counts, as at a deduplicating reader.
+    """First emission of each window: of replicas' windows the earliest counts, as at a deduplicating reader.
 
     Windows that were compared with the truth are forgotten.
     """
@@ -21,20 +21,22 @@ class WindowLog:
     def __init__(self) -> None:
         self.count = 0
         self.open: dict[Place, Sums] = {}
-        self._seen: dict[Place, set[int]] = {}
+        self._first: dict[Place, tuple[int, int]] = {}
+        """(time, replica) of the earliest emission."""
+        self._by: set[tuple[Place, int]] = set()
 
-    def emitted(
-        self, component: str, task: int, replica: int, number: int, keys: Ints, sums: Ints
-    ) -> tuple[bool, bool]:
-        """Note a window; returns whether it is the first of its number, and whether this replica has emitted it before."""
-        place = (component, task, number)
-        by = self._seen.setdefault(place, set())
-        first, again = not by, replica in by
-        by.add(replica)
-        if first:
+    def emitted(self, place: Place, replica: int, now: int, keys: Ints, sums: Ints) -> bool:
+        """Note a window; returns whether this replica has emitted it before."""
+        again = (place, replica) in self._by
+        self._by.add((place, replica))
+        if place not in self._first:
             self.count += 1
-            self.open[place] = (keys, sums)
-        return first, again
+        elif (now, replica) >= self._first[place]:
+            return again
+        # within a step of the data plane a later replica's window can come to be known before an earlier one's
+        self._first[place] = (now, replica)
+        self.open[place] = (keys, sums)
+        return again
 
 
 class WindowAudit:

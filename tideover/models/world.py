@@ -264,9 +264,10 @@ class World:
         component = task.component
         if self.trace is not None:
             self.trace.window(task, number, now, keys, sums)
-        first, again = self.windows.emitted(component.name, task.task, task.replica, number, keys, sums)
-        if first and not component.outputs:
-            self.recorder.note_output(now)
+        place = (component.name, task.task, number)
+        again = self.windows.emitted(place, task.replica, now, keys, sums)
+        if not component.outputs:
+            self.recorder.note_output(place, now)
         if again and component.anchored:
             # the same window once more, out of a replay: its reader drops it by its number
             for part in held:
@@ -345,6 +346,11 @@ class World:
             self.backlog.change(
                 data.uid >> task.component.bits, np.full(data.n, self.kernel.now, np.int64), -1
             )
+
+    def lost(self, task: BoltTask, train: Train) -> None:
+        """These tuples will not come (again): no copy of them is left."""
+        if train.n and task.component.anchored:
+            self.ledger.destroy(train.uid >> task.component.bits)
 
     def discard_queue(self, task: BoltTask) -> None:
         """Throw away a task's queue: what is in it is known elsewhere."""

@@ -129,7 +129,7 @@ class Recorder:
         self.entered = Series()
         self.left = Series()
         self.output = Series()
-        self._outputs: list[int] = []
+        self._outputs: dict[object, int] = {}
 
     def measure(self, times: Ints, born: Ints) -> Ints:
         """Tuples done at the measured component at ``times`` (rising); returns their latencies."""
@@ -138,14 +138,14 @@ class Recorder:
         self.done.add(times)
         return latency
 
-    def note_output(self, now: int) -> None:
-        """The topology has put out something rare (a window) at ``now``."""
-        self._outputs.append(now)
+    def note_output(self, what: object, now: int) -> None:
+        """The topology has put out something rare (a window) at ``now``; of the same thing put out twice the first counts."""
+        self._outputs[what] = min(now, self._outputs.get(what, now))
 
     def outputs(self) -> Ints:
         """Moments of output, rising: exact for windows, slot boundaries for streams of tuples."""
         if self._outputs:
-            return np.unique(np.array(self._outputs, np.int64))
+            return np.unique(np.array(list(self._outputs.values()), np.int64))
         return self.output.times()
 
     def backlog(self, end: int) -> Ints:

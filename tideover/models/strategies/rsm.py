@@ -267,7 +267,7 @@ class Recovery(Protocol):
                 del self.requests[channel]
 
         channel.up.post(
-            single(end, 0, mark=END_OF_REPLAY, route=recovery, key=channel.position),
+            single(end, 0, mark=END_OF_REPLAY, route=recovery, key=channel.position, seq=0),
             finish,
             lambda lost: None,
         )
@@ -295,7 +295,7 @@ class Recovery(Protocol):
             if len(ends):
                 guard.waiting.discard(channel.position)
         numbered = train.replace(seq=sign * (np.abs(train.seq) << 16 | channel.position), route=None)
-        self._discard(task, numbered, ~keep)
+        self._discard(guard, numbered, ~keep)
         return numbered.pick(keep)
 
     def admit(self, task: BoltTask, train: Train) -> Train:
@@ -304,13 +304,21 @@ class Recovery(Protocol):
             return train
         # what was held while the task was down, or was in its queue when it lost its state
         direct = (train.seq > 0) & np.isin(train.seq & 0xFFFF, list(guard.waiting))
-        self._discard(task, train, direct)
+        self._discard(guard, train, direct)
         return train.pick(~direct)
 
-    def _discard(self, task: BoltTask, train: Train, mask: np.ndarray) -> None:
+    def _discard(self, guard: Guard, train: Train, mask: np.ndarray) -> None:
         mask = mask if train.mark is None else mask & (train.mark == 0)
-        if mask.any():
-            self.world.discarded(task, train.pick(mask))
+        if not mask.any():
+            return
+        out = train.pick(mask)
+        self.world.discarded(guard.task, out)
+        assert out.seq is not None
+        for position, buffer in guard.buffers.items():
+            # thrown away because it will be replayed, but its sender's buffer is gone: a loss
+            mine = (out.seq > 0) & (out.seq & 0xFFFF == position)
+            gone = mine & (out.seq >> 16 <= buffer.gone_to) & (out.seq >> 16 > guard.positions[position])
+            self.world.lost(guard.task, out.pick(gone))
 
     def control_mark(self, task: BoltTask, mark: Train, now: int) -> int:
         self.guards[task].unfinished.discard(int(mark.key[0]))
