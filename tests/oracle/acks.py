@@ -69,6 +69,8 @@ class SourceReplay(Protocol):
             tree = datum.root, datum.attempt
             self.trees[tree] = {child.ident for child in sent}
             self.created[tree] = self.world.clock.now
+        else:
+            self.world.ledger.hurt([datum])  # the acker will never know of this tree
 
     def done(self, datum: Datum, sent: list[Datum]) -> None:
         """One ack: the tuple's own id, and those of the tuples it has become."""

@@ -117,7 +117,7 @@ class Kernel:
     def next_data_event(self) -> int | None:
         """The next instant at which data moves by itself somewhere; None: never."""
         times = (node.next_event() for node in self.nodes)
-        return min((t for t in times if t is not None and t > self.moved_to), default=None)
+        return min((t for t in times if t is not None and t >= self.moved_to), default=None)
 
     def run(self, until: int) -> None:
         """Run to ``until``, control actions at that instant included."""
