@@ -180,7 +180,6 @@ class UpstreamBuffer(Protocol):
         task.state, task.windows_closed = keeper.valid.state.copy(), keeper.valid.windows_closed
         keeper.processed, keeper.accepted = dict(keeper.valid.numbers), dict(keeper.valid.numbers)
         keeper.restoring = False
-        self.world.ledger.restored(task)
         task.restored()
         for channel in self._buffered(task):
             request = Request(channel, keeper.processed.get(channel, 0), keeper.life)

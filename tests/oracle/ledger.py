@@ -7,6 +7,7 @@ nothing follows. It is *out* when it has left in an emitted window (of any repli
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from .layout import Datum
@@ -25,9 +26,8 @@ class Ledger:
     def __init__(self, world: World) -> None:
         self.world = world
         self.effects: dict[int, set[Effect]] = {}
-        self.out: dict[tuple, set[Effect]] = {}  # by physical task
+        self.out: dict[tuple, dict[int | None, list[Effect]]] = {}  # by physical task and window
         self.replayed: set[int] = set()
-        self.duplicated: set[int] = set()
         self.damaged: set[tuple[int, int]] = set()
         self.false_timeouts = 0
 
@@ -37,26 +37,27 @@ class Ledger:
 
     # -- effects -------------------------------------------------------------------------------------------
 
-    def applied(self, task: Task, datum: Datum) -> None:
-        """A windowed count is about to count a tuple."""
-        if any(held.uid == datum.uid for held in task.state.held) or self._is_out(task, datum):
-            self.duplicated.add(datum.root)
-
-    def restored(self, task: Task) -> None:
-        """A checkpoint has come back."""
-        self.duplicated |= {datum.root for datum in task.state.held if self._is_out(task, datum)}
-
     def left(self, task: Task, datum: Datum) -> None:
         """A tuple has left through a last bolt."""
-        if self._is_out(task, datum):
-            self.duplicated.add(datum.root)
-        self.emitted_window(task, [datum])
+        self.out.setdefault(task.physical, {}).setdefault(None, []).append((task.component, datum.uid))
 
-    def emitted_window(self, task: Task, data: list[Datum]) -> None:
-        self.out.setdefault(task.physical, set()).update((task.component, datum.uid) for datum in data)
+    def emitted_window(self, task: Task, number: int, data: list[Datum]) -> None:
+        """The same window once more, out of a replay, is void: its reader drops it by its number."""
+        windows = self.out.setdefault(task.physical, {})
+        windows.setdefault(number, [(task.component, datum.uid) for datum in data])
 
-    def _is_out(self, task: Task, datum: Datum) -> bool:
-        return (task.component, datum.uid) in self.out.get(task.physical, set())
+    def _applied(self, task: Task) -> list[Effect]:
+        """What is in the task's counts, or has left it for good; twice if it is there twice."""
+        live = [(task.component, datum.uid) for datum in task.state.held]
+        return live + [effect for window in self.out.get(task.physical, {}).values() for effect in window]
+
+    def _duplicated(self) -> set[int]:
+        roots = set()
+        for task in self.world.tasks:
+            for (component, uid), times in Counter(self._applied(task)).items():
+                if times > 1:
+                    roots.add(uid >> self.world.layout.bits[component])
+        return roots
 
     # -- damage --------------------------------------------------------------------------------------------
 
@@ -90,9 +91,7 @@ class Ledger:
     def settle(self) -> dict[str, int]:
         """Every root is completed, in flight or lost."""
         world, layout = self.world, self.world.layout
-        there = set().union(*self.out.values())
-        for task in world.tasks:
-            there |= {(task.component, datum.uid) for datum in task.state.held}
+        there = {effect for task in world.tasks for effect in self._applied(task)}
         copies: set[Effect] = set()
         buffered = [
             (task.component, message.datum)
@@ -118,6 +117,6 @@ class Ledger:
             "in_flight": len(self.effects) - len(completed) - len(lost),
             "lost": len(lost),
             "replayed": len(self.replayed),
-            "duplicated": len(self.duplicated),
+            "duplicated": len(self._duplicated()),
             "false_timeouts": self.false_timeouts,
         }

@@ -330,7 +330,6 @@ class Bolt(Task):
         state.counts[cell] = state.counts.get(cell, 0) + datum.value
         state.tuples += 1
         if datum.anchored:
-            self.world.ledger.applied(self, datum)
             state.held.append(datum)
         if self.window.tuples is not None and state.tuples == self.window.tuples:
             self.windows_closed += 1
@@ -371,7 +370,7 @@ class Bolt(Task):
         old.counts = {cell: n for cell, n in old.counts.items() if cell not in new.counts}
         emitted = [datum for datum in old.held if before is None or datum.epoch < before]
         world.trace.windows.append((*self.physical, number, world.clock.now, old.keys()))
-        world.ledger.emitted_window(self, emitted)
+        world.ledger.emitted_window(self, number, emitted)
         for key, value in sorted(old.keys().items()):
             layout = world.layout
             self.send(layout.aggregate(self.component, self.index, number, key, value, self.state.handed))

@@ -107,8 +107,6 @@ def write(
     errors: bool = False,
 ) -> None:
     """Write results to ``--out`` and say where the report is (on standard error with ``errors``)."""
-    from rich.text import Text
-
     from tideover.reports.output import write_all
 
     if directory is None:
@@ -117,5 +115,5 @@ def write(
         paths = write_all(directory, tables=tables, page=page, record=plain(record), parameters=parameters)
     except OSError as error:
         raise BadInput(f"--out: {directory}: cannot be written to: {error.strerror or error}") from None
-    others = ", ".join(path.name for path in paths[1:])
-    show(Text(f"Report: {paths[0]}  (beside it: {others})"), errors=errors)
+    stream = sys.stderr if errors else sys.stdout
+    stream.write(f"Report: {paths[0]}\nBeside it: {', '.join(path.name for path in paths[1:])}\n")

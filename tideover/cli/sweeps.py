@@ -114,10 +114,14 @@ def _simulated(points: Grid, out: Path | None, master: str | None) -> Sweep:
     from tideover.scenarios.sweep import sweep
 
     output.prepare(out)
+    keep = None if out is None else out / KEPT
     with Bar() as bar:
-        found = sweep(points, master=master, keep=None if out is None else out / KEPT, report=bar)
-        found.tables  # noqa: B018  they take a moment too
-    return found
+        try:
+            return sweep(points, master=master, keep=keep, report=bar)
+        except KeyboardInterrupt:
+            if keep is not None:
+                sys.stderr.write("Interrupted. The same command goes on where it was.\n")
+            raise
 
 
 def _end(found: Sweep) -> None:

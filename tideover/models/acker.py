@@ -125,11 +125,17 @@ class PendingRoots:
         self._retrying[index] = True
         return self._root(index), self._attempt[index].astype(np.int64), self._outage[index].astype(np.int64)
 
-    def mark(self, roots: Ints, outage: int) -> None:
-        """Tuples of these roots were destroyed by an outage."""
+    def mark(self, roots: Ints, attempt: Ints | None, outage: int) -> None:
+        """Tuples of these attempts of roots were destroyed by an outage; of earlier attempts they do not matter."""
         index = self._at(roots)
-        index = index[(index >= 0) & (index < self._size)]
-        self._outage[index[self._pending[index]]] = outage
+        known = (index >= 0) & (index < self._size)
+        known[known] = self._pending[index[known]]
+        known[known] = (self._attempt[np.where(known, index, 0)] == (0 if attempt is None else attempt))[known]
+        self._outage[index[known]] = outage
+
+    def mark_all(self, outage: int) -> None:
+        """An outage destroyed what the acker knew of all pending roots."""
+        self._outage[: self._size][self._pending[: self._size]] = outage
 
     def replayed_for(self, roots: Ints, outage: int) -> npt.NDArray[np.bool_]:
         """Which of the roots were emitted again because of the outage."""

@@ -364,10 +364,10 @@ class BoltTask(Server):
 
     # -- life --------------------------------------------------------------------------------------------------
 
-    def forget(self) -> Ints:
-        """Lose the counts (and what else is known of the inputs); returns the uids of the effects that are gone."""
+    def forget(self) -> Held | None:
+        """Lose the counts; returns the tuples whose effects are gone (None: there is no state)."""
         if self.counts is None:
-            return np.zeros(0, np.int64)
+            return None
         gone = self.counts.effects()
         self.restore(Counts(self.counts.keys))
         return gone

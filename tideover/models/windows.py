@@ -78,10 +78,14 @@ class Counts:
         """Keys with a sum, over all epochs: what a checkpoint has to write."""
         return sum(int(np.count_nonzero(sums)) for sums in self.sums.values())
 
-    def effects(self) -> Ints:
-        """Uid of each tuple that is counted here."""
-        parts = [h.uid for held in self.held.values() for h in held]
-        return np.concatenate(parts) if parts else np.zeros(0, np.int64)
+    def effects(self) -> Held:
+        """The tuples that are counted here."""
+        parts = [part for held in self.held.values() for part in held]
+        uid = np.concatenate([np.zeros(0, np.int64), *(part.uid for part in parts)])
+        if all(part.attempt is None for part in parts):
+            return Held(uid, None)
+        attempts = [np.zeros(len(p.uid), np.int64) if p.attempt is None else p.attempt for p in parts]
+        return Held(uid, np.concatenate(attempts))
 
     def total(self) -> dict[int, int]:
         """Sum of each key over all epochs, where it is not 0."""

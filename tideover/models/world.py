@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -162,20 +163,20 @@ class World:
             if window is not None and window.window.length is not None and window.window.trigger == "tick":
                 for task in replicas:
                     length = window.window.length
-                    self.kernel.every(length, length, Rank.WINDOW, lambda i, task=task: task.tick(i + 1), task.number)
+                    self.kernel.every(length, length, Rank.WINDOW, partial(_tick, task), task.number)
         if self.topology.marker_length is not None:
             length = self.topology.marker_length
             for spout in self.spouts:
                 self.kernel.every(
-                    length, length, Rank.MARKER, lambda i, spout=spout: self._send_marker(spout, i + 1), spout.number
+                    length, length, Rank.MARKER, partial(self._send_marker, spout), spout.number
                 )
         for index, fault in enumerate(self.scenario.failures):
             self.kernel.process(self._faults(index, fault))
         self.protocol.start()
 
-    def _send_marker(self, spout: SpoutTask, number: int) -> None:
+    def _send_marker(self, spout: SpoutTask, i: int) -> None:
         if spout.up:
-            spout.enqueue(Rank.MARKER, lambda: spout.send_marker(number))
+            spout.enqueue(Rank.MARKER, lambda: spout.send_marker(i + 1))
 
     def _moved(self, now: int) -> None:
         self.protocol.moved(now)
@@ -189,7 +190,7 @@ class World:
         """Settle and forget the oldest roots."""
         alive = [
             self.alive(),
-            *(t.counts.effects() >> t.component.bits for ts in self.bolts.values() for t in ts if t.counts),
+            *(t.counts.effects().uid >> t.component.bits for ts in self.bolts.values() for t in ts if t.counts),
         ]
         roots = np.concatenate([*alive, [s.next_root << self.topology.spout_bits for s in self.spouts]])
         before = int(roots.min()) >> self.topology.spout_bits
@@ -291,7 +292,7 @@ class World:
                 roots = train.uid >> task.component.bits
                 self.backlog.change(roots, times, -1)
                 self.ledger.destroy(roots)
-                self.protocol.destroyed(task.fault, roots)
+                self.protocol.destroyed(task.fault, roots, train.attempt)
 
     def discarded(self, task: BoltTask, train: Train) -> None:
         """Arrivals that a strategy filters out: what they carry is known already."""
@@ -347,24 +348,10 @@ class World:
                 data.uid >> task.component.bits, np.full(data.n, self.kernel.now, np.int64), -1
             )
 
-    def lost(self, task: BoltTask, train: Train) -> None:
-        """These tuples will not come (again): no copy of them is left."""
-        if train.n and task.component.anchored:
-            self.ledger.destroy(train.uid >> task.component.bits)
-
-    def discard_queue(self, task: BoltTask) -> None:
-        """Throw away a task's queue: what is in it is known elsewhere."""
-        for train in task.clear_queue():
-            data = _data(train)
-            self.discarded(task, data.replace(time=np.full(data.n, self.kernel.now, np.int64)))
-
-    def discard_held(self, task: BoltTask) -> None:
-        """Throw away what is kept or held for a task."""
-        waiting = task.kept + task.held
-        task.kept, task.held = [], []
-        for train in waiting:
-            data = _data(train)
-            self.discarded(task, data.replace(time=np.full(data.n, self.kernel.now, np.int64)))
+    def lost_effects(self, task: BoltTask, uid: Ints) -> None:
+        """Copies of these tuples to ``task`` are gone: if their effects are missing, they may be so for good."""
+        if len(uid) and task.component.anchored:
+            self.ledger.destroy(uid >> task.component.bits)
 
     def note(self, text: str) -> None:
         """For the trace: what the protocol does."""
@@ -451,10 +438,10 @@ class World:
 
     def _forget(self, task: BoltTask, outage: Outage) -> None:
         gone = task.forget()
-        if task.component.anchored and len(gone):
-            self.ledger.destroy_effects(task.component, gone, task.replica)
-            outage.lost_effects.append((task, gone))
-            self.protocol.destroyed(outage.number, gone >> task.component.bits)
+        if task.component.anchored and gone is not None and len(gone.uid):
+            self.ledger.destroy_effects(task.component, gone.uid, task.replica)
+            outage.lost_effects.append((task, gone.uid))
+            self.protocol.destroyed(outage.number, gone.uid >> task.component.bits, gone.attempt)
 
     # -- the end -----------------------------------------------------------------------------------------------
 
@@ -495,3 +482,7 @@ class World:
 def _data(train: Train) -> Train:
     """Without markers."""
     return train if train.mark is None else train.pick(train.mark == 0)
+
+
+def _tick(task: BoltTask, i: int) -> None:
+    task.tick(i + 1)

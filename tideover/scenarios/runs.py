@@ -9,11 +9,12 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -57,14 +58,14 @@ def run(scenario: Scenario, *, trace: bool = False, report: Report | None = None
     from tideover.models.results import Result
 
     total = scenario.run.replications
-    done = []
+    done: list[Replication] = []
     for number in range(total):
+        if report is not None:
+            report(number, total)
         try:
             done.append(simulate(scenario, number, trace=trace))
         except Exception as error:
             raise RunFailed(f"replication {number}: {_told(error)}") from error
-        if report is not None:
-            report(number + 1, total)
     return Result(scenario, done)
 
 
@@ -85,8 +86,23 @@ def key(scenario: Scenario, replication: int) -> str:
     """A hash of all that a run's result depends on: the scenario with its seed, the replication, the code."""
     data = {name: value for name, value in to_data(scenario).items() if name not in _WITHOUT_EFFECT}
     data["run"] = {name: value for name, value in data["run"].items() if name != "replications"}
-    whole = json.dumps([data, replication, _code()], ensure_ascii=False)
+    whole = json.dumps([data, replication, _code(), [*_files(data)]], ensure_ascii=False)
     return hashlib.sha256(whole.encode()).hexdigest()[:32]
+
+
+def _files(data: Any) -> Iterator[str]:
+    """Hashes of the files that a scenario names: traces of rates and the like."""
+    if isinstance(data, dict):
+        if isinstance(file := data.get("file"), str):
+            try:
+                yield hashlib.sha256(Path(file).read_bytes()).hexdigest()
+            except OSError:
+                yield ""
+        for value in data.values():
+            yield from _files(value)
+    elif isinstance(data, list):
+        for value in data:
+            yield from _files(value)
 
 
 @cache

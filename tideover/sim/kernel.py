@@ -72,7 +72,7 @@ class Kernel:
         event._ok, event._value = True, None
         assert event.callbacks is not None
         event.callbacks.append(lambda _: self.advance())
-        self.env.schedule(event, priority=rank * ORDER + order, delay=when - self.now)  # type: ignore[arg-type]
+        self.env.schedule(event, priority=rank * ORDER + order, delay=when - self.now)
         return event
 
     def at(self, when: int, rank: int, action: Callable[[], None], order: int = 0) -> None:
@@ -123,7 +123,7 @@ class Kernel:
         """Run to ``until``, control actions at that instant included."""
         stop = simpy.Event(self.env)
         stop._ok, stop._value = True, None
-        self.env.schedule(stop, priority=1000 * ORDER, delay=until - self.now)  # type: ignore[arg-type]
+        self.env.schedule(stop, priority=1000 * ORDER, delay=until - self.now)
         self.env.run(stop)
         self.advance()
 

@@ -111,9 +111,7 @@ class Replication(Protocol):
             task_inputs_open(task)
             return
         task.recovering = True
-        # its queue, if it kept one, is in the peer's as well
-        self.world.discard_queue(task)
-        self.world.discard_held(task)
+        task.kept += task.clear_queue()  # most of it is in the peer's queue too, and will be dropped
         now = self.world.kernel.now
         size = (peer.counts.entries if peer.counts else 0) * self.strategy.entry_size
         copied = now + self.strategy.copy_time
@@ -144,7 +142,7 @@ class Replication(Protocol):
         if peer.counts is not None:
             task.restore(peer.counts.copy())
             task.windows = peer.windows
-            self.world.restore_effects(task, outage, task.counts.effects())  # type: ignore[union-attr]
+            self.world.restore_effects(task, outage, task.counts.effects().uid)  # type: ignore[union-attr]
         queue = peer.queue()
         for train in queue:
             self.world.reopen(task, train)

@@ -106,8 +106,8 @@ class Protocol:
     def moved(self, now: int) -> None:
         """The data plane was moved to ``now``."""
 
-    def destroyed(self, outage: int, roots: Ints) -> None:
-        """Tuples or state of these roots were destroyed; ``outage`` is the number of the fault that did it."""
+    def destroyed(self, outage: int, roots: Ints, attempt: Ints | None) -> None:
+        """Tuples or state of these attempts (None: 0) of roots were destroyed; ``outage`` is the fault that did it."""
 
     def failed(self, task: BoltTask | SpoutTask, outage: Outage) -> None:
         """A fault has struck ``task`` now."""

@@ -180,6 +180,7 @@ class Recovery(Protocol):
             for guard in self.guards.values():
                 for buffer in guard.buffers.values():
                     if buffer.channel.up is task:
+                        self.world.lost_effects(guard.task, buffer.uids())
                         buffer.clear()
         if isinstance(task, BoltTask) and task in self.guards:
             guard = self.guards[task]
@@ -224,7 +225,7 @@ class Recovery(Protocol):
             task.restore(saved.counts.copy())
             task.epochs = saved.epochs
             task.windows = saved.windows
-            self.world.restore_effects(task, outage, task.counts.effects())
+            self.world.restore_effects(task, outage, task.counts.effects().uid)
         self.world.restored(task, outage)
         task.recovering = False
         task.release_held()
@@ -318,7 +319,7 @@ class Recovery(Protocol):
             # thrown away because it will be replayed, but its sender's buffer is gone: a loss
             mine = (out.seq > 0) & (out.seq & 0xFFFF == position)
             gone = mine & (out.seq >> 16 <= buffer.gone_to) & (out.seq >> 16 > guard.positions[position])
-            self.world.lost(guard.task, out.pick(gone))
+            self.world.lost_effects(guard.task, out.uid[gone])
 
     def control_mark(self, task: BoltTask, mark: Train, now: int) -> int:
         self.guards[task].unfinished.discard(int(mark.key[0]))
@@ -331,7 +332,7 @@ class Recovery(Protocol):
         for task, guard in self.guards.items():
             kept += [(task.component, buffer.uids()) for buffer in guard.buffers.values()]
             if guard.saved is not None and guard.reading:
-                kept.append((task.component, guard.saved.counts.effects()))
+                kept.append((task.component, guard.saved.counts.effects().uid))
         return kept
 
     def replayed(self, task: BoltTask, train: Train, outage: int) -> np.ndarray | None:

@@ -113,7 +113,7 @@ class Replay(AckCosts):
         self.maps[spout.spout_number].emit(train.uid, train.attempt, train.time, self._children(sent, train.n))
         spout.pending += train.n
         if self.alive_since == NEVER:
-            self.maps[spout.spout_number].mark(train.uid, self.acker_outage)
+            self.maps[spout.spout_number].mark(train.uid, train.attempt, self.acker_outage)
 
     # -- 4. a bolt acks a tuple when its effect is safe ------------------------------------------------------------
 
@@ -223,28 +223,29 @@ class Replay(AckCosts):
 
     # -- 5. lost state means lost ids --------------------------------------------------------------------------------
 
-    def destroyed(self, outage: int, roots: Ints) -> None:
+    def destroyed(self, outage: int, roots: Ints, attempt: Ints | None) -> None:
         for number, pending in enumerate(self.maps):
-            pending.mark(roots[roots & self._mask == number] if self._mask else roots, outage)
+            mine = np.flatnonzero(roots & self._mask == number)
+            pending.mark(roots[mine], None if attempt is None else attempt[mine], outage)
 
     def _unsent(self, task: BoltTask, train: Train) -> None:
-        self.destroyed(task.fault, train.uid >> task.component.bits)
+        self.destroyed(task.fault, train.uid >> task.component.bits, train.attempt)
 
     def failed(self, task: BoltTask | SpoutTask, outage: Outage) -> None:
         task.clear_outbox()
         if task in self.world.spouts and not task.up:
-            self.maps[task.spout_number].clear()  # type: ignore[union-attr]
+            self.maps[task.spout_number].clear()
 
     def ready(self, task: BoltTask | SpoutTask, outage: Outage) -> None:
         task_inputs_open(task)
         if task in self.world.spouts:
-            self._start_rotation(task)  # type: ignore[arg-type]
+            self._start_rotation(task)
 
     def acker_failed(self) -> None:
         self.alive_since = NEVER
         self.acker_outage = self.world.outages[-1].number
         for pending in self.maps:
-            pending.mark(pending.roots(), self.acker_outage)
+            pending.mark_all(self.acker_outage)
 
     def acker_ready(self) -> None:
         self.alive_since = self.world.kernel.now
