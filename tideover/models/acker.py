@@ -133,9 +133,10 @@ class PendingRoots:
         known[known] = (self._attempt[np.where(known, index, 0)] == (0 if attempt is None else attempt))[known]
         self._outage[index[known]] = outage
 
-    def mark_all(self, outage: int) -> None:
-        """An outage destroyed what the acker knew of all pending roots."""
-        self._outage[: self._size][self._pending[: self._size]] = outage
+    def mark_all(self, emitted_after: int, outage: int) -> None:
+        """An outage destroyed what the acker knew of the pending roots emitted after an instant."""
+        pending = self._pending[: self._size] & (self._emitted[: self._size] > emitted_after)
+        self._outage[: self._size][pending] = outage
 
     def replayed_for(self, roots: Ints, outage: int) -> npt.NDArray[np.bool_]:
         """Which of the roots were emitted again because of the outage."""

@@ -274,7 +274,7 @@ class Kept:
             return
         ordered = sorted([*self.others, *outcomes], key=lambda o: o.key)
         whole = _write(self.directory / "runs.parquet", ordered)
-        for file in {*self._files} - {whole}:
+        for file in {*self._files, *self.directory.glob(".*.aside")} - {whole}:
             file.unlink(missing_ok=True)
 
 

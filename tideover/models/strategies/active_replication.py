@@ -119,20 +119,19 @@ class Replication(Protocol):
             copied += -(-size * 1_000_000_000 // self.strategy.copy_bandwidth)
         # what was sent before this task was back reaches the peer only: wait until it has
         reached = [channel.last_arrival or 0 for channel in peer.inputs]
-        life = task.life
         self.world.control_bytes += size
         self.world.kernel.at(
-            max(copied, *reached), Rank.RESTORE, lambda: self._copy(task, peer, life, outage), task.number
+            max(copied, *reached), Rank.RESTORE, lambda: self._copy(task, peer, outage), task.number
         )
 
     def _peer(self, task: BoltTask) -> BoltTask | None:
         replicas = self.world.bolts[task.component.name, task.task]
         return next((r for r in replicas if r is not task and r.available), None)
 
-    def _copy(self, task: BoltTask, peer: BoltTask, life: int, outage: Outage) -> None:
+    def _copy(self, task: BoltTask, peer: BoltTask, outage: Outage) -> None:
         """State, greatest uids, epochs and queue of the peer, all at this instant; then what was held since."""
-        if task.life != life or not task.recovering:
-            return
+        if task.fault != outage.number or not task.recovering:
+            return  # it has failed again
         if not peer.available:
             task.recovering = False
             self.ready(task, outage)

@@ -172,11 +172,14 @@ class Replay(AckCosts):
 
     def _rotated_out(self, pending: PendingRoots, roots: Ints, times: Ints) -> np.ndarray | None:
         """Roots that the acker's own map has forgotten at the time of the ack."""
-        period, buckets = self.strategy.message_timeout, self.strategy.acker_buckets
-        if times[-1] <= (buckets - 1) * period:
+        if times[-1] <= (self.strategy.acker_buckets - 1) * self.strategy.message_timeout:
             return None
-        rotation = -(-times // period) - 1
-        return pending.emitted_at(roots) <= (rotation - buckets + 1) * period
+        return pending.emitted_at(roots) <= self._forgotten(times)
+
+    def _forgotten(self, times: Ints) -> Ints:
+        """Roots emitted at or before this have rotated out of the acker's map, seen at ``times`` (before a rotation then)."""
+        period = self.strategy.message_timeout
+        return (-(-times // period) - self.strategy.acker_buckets) * period
 
     def _complete(self, number: int, done: Completed | None) -> None:
         if done is None:
@@ -244,8 +247,9 @@ class Replay(AckCosts):
     def acker_failed(self) -> None:
         self.alive_since = NEVER
         self.acker_outage = self.world.outages[-1].number
+        forgotten = int(self._forgotten(np.array([self.world.kernel.now], np.int64))[0])
         for pending in self.maps:
-            pending.mark_all(self.acker_outage)
+            pending.mark_all(forgotten, self.acker_outage)
 
     def acker_ready(self) -> None:
         self.alive_since = self.world.kernel.now
