@@ -26,7 +26,9 @@ class Counts:
     def __init__(self, keys: int) -> None:
         self.keys = keys
         self.sums: dict[int, Ints] = {}
-        self.held: dict[int, list[Held]] = {}
+        self.held: dict[int, list[tuple[int, Held]]] = {}
+        """With a number that rises in the order of processing."""
+        self._runs = 0
         self.tuples = 0
         """Tuples since the last window."""
 
@@ -36,12 +38,9 @@ class Counts:
         if train.epoch is None:
             self._add(0, train)
             return
-        first, last = int(train.epoch[0]), int(train.epoch[-1])
-        if first == last and (train.epoch == first).all():
-            self._add(first, train)
-            return
-        for epoch in np.unique(train.epoch).tolist():
-            self._add(epoch, train.pick(np.flatnonzero(train.epoch == epoch)))
+        changes = np.flatnonzero(np.diff(train.epoch)) + 1
+        for begin, end in zip([0, *changes.tolist()], [*changes.tolist(), train.n], strict=True):
+            self._add(int(train.epoch[begin]), train if end - begin == train.n else train.pick(slice(begin, end)))
 
     def _add(self, epoch: int, train: Train) -> None:
         if epoch not in self.sums:
@@ -52,24 +51,26 @@ class Counts:
             sums += np.bincount(train.key, minlength=self.keys)
         else:
             np.add.at(sums, train.key, train.value)
-        self.held[epoch].append(Held(train.uid, train.attempt))
+        self._runs += 1
+        self.held[epoch].append((self._runs, Held(train.uid, train.attempt)))
 
     def take(self, before: int | None = None) -> tuple[Ints, list[Held]]:
         """Sums and tuples of all epochs < ``before`` (None: all), which are forgotten here."""
         sums = np.zeros(self.keys, np.int64)
-        held: list[Held] = []
+        held: list[tuple[int, Held]] = []
         for epoch in sorted(self.sums):
             if before is None or epoch < before:
                 sums += self.sums.pop(epoch)
                 held += self.held.pop(epoch)
         self.tuples = 0
-        return sums, held
+        return sums, [part for _, part in sorted(held, key=lambda run: run[0])]
 
     def copy(self) -> Counts:
         """A copy that later changes here do not reach."""
         new = Counts(self.keys)
         new.sums = {epoch: sums.copy() for epoch, sums in self.sums.items()}
         new.held = {epoch: list(held) for epoch, held in self.held.items()}
+        new._runs = self._runs
         new.tuples = self.tuples
         return new
 
@@ -80,7 +81,7 @@ class Counts:
 
     def effects(self) -> Held:
         """The tuples that are counted here."""
-        parts = [part for held in self.held.values() for part in held]
+        parts = [part for held in self.held.values() for _, part in held]
         uid = np.concatenate([np.zeros(0, np.int64), *(part.uid for part in parts)])
         if all(part.attempt is None for part in parts):
             return Held(uid, None)

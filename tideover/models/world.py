@@ -385,25 +385,23 @@ class World:
                 victim.hold = fault.while_down == "hold"
                 fault.strike(self, victim, outage)
         outage.masked = bool(outage.tasks) and all(self._has_live_replica(task) for task in outage.tasks)
-        if fault.detection + fault.restart == 0:
-            self._ready(outage, victims)
-        else:
-            self.kernel.at(outage.ready_at, Rank.READY, lambda: self._ready(outage, victims))
+        for victim in victims:
+            order = 0 if victim is ACKER else victim.number
+            self.kernel.at(outage.ready_at, Rank.READY, partial(self._ready, outage, victim), order)
 
     def _has_live_replica(self, task: BoltTask | SpoutTask) -> bool:
         replicas = self.bolts.get((task.component.name, task.task), [])
         return any(r.available for r in replicas if r is not task)
 
-    def _ready(self, outage: Outage, victims: list[Any]) -> None:
-        for victim in victims:
-            if self._down[victim] != outage.number:
-                continue  # a newer fault has struck it meanwhile
-            if victim is ACKER:
-                self.protocol.acker_ready()
-                continue
-            if not victim.up:
-                victim.revive()
-            self.protocol.ready(victim, outage)
+    def _ready(self, outage: Outage, victim: Any) -> None:
+        if self._down[victim] != outage.number:
+            return  # a newer fault has struck it meanwhile
+        if victim is ACKER:
+            self.protocol.acker_ready()
+            return
+        if not victim.up:
+            victim.revive()
+        self.protocol.ready(victim, outage)
 
     def tasks_of(self, component: str, task: int, replica: int) -> list[Any]:
         if component == ACKER:

@@ -318,6 +318,8 @@ class Server(Node):
         times = [self.next_post, *(c.next_arrival for c in self.inputs)]
         if self._served:
             times.append(int(self._served[0][1][0]))
+        if self._arrived and isinstance(self._arrived[0], Train):
+            times.append(self.kernel.moved_to)  # a control action has let it in
         known = [t for t in times if t is not None]
         return min(known) if known else None
 

@@ -220,12 +220,14 @@ class Recovery(Protocol):
         task = guard.task
         assert task.counts is not None
         guard.reading = False
-        guard.positions = dict(saved.positions) if saved else dict.fromkeys(guard.buffers, 0)
-        if saved is not None:
-            task.restore(saved.counts.copy())
-            task.epochs = saved.epochs
-            task.windows = saved.windows
-            self.world.restore_effects(task, outage, task.counts.effects().uid)
+        if saved is None:  # nothing was saved yet: as at the beginning
+            zeros = dict.fromkeys(guard.buffers, 0)
+            saved = Checkpoint(Counts(task.counts.keys), zeros, dict.fromkeys(task.epochs, 0), 0)
+        guard.positions = dict(saved.positions)
+        task.restore(saved.counts.copy())
+        task.epochs = saved.epochs
+        task.windows = saved.windows
+        self.world.restore_effects(task, outage, saved.counts.effects().uid)
         self.world.restored(task, outage)
         task.recovering = False
         task.release_held()
