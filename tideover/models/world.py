@@ -30,7 +30,7 @@ from tideover.sim.store import StoreServer
 from tideover.sim.train import Ints, Train
 
 ACKER = "acker"
-CLOSE_AT = 1 << 23
+CLOSE_AT = 1 << 21
 """Slots in the ledger's book at which old roots are settled."""
 
 
@@ -50,6 +50,8 @@ class World:
         self.scenario = scenario
         self.strategy = strategy if strategy is not None else scenario.strategy
         self.train_cap = train_cap
+        self.fed = feed
+        """A twin: only its windows are looked at, so nothing is recorded."""
         self.draws = Draws(scenario.run.seed, replication)
         self.topology = Topology(scenario)
         self.kernel = Kernel()
@@ -181,6 +183,8 @@ class World:
     def _moved(self, now: int) -> None:
         self.protocol.moved(now)
         self.backlog.settle()
+        for outage in self._open_outages:
+            outage.span.settle()
         if self.twin is not None:
             self.twin.follow(now)
         if self.ledger.size > self._close_at or self.backlog.size > self._close_at:
@@ -202,6 +206,8 @@ class World:
 
     def emitted(self, spout: SpoutTask, train: Train, sent: list[Sent]) -> None:
         """A spout task has emitted roots."""
+        if self.fed:
+            return
         copies = sum(self.replicas[s.edge.down.name] for s in sent)
         self.backlog.enter(train.uid, train.time, copies)
         if train.attempt is not None:
@@ -216,6 +222,8 @@ class World:
 
     def processed(self, task: BoltTask, train: Train, arrival: Ints, sent: list[Sent]) -> None:
         """A bolt task is done with tuples, and has handed on ``sent``."""
+        if self.fed:
+            return
         component = task.component
         if self.trace is not None:
             self.trace.process(task, train, arrival)

@@ -6,7 +6,7 @@ import numpy as np
 
 from tideover.sim.train import Ints
 
-SMALL = 48  # below this many tuples the scalar loop is faster than five numpy calls (benchmarks/fifo_crossover.py)
+SMALL = 24  # below this many tuples the scalar loop is faster than five numpy calls (benchmarks/fifo_crossover.py)
 
 
 def departures(arrival: Ints, service: Ints, free_at: int) -> Ints:

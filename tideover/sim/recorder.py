@@ -28,10 +28,7 @@ class Series:
         if not len(times):
             return
         first, last = -(-int(times[0]) // SLOT), -(-int(times[-1]) // SLOT)
-        if last >= len(self._counts):
-            grown = np.zeros(max(last + 1, 2 * len(self._counts)), np.int64)
-            grown[: len(self._counts)] = self._counts
-            self._counts = grown
+        self._reserve(last + 1)
         if first == last:
             self._counts[first] += len(times)
             return
@@ -42,6 +39,23 @@ class Series:
     def times(self) -> Ints:
         """Boundaries of the slots in which something happened."""
         return np.flatnonzero(self._counts) * SLOT
+
+    def count(self, times: Ints) -> None:
+        """Count events in any order."""
+        if (times[1:] >= times[:-1]).all():
+            self.add(times)
+            return
+        slots = (times + (SLOT - 1)) // SLOT
+        first = int(slots.min())
+        counts = np.bincount(slots - first)
+        self._reserve(first + len(counts))
+        self._counts[first : first + len(counts)] += counts
+
+    def _reserve(self, slots: int) -> None:
+        if slots > len(self._counts):
+            grown = np.zeros(max(slots, 2 * len(self._counts)), np.int64)
+            grown[: len(self._counts)] = self._counts
+            self._counts = grown
 
     def until(self, end: int) -> Ints:
         """Counts of all slots whose boundary is at or before ``end`` ns."""
@@ -105,6 +119,8 @@ class Span:
         self._resolution = resolution
         self._end = -1
         """Tuples done at or before this instant are inside."""
+        self._replayed = False
+        self._step: list[tuple[Ints, Ints]] = []
 
     def add(self, times: Ints, latency: Ints, replayed: npt.NDArray[np.bool_] | None) -> None:
         """Tuples done at ``times`` (rising); ``replayed`` marks those replayed because of the fault."""
@@ -112,11 +128,20 @@ class Span:
             last = int(times[np.flatnonzero(replayed)[-1]])
             end = last if self._resolution is None else (last // self._resolution + 1) * self._resolution - 1
             self._end = max(self._end, end)
-            self.committed.merge(self._tail)  # whatever came before a replayed tuple is inside
+            self._replayed = True
+        self._step.append((times, latency))
+
+    def settle(self) -> None:
+        """After a step of the data plane, when all tasks have reported: what is inside is known up to here."""
+        if self._replayed:  # whatever was done in earlier steps came before it
+            self.committed.merge(self._tail)
             self._tail.clear()
-        inside = int(np.searchsorted(times, self._end, "right"))
-        self.committed.add(latency[:inside])
-        self._tail.add(latency[inside:])
+            self._replayed = False
+        for times, latency in self._step:
+            inside = int(np.searchsorted(times, self._end, "right"))
+            self.committed.add(latency[:inside])
+            self._tail.add(latency[inside:])
+        self._step.clear()
 
 
 class Recorder:

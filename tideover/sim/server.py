@@ -300,6 +300,8 @@ class Server(Node):
     def _release(self, now: int) -> None:
         """Hand on what departs at or before ``now``."""
         served = self._served
+        trains: list[Train] = []
+        times: list[Ints] = []
         while served and served[0][1][0] <= now:
             train, done = served.popleft()
             if done[-1] > now:
@@ -307,7 +309,11 @@ class Server(Node):
                 train, later = train.split(due)
                 served.appendleft((later, done[due:]))
                 done = done[:due]
-            self.process(train.replace(time=done), train.time)
+            trains.append(train)
+            times.append(done)
+        if trains:
+            train = join(trains)
+            self.process(train.replace(time=times[0] if len(times) == 1 else np.concatenate(times)), train.time)
 
     @property
     def idle(self) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from operator import getitem
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,8 @@ import numpy.typing as npt
 Ints = npt.NDArray[np.int64]
 
 COLUMNS = ("time", "uid", "born", "key", "value", "attempt", "epoch", "mark", "seq", "route")
-_REQUIRED = ("time", "uid", "born", "key")
 _DEFAULT = {"value": 1, "attempt": 0, "epoch": 0, "mark": 0, "seq": 0, "route": 0}
+_OPTIONAL = tuple(_DEFAULT)
 
 
 class Train:
@@ -57,19 +58,34 @@ class Train:
 
     def pick(self, rows: Any) -> Train:
         """The rows of a slice, a mask or an index array."""
+        if isinstance(rows, np.ndarray) and rows.dtype == np.int64:
+            return self._rows(rows, np.ndarray.take)
+        return self._rows(rows, getitem)
+
+    def _rows(self, rows: Any, of: Callable[[Ints, Any], Ints]) -> Train:
         new = Train.__new__(Train)
-        for name in COLUMNS:
-            values = getattr(self, name)
-            setattr(new, name, None if values is None else values[rows])
-        new.n = len(new.time)
+        new.time = time = of(self.time, rows)
+        new.n = len(time)
+        new.uid = of(self.uid, rows)
+        new.born = of(self.born, rows)
+        new.key = of(self.key, rows)
+        new.value = None if self.value is None else of(self.value, rows)
+        new.attempt = None if self.attempt is None else of(self.attempt, rows)
+        new.epoch = None if self.epoch is None else of(self.epoch, rows)
+        new.mark = None if self.mark is None else of(self.mark, rows)
+        new.seq = None if self.seq is None else of(self.seq, rows)
+        new.route = None if self.route is None else of(self.route, rows)
         return new
 
     def replace(self, **columns: Ints | None) -> Train:
         """The same train with some columns exchanged."""
         new = Train.__new__(Train)
         new.n = self.n
-        for name in COLUMNS:
-            setattr(new, name, columns[name] if name in columns else getattr(self, name))
+        new.time, new.uid, new.born, new.key = self.time, self.uid, self.born, self.key
+        new.value, new.attempt, new.epoch = self.value, self.attempt, self.epoch
+        new.mark, new.seq, new.route = self.mark, self.seq, self.route
+        for name, values in columns.items():
+            setattr(new, name, values)
         return new
 
     def split(self, at: int) -> tuple[Train, Train]:
@@ -81,13 +97,17 @@ def join(trains: Sequence[Train]) -> Train:
     """One train after the other."""
     if len(trains) == 1:
         return trains[0]
-    columns: dict[str, Any] = {}
-    for name in COLUMNS:
-        if name in _REQUIRED or any(getattr(t, name) is not None for t in trains):
-            columns[name] = np.concatenate(
-                [t.column(name) if name in _DEFAULT else getattr(t, name) for t in trains]
-            )
-    return Train(**columns)
+    whole = Train.__new__(Train)
+    whole.time = np.concatenate([t.time for t in trains])
+    whole.uid = np.concatenate([t.uid for t in trains])
+    whole.born = np.concatenate([t.born for t in trains])
+    whole.key = np.concatenate([t.key for t in trains])
+    whole.n = len(whole.time)
+    for name in _OPTIONAL:
+        parts = [getattr(t, name) for t in trains]
+        some = any(part is not None for part in parts)
+        setattr(whole, name, np.concatenate([t.column(name) for t in trains]) if some else None)
+    return whole
 
 
 def merge(trains: Sequence[Train]) -> Train:

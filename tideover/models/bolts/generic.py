@@ -21,7 +21,9 @@ def expand(copies: Ints) -> tuple[Ints, Ints]:
     """
     rows = np.repeat(np.arange(len(copies), dtype=np.int64), copies)
     starts = np.cumsum(copies) - copies
-    return rows, np.arange(len(rows), dtype=np.int64) - starts[rows]
+    position = np.arange(len(rows), dtype=np.int64)
+    position -= np.repeat(starts, copies)
+    return rows, position
 
 
 @BOLTS.register("generic")

@@ -35,5 +35,6 @@ class SplitWords(Bolt):
 
     def children(self, component: str, draws: Draws, train: Train) -> Children:
         sentence = np.minimum(train.key, len(LENGTHS) - 1)
-        rows, position = expand(LENGTHS[sentence])
-        return Children(rows, position, FLAT[STARTS[sentence][rows] + position])
+        copies = LENGTHS.take(sentence)
+        rows, position = expand(copies)
+        return Children(rows, position, FLAT.take(np.repeat(STARTS.take(sentence), copies) + position))

@@ -12,4 +12,4 @@ class Direct(Grouping):
     """The emitter names the task: here the key is read as its number (modulo the number of tasks)."""
 
     def targets(self, edge: str, draws: Draws, train: Train, tasks: int) -> Ints:
-        return train.key % tasks
+        return train.key - train.key // tasks * tasks

@@ -174,10 +174,13 @@ class Replay(AckCosts):
         """Roots that the acker's own map has forgotten at the time of the ack."""
         if times[-1] <= (self.strategy.acker_buckets - 1) * self.strategy.message_timeout:
             return None
-        return pending.emitted_at(roots) <= self._forgotten(times)
+        emitted = pending.emitted_at(roots)
+        if emitted.min() > int(self._forgotten(times[-1:])[0]):
+            return None
+        return emitted <= self._forgotten(times)
 
     def _forgotten(self, times: Ints) -> Ints:
-        """Roots emitted at or before this have rotated out of the acker's map, seen at ``times`` (before a rotation then)."""
+        """Roots emitted at or before this have rotated out of the acker's map, seen at ``times``."""
         period = self.strategy.message_timeout
         return (-(-times // period) - self.strategy.acker_buckets) * period
 
