@@ -1,5 +1,5 @@
 """``python -m tideover.cli``."""
 
-from tideover.cli.app import main
+from tideover.cli import main
 
 main()

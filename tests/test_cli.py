@@ -1,0 +1,484 @@
+"""The command line: what goes to which stream, exit codes, and the contract of ``--json``."""
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import pytest
+
+from tideover import __version__
+from tideover.cli import main
+from tideover.reports.parquet import read_tables
+
+SHORT = ["--set", "run.duration=100s", "--set", "run.warmup=30s", "--set", "run.replications=2"]
+
+LATENCY = dict.fromkeys(("median", "mean", "std", "p95", "p99", "max"), float)
+MOMENTS = ("failed_at_s", "detected_at_s", "ready_at_s", "state_recovery_s", "catch_up_s", "throughput_90_s")
+CONTRACT = {
+    "schema": int,
+    "scenario": dict,
+    "strategy": str,
+    "seed": int,
+    "replications": int,
+    "warnings": [str],
+    "recoveries": [
+        {
+            "replication": int,
+            "kind": str,
+            "component": str,
+            **dict.fromkeys((*MOMENTS, "output_gap_s", "sink_spacing_s"), float),
+            "stages_s": dict.fromkeys(("detect", "restart", "restore", "replay", "catch_up"), float),
+            "state": dict.fromkeys(("restored", "replayed", "dropped", "missing", "extra"), int),
+            "latency_ms": LATENCY,
+        }
+    ],
+    "latency_ms": LATENCY,
+    "throughput_per_s": dict.fromkeys(("mean", "min", "max"), float),
+    "ledger": dict.fromkeys(
+        ("emitted", "completed", "in_flight", "lost", "replayed", "duplicated", "false_timeouts"), int
+    ),
+    "windows": dict.fromkeys(("emitted", "correct", "wrong", "missing"), int),
+    "cost": dict.fromkeys(("cpu_s", "network_bytes", "store_bytes", "peak_buffered_tuples", "hosts"), float),
+    "version": str,
+}
+"""What a result has at least; a float may be null."""
+
+
+def check(value, form, path="result"):
+    if isinstance(form, dict):
+        assert isinstance(value, dict), path
+        assert form.keys() <= value.keys(), f"{path}: {form.keys() - value.keys()}"
+        for key, inner in form.items():
+            check(value[key], inner, f"{path}.{key}")
+    elif isinstance(form, list):
+        assert isinstance(value, list), path
+        for number, item in enumerate(value):
+            check(item, form[0], f"{path}.{number}")
+    elif form is float:
+        assert value is None or type(value) in (int, float), path
+    else:
+        assert type(value) is form, path
+
+
+def strict(text):
+    """JSON as it is defined: no NaN, no infinity."""
+
+    def refuse(name):
+        raise AssertionError(name)
+
+    return json.loads(text, parse_constant=refuse)
+
+
+@pytest.fixture
+def tideover(monkeypatch, capsys):
+    """Calls the command line in this process: exit code, standard output, standard error."""
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
+
+    def call(*args):
+        monkeypatch.setattr(sys, "argv", ["tideover", *map(str, args)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        said = capsys.readouterr()
+        return ended.value.code or 0, said.out, said.err
+
+    return call
+
+
+def process(*args, **more):
+    """The same in a process of its own."""
+    command = [sys.executable, "-m", "tideover", *map(str, args)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, **more)
+
+
+# run
+
+
+def test_run_prints_a_table(tideover):
+    code, out, err = tideover("run", "wordcount", *SHORT)
+    assert (code, err) == (0, "")
+    assert out.startswith("word count: seed 1, 2 replications\n")
+    assert "recovery time, s" in out
+
+
+def test_run_prints_one_json_object_that_keeps_the_contract(tideover):
+    code, out, err = tideover("run", "wordcount", "--json", *SHORT)
+    assert (code, err) == (0, "")
+    found = strict(out)
+    check(found, CONTRACT)
+    assert found["version"] == __version__
+    assert len(found["recoveries"]) == 2
+    ledger = found["ledger"]
+    assert ledger["emitted"] == ledger["completed"] + ledger["in_flight"] + ledger["lost"]
+
+
+def test_the_scenario_of_a_result_can_be_run_again(tideover, tmp_path):
+    _, out, _ = tideover("run", "wordcount", "--json", *SHORT)
+    (tmp_path / "again.yaml").write_text(json.dumps(json.loads(out)["scenario"]))
+    assert tideover("run", tmp_path / "again.yaml", "--json")[1] == out
+
+
+def test_undefined_is_null(tideover):
+    _, out, _ = tideover("run", "wordcount", "--json", "--set", "strategy.kind=none", *SHORT)
+    found = strict(out)
+    assert found["recoveries"][0]["state_recovery_s"] is None
+
+
+def test_a_run_without_failures_has_no_recoveries(tideover, tmp_path):
+    settings = ["--set", "failures=[]", *SHORT]
+    code, out, _ = tideover("run", "wordcount", "--json", "--out", tmp_path / "out", *settings)
+    assert code == 0
+    check(strict(out), CONTRACT)
+    assert strict(out)["recoveries"] == []
+    assert tideover("run", "wordcount", *settings)[0] == 0
+
+
+def test_warnings_go_to_standard_error_with_json(tideover):
+    timeout = ["--set", "strategy.message_timeout=10s"]
+    code, out, err = tideover("run", "wordcount", "--json", *timeout, *SHORT)
+    assert code == 0
+    (text,) = strict(out)["warnings"]
+    assert err == f"Warning: {text}\n"
+    assert "message_timeout" in text
+
+
+def test_the_same_seed_gives_the_same_bytes_in_every_process(tideover, tmp_path):
+    here = tideover("run", "wordcount", "--json", "--out", tmp_path / "here", *SHORT)[1]
+    environment = os.environ | {"PYTHONHASHSEED": "5"}
+    there = process("run", "wordcount", "--json", "--out", tmp_path / "there", *SHORT, env=environment)
+    assert there.stdout == here
+    files = {path.name for path in (tmp_path / "here").iterdir()}
+    assert {"report.html", "result.json", "runs.parquet", "recoveries.parquet", "timeline.parquet"} < files
+    for name in files:
+        assert (tmp_path / "there" / name).read_bytes() == (tmp_path / "here" / name).read_bytes(), name
+
+
+def test_out_keeps_what_json_prints(tideover, tmp_path):
+    code, out, err = tideover("run", "wordcount", "--json", "--out", tmp_path / "out", *SHORT)
+    assert code == 0
+    assert json.loads((tmp_path / "out" / "result.json").read_text()) == json.loads(out)
+    assert err.startswith(f"Report: {tmp_path}")
+    assert len(read_tables(tmp_path / "out")["runs"]) == 2
+
+
+def test_trace_prints_the_protocol_in_order(tideover):
+    code, out, _ = tideover("run", "wordcount", "--trace", "--set", "strategy.kind=rsm", *SHORT)
+    assert code == 0
+    times = [float(found[1]) for found in re.finditer(r"^ *(\d+\.\d{6}) s  ", out, re.M)]
+    assert times == sorted(times)
+    assert len(times) > 10
+    assert "75.000000 s  count: fault lose_state" in out
+    assert "count.0: window 1:" in out
+    assert "roots emitted" in out
+    _, out, _ = tideover("run", "wordcount", "--trace", "--json", *SHORT)
+    assert {"replication", "at_s", "event"} == strict(out)["trace"][0].keys()
+
+
+# compare
+
+
+def test_compare_ends_with_a_verdict(tideover, tmp_path):
+    args = ["compare", "wordcount", "--strategies", "source_replay,rsm", "--set", "run.replications=2"]
+    code, out, err = tideover(*args, "--out", tmp_path / "out")
+    assert (code, err) == (0, "")
+    assert "Paired differences" in out
+    assert "R+SM recovers" in " ".join(out.split())
+    code, out, _ = tideover(*args, "--json")
+    records = strict(out)
+    assert [record["strategy"] for record in records] == ["source_replay", "rsm"]
+    for record in records:
+        check(record, CONTRACT)
+        assert record["verdict"].startswith("R+SM recovers")
+        assert record["best"] == "rsm"
+    assert records[1]["differences"][0]["minus"] == "source_replay"
+    assert json.loads((tmp_path / "out" / "result.json").read_text()) == records
+
+
+# sweep
+
+SWEEP = """\
+scenario: wordcount
+set: {run.duration: 100 s, run.warmup: 30 s}
+grid:
+  strategy.kind: [none, rsm]
+  failures.0.at: [40 s, 50 s]
+replications: 2
+"""
+
+
+@pytest.fixture
+def sweep_file(tmp_path):
+    path = tmp_path / "sweep.yaml"
+    path.write_text(SWEEP)
+    return path
+
+
+def test_dry_run_lists_and_counts(tideover, sweep_file):
+    code, out, err = tideover("sweep", sweep_file, "--dry-run")
+    assert (code, err) == (0, "")
+    assert "4 points, 8 runs; nothing was simulated" in out
+    code, out, _ = tideover("sweep", sweep_file, "--dry-run", "--json", "--set", "failures.0.at=[41s]")
+    assert [point["swept"]["failures.0.at"] for point in strict(out)["points"]] == ["41s", "41s"]
+
+
+def test_a_sweep_without_spark(tideover, sweep_file, tmp_path):
+    code, out, err = tideover("sweep", sweep_file, "--no-spark", "--out", tmp_path / "out")
+    assert (code, err) == (0, "")
+    assert "Points of the sweep" in out
+    code, out, _ = tideover("sweep", sweep_file, "--no-spark", "--json", "--out", tmp_path / "out")
+    records = strict(out)
+    assert [record["point"] for record in records] == [0, 1, 2, 3]
+    for record in records:
+        check(record, CONTRACT)
+    tables = read_tables(tmp_path / "out")
+    assert len(tables["runs"]) == len(tables["recoveries"]) == 8
+    assert set(tables["runs"]["failures.0.at"]) == {"40 s", "50 s"}
+
+
+def test_a_sweep_with_spark_writes_the_same_files(spark, tideover, sweep_file, tmp_path):
+    tideover("sweep", sweep_file, "--no-spark", "--out", tmp_path / "plain")
+    code, _, err = tideover("sweep", sweep_file, "--out", tmp_path / "spark")
+    assert (code, err) == (0, "")
+    names = [
+        path.relative_to(tmp_path / "plain") for path in (tmp_path / "plain").rglob("*") if path.is_file()
+    ]
+    assert Path(".runs/runs.parquet") in names
+    for name in names:
+        assert (tmp_path / "plain" / name).read_bytes() == (tmp_path / "spark" / name).read_bytes(), name
+
+
+def test_a_failed_run_is_told_and_makes_the_exit_code_1(tideover, sweep_file, tmp_path, monkeypatch):
+    from tideover.scenarios import runs
+
+    simulate = runs.simulate
+
+    def fail(scenario, number, **more):
+        if number == 1 and scenario.failures[0].at == 50_000_000_000:
+            raise ArithmeticError("so it is")
+        return simulate(scenario, number, **more)
+
+    monkeypatch.setattr(runs, "simulate", fail)
+    code, out, err = tideover("sweep", sweep_file, "--no-spark", "--out", tmp_path / "out")
+    assert code == 1
+    first = "point 1, replication 1: ArithmeticError: so it is"
+    assert err == f"tideover: 2 of 8 runs failed; the first: {first}\n"
+    assert "1/2" in out
+    assert read_tables(tmp_path / "out")["runs"]["error"].notna().sum() == 2
+    monkeypatch.setattr(runs, "simulate", simulate)
+    assert tideover("sweep", sweep_file, "--no-spark", "--out", tmp_path / "out")[0] == 0
+    monkeypatch.setattr(runs, "simulate", fail)
+    code, out, err = tideover("run", "wordcount", "--set", "failures.0.at=50s", *SHORT)
+    assert (code, out, err) == (1, "", "tideover: replication 1: ArithmeticError: so it is\n")
+
+
+# reproduce
+
+
+def test_reproduce_sets_the_published_beside_the_simulated(tideover, tmp_path):
+    args = ["reproduce", "stableford-phase2", "--no-spark", "--set", "run.replications=2"]
+    code, out, err = tideover(*args, "--out", tmp_path / "out")
+    assert (code, err) == (0, "")
+    assert "published" in out
+    assert "Why source replay takes this long" in out
+    assert re.search(r"\d+ of 12 published recovery times are met", out)
+    code, out, _ = tideover(*args, "--json", "--out", tmp_path / "out")
+    records = strict(out)
+    assert len(records) == 18
+    for record in records:
+        check(record, CONTRACT)
+    assert records[0]["published"]["published_s"] == 59
+    assert abs(records[0]["published"]["error_s"]) <= 1.5
+    assert records[-1]["published"]["published_s"] is None
+    assert (tmp_path / "out" / "report.html").stat().st_size > 100_000
+
+
+# scenarios, doctor, version
+
+
+def test_built_in_scenarios_are_listed_shown_and_copied(tideover, tmp_path):
+    code, out, _ = tideover("scenarios", "list")
+    assert code == 0
+    assert "wordcount" in out
+    assert tideover("scenarios")[1] == out
+    listed = strict(tideover("scenarios", "list", "--json")[1])
+    assert {"name", "sort", "description"} == listed[0].keys()
+    shown = tideover("scenarios", "show", "wordcount")[1]
+    code, out, _ = tideover("scenarios", "copy", "wordcount", tmp_path)
+    assert code == 0
+    assert (tmp_path / "wordcount.yaml").read_text() == shown
+    code, out, err = tideover("scenarios", "copy", "wordcount", tmp_path)
+    assert (code, out) == (2, "")
+    assert err == f"{tmp_path / 'wordcount.yaml'}: is there already; name another file, or remove it\n"
+    assert tideover("scenarios", "copy", "wordcount", tmp_path / "no" / "such.yaml")[0] == 2
+    code, _, err = tideover("scenarios", "show", "wordcout")
+    assert code == 2
+    assert "did you mean 'wordcount'" in err
+
+
+def test_the_schema_is_json(tideover):
+    code, out, _ = tideover("scenarios", "schema")
+    assert code == 0
+    assert strict(out)["title"]
+
+
+def test_doctor_tells_what_works(tideover):
+    code, out, _ = tideover("doctor", "--no-spark", "--json")
+    found = strict(out)
+    assert code == (0 if found["ok"] else 1)
+    names = [entry["name"] for entry in found["checks"]]
+    assert {"tideover", "Python", "memory", "Java", "engine"} <= set(names)
+    assert "Everything works." in tideover("doctor", "--no-spark")[1] or not found["ok"]
+
+
+def test_doctor_starts_spark(spark, tideover):
+    _, out, _ = tideover("doctor", "--json")
+    (found,) = [entry for entry in strict(out)["checks"] if entry["name"] == "Spark"]
+    assert found["ok"], found
+
+
+def test_doctor_says_how_to_mend_what_is_missing(tideover, monkeypatch):
+    monkeypatch.setattr("tideover.scenarios.java.find_java", lambda: None)
+    code, out, _ = tideover("doctor", "--no-spark")
+    assert code == 1
+    assert "NO  Java" in out
+    assert "pip install" in out
+
+
+def test_version(tideover):
+    assert tideover("--version") == (0, f"tideover {__version__}\n", "")
+
+
+# What can go wrong.
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["frobnicate"],
+        ["run"],
+        ["run", "wordcount", "--frob"],
+        ["sweep", "x.yaml", "--master"],
+        ["run", "a", "b"],
+    ],
+)
+def test_wrong_usage_ends_with_2(tideover, args):
+    code, out, err = tideover(*args)
+    assert (code, out) == (2, "")
+    assert "Error" in err
+
+
+BAD = [
+    (
+        ["run", "wordcout"],
+        "wordcout:1: (file): neither a file nor a built-in scenario; did you mean 'wordcount'?",
+    ),
+    (["run", "no/such.yaml"], "no/such.yaml:1: (file): does not exist"),
+    (
+        ["run", "wordcount", "--set", "strategy.kind=rms"],
+        "--set: strategy.kind: unknown strategy 'rms'; did you",
+    ),
+    (["run", "wordcount", "--set", "run.duration"], "--set: run.duration: must be key=value"),
+    (
+        ["compare", "wordcount", "--strategies", "rsm,rms"],
+        "--strategies: strategy.kind: unknown strategy 'rms'; di",
+    ),
+    (
+        ["compare", "wordcount", "--strategies", "rsm"],
+        "--strategies: a comparison needs at least two strategies",
+    ),
+    (["compare", "wordcount", "--strategies", "rsm,rsm"], "--strategies: a strategy is named twice"),
+    (["sweep", "no-such-sweep"], "no-such-sweep:1: (file): neither a file nor a built-in sweep"),
+    (["sweep", "wordcount"], "wordcount:1: (file): neither a file nor a built-in sweep"),
+    (["reproduce", "stableford"], "PAPER: 'stableford' is not known; did you mean 'stableford-phase2'?"),
+    (["run", "wordcount", "--out", "/dev/null"], "--out: /dev/null: is a file, not a directory"),
+    (["run", "wordcount", "--out", "/dev/null/x"], "--out: /dev/null/x: "),
+    (["run", "wordcount", "--out", "."], "--out: .: is not empty and was not written by Tideover"),
+]
+
+
+@pytest.mark.parametrize(("args", "says"), BAD)
+def test_bad_input_ends_with_2_and_one_line(tideover, args, says):
+    code, out, err = tideover(*args)
+    assert (code, out) == (2, "")
+    assert err.startswith(says)
+    assert err.count("\n") == 1
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_directory_that_cannot_be_written_to(tideover, tmp_path):
+    tmp_path.chmod(0o500)
+    code, _, err = tideover("run", "wordcount", "--out", tmp_path / "out")
+    assert code == 2
+    assert "cannot be written to: Permission denied" in err
+
+
+def test_a_reader_that_goes_away_is_no_error_to_speak_of():
+    command = f"{sys.executable} -m tideover scenarios schema | true"
+    done = subprocess.run(
+        ["bash", "-c", f"{command}; echo ${{PIPESTATUS[0]}}"], capture_output=True, text=True
+    )
+    assert done.stderr == ""
+    assert done.stdout.strip() in ("0", "1")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize(
+    "args", [["run", "wordcount"], ["run", "wordcount", "--json"], ["scenarios", "show", "wordcount"]]
+)
+def test_a_full_disk_ends_with_1(args):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "tideover", *args], stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert done.returncode == 1
+    assert done.stderr == "tideover: [Errno 28] No space left on device\n"
+
+
+def test_an_interrupted_run_ends_with_130():
+    command = [sys.executable, "-m", "tideover", "run", "wordcount", "--set", "run.replications=90000"]
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(5)
+    running.send_signal(signal.SIGINT)
+    out, err = running.communicate(timeout=30)
+    assert (running.returncode, out, err) == (130, "", "")
+
+
+def test_a_bar_appears_on_a_terminal_and_goes_away():
+    controller, terminal = pty.openpty()
+    args = ["run", "wordcount", "--set", "run.replications=150"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "tideover", *args], stdout=subprocess.PIPE, stderr=terminal
+    ) as running:
+        os.close(terminal)
+        drawn = b""
+        while True:
+            try:
+                part = os.read(controller, 1 << 16)
+            except OSError:
+                break
+            if not part:
+                break
+            drawn += part
+        out = running.stdout.read()
+    assert running.returncode == 0
+    assert b"simulating" in drawn
+    assert out.startswith(b"word count: seed 1, 150 replications\n")
+    assert b"\x1b" not in out
+
+
+def test_a_single_run_needs_neither_spark_nor_matplotlib():
+    code = (
+        "import sys; from tideover.cli import main\n"
+        "try: main()\n"
+        "finally: print([m for m in ('pyspark', 'py4j', 'matplotlib', 'seaborn') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "run", "wordcount", *SHORT], capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
