@@ -41,10 +41,12 @@ class Ledger:
         """A tuple has left through a last bolt."""
         self.out.setdefault(task.physical, {}).setdefault(None, []).append((task.component, datum.uid))
 
-    def emitted_window(self, task: Task, number: int, data: list[Datum]) -> None:
-        """The same window once more, out of a replay, is void: its reader drops it by its number."""
+    def emitted_window(self, task: Task, number: int, data: list[Datum]) -> bool:
+        """The same window once more, out of a replay, is void; returns whether it is that."""
         windows = self.out.setdefault(task.physical, {})
+        again = number in windows
         windows.setdefault(number, [(task.component, datum.uid) for datum in data])
+        return again
 
     def _applied(self, task: Task) -> list[Effect]:
         """What is in the task's counts, or has left it for good; twice if it is there twice."""

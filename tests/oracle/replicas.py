@@ -58,8 +58,6 @@ class Replication(Protocol):
         if peer is None:
             return
         task.suspend()
-        task.memory = task.queued() + task.memory
-        task.queue.clear()
         task.waiting = True
         bandwidth, copied = self.params.copy_bandwidth, self.world.clock.now + self.params.copy_time
         if bandwidth is not None:
@@ -79,6 +77,10 @@ class Replication(Protocol):
             return
         task.state, task.windows_closed = peer.state.copy(), peer.windows_closed
         self.greatest[task] = dict(self.greatest[peer])
+        for down, channel in peer.outputs.items():
+            if channel.wire:  # a connection opened anew stays behind what its peer has on the wire
+                mine = task.outputs[down]
+                mine.last_arrival = max(mine.last_arrival, channel.last_arrival + 1)
         serving = [peer.serving.what] if peer.serving and isinstance(peer.serving.what, Message) else []
         task.queue.extend(Entry(self.world.clock.now, message) for message in serving + peer.queued())
         task.restored()

@@ -370,8 +370,8 @@ class Bolt(Task):
         old.counts = {cell: n for cell, n in old.counts.items() if cell not in new.counts}
         emitted = [datum for datum in old.held if before is None or datum.epoch < before]
         world.trace.windows.append((*self.physical, number, world.clock.now, old.keys()))
-        world.ledger.emitted_window(self, number, emitted)
-        for key, value in sorted(old.keys().items()):
+        again = world.ledger.emitted_window(self, number, emitted)
+        for key, value in sorted(() if again else old.keys().items()):
             layout = world.layout
             self.send(layout.aggregate(self.component, self.index, number, key, value, self.state.handed))
         world.protocol.ack_window(self, emitted)

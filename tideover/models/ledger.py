@@ -98,16 +98,12 @@ class Ledger:
         """Effects took place; returns how many of them had taken place before."""
         return self.books[component.name].apply(uid, replica)
 
-    def revoke(self, component: Component, uid: Ints, replica: int) -> None:
-        """Effects turned out to be void: they were part of a window that its reader had already."""
-        self.books[component.name].destroy(uid, replica)
-
     def _note_duplicates(self) -> None:
         for book in self.books.values():
             self.duplicated.update(book.duplicated_roots().tolist())
 
     def destroy_effects(self, component: Component, uid: Ints, replica: int) -> None:
-        """State was lost, and these effects with it."""
+        """State was lost, or a window was void, and these effects with it."""
         if component.name in self.books:
             self.books[component.name].destroy(uid, replica)
         self.destroy(uid >> component.bits)

@@ -80,6 +80,13 @@ class Outlet:
         for task in range(len(self.channels)):
             self._to(task, train)
 
+    def follow(self, other: Outlet) -> None:
+        """Let nothing arrive before what a replica's outlet has on its wires: connections that were opened anew."""
+        for mine, theirs in zip(self.channels, other.channels, strict=True):
+            for channel, ahead in zip(mine, theirs, strict=True):
+                if ahead.last_arrival is not None:
+                    channel.not_before(ahead.last_arrival + 1)
+
     def _to(self, task: int, train: Train) -> None:
         for channel in self.channels[task]:
             channel.send(train)

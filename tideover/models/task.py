@@ -342,8 +342,8 @@ class BoltTask(Server):
         assert self.counts is not None
         sums, held = self.counts.take(up_to)
         keys = np.flatnonzero(sums)
-        self.world.window(self, number, now, keys, sums[keys], held)
-        if len(keys) and self.outlets:
+        again = self.world.window(self, number, now, keys, sums[keys], held)
+        if len(keys) and self.outlets and not again:
             first = (number * self.component.tasks + self.task) << self.component.key_bits
             moment = np.full(len(keys), now, np.int64)
             epochs = None if self.world.topology.marker_length is None else np.full(len(keys), epoch, np.int64)

@@ -45,6 +45,8 @@ class WindowAudit:
     def __init__(self) -> None:
         self.correct = 0
         self.wrong = 0
+        self.due: set[Place] = set()
+        """Windows that the truth has at the run's end and the run has not: they are missing."""
 
     def match(self, found: WindowLog, truth: WindowLog) -> None:
         """Compare and forget the windows that are in both."""
@@ -61,5 +63,5 @@ class WindowAudit:
         for keys, _ in found.open.values():
             self.wrong += len(keys) > 0
             self.correct += len(keys) == 0
-        missing = sum(len(keys) > 0 for keys, _ in truth.open.values())
+        missing = sum(len(truth.open[place][0]) > 0 for place in self.due & truth.open.keys())
         return {"emitted": found.count, "correct": self.correct, "wrong": self.wrong, "missing": missing}

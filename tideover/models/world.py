@@ -268,8 +268,8 @@ class World:
         if latency is not None:
             outage.span.add(train.time, latency, mask)
 
-    def window(self, task: BoltTask, number: int, now: int, keys: Ints, sums: Ints, held: list[Held]) -> None:
-        """A task has emitted a window, made of the tuples ``held``."""
+    def window(self, task: BoltTask, number: int, now: int, keys: Ints, sums: Ints, held: list[Held]) -> bool:
+        """A task has emitted a window, made of the tuples ``held``; returns whether it had emitted it before."""
         component = task.component
         if self.trace is not None:
             self.trace.window(task, number, now, keys, sums)
@@ -278,9 +278,10 @@ class World:
         if not component.outputs:
             self.recorder.note_output(place, now)
         if again and component.anchored:
-            # the same window once more, out of a replay: its reader drops it by its number
+            # the same window once more, out of a replay, is void: its reader has it by its number
             for part in held:
-                self.ledger.revoke(component, part.uid, task.replica)
+                self.ledger.destroy_effects(component, part.uid, task.replica)
+        return again
 
     def lead(self, task: BoltTask) -> BoltTask:
         """The replica that is measured: the live one with the lowest number."""
@@ -325,15 +326,12 @@ class World:
             self.trace.fail(roots, attempt, self.kernel.now)
 
     def restore_effects(self, task: BoltTask, outage: Outage, uid: Ints) -> None:
-        """State came back, and with it these effects."""
+        """``task`` has its state back (read, or copied), and with it these effects."""
         outage.restored += len(uid)
+        outage.restored_at = self.kernel.now
         if task.component.anchored and len(uid):
             self.ledger.apply(task.component, uid, task.replica)
-
-    def restored(self, task: BoltTask, outage: Outage) -> None:
-        """``task`` has its state back."""
-        outage.restored_at = self.kernel.now
-        self.note(f"{task.name} is restored")
+        self.note(f"{task.name}: state restored ({len(uid)} tuples in it)")
 
     def reopen(self, task: BoltTask, train: Train) -> None:
         """Tuples are on their way to ``task`` once more (a replay, a copied queue)."""

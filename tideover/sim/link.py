@@ -51,13 +51,19 @@ class Channel:
         if callable(self._latency):
             number = np.arange(self.messages, self.messages + train.n, dtype=np.int64)
             time = np.maximum.accumulate(time + self._latency(number))
-            time = np.maximum(time, self._last)
-            train = train.replace(time=time)
         elif self._latency:
-            train = train.replace(time=time + self._latency)
+            time = time + self._latency
+        if time[0] < self._last:
+            time = np.maximum(time, self._last)
+        if time is not train.time:
+            train = train.replace(time=time)
         self.messages += train.n
         self._last = int(train.time[-1])
         self.wire.append(train)
+
+    def not_before(self, moment: int) -> None:
+        """Nothing that is sent from now on arrives before ``moment``."""
+        self._last = max(self._last, moment)
 
     def take(self, until: int) -> Train | None:
         """Everything that arrives at or before ``until``, off the wire; None if nothing does."""

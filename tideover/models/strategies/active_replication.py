@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from tideover.models.strategies.base import STRATEGIES, Promise, Protocol, Strategy, task_inputs_open
+from tideover.models.strategies.base import NOTHING, STRATEGIES, Promise, Protocol, Strategy, task_inputs_open
 from tideover.models.task import BoltTask, SpoutTask
 from tideover.sim.kernel import Rank
 from tideover.sim.train import Ints, Train
@@ -142,10 +142,11 @@ class Replication(Protocol):
             task.restore(peer.counts.copy())
             task.windows = peer.windows
             self.world.restore_effects(task, outage, task.counts.effects().uid)  # type: ignore[union-attr]
+        for mine, theirs in zip(task.outlets, peer.outlets, strict=True):
+            mine.follow(theirs)
         queue = peer.queue()
         for train in queue:
             self.world.reopen(task, train)
         task.recovering = False
         task.refill(queue)
-        self.world.restored(task, outage)
         task.release_held()
