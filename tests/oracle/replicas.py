@@ -77,6 +77,8 @@ class Replication(Protocol):
             return
         task.state, task.windows_closed = peer.state.copy(), peer.windows_closed
         self.greatest[task] = dict(self.greatest[peer])
+        task.memory = task.queued() + task.memory  # its own queue, if it kept one
+        task.queue.clear()
         for down, channel in peer.outputs.items():
             if channel.wire:  # a connection opened anew stays behind what its peer has on the wire
                 mine = task.outputs[down]
