@@ -1,0 +1,180 @@
+"""Acks: the XOR of a tree, the cap on pending roots, and what acks cost. Times in milliseconds."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.models.counting import ONES, completed, counting, emitted, failed
+from tests.oracle.worlds import MS, bolt, fault, spout, world
+from tideover.models.simulation import simulate
+from tideover.sim.distributions.exponential import Exponential
+
+# -- the XOR -------------------------------------------------------------------------------------------------
+
+
+def test_a_tree_is_done_only_when_all_of_it_is_acked() -> None:
+    """A root is done when the slower branch has acked, and never if one branch has lost it.
+
+    s ─┬▶ fast (1)
+       └▶ slow (8)
+
+    slow crashes at 24 with root 1 in service (20 to 28) and is ready at 25. T = 30: root 1, of (0, 30], fails
+    at 60; so does no other.
+    """
+    topology = {
+        "s": spout(**ONES),
+        "fast": bolt("forward", {"s": "shuffle"}, 1),
+        "slow": bolt("forward", {"s": "shuffle"}, 8),
+    }
+    hit = fault("crash_task", 24, component="slow", restart=1)
+    run = simulate(
+        world(topology, "source_replay", (hit,), until=75, message_timeout=30 * MS, timeout_phase=0),
+        trace=True,
+    )
+    assert completed(run) == [(0, 0, 18), (2, 0, 38), (3, 0, 48), (4, 0, 58), (5, 0, 68)]
+    assert failed(run) == [(1, 0, 60)]
+    assert emitted(run)[5:] == [(5, 0, 60), (1, 1, 70)]
+    # the effect at fast is applied by both attempts, once the second has come there
+    assert (run.ledger["replayed"], run.ledger["duplicated"], run.ledger["in_flight"]) == (1, 1, 1)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 2**40),
+    tasks=st.integers(1, 3),
+    means=st.tuples(st.integers(1, 8), st.integers(1, 8), st.integers(1, 8)),
+)
+def test_completion_is_the_latest_ack_of_the_tree(seed: int, tasks: int, means: tuple[int, int, int]) -> None:
+    """A root completes at the latest departure of any of its tuples, and not before all are there.
+
+    s ─┬▶ p ──all──▶ r
+       └▶ q ─────────┘     p makes 1.5 tuples of one on average, q makes one of every second
+    """
+    topology = {
+        "s": spout("keys", 10, None, keys=4),
+        "p": bolt(
+            "generic", {"s": "shuffle"}, Exponential(mean=means[0] * MS), parallelism=tasks, selectivity=1.5
+        ),
+        "q": bolt("generic", {"s": "shuffle"}, Exponential(mean=means[1] * MS), selectivity=0.5),
+        "r": bolt(
+            "forward", {"p": "all", "q": "shuffle"}, Exponential(mean=means[2] * MS // 4), parallelism=tasks
+        ),
+    }
+    scenario = world(topology, "source_replay", until=200, seed=seed, message_timeout=10_000 * MS)
+    whole = simulate(
+        scenario.model_copy(update={"run": scenario.run.model_copy(update={"duration": 3000 * MS})}),
+        trace=True,
+    )
+    run = simulate(scenario, trace=True)
+    assert whole.trace is not None
+    assert run.trace is not None
+    bits = {c.name: c.bits for c in whole.world.topology.components}  # type: ignore[union-attr]
+    last: dict[int, int] = {}
+    for name, _, _, uid, _, _, departure in whole.trace.processed:
+        root = uid >> bits[name]
+        last[root] = max(departure, last.get(root, 0))
+    done = {root: time for root, _, time in run.trace.completed}
+    assert done == {root: time for root, time in last.items() if time <= 200 * MS}
+
+
+# -- max_spout_pending ---------------------------------------------------------------------------------------
+
+
+def test_the_cap_holds_new_roots_back() -> None:
+    """s (every 10) ──▶ p (25), at most two roots in flight: the next call follows 10 after a root has
+    completed.
+
+    10, 20 are emitted; p is done at 35: call at 45. Capped again until 60: call at 70. Until 85: 95. p: 35,
+    60, 85, 110.
+    """
+    topology = {"s": spout(**ONES), "p": bolt("forward", {"s": "shuffle"}, 25)}
+    run = simulate(
+        world(topology, "source_replay", until=115, message_timeout=1000 * MS, max_spout_pending=2),
+        trace=True,
+    )
+    assert [time for *_, time in emitted(run)] == [10, 20, 45, 70, 95]
+    assert completed(run) == [(0, 0, 35), (1, 0, 60), (2, 0, 85), (3, 0, 110)]
+
+
+def test_a_timeout_frees_the_cap() -> None:
+    """At most one root in flight; p crashes at 12 with root 0 in service. It fails at 60 (T = 30, emitted in
+    (0, 30]): the call of 70 = 60 + 10 emits it again; p is done at 75, so the next call is at 85, and the
+    next at 100.
+    """
+    topology = {"s": spout(**ONES), "p": bolt("forward", {"s": "shuffle"}, 5)}
+    hit = fault("crash_task", 12, component="p", restart=3)
+    more: dict[str, Any] = {"message_timeout": 30 * MS, "timeout_phase": 0, "max_spout_pending": 1}
+    run = simulate(world(topology, "source_replay", (hit,), until=102, **more), trace=True)
+    assert emitted(run) == [(0, 0, 10), (0, 1, 70), (1, 0, 85), (2, 0, 100)]
+    assert run.ledger["lost"] == 0
+
+
+# -- acks cost time ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("cost_us", "gap"), [(500, 10), (100, 4), (1000, 20)])
+def test_a_burst_of_acks_shows_in_mean_and_deviation(cost_us: int, gap: int) -> None:
+    """A stall of length d in each window W makes those wait d - x who arrive x after its start: the mean
+    grows by d^2/(2W), the standard deviation is sqrt(d^3/(3W) - mean^2), about sqrt(d^3/(3W)).
+
+    s ──▶ count, W = 30 s, service 1 us, W / gap tuples a window: d = ack_cost * W / gap. What comes during
+    the stall is served at once after it.
+    """
+    window = 30_000
+    stall = cost_us / 1e6 * window / gap  # s
+    scenario = counting(
+        (),
+        window,
+        gap,
+        0.5 * gap,
+        until=330_000,
+        message_timeout=60_000 * MS,
+        ack_cost=cost_us * 1000,
+        service=0.001,
+    )
+    quiet = scenario.with_strategy(scenario.strategy.model_copy(update={"ack_cost": 0}))
+    warm = {"run": scenario.run.model_copy(update={"warmup": window * MS})}
+    latency = simulate(scenario.model_copy(update=warm)).latency
+    base = simulate(quiet.model_copy(update=warm)).latency
+    assert latency.mean is not None
+    assert base.mean is not None
+    summary = latency.summary(1e9)
+    growth = (latency.mean - base.mean) / 1e9
+    assert growth == pytest.approx(stall**2 / (2 * window / 1000), rel=0.03)
+    deviation = math.sqrt(stall**3 / (3 * window / 1000))
+    assert summary["std"] == pytest.approx(deviation, rel=0.03 + stall / 60)
+    assert summary["std"] == pytest.approx(math.sqrt(deviation**2 - growth**2), rel=0.03)
+
+
+def test_acks_leave_one_after_the_other() -> None:
+    """Window 50, calls at 15, 25, 35, 45, ack_cost 2: acked at 52, 54, 56, 58, in that order. The tuple of 55
+    waits until 58.
+    """
+    run = simulate(counting((), until=70, message_timeout=100 * MS, ack_cost=2 * MS), trace=True)
+    assert completed(run) == [(0, 0, 52), (1, 0, 54), (2, 0, 56), (3, 0, 58)]
+    assert run.trace is not None
+    assert [(row[3], row[5] / MS, row[6] / MS) for row in run.trace.processed][4:] == [
+        (4, 55, 58),
+        (5, 65, 65),
+    ]
+
+
+def test_acks_not_yet_sent_are_lost_with_the_state() -> None:
+    """The same; at 55 the state is lost: roots 0 and 1 are acked (52, 54), 2 and 3 are not, though their
+    window was emitted.
+
+    They fail at 200 (T = 100) and are replayed, though their counts were put out: counted twice. Root 4, of
+    55, waits in the queue and lives.
+    """
+    hit = fault("lose_state", 55, component="count")
+    run = simulate(
+        counting((hit,), until=230, message_timeout=100 * MS, timeout_phase=0, ack_cost=2 * MS), trace=True
+    )
+    assert failed(run) == [(2, 0, 200), (3, 0, 200)]
+    assert run.ledger["duplicated"] == 2
+    assert run.ledger["false_timeouts"] == 0

@@ -1,0 +1,385 @@
+"""Source replay against its laws, worked out here by hand or by a few lines of scalar arithmetic. Times in
+milliseconds.
+
+The small world of most tests is   s ──shuffle──▶ count   with a window that a tick ends, or   s ──▶ p
+without state.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from tests.models.counting import ONES, completed, counting, emitted, failed
+from tests.oracle.worlds import MS, bolt, fault, spout, world
+from tideover.models.simulation import simulate
+from tideover.scenarios.loader import load
+
+PUBLISHED = [(10, 5, 59), (10, 15, 60), (10, 30, 60), (20, 5, 60), (20, 15, 60), (20, 30, 60)]
+"""tuples/s, seconds into the window, recovery in s: stableford_phase2_recovery.csv."""
+
+
+# -- the published experiment --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("rate", "into", "published"), PUBLISHED)
+def test_published_cells(rate: int, into: int, published: int) -> None:
+    """Recovery as Stableford logged it, from the mechanism alone: rotation and windows start together, T = 30
+    s.
+
+    Nothing is fitted: neither service times nor luck move a recovery by more than a period of the spout.
+    """
+    more = [f"topology.sentences.rate={rate}/s", f"failures.0.at={60 + into} s"]
+    scenario = load("stableford-phase2", more)
+    assert scenario.strategy.timeout_phase == 0  # type: ignore[attr-defined]
+    assert scenario.run.log_resolution == 1000 * MS
+    for replication in range(3):
+        run = simulate(scenario, replication)
+        (recovery,) = run.recoveries
+        assert abs(recovery["state_recovery_s"] - published) <= 1.5
+        assert run.ledger["false_timeouts"] == 0
+        assert run.ledger["replayed"] == rate * into
+
+
+# -- the law of timeout = window = T -------------------------------------------------------------------------
+
+
+def law(start: int, t: int, phase: int, period: int) -> int:
+    """2T if a rotation fell inside (window start, t], else (b - t) + T + f (ns; mechanisms: source replay,
+    point 5).
+    """
+    b = phase + (math.floor((t - phase) / period) + 1) * period
+    return 2 * period if b - period > start else (b - t) + period + (t - start)
+
+
+def last_retry(calls: list[int], start: int, t: int, phase: int, period: int) -> int:
+    """When the last root lost in (start, t] is emitted again, by going through the calls one by one."""
+    lost = [c for c in calls if start < c <= t]
+    queue: list[int] = []
+    due = [(phase + (math.ceil((e - phase) / period) + 1) * period, e) for e in lost]
+    last = 0
+    for call in calls:
+        while due and due[0][0] < call:
+            queue.append(due.pop(0)[1])
+        if queue:
+            queue.pop(0)
+            last = call
+    assert not due
+    assert not queue
+    return last
+
+
+@st.composite
+def experiments(draw: st.DrawFn) -> dict[str, int]:
+    """In ns: any period of the spout, T of 8 to 60 of them (and a bit), rotation phase, offset, failure in
+    window 2 or 3.
+    """
+    gap = draw(st.integers(2 * MS, 20 * MS))
+    timeout = gap * draw(st.integers(8, 60)) + draw(st.one_of(st.just(0), st.integers(1, gap - 1)))
+    into = draw(st.integers(gap, timeout))
+    return {
+        "gap": gap,
+        "timeout": timeout,
+        "phase": draw(st.one_of(st.just(0), st.integers(0, timeout - 1))),
+        "offset": draw(st.integers(1, gap - 1)),
+        "start": timeout * draw(st.integers(2, 3)),
+        "into": into,
+    }
+
+
+@settings(max_examples=80, deadline=None)
+@given(experiments())
+def test_law_of_recovery(e: dict[str, int]) -> None:
+    """With timeout = window = T: 2T if a rotation fell inside (window start, t], else (b - t) + T + f.
+
+    Exactly, recovery is the moment of the call that emits the last lost root again, minus t. The law is what
+    this becomes for a spout of vanishing period p. One period is lost before the failure (the last root was
+    emitted up to p before t); where rotations are not in step with windows and T is no multiple of p, the
+    calls stand differently to the rotation than they stood to the window: another. In step (phase 0, T a
+    multiple of p) the law holds to within one period. It speaks of roots in the newest bucket: one was
+    emitted since the rotation.
+    """
+    t = e["start"] + e["into"]
+    hit = fault("lose_state", t / MS, component="count")
+    scenario = counting(
+        (hit,),
+        e["timeout"] / MS,
+        e["gap"] / MS,
+        e["offset"] / MS,
+        until=(t + 4 * e["timeout"]) / MS,
+        message_timeout=e["timeout"],
+        timeout_phase=e["phase"],
+    )
+    calls = [e["offset"] + e["gap"] * n for n in range(1, (t + 4 * e["timeout"]) // e["gap"])]
+    newest = t - (t - e["phase"]) % e["timeout"]
+    assume(any(max(newest, e["start"]) < c <= t for c in calls))
+    run = simulate(scenario)
+    found = round(run.recoveries[0]["state_recovery_s"] * 1000 * MS)
+    assert found == last_retry(calls, e["start"], t, e["phase"], e["timeout"]) - t
+    error = found - law(e["start"], t, e["phase"], e["timeout"])
+    in_step = e["timeout"] % e["gap"] == 0 and e["phase"] == 0
+    assert -(1 if in_step else 2) * e["gap"] <= error <= e["gap"]
+    assert run.ledger["false_timeouts"] == 0
+    assert run.ledger["lost"] == 0
+
+
+@pytest.mark.parametrize(
+    ("phase", "expected"),
+    [
+        (0, 2000),  # the rotation of 1000 is not inside (1000, 1050]; b = 2000: 950 + 1000 + 50
+        (20, 2000),  # the rotation of 1020 is inside: 2T
+        (60, 1060),  # b = 1060: 10 + 1000 + 50
+        (50, 1050),  # the rotation of 1050 is that of t: nothing lost is younger, so all is as if b = t
+    ],
+)
+def test_why_sixty_seconds_and_not_thirty(phase: int, expected: int) -> None:
+    """The law's two cases around their bounds; T = 1000, failure 50 into a window, a call every ms at .5:
+    recovery ends .5 before the law says.
+    """
+    t = 1050
+    hit = fault("lose_state", t, component="count")
+    scenario = counting((hit,), 1000, 1, 0.5, until=4000, message_timeout=1000 * MS, timeout_phase=phase * MS)
+    (recovery,) = simulate(scenario).recoveries
+    assert 1000 * recovery["state_recovery_s"] == pytest.approx(expected - 0.5, abs=1e-9)
+    if phase != 50:
+        assert law(1000 * MS, t * MS, phase * MS, 1000 * MS) == expected * MS
+
+
+# -- any timeout, phase and number of buckets ----------------------------------------------------------------
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    timeout=st.integers(5 * MS, 60 * MS),
+    buckets=st.integers(2, 6),
+    phase=st.integers(0, 60 * MS),
+    gap=st.integers(1 * MS, 9 * MS),
+    offset=st.integers(0, 9 * MS),
+)
+def test_every_timeout_follows_the_rotating_map(
+    timeout: int, buckets: int, phase: int, gap: int, offset: int
+) -> None:
+    """A root emitted in ((m-1)T', mT'] relative to the phase is failed at (m+B-1)T': B buckets, rotated every
+    T'.
+
+    s ──▶ count, whose window never ends: so nothing is ever acked, and every emission, first or retry, has to
+    time out. Two buckets give the (m+1)T' of the mechanism: one to two timeouts. No rotation comes before the
+    phase, which may be long.
+    """
+    until = 300
+    scenario = counting(
+        (),
+        1000,
+        gap / MS,
+        offset / MS,
+        until=until,
+        message_timeout=timeout,
+        timeout_buckets=buckets,
+        timeout_phase=phase,
+    )
+    run = simulate(scenario, trace=True)
+    assert run.trace is not None
+    expected = []
+    for _, _, root, attempt, time in run.trace.emitted:
+        m = -((phase - time) // timeout)
+        at = phase + max(0, m + buckets - 1) * timeout
+        assert at == phase or (buckets - 1) * timeout <= at - time < buckets * timeout
+        if at <= until * MS:
+            expected.append((at, time, root, attempt))
+    assert run.trace.failed == [(root, attempt, at) for at, _, root, attempt in sorted(expected)]
+    assert run.ledger["false_timeouts"] == len(expected)
+
+
+def test_retries_are_served_one_per_call_and_push_new_roots_back() -> None:
+    """Calls at 15, 25, …; window 50, T = 50, rotations at 50, 100, …
+
+    Roots 0, 1, 2 (15, 25, 35) are lost at 42. Emitted in (0, 50], they fail at 100. The calls of 105, 115,
+    125 serve them in their order, and root 9, whose call would have been that of 105, comes at 135.
+    """
+    hit = fault("lose_state", 42, component="count")
+    run = simulate(counting((hit,), until=160, message_timeout=50 * MS, timeout_phase=0), trace=True)
+    assert failed(run) == [(0, 0, 100), (1, 0, 100), (2, 0, 100)]
+    first = [(n, 0, 15 + 10 * n) for n in range(9)]
+    assert emitted(run) == [
+        *first,
+        (0, 1, 105),
+        (1, 1, 115),
+        (2, 1, 125),
+        (9, 0, 135),
+        (10, 0, 145),
+        (11, 0, 155),
+    ]
+    assert run.ledger["replayed"] == 3
+    assert (run.ledger["duplicated"], run.ledger["lost"], run.ledger["false_timeouts"]) == (0, 0, 0)
+    assert run.trace is not None
+    counts = [(number, time / MS, counts) for *_, number, time, counts in run.trace.windows]
+    # 45 | 55 … 95 | 105 … 145, of which three are replays
+    assert counts == [(1, 50, {0: 1}), (2, 100, {0: 5}), (3, 150, {0: 5})]
+
+
+def test_a_replay_gets_a_new_creation_stamp() -> None:
+    """The same world, with a service of 2: latency is 2 for every tuple, also for those emitted 90 after
+    their first attempt.
+    """
+    hit = fault("lose_state", 42, component="count")
+    run = simulate(counting((hit,), until=160, message_timeout=50 * MS, timeout_phase=0, service=2))
+    assert (run.recoveries[0]["latency_max_ms"], run.recoveries[0]["latency_mean_ms"]) == (2, 2)
+
+
+# -- who else can crash --------------------------------------------------------------------------------------
+
+
+def test_the_acker_forgets_what_it_knew() -> None:
+    """s (every 10) ──▶ p (4). The acker is down from 23 to 38: acks of 24 and 34 are lost, and root 3,
+    emitted at 40, is the first that it knows.
+
+    Roots 1 and 2 (20, 30: both in (0, 30]) fail at 60 and go out again at 70 and 80 (the call of 60 comes
+    before the rotation of 60), and their tuples have two effects each.
+    """
+    topology = {"s": spout(**ONES), "p": bolt("forward", {"s": "shuffle"}, 4)}
+    hit = fault("crash_task", 23, component="acker", restart=15)
+    scenario = world(topology, "source_replay", (hit,), until=95, message_timeout=30 * MS, timeout_phase=0)
+    run = simulate(scenario, trace=True)
+    assert failed(run) == [(1, 0, 60), (2, 0, 60)]
+    assert emitted(run)[5:] == [(5, 0, 60), (1, 1, 70), (2, 1, 80), (6, 0, 90)]
+    assert completed(run) == [
+        (0, 0, 14),
+        (3, 0, 44),
+        (4, 0, 54),
+        (5, 0, 64),
+        (1, 1, 74),
+        (2, 1, 84),
+        (6, 0, 94),
+    ]
+    assert run.ledger == {
+        "emitted": 7, "completed": 7, "in_flight": 0, "lost": 0,
+        "replayed": 2, "duplicated": 2, "false_timeouts": 0,
+    }  # fmt: skip
+
+
+def test_the_acker_dies_with_its_host_only() -> None:
+    """The same, but the acker lives on host 1, where p does: a crash of p's task leaves it alone, a crash of
+    the host takes it too.
+    """
+    topology = {
+        "s": spout(**ONES, hosts=(0,)),
+        "p": bolt("forward", {"s": "shuffle"}, 4, hosts=(1,)),
+        "q": bolt("forward", {"s": "shuffle"}, 1, hosts=(0,)),
+    }
+    more: dict[str, Any] = {
+        "until": 95,
+        "hosts": 2,
+        "message_timeout": 30 * MS,
+        "timeout_phase": 0,
+        "acker_host": 1,
+    }
+    task = simulate(
+        world(topology, "source_replay", (fault("crash_task", 15, component="p", restart=30),), **more),
+        trace=True,
+    )
+    host = simulate(
+        world(topology, "source_replay", (fault("crash_host", 15, host=1, restart=30),), **more), trace=True
+    )
+    # p misses the roots of 20, 30 and 40; with the host the acker has lost nothing more: root 0 was done at
+    # 14
+    assert failed(task) == [(1, 0, 60), (2, 0, 60), (3, 0, 90)]
+    assert failed(host) == [(1, 0, 60), (2, 0, 60), (3, 0, 90)]
+    late = simulate(
+        world(topology, "source_replay", (fault("crash_host", 13, host=1, restart=1),), **more), trace=True
+    )
+    assert failed(late) == [(0, 0, 60)]
+    alone = simulate(
+        world(
+            topology,
+            "source_replay",
+            (fault("crash_host", 11.5, host=0, restart=0),),
+            **(more | {"acker_host": 0}),
+        ),
+        trace=True,
+    )
+    # the acker, the spout and q: nobody waits for root 0 any more, which p still serves
+    assert failed(alone) == []
+    assert (0, 0, 14) not in completed(alone)
+
+
+def test_a_spout_that_crashes_forgets_pending_roots_and_retries() -> None:
+    """The count loses roots 0, 1, 2 at 42; they fail at 100 and root 0 goes out again at 105. Then the spout
+    crashes (108 to 112).
+
+    Roots 1 and 2, in its retry queue, are lost. It goes on with new roots, from 122, and its rotations start
+    anew at 112.
+    """
+    failures = (
+        fault("lose_state", 42, component="count"),
+        fault("crash_task", 108, component="s", restart=4),
+    )
+    run = simulate(counting(failures, until=160, message_timeout=50 * MS, timeout_phase=0), trace=True)
+    first = [(n, 0, 15 + 10 * n) for n in range(9)]
+    assert emitted(run) == [*first, (0, 1, 105), (9, 0, 122), (10, 0, 132), (11, 0, 142), (12, 0, 152)]
+    assert run.ledger["lost"] == 2
+    assert run.ledger["completed"] == run.ledger["emitted"] - 2
+    assert failed(run) == [(0, 0, 100), (1, 0, 100), (2, 0, 100)]
+
+
+def test_pending_roots_of_a_crashed_spout_never_time_out() -> None:
+    """s crashes at 25, p (30) is serving root 0 and has root 1: both get through, but nobody listens; root 1
+    would have failed at 60.
+    """
+    topology = {"s": spout(**ONES), "p": bolt("forward", {"s": "shuffle"}, 40)}
+    hit = fault("crash_task", 25, component="s", restart=500)
+    run = simulate(
+        world(topology, "source_replay", (hit,), until=200, message_timeout=30 * MS, timeout_phase=0),
+        trace=True,
+    )
+    assert failed(run) == []
+    assert completed(run) == []
+    assert (run.ledger["completed"], run.ledger["lost"], run.ledger["in_flight"]) == (2, 0, 0)
+
+
+# -- false timeouts ------------------------------------------------------------------------------------------
+
+
+def test_false_timeouts_are_counted_apart() -> None:
+    """s (every 30) ──▶ p (50), T = 30: a root that waits too long is sent again although nothing was lost.
+
+    Emitted at 30 and 60; p is done with root 0 at 80, with root 1 at 130. Root 0, of (0, 30], fails at 60,
+    root 1, of (30, 60], at 90. Their retries of 90 and 120 queue behind (180, 230), fail again at 120 and
+    150, and so on: retries take all calls, no third root is ever emitted, and acks of earlier attempts are
+    ignored. No fault: every timeout is a false one, and both roots have had their effect more than once.
+    """
+    topology = {"s": spout("values", 30, 0, values=(1, 1, 1)), "p": bolt("forward", {"s": "shuffle"}, 50)}
+    run = simulate(
+        world(topology, "source_replay", until=241, message_timeout=30 * MS, timeout_phase=0), trace=True
+    )
+    attempts = [(n % 2, n // 2, 30 + 30 * n) for n in range(8)]
+    assert emitted(run) == attempts
+    assert failed(run) == [(root, attempt, time + 30) for root, attempt, time in attempts if time + 30 <= 241]
+    assert completed(run) == []
+    assert run.recoveries == []
+    assert run.ledger == {
+        "emitted": 2, "completed": 2, "in_flight": 0, "lost": 0,
+        "replayed": 2, "duplicated": 2, "false_timeouts": 7,
+    }  # fmt: skip
+
+
+def test_a_failure_makes_no_false_timeout_and_a_slow_bolt_none_of_a_failure() -> None:
+    """Window 50, T = 40: 10 to 50 ms in the window, then acked; rotations of 40, 80, …: roots that wait over
+    a rotation and a timeout.
+
+    Calls at 15, 25, …; roots of (0, 40] fail at 80, acked at 50: fine. Those of (40, 80], in the window of
+    100 (55 … 75), fail at 120: fine. Those of (80, 120] fail at 160. So no root waits that long, and the one
+    failure at 72 gives 55, 65 -> replayed by the fault, at 120.
+    """
+    hit = fault("lose_state", 72, component="count")
+    run = simulate(counting((hit,), until=200, message_timeout=40 * MS, timeout_phase=0), trace=True)
+    assert failed(run) == [(4, 0, 120), (5, 0, 120)]
+    assert run.ledger["false_timeouts"] == 0
+    tight = simulate(counting((hit,), until=130, message_timeout=25 * MS, timeout_phase=0), trace=True)
+    # T = 25: root 4 and 5 (55 in (50, 75], 65 too) fail at 100, lost at 72; of the window of 100, no other is
+    # that old at a rotation
+    assert failed(tight)[:2] == [(4, 0, 100), (5, 0, 100)]
+    assert tight.ledger["false_timeouts"] == len(failed(tight)) - 2
