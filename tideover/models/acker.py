@@ -1,181 +1,148 @@
-"""Storm's acker and the spout's map of pending roots.
+"""Storm's acker: one 64-bit value per root.
 
-The acker keeps one 64-bit value per root: the XOR of the ids of all tuples created and acked in its tree. When it is zero, the tree is done
-(Toshniwal et al., *Storm @Twitter*, SIGMOD 2014, section 3.3). The spout keeps unfinished roots in a rotating map (Storm's
-``RotatingMap``): what is in the oldest bucket at a rotation has timed out.
+The value is the XOR of the ids of all tuples created and acked in the root's tree. When it is zero, the tree is done (Toshniwal
+et al., *Storm @Twitter*, SIGMOD 2014, section 3.3).
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from tideover.sim.draws import Bits
-from tideover.sim.train import Ints
+from tideover.models.pending import Completed, PendingRoots
+from tideover.sim.draws import Bits, Purpose
+from tideover.sim.train import Ints, Train
+
+if TYPE_CHECKING:
+    from tideover.models.stream import Sent
+    from tideover.models.task import BoltTask, SpoutTask
+    from tideover.models.topology import Edge
+    from tideover.models.world import World
 
 NEVER = 1 << 62
 
 
-class Completed(NamedTuple):
-    """Roots whose trees were done, and when (the latest ack)."""
+class Acker:
+    """All ackers of a topology as one; acks reach it at the instant at which they are sent.
 
-    root: Ints
-    attempt: Ints
-    time: Ints
-
-
-class PendingRoots:
-    """Roots of one spout task that are neither completed nor given up, with the acker's value of each.
-
-    Columns by the root's number, from the oldest root that is still needed: 38 bytes a root.
+    period, buckets   of its own rotating map (phase 0): older entries are forgotten, and acks for them ignored
+    maps              pending roots of each spout task
     """
 
-    _COLUMNS = ("_value", "_emitted", "_last_ack", "_attempt", "_outage", "_cause", "_pending", "_retrying")
+    def __init__(self, world: World, period: int, buckets: int) -> None:
+        self._draws = world.draws
+        self._period, self._buckets = period, buckets
+        bits = world.topology.spout_bits
+        self._mask = (1 << bits) - 1
+        self.maps = [PendingRoots(bits, number) for number in range(len(world.topology.spout_tasks))]
+        self._alive_since = -1
+        """It knows only roots emitted after this instant."""
+        self._outage = -1
 
-    def __init__(self, spout_bits: int, number: int) -> None:
-        self._bits = spout_bits
-        self._number = number
-        self._base = 0
-        self._size = 0
-        self._value: Bits = np.zeros(1024, np.uint64)
-        self._emitted: Ints = np.zeros(1024, np.int64)
-        self._last_ack: Ints = np.zeros(1024, np.int64)
-        self._attempt = np.zeros(1024, np.int32)
-        self._outage = np.zeros(1024, np.int32)
-        """The outage that destroyed a tuple of the present attempt; -1: none."""
-        self._cause = np.zeros(1024, np.int32)
-        """The outage because of which the present attempt was made; -1: none."""
-        self._retried = False
-        """Whether some root was emitted again."""
-        self._pending = np.zeros(1024, np.bool_)
-        self._retrying = np.zeros(1024, np.bool_)
+    # -- ids -------------------------------------------------------------------------------------------------
 
-    def _at(self, roots: Ints) -> Ints:
-        return (roots >> self._bits) - self._base
+    def _ids(self, edge: Edge, train: Train) -> Bits:
+        return self._draws.bits(edge.name, Purpose.IDENTITY, train.uid, train.attempt)
 
-    def _root(self, index: Ints) -> Ints:
-        return ((index + self._base) << self._bits) | self._number
+    def _created(self, sent: list[Sent], parents: int) -> Bits:
+        """XOR of the ids of each parent's children."""
+        value = np.zeros(parents, np.uint64)
+        for s in sent:
+            value ^= group_xor(self._ids(s.edge, s.train), s.rows, parents)
+        return value
 
-    def _reserve(self, roots: Ints) -> Ints:
-        """Make room; returns where the roots are."""
-        if int(self._at(roots).max()) >= len(self._value):
-            needed = np.flatnonzero(self._pending | self._retrying)
-            cut = int(needed[0]) if len(needed) else self._size
-            top = int(self._at(roots).max()) + 1 - cut
-            size = max(top, 2 * (self._size - cut))
-            for name in self._COLUMNS:
-                old = getattr(self, name)
-                grown = np.zeros(size, old.dtype)
-                grown[: self._size - cut] = old[cut : self._size]
-                setattr(self, name, grown)
-            self._base += cut
-            self._size -= cut
-        index = self._at(roots)
-        self._size = max(self._size, int(index.max()) + 1)
-        return index
+    def _own(self, task: BoltTask, train: Train) -> Bits:
+        """Ids of tuples, by the edge that they came over."""
+        edges = task.component.inputs
+        if len(edges) == 1:
+            return self._ids(edges[0], train)
+        digit = (train.uid >> edges[0].task_bits) & ((1 << edges[0].edge_bits) - 1)
+        ids = np.zeros(train.n, np.uint64)
+        for edge in edges:
+            rows = np.flatnonzero(digit == edge.input_index)
+            ids[rows] = self._ids(edge, train.pick(rows))
+        return ids
 
-    def emit(self, roots: Ints, attempt: Ints | None, times: Ints, value: Bits) -> None:
-        """Roots are emitted: their trees begin with ``value``."""
-        index = self._reserve(roots)
-        if attempt is None:
-            self._attempt[index] = 0
-            self._cause[index] = -1
-        else:
-            self._attempt[index] = attempt
-            self._retried = True
-            self._cause[index] = np.where(attempt > 0, self._outage[index], -1)
-        self._value[index] = value
-        self._emitted[index] = times
-        self._last_ack[index] = 0
-        self._outage[index] = -1
-        self._pending[index] = True
-        self._retrying[index] = False
+    # -- what it is told -------------------------------------------------------------------------------------
 
-    def ack(
-        self, roots: Ints, attempt: Ints | None, times: Ints, value: Bits, alive_since: int
+    def begin(self, spout: SpoutTask, train: Train, sent: list[Sent]) -> None:
+        """Trees begin: a spout has emitted ``train`` as ``sent``."""
+        pending = self.maps[spout.spout_number]
+        pending.emit(train.uid, train.attempt, train.time, self._created(sent, train.n))
+        if self._alive_since == NEVER:
+            pending.mark(train.uid, train.attempt, self._outage)
+
+    def ack(self, task: BoltTask, train: Train, sent: list[Sent]) -> list[tuple[int, Completed]]:
+        """Tuples were acked, and their children created; returns the roots done, by number of the spout task."""
+        value = self._own(task, train)
+        if sent:
+            value ^= self._created(sent, train.n)
+        roots = train.uid >> task.component.bits
+        finished = []
+        for number, pending in enumerate(self.maps):
+            rows = slice(None) if not self._mask else np.flatnonzero(roots & self._mask == number)
+            done = self._ack(pending, train, roots, value, rows)
+            if done is not None:
+                finished.append((number, done))
+        return finished
+
+    def _ack(
+        self, pending: PendingRoots, train: Train, roots: Ints, value: Bits, rows: slice | Ints
     ) -> Completed | None:
-        """Acks reach the acker at ``times`` (rising), each with the XOR of what it acks and creates.
-
-        Acks of roots that are not pending, of earlier attempts, or emitted at or before ``alive_since`` (when the acker came up) are ignored.
-        """
-        index = self._at(roots)
-        known = index >= 0
-        there = index if known.all() else np.maximum(index, 0)
-        known &= self._pending.take(there)
-        if attempt is not None or self._retried:
-            known &= self._attempt.take(there) == (0 if attempt is None else attempt)
-        if alive_since >= 0:
-            known &= self._emitted.take(there) > alive_since
-        if not known.all():
-            index, times, value = index[known], times[known], value[known]
-        if not len(index):
+        mine, times = roots[rows], train.time[rows]
+        if not len(mine):
             return None
-        if (index[1:] > index[:-1]).all():  # each root once: no need for ``at``
-            left = self._value.take(index)
-            left ^= value
-            self._value[index] = left
-        else:
-            np.bitwise_xor.at(self._value, index, value)
-            left = self._value.take(index)
-        np.maximum.at(self._last_ack, index, times)
-        done = index[left == 0]
-        if not len(done):
+        attempt = None if train.attempt is None else train.attempt[rows]
+        known = self._known(pending, mine, times)
+        if known is None:
+            return pending.ack(mine, attempt, times, value[rows], self._alive_since)
+        attempt = None if attempt is None else attempt[known]
+        return pending.ack(mine[known], attempt, times[known], value[rows][known], self._alive_since)
+
+    def _known(self, pending: PendingRoots, roots: Ints, times: Ints) -> npt.NDArray[np.bool_] | None:
+        """Which roots are still in the acker's own map at the time of the ack; None: all."""
+        if times[-1] <= (self._buckets - 1) * self._period:
             return None
-        low = int(done.min())
-        once = np.zeros(int(done.max()) - low + 1, np.bool_)
-        once[done - low] = True
-        done = np.flatnonzero(once) + low
-        self._pending[done] = False
-        return Completed(self._root(done), self._attempt[done].astype(np.int64), self._last_ack[done])
+        emitted = pending.emitted_at(roots)
+        if emitted.min() > int(self._forgotten(times[-1:])[0]):
+            return None
+        return emitted > self._forgotten(times)
 
-    def expire(self, before: int) -> tuple[Ints, Ints, Ints]:
-        """Give up roots last emitted at or before ``before``; returns them, their attempt and outage, in order of emission."""
-        index = np.flatnonzero(self._pending[: self._size] & (self._emitted[: self._size] <= before))
-        index = index[np.argsort(self._emitted[index], kind="stable")]
-        self._pending[index] = False
-        self._retrying[index] = True
-        return self._root(index), self._attempt[index].astype(np.int64), self._outage[index].astype(np.int64)
+    def _forgotten(self, times: Ints) -> Ints:
+        """Roots emitted at or before this have rotated out, seen at ``times`` (before a rotation then)."""
+        return (-(-times // self._period) - self._buckets) * self._period
 
-    def mark(self, roots: Ints, attempt: Ints | None, outage: int) -> None:
-        """Tuples of these attempts of roots were destroyed by an outage; of earlier attempts they do not matter."""
-        index = self._at(roots)
-        known = (index >= 0) & (index < self._size)
-        known[known] = self._pending[index[known]]
-        known[known] = (self._attempt[np.where(known, index, 0)] == (0 if attempt is None else attempt))[known]
-        self._outage[index[known]] = outage
+    # -- faults ----------------------------------------------------------------------------------------------
 
-    def mark_all(self, emitted_after: int, outage: int) -> None:
-        """An outage destroyed what the acker knew of the pending roots emitted after an instant."""
-        pending = self._pending[: self._size] & (self._emitted[: self._size] > emitted_after)
-        self._outage[: self._size][pending] = outage
+    def crash(self, now: int, outage: int) -> None:
+        """All entries are lost; until it is up again acks are too."""
+        self._alive_since = NEVER
+        self._outage = outage
+        forgotten = int(self._forgotten(np.array([now], np.int64))[0])
+        for pending in self.maps:
+            pending.mark_all(forgotten, outage)
 
-    def replayed_for(self, roots: Ints, outage: int) -> npt.NDArray[np.bool_]:
-        """Which of the roots were emitted again because of the outage."""
-        index = self._at(roots)
-        known = index >= 0
-        known[known] = self._cause[index[known]] == outage
-        return known
+    def revive(self, now: int) -> None:
+        """Up again, knowing nothing."""
+        self._alive_since = now
 
-    def waiting_for(self, outage: int) -> int:
-        """Roots hit by the outage that have not been emitted again."""
-        hit = self._outage[: self._size] == outage
-        return int(np.count_nonzero(hit & (self._pending | self._retrying)[: self._size]))
+    def destroyed(self, outage: int, roots: Ints, attempt: Ints | None) -> None:
+        """Tuples of these attempts of roots are gone."""
+        for number, pending in enumerate(self.maps):
+            mine = np.flatnonzero(roots & self._mask == number)
+            pending.mark(roots[mine], None if attempt is None else attempt[mine], outage)
 
-    def roots(self) -> Ints:
-        """All pending roots."""
-        return self._root(np.flatnonzero(self._pending[: self._size]))
-
-    def emitted_at(self, roots: Ints) -> Ints:
-        """Last emission of each root (for a root long gone: 0)."""
-        index = self._at(roots)
-        return np.where(index >= 0, self._emitted[np.maximum(index, 0)], 0)
-
-    def clear(self) -> None:
-        """Forget everything: the spout has crashed."""
-        self._pending[:] = False
-        self._retrying[:] = False
+    def replayed_for(self, task: BoltTask, train: Train, outage: int) -> npt.NDArray[np.bool_]:
+        """Which tuples belong to a root that was emitted again because of the outage."""
+        assert train.attempt is not None
+        roots = train.uid >> task.component.bits
+        mask: npt.NDArray[np.bool_] = train.attempt > 0
+        for number, pending in enumerate(self.maps):
+            rows = np.flatnonzero(mask & (roots & self._mask == number))
+            mask[rows] = pending.replayed_for(roots[rows], outage)
+        return mask
 
 
 def group_xor(values: Bits, rows: Ints | None, parents: int) -> Bits:

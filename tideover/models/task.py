@@ -177,7 +177,11 @@ class SpoutTask(Node):
             need -= len(roots)
         new = np.arange(self.next_root, self.next_root + need, dtype=np.int64)
         self.next_root += need
-        new = (new << self.world.topology.spout_bits) | self.spout_number if self.world.topology.spout_bits else new
+        new = (
+            (new << self.world.topology.spout_bits) | self.spout_number
+            if self.world.topology.spout_bits
+            else new
+        )
         if not parts:
             return new, None
         return np.concatenate([*parts, new]), np.concatenate([*attempts, np.zeros(need, np.int64)])
@@ -346,7 +350,9 @@ class BoltTask(Server):
         if len(keys) and self.outlets and not again:
             first = (number * self.component.tasks + self.task) << self.component.key_bits
             moment = np.full(len(keys), now, np.int64)
-            epochs = None if self.world.topology.marker_length is None else np.full(len(keys), epoch, np.int64)
+            epochs = (
+                None if self.world.topology.marker_length is None else np.full(len(keys), epoch, np.int64)
+            )
             train = Train(moment, first | keys, moment, keys, value=sums[keys], epoch=epochs)
             for outlet in self.outlets:
                 outlet.send(outlet.children(train, Children()), None)

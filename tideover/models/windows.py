@@ -40,7 +40,9 @@ class Counts:
             return
         changes = np.flatnonzero(np.diff(train.epoch)) + 1
         for begin, end in zip([0, *changes.tolist()], [*changes.tolist(), train.n], strict=True):
-            self._add(int(train.epoch[begin]), train if end - begin == train.n else train.pick(slice(begin, end)))
+            self._add(
+                int(train.epoch[begin]), train if end - begin == train.n else train.pick(slice(begin, end))
+            )
 
     def _add(self, epoch: int, train: Train) -> None:
         if epoch not in self.sums:
@@ -81,14 +83,20 @@ class Counts:
 
     def effects(self) -> Held:
         """The tuples that are counted here."""
-        parts = [part for held in self.held.values() for _, part in held]
-        uid = np.concatenate([np.zeros(0, np.int64), *(part.uid for part in parts)])
-        if all(part.attempt is None for part in parts):
-            return Held(uid, None)
-        attempts = [np.zeros(len(p.uid), np.int64) if p.attempt is None else p.attempt for p in parts]
-        return Held(uid, np.concatenate(attempts))
+        return joined([part for held in self.held.values() for _, part in held])
 
     def total(self) -> dict[int, int]:
         """Sum of each key over all epochs, where it is not 0."""
         sums = sum(self.sums.values(), np.zeros(self.keys, np.int64))
         return {int(k): int(sums[k]) for k in np.flatnonzero(sums)}
+
+
+def joined(parts: list[Held]) -> Held:
+    """All of it as one."""
+    uid = np.concatenate([np.zeros(0, np.int64), *(part.uid for part in parts)])
+    if all(part.attempt is None for part in parts):
+        return Held(uid, None)
+    return Held(
+        uid,
+        np.concatenate([np.zeros(len(p.uid), np.int64) if p.attempt is None else p.attempt for p in parts]),
+    )

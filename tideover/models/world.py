@@ -112,7 +112,11 @@ class World:
         for c in self.topology.components:
             for edge in c.inputs:
                 for task, senders in enumerate(physical[edge.up.name]):
-                    offset = self.topology.route_offset(edge, task) if self.strategy.routed and c.routes > 1 else None
+                    offset = (
+                        self.topology.route_offset(edge, task)
+                        if self.strategy.routed and c.routes > 1
+                        else None
+                    )
                     for sender in senders:
                         wires = [
                             [self._channel(sender, receiver) for receiver in row] for row in physical[c.name]
@@ -194,7 +198,12 @@ class World:
         """Settle and forget the oldest roots."""
         alive = [
             self.alive(),
-            *(t.counts.effects().uid >> t.component.bits for ts in self.bolts.values() for t in ts if t.counts),
+            *(
+                t.counts.effects().uid >> t.component.bits
+                for ts in self.bolts.values()
+                for t in ts
+                if t.counts
+            ),
         ]
         roots = np.concatenate([*alive, [s.next_root << self.topology.spout_bits for s in self.spouts]])
         before = int(roots.min()) >> self.topology.spout_bits
@@ -468,15 +477,21 @@ class World:
         parts = [self.can_be_emitted()]
         for name, trains in self.on_the_way().items():
             parts += [train.uid >> self.topology.by_name[name].bits for train in trains]
-        parts += [uid >> component.bits for component, uid in self.protocol.kept_effects() if component.anchored]
+        parts += [
+            uid >> component.bits for component, uid in self.protocol.kept_effects() if component.anchored
+        ]
         return np.concatenate(parts)
 
     def balance(self) -> dict[str, int]:
         """The ledger at this moment: emitted = completed + in flight + lost."""
         bits = self.topology.spout_bits
         first = self.ledger.base >> bits
-        emitted = [(np.arange(first, s.next_root, dtype=np.int64) << bits) | s.spout_number for s in self.spouts]
-        coming = {name: [uid] for name, uid in effects_of(self.topology, self.draws, self.on_the_way()).items()}
+        emitted = [
+            (np.arange(first, s.next_root, dtype=np.int64) << bits) | s.spout_number for s in self.spouts
+        ]
+        coming = {
+            name: [uid] for name, uid in effects_of(self.topology, self.draws, self.on_the_way()).items()
+        }
         for component, uid in self.protocol.kept_effects():
             if component.anchored:
                 coming.setdefault(component.name, []).append(uid)

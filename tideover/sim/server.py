@@ -82,7 +82,9 @@ class Node:
         self.pass_marker()
         marker.action()
         if self.markers and life == self.life:
-            self.kernel.at(self.kernel.now, self.markers[0].rank, lambda: self._serve_marker(life), self.number)
+            self.kernel.at(
+                self.kernel.now, self.markers[0].rank, lambda: self._serve_marker(life), self.number
+            )
 
     def pass_marker(self) -> None:
         """The first marker's turn has come."""
@@ -313,7 +315,9 @@ class Server(Node):
             times.append(done)
         if trains:
             train = join(trains)
-            self.process(train.replace(time=times[0] if len(times) == 1 else np.concatenate(times)), train.time)
+            self.process(
+                train.replace(time=times[0] if len(times) == 1 else np.concatenate(times)), train.time
+            )
 
     @property
     def idle(self) -> bool:

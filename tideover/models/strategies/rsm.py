@@ -66,10 +66,14 @@ class Recovery(Protocol):
 
     def start(self) -> None:
         s = self.strategy
-        for task in (task for tasks in self.world.bolts.values() for task in tasks if task.counts is not None):
+        for task in (
+            task for tasks in self.world.bolts.values() for task in tasks if task.counts is not None
+        ):
             buffers = {}
             for channel in task.inputs:
-                if isinstance(channel.up, BoltTask) or s.spout_buffer:  # 4. no buffer at a spout unless it keeps one
+                if (
+                    isinstance(channel.up, BoltTask) or s.spout_buffer
+                ):  # 4. no buffer at a spout unless it keeps one
                     buffers[channel.position] = UpstreamBuffer(channel)
                     channel.tap = buffers[channel.position].number
             self.intakes[task] = Intake(buffers)
@@ -206,7 +210,11 @@ class Recovery(Protocol):
         return self._filter(task, train, replay | ~self.intakes[task].will_come_again(train))
 
     def _throw_away(self, task: BoltTask, train: Train) -> Train:
-        return train if train.seq is None else self._filter(task, train, ~self.intakes[task].will_come_again(train))
+        return (
+            train
+            if train.seq is None
+            else self._filter(task, train, ~self.intakes[task].will_come_again(train))
+        )
 
     def _filter(self, task: BoltTask, train: Train, keep: Mask) -> Train:
         out = train.pick(~keep & (train.column("mark") == 0))
@@ -229,7 +237,9 @@ class Recovery(Protocol):
         self.world.peak_buffered = max(self.world.peak_buffered, buffered)
 
     def kept_effects(self) -> list[tuple[Component, Ints]]:
-        kept = [(t.component, b.uids()) for t, intake in self.intakes.items() for b in intake.buffers.values()]
+        kept = [
+            (t.component, b.uids()) for t, intake in self.intakes.items() for b in intake.buffers.values()
+        ]
         saved = [(task.component, self.checkpointers[task].saved) for task in self.reading]
         return kept + [(component, s.counts.effects().uid) for component, s in saved if s is not None]
 

@@ -1,0 +1,177 @@
+"""The spout's map of pending roots, with the acker's value of each.
+
+The spout keeps unfinished roots in a rotating map (Storm's ``RotatingMap``): what is in the oldest bucket at a
+rotation has timed out.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tideover.sim.draws import Bits
+from tideover.sim.train import Ints
+
+
+class Completed(NamedTuple):
+    """Roots whose trees were done, and when (the latest ack)."""
+
+    root: Ints
+    attempt: Ints
+    time: Ints
+
+
+class PendingRoots:
+    """Roots of one spout task that are neither completed nor given up, with the acker's value of each.
+
+    Columns by the root's number, from the oldest root that is still needed: 38 bytes a root.
+    """
+
+    _COLUMNS = ("_value", "_emitted", "_last_ack", "_attempt", "_outage", "_cause", "_pending", "_retrying")
+
+    def __init__(self, spout_bits: int, number: int) -> None:
+        self._bits = spout_bits
+        self._number = number
+        self._base = 0
+        self._size = 0
+        self._value: Bits = np.zeros(1024, np.uint64)
+        self._emitted: Ints = np.zeros(1024, np.int64)
+        self._last_ack: Ints = np.zeros(1024, np.int64)
+        self._attempt = np.zeros(1024, np.int32)
+        self._outage = np.zeros(1024, np.int32)
+        """The outage that destroyed a tuple of the present attempt; -1: none."""
+        self._cause = np.zeros(1024, np.int32)
+        """The outage because of which the present attempt was made; -1: none."""
+        self._retried = False
+        """Whether some root was emitted again."""
+        self._pending = np.zeros(1024, np.bool_)
+        self._retrying = np.zeros(1024, np.bool_)
+
+    def _at(self, roots: Ints) -> Ints:
+        return (roots >> self._bits) - self._base
+
+    def _root(self, index: Ints) -> Ints:
+        return ((index + self._base) << self._bits) | self._number
+
+    def _reserve(self, roots: Ints) -> Ints:
+        """Make room; returns where the roots are."""
+        if int(self._at(roots).max()) >= len(self._value):
+            needed = np.flatnonzero(self._pending | self._retrying)
+            cut = int(needed[0]) if len(needed) else self._size
+            top = int(self._at(roots).max()) + 1 - cut
+            size = max(top, 2 * (self._size - cut))
+            for name in self._COLUMNS:
+                old = getattr(self, name)
+                grown = np.zeros(size, old.dtype)
+                grown[: self._size - cut] = old[cut : self._size]
+                setattr(self, name, grown)
+            self._base += cut
+            self._size -= cut
+        index = self._at(roots)
+        self._size = max(self._size, int(index.max()) + 1)
+        return index
+
+    def emit(self, roots: Ints, attempt: Ints | None, times: Ints, value: Bits) -> None:
+        """Roots are emitted: their trees begin with ``value``."""
+        index = self._reserve(roots)
+        if attempt is None:
+            self._attempt[index] = 0
+            self._cause[index] = -1
+        else:
+            self._attempt[index] = attempt
+            self._retried = True
+            self._cause[index] = np.where(attempt > 0, self._outage[index], -1)
+        self._value[index] = value
+        self._emitted[index] = times
+        self._last_ack[index] = 0
+        self._outage[index] = -1
+        self._pending[index] = True
+        self._retrying[index] = False
+
+    def ack(
+        self, roots: Ints, attempt: Ints | None, times: Ints, value: Bits, alive_since: int
+    ) -> Completed | None:
+        """Acks reach the acker at ``times`` (rising), each with the XOR of what it acks and creates.
+
+        Acks of roots that are not pending, of earlier attempts, or emitted at or before ``alive_since`` (when the acker came up) are ignored.
+        """
+        index = self._at(roots)
+        known = index >= 0
+        there = index if known.all() else np.maximum(index, 0)
+        known &= self._pending.take(there)
+        if attempt is not None or self._retried:
+            known &= self._attempt.take(there) == (0 if attempt is None else attempt)
+        if alive_since >= 0:
+            known &= self._emitted.take(there) > alive_since
+        if not known.all():
+            index, times, value = index[known], times[known], value[known]
+        if not len(index):
+            return None
+        if (index[1:] > index[:-1]).all():  # each root once: no need for ``at``
+            left = self._value.take(index)
+            left ^= value
+            self._value[index] = left
+        else:
+            np.bitwise_xor.at(self._value, index, value)
+            left = self._value.take(index)
+        np.maximum.at(self._last_ack, index, times)
+        done = index[left == 0]
+        if not len(done):
+            return None
+        low = int(done.min())
+        once = np.zeros(int(done.max()) - low + 1, np.bool_)
+        once[done - low] = True
+        done = np.flatnonzero(once) + low
+        self._pending[done] = False
+        return Completed(self._root(done), self._attempt[done].astype(np.int64), self._last_ack[done])
+
+    def expire(self, before: int) -> tuple[Ints, Ints, Ints]:
+        """Give up roots last emitted at or before ``before``; returns them, their attempt and outage, in order of emission."""
+        index = np.flatnonzero(self._pending[: self._size] & (self._emitted[: self._size] <= before))
+        index = index[np.argsort(self._emitted[index], kind="stable")]
+        self._pending[index] = False
+        self._retrying[index] = True
+        return self._root(index), self._attempt[index].astype(np.int64), self._outage[index].astype(np.int64)
+
+    def mark(self, roots: Ints, attempt: Ints | None, outage: int) -> None:
+        """Tuples of these attempts of roots were destroyed by an outage; of earlier attempts they do not matter."""
+        index = self._at(roots)
+        known = (index >= 0) & (index < self._size)
+        known[known] = self._pending[index[known]]
+        known[known] = (self._attempt[np.where(known, index, 0)] == (0 if attempt is None else attempt))[
+            known
+        ]
+        self._outage[index[known]] = outage
+
+    def mark_all(self, emitted_after: int, outage: int) -> None:
+        """An outage destroyed what the acker knew of the pending roots emitted after an instant."""
+        pending = self._pending[: self._size] & (self._emitted[: self._size] > emitted_after)
+        self._outage[: self._size][pending] = outage
+
+    def replayed_for(self, roots: Ints, outage: int) -> npt.NDArray[np.bool_]:
+        """Which of the roots were emitted again because of the outage."""
+        index = self._at(roots)
+        known = index >= 0
+        known[known] = self._cause[index[known]] == outage
+        return known
+
+    def waiting_for(self, outage: int) -> int:
+        """Roots hit by the outage that have not been emitted again."""
+        hit = self._outage[: self._size] == outage
+        return int(np.count_nonzero(hit & (self._pending | self._retrying)[: self._size]))
+
+    def roots(self) -> Ints:
+        """All pending roots."""
+        return self._root(np.flatnonzero(self._pending[: self._size]))
+
+    def emitted_at(self, roots: Ints) -> Ints:
+        """Last emission of each root (for a root long gone: 0)."""
+        index = self._at(roots)
+        return np.where(index >= 0, self._emitted[np.maximum(index, 0)], 0)
+
+    def clear(self) -> None:
+        """Forget everything: the spout has crashed."""
+        self._pending[:] = False
+        self._retrying[:] = False
