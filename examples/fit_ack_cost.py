@@ -114,8 +114,8 @@ def main() -> None:
             fit = judge(published, cost)
             print(  # noqa: T201
                 f"phase {published.phase}, ack cost of phase {fitted_on} ({fit.ack_cost_us:.1f} us):"
-                f" std {fit.std_ms:.2f} ms (published {published.replay_std}),"
-                f" mean rises by {fit.rise_ms:.2f} ms (published {fit.published_rise_ms:.2f}): {fit.error:+.0%}"
+                f" std {fit.std_ms:.2f} ms (published {published.replay_std});"
+                f" mean rises by {fit.rise_ms:.2f} ms ({fit.published_rise_ms:.2f}): {fit.error:+.0%}"
             )
 
 
