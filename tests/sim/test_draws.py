@@ -12,7 +12,7 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tideover.sim.draws import Bits, Draws, Purpose, below, uniform01
+from tideover.sim.draws import Bits, Draws, Purpose, below, mix, uniform01
 
 N = 100_000
 indexes = st.lists(st.integers(0, 2**62), min_size=1, max_size=60)
@@ -104,6 +104,32 @@ def test_draws_are_uniform_for_indexes_in_steps(step: int) -> None:
     for shift in (0, 20, 54):
         cells = ((bits >> np.uint64(shift)) & np.uint64(1023)).astype(np.int64)
         assert scipy.stats.chisquare(np.bincount(cells, minlength=1024)).pvalue > 1e-4
+
+
+@given(st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=20))
+def test_the_mixer_is_that_of_splitmix64(values: list[int]) -> None:
+    """Law: equal to the finaliser of the paper, in Python's integers."""
+
+    def finaliser(z: int) -> int:
+        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+        z = (z ^ (z >> 27)) * 0x94D049BB133111EB % 2**64
+        return z ^ (z >> 31)
+
+    assert mix(np.array(values, np.uint64)).tolist() == [finaliser(z) for z in values]
+
+
+@pytest.mark.parametrize("bit", range(0, 62, 7))
+def test_one_bit_of_an_index_changes_half_of_the_draw(bit: int) -> None:
+    """Each bit of the draw flips with probability 1/2.
+
+    The strict avalanche criterion: A. F. Webster, S. E. Tavares, *On the design of S-boxes*, CRYPTO 1985.
+    """
+    draws, index = Draws(1), np.arange(N, dtype=np.int64)
+    flips = draws.bits("a", Purpose.SERVICE, index) ^ draws.bits("a", Purpose.SERVICE, index ^ (1 << bit))
+    limit = float(scipy.stats.norm.isf(0.0005 / 64 / 9)) * 0.5 / N**0.5
+    for out in range(64):
+        share = float(((flips >> np.uint64(out)) & np.uint64(1)).mean())
+        assert abs(share - 0.5) < limit
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 1000])

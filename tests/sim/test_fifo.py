@@ -58,6 +58,11 @@ class TestDepartures:
         service = np.array([5, 5, 5, 1, 0], np.int64)
         assert serve(arrival, service, 3) == [8, 13, 18, 21, 21]
 
+    @pytest.mark.parametrize("free_at", range(6))
+    def test_the_first_waits_until_the_server_is_free(self, free_at: int) -> None:
+        arrival, service = np.array([3, 4], np.int64), np.array([2, 2], np.int64)
+        assert serve(arrival, service, free_at) == recursion(arrival, service, free_at)
+
     @given(jobs, st.integers(0, 2000))
     def test_equal_the_recursion(self, pairs: Pairs, free_at: int) -> None:
         arrival, service = columns(pairs)

@@ -117,13 +117,43 @@ def test_series_count_up_to_each_boundary(parts: list[list[int]]) -> None:
         assert counts[: boundary + 1].sum() == sum(t <= boundary * SLOT for t in times)
 
 
-def test_a_span_ends_with_the_last_replayed_tuple() -> None:
+@pytest.mark.parametrize(("resolution", "inside"), [(None, 4), (S, 5)])
+def test_a_span_ends_with_the_last_replayed_tuple(resolution: int | None, inside: int) -> None:
     """What is done after it is outside; with a resolution of 1 s, what is done in its second is inside."""
-    for resolution, inside in ((None, 4), (S, 5)):
-        span = Span(resolution)
-        times = [S // 10 * i for i in (1, 2, 3, 4, 9, 15)]
-        for i, time in enumerate(times):
-            replayed = np.array([i in (1, 3)])
-            span.add(np.array([time], np.int64), np.array([100 + i], np.int64), replayed)
-        assert span.committed.mean == 100 + (inside - 1) / 2
-        assert span.committed.count == inside
+    span = Span(resolution)
+    for i, tenth in enumerate((1, 2, 3, 4, 9, 15)):
+        time, latency = np.array([S // 10 * tenth], np.int64), np.array([100 + i], np.int64)
+        span.add(time, latency, np.array([i in (1, 3)]))
+        span.settle()
+    assert span.committed.mean == 100 + (inside - 1) / 2
+    assert span.committed.count == inside
+
+
+done_tuples = st.lists(
+    st.tuples(st.integers(0, 40), st.integers(0, 2), st.booleans()), min_size=1, max_size=30, unique=True
+)
+"""(time, task, whether it was replayed)."""
+
+
+@given(done_tuples, st.integers(1, 50), st.one_of(st.none(), st.integers(1, 20)))
+def test_a_span_does_not_depend_on_steps(
+    done: list[tuple[int, int, bool]], step: int, resolution: int | None
+) -> None:
+    """Law: inside is what was done up to the last replayed tuple, however the data plane is moved.
+
+    In a step the tasks report one after the other, each all that it has done.
+    """
+    span = Span(resolution)
+    for begin in range(0, 41, step):
+        for task in range(3):
+            rows = sorted(row for row in done if row[1] == task and begin <= row[0] < begin + step)
+            if rows:
+                times = np.array([row[0] for row in rows], np.int64)
+                span.add(times, times * 7, np.array([row[2] for row in rows]))
+        span.settle()
+    last = max((row[0] for row in done if row[2]), default=-1)
+    if resolution is not None and last >= 0:
+        last = (last // resolution + 1) * resolution - 1
+    inside = [row[0] * 7 for row in done if row[0] <= last]
+    assert span.committed.summary() == (filled(inside) if inside else Histogram()).summary()
+    assert span.committed.count == len(inside)
