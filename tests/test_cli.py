@@ -136,6 +136,7 @@ def test_a_run_without_failures_has_no_recoveries(tideover, tmp_path):
     assert code == 0
     check(strict(out), CONTRACT)
     assert strict(out)["recoveries"] == []
+    assert "state_recovery_s" in read_tables(tmp_path / "out")["recoveries"].columns
     assert tideover("run", "wordcount", *settings)[0] == 0
 
 

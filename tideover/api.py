@@ -152,14 +152,16 @@ class Comparison:
         rows = self._differences()
         more = {"reference": found.reference, "best": found.best, "verdict": found.sentence}
         return [
-            record(result) | {"differences": rows.get(kind, [])} | more
+            runs.record(result) | {"differences": rows.get(kind, [])} | more
             for kind, result in self.results.items()
         ]
 
-    def _joined(self, table: str) -> pd.DataFrame:
-        from tideover.reports.pages import join
+    def _joined(self, name: str) -> pd.DataFrame:
+        import pandas as pd
 
-        return join(list(self.results.values()), table)
+        frames = [runs.table(result, name) for result in self.results.values()]
+        rows = [row for frame in frames for row in frame.to_dict("records")]
+        return pd.DataFrame(rows) if rows else frames[0]
 
     def _differences(self) -> dict[str, list[dict[str, Any]]]:
         rows: dict[str, list[dict[str, Any]]] = {}
@@ -203,8 +205,3 @@ def compared(
         only = ", ".join(found)
         raise ValueError(f"a comparison needs at least two strategies, not only {only}")
     return found
-
-
-def record(result: Result) -> dict[str, Any]:
-    """What ``run --json`` prints: the result with its whole scenario, as a file would say it."""
-    return result.to_dict() | {"scenario": to_data(result.scenario)}

@@ -210,7 +210,7 @@ def test_another_process_gives_the_same_bytes(reference, tmp_path):
 def test_a_point_says_what_run_says():
     found = api.sweep(SPEC, master=None)
     settings = [*SHORT, "strategy.kind=rsm", "topology.sentences.rate=20/s", "run.replications=3"]
-    alone = api.record(api.run("wordcount", settings))
+    alone = runs.record(api.run("wordcount", settings))
     last = found.to_list()[-1]
     assert {key: last[key] for key in alone} == alone
     assert last["swept"] == {"strategy.kind": "rsm", "topology.sentences.rate": "20/s"}

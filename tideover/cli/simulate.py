@@ -35,12 +35,13 @@ def run(
     For example: tideover run wordcount --set strategy.kind=rsm --set failures.0.at=80s
     """
     from tideover import api
+    from tideover.scenarios import runs
 
     found = api.loaded(scenario, settings or ())
     output.prepare(out)
     with Bar() as bar:
         result = api.run(found, trace=trace, report=bar.runs)
-    record = api.record(result)
+    record = runs.record(result)
     if as_json:
         output.warn(result.warnings)
         output.print_json(record | ({"trace": _events(result)} if trace else {}))
@@ -53,8 +54,8 @@ def run(
     if out is not None:
         from tideover.reports import pages
 
-        page = pages.run_page(_Shown(result, record))
-        output.write(out, _tables(result), page, record, errors=as_json)
+        shown = _Shown(result, record)
+        output.write(out, _tables(shown), pages.run_page(shown), record, errors=as_json)
 
 
 def compare(
@@ -103,7 +104,7 @@ def compare(
     if out is not None:
         from tideover.reports import pages
 
-        shown = [_Shown(r, api.record(r)) for r in found.results.values()]
+        shown = [_Shown(*pair) for pair in zip(found.results.values(), records, strict=True)]
         page = pages.compare_page(shown, found.verdict)
         output.write(out, _tables(found), page, records, errors=as_json)
 
@@ -112,9 +113,11 @@ class _Shown:
     """A result with the record that goes to its page."""
 
     def __init__(self, result: Result, record: dict[str, Any]) -> None:
-        self.recoveries = result.recoveries
-        self.runs = result.runs
-        self.timeline = result.timeline
+        from tideover.scenarios.runs import table
+
+        self.recoveries = table(result, "recoveries")
+        self.runs = table(result, "runs")
+        self.timeline = table(result, "timeline")
         self._record = record
 
     def to_dict(self) -> dict[str, Any]:

@@ -233,6 +233,9 @@ class _Sweep:
             return None
 
     def _check_keys(self) -> None:
+        if (topology := self.root.value.get("topology")) is not None:
+            message = "belongs to a scenario; this must be a sweep file, with scenario: and grid:"
+            raise ScenarioError([topology.problem("topology", message)])
         for key, node in self.root.value.items():
             if key not in TOP:
                 self.problems.append(node.problem(key, f"unknown key; {suggest(key, TOP)}"))

@@ -27,6 +27,8 @@ from tideover.scenarios.writer import to_data
 from tideover.sim.histogram import _BINS, Histogram
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from tideover.models.results import Result
 
 Report = Callable[[int, int], None]
@@ -67,6 +69,36 @@ def run(scenario: Scenario, *, trace: bool = False, report: Report | None = None
         except Exception as error:
             raise RunFailed(f"replication {number}: {_told(error)}") from error
     return Result(scenario, done)
+
+
+def record(result: Result) -> dict[str, Any]:
+    """What ``run --json`` prints: the result with its whole scenario, as a file would say it."""
+    found = {name: value for name, value in result.to_dict().items() if name != "configuration"}
+    return found | {"scenario": to_data(result.scenario)}
+
+
+def table(result: Result, name: str) -> pd.DataFrame:
+    """A table of a result: its scenario as a file would say it, and columns even if there are no rows."""
+    import pandas as pd
+
+    frame: pd.DataFrame = getattr(result, name)
+    if not len(frame.columns):
+        return pd.DataFrame(columns=columns(name))
+    if name == "runs":
+        return frame.assign(scenario_json=json.dumps(to_data(result.scenario), ensure_ascii=False))
+    return frame
+
+
+def columns(name: str) -> list[str]:
+    """Columns of a table that has no rows."""
+    from tideover.models.results import LATENCIES, MOMENTS, STAGES, STATE
+
+    identity = ["scenario", "strategy", "seed", "replication"]
+    if name != "recoveries":
+        return identity
+    stages = ["catch_up_stage_s" if stage == "catch_up" else f"{stage}_s" for stage in STAGES]
+    latencies = [f"latency_{which}_ms" for which in LATENCIES]
+    return [*identity, "kind", "component", *MOMENTS, *stages, *STATE, *latencies]
 
 
 def attempt(scenario: Scenario, replication: int, run_key: str, timeline: bool) -> Outcome:

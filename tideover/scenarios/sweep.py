@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from tideover.models.config import Scenario
 from tideover.scenarios.grid import Grid, Point, shown
-from tideover.scenarios.runs import Outcome, attempt, decode, has_timeline, key
+from tideover.scenarios.runs import Outcome, attempt, columns, decode, has_timeline, key, record, table
 from tideover.scenarios.writer import to_data
 from tideover.sim.registry import kind_of
 from tideover.sim.units import S
@@ -115,7 +115,7 @@ class Sweep:
         for point, result in zip(self.grid.points, self.results, strict=True):
             errors = [error for number, _, error in self.failed if number == point.number]
             extra = {"point": point.number, "swept": dict(point.values), "errors": errors}
-            found.append(result.to_dict() | {"scenario": to_data(point.scenario)} | extra)
+            found.append(record(result) | extra)
         return found
 
     def _table(self, name: str) -> pd.DataFrame:
@@ -195,27 +195,14 @@ def _joined(found: Sweep, name: str) -> pd.DataFrame:
 
     rows: list[dict[Any, Any]] = []
     for point, result in zip(found.grid.points, found.results, strict=True):
-        mine: list[dict[Any, Any]] = getattr(result, name).to_dict("records")
+        mine: list[dict[Any, Any]] = table(result, name).to_dict("records")
         more: dict[str, Any] = {"point": point.number}
         more |= {key: _cell(point.values[key]) for key in found.parameters}
         if name == "runs":
             mine += [_failed_run(point, result, *one[1:]) for one in found.failed if one[0] == point.number]
             mine.sort(key=lambda row: row["replication"])
-            more["scenario_json"] = json.dumps(to_data(point.scenario), ensure_ascii=False)
         rows += [row | more for row in mine]
-    return pd.DataFrame(rows) if rows else pd.DataFrame(columns=[*_columns(name), "point", *found.parameters])
-
-
-def _columns(name: str) -> list[str]:
-    """Columns of a table without rows."""
-    from tideover.models.results import LATENCIES, MOMENTS, STAGES, STATE
-
-    identity = ["scenario", "strategy", "seed", "replication"]
-    if name != "recoveries":
-        return identity
-    stages = ["catch_up_stage_s" if stage == "catch_up" else f"{stage}_s" for stage in STAGES]
-    latencies = [f"latency_{which}_ms" for which in LATENCIES]
-    return [*identity, "kind", "component", *MOMENTS, *stages, *STATE, *latencies]
+    return pd.DataFrame(rows) if rows else pd.DataFrame(columns=[*columns(name), "point", *found.parameters])
 
 
 def _failed_run(point: Point, result: Result, replication: int, error: str) -> dict[str, Any]:
@@ -225,6 +212,7 @@ def _failed_run(point: Point, result: Result, replication: int, error: str) -> d
         "seed": point.scenario.run.seed,
         "replication": replication,
         "error": error,
+        "scenario_json": json.dumps(to_data(point.scenario), ensure_ascii=False),
         "version": result.version,
     }
 
