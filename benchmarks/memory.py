@@ -14,7 +14,8 @@ from pathlib import Path
 from benchmarks.table import Row
 from benchmarks.worlds import bolt, heaviest_share, scenario
 from tideover.models.arrivals.poisson import Poisson
-from tideover.models.config import SPOUTS, STRATEGIES, Scenario, SpoutConfig
+from tideover.models.config import SPOUTS, Scenario, SpoutConfig
+from tideover.models.strategies.source_replay import SourceReplay
 from tideover.models.world import World
 from tideover.sim.distributions.exponential import Exponential
 from tideover.sim.units import S
@@ -26,7 +27,7 @@ COLUMNS = (
 )
 
 
-def world_count_for_memory(rate: float, minutes: int) -> Scenario:
+def word_count_for_memory(rate: float, minutes: int) -> Scenario:
     """Word count under source replay without failures: it holds what window and timeout need."""
     topology = {
         "sentences": SpoutConfig(spout=SPOUTS["sentences"](), arrivals=Poisson(rate=rate)),
@@ -40,7 +41,7 @@ def world_count_for_memory(rate: float, minutes: int) -> Scenario:
             window={"length": 5 * S},
         ),
     }
-    replay = STRATEGIES["source_replay"](message_timeout=5 * S)
+    replay = SourceReplay(message_timeout=5 * S)
     return scenario("memory", topology, replay, 60 * minutes)
 
 
@@ -53,7 +54,7 @@ def peak_mb() -> float:
 def sample(rate: float, minutes: int) -> None:
     """Run, and print the peak after each simulated minute as JSON."""
     before = peak_mb()
-    world = World(world_count_for_memory(rate, minutes))
+    world = World(word_count_for_memory(rate, minutes))
     world.start()
     peaks = []
     for minute in range(1, minutes + 1):
@@ -76,9 +77,10 @@ def rows(quick: bool) -> list[Row]:
             "memory, growth",
             "per minute: " + " ".join(f"{p:.0f}" for p in peaks),
             peaks[-1] / peaks[0],
-            1.05,
+            1.15,
             False,
             "peak / peak after the first minute",
+            "what stays of a simulated second is a histogram (about 13 KB) and five series (4 KB)",
         ),
     ]
 

@@ -11,6 +11,7 @@ from benchmarks.table import Row, side_by_side
 from benchmarks.worlds import COUNTERS, SPLITTERS, heaviest_share, hops, small, tandem, word_count
 from tideover.models.strategies.base import STRATEGIES
 from tideover.models.world import World
+from tideover.sim.faults.lose_state import LoseState
 from tideover.sim.units import S
 
 ENGINE_RATE, REFERENCE_RATE = 100_000, 2_000
@@ -64,7 +65,11 @@ def word_count_row(quick: bool) -> Row:
 
     def reference() -> int:
         scenario = word_count(rate, LOAD, seconds)
-        losses = [(fault.at / S, fault.task) for fault in scenario.failures]  # type: ignore[attr-defined]
+        losses = [
+            (fault.at / S, fault.task)
+            for fault in scenario.failures
+            if isinstance(fault, LoseState) and fault.at is not None
+        ]
         split, count = LOAD * SPLITTERS / rate, LOAD / rate / heaviest_share()
         program = WordCount(rate, split, count, seconds, losses, SPLITTERS, COUNTERS, seed=len(references))
         program.run()

@@ -15,7 +15,6 @@ from tideover.models.arrivals.periodic import Periodic
 from tideover.models.arrivals.poisson import Poisson
 from tideover.models.config import (
     BOLTS,
-    FAULTS,
     GROUPINGS,
     SPOUTS,
     STRATEGIES,
@@ -25,11 +24,15 @@ from tideover.models.config import (
     Scenario,
     SpoutConfig,
 )
+from tideover.models.spouts.keys import Keys
+from tideover.models.strategies.none import Amnesia
+from tideover.models.strategies.source_replay import SourceReplay
 from tideover.models.words import FLAT, LENGTHS, WORDS
 from tideover.models.world import World
 from tideover.sim.distributions.base import Distribution
 from tideover.sim.distributions.constant import Constant
 from tideover.sim.distributions.exponential import Exponential
+from tideover.sim.faults.lose_state import LoseState
 from tideover.sim.units import MS, S
 
 SPLITTERS, COUNTERS = 4, 8
@@ -58,12 +61,10 @@ def scenario(name: str, topology: dict[str, Any], strategy: Any, seconds: float,
 def tandem(rate: float, load: float, seconds: float) -> Scenario:
     """Three queues, one after the other: Poisson arrivals, exponential service."""
     service = Exponential(mean=round(load * 1e9 / rate))
-    topology: dict[str, Any] = {
-        "source": SpoutConfig(spout=SPOUTS["keys"](keys=1), arrivals=Poisson(rate=rate))
-    }
+    topology: dict[str, Any] = {"source": SpoutConfig(spout=Keys(keys=1), arrivals=Poisson(rate=rate))}
     for up, name in (("source", "first"), ("first", "second"), ("second", "third")):
         topology[name] = bolt("forward", up, "shuffle", service)
-    return scenario("tandem", topology, STRATEGIES["none"](), seconds)
+    return scenario("tandem", topology, Amnesia(), seconds)
 
 
 def heaviest_share() -> float:
@@ -95,12 +96,12 @@ def word_count(rate: float, load: float, seconds: float, losses: int = 3) -> Sce
         ),
     }
     failures = tuple(
-        FAULTS["lose_state"](
+        LoseState(
             at=round((i + 1) * seconds * S / (losses + 2)) + 370 * MS, component="count", task=2 * i + 1
         )
         for i in range(losses)
     )
-    replay = STRATEGIES["source_replay"](message_timeout=2 * S, timeout_phase=0)
+    replay = SourceReplay(message_timeout=2 * S, timeout_phase=0)
     return scenario("word count", topology, replay, seconds, failures=failures)
 
 
@@ -118,7 +119,7 @@ def small(strategy: str) -> Scenario:
             "windowed_count", "split", "fields", Constant(value=100_000), window={"length": 30 * S}
         ),
     }
-    loss = FAULTS["lose_state"](at=75 * S, component="count")
+    loss = LoseState(at=75 * S, component="count")
     return scenario(
         "small", topology, STRATEGIES[strategy](**more.get(strategy, {})), 240, failures=(loss,), hosts=3
     )
