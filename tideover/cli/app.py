@@ -87,12 +87,18 @@ def _failure(error: Exception) -> str:
 
     told = (JavaNotFound, OSError)
     if isinstance(error, told) or type(error).__name__ in ("RunFailed", "SweepFailed", "SparkNotStarted"):
-        return f"tideover: {error}"
+        lines = [line for line in f"tideover: {error}".splitlines() if not _of_java(line)]
+        return "\n".join(lines)
     said = " ".join(str(error).split())
     return (
         f"tideover: internal error: {type(error).__name__}: {said}\n"
         "This is a fault of Tideover. Set TIDEOVER_TRACEBACK=1 to see where it comes from."
     )
+
+
+def _of_java(line: str) -> bool:
+    """Whether a line is only of use to those who know Spark's source."""
+    return line.lstrip().startswith(("at ", "Using Spark's default", "WARNING:")) or " WARN " in line
 
 
 def _warn(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -24,6 +25,9 @@ Master = Annotated[
 ]
 NoSpark = Annotated[bool, typer.Option("--no-spark", help="Simulate in this process, one run after another.")]
 
+MASTER = re.compile(
+    r"local(\[([1-9]\d*|\*)(,\s*[1-9]\d*)?\])?|local-cluster\[[\d,\s]+\]|yarn|(spark|k8s)://[^\s/].*"
+)
 LISTED = 200
 """Points that ``--dry-run`` lists in full."""
 
@@ -44,12 +48,13 @@ def sweep(
     """Simulate a grid of parameters as a Spark job. With --out, it goes on where it was interrupted."""
     from tideover.scenarios import grid
 
+    where = _checked(master, no_spark)
     with Bar() as bar:
         points = grid.read(spec, settings or (), lambda done, total: bar("checking points", done, total))
     if dry_run:
         _list(points, as_json)
         return
-    found = _simulated(points, out, None if no_spark else master)
+    found = _simulated(points, out, where)
     recoveries, runs = found.recoveries, found.runs
     if as_json:
         output.warn(found.warnings)
@@ -87,7 +92,8 @@ def reproduce(
         near = difflib.get_close_matches(paper[:100], PAPERS, 1)
         hint = f"did you mean {near[0]!r}? " if near else ""
         raise BadInput(f"PAPER: {paper!r} is not known; {hint}(known: {', '.join(PAPERS)})")
-    found = _simulated(grid.read(PAPERS[paper], settings or ()), out, None if no_spark else master)
+    where = _checked(master, no_spark)
+    found = _simulated(grid.read(PAPERS[paper], settings or ()), out, where)
     _stableford(found, out, as_json)
     _end(found)
 
@@ -107,6 +113,16 @@ PAPERS: dict[str, dict[str, Any]] = {
 """The sweep behind each published table: failures 5, 15 and 30 s into a window."""
 
 RATE, WINDOW_S = "topology.sentences.rate", 30.0
+
+
+def _checked(master: str, no_spark: bool) -> str | None:
+    """Spark's master, or None for no Spark; raises BadInput for what no Spark understands."""
+    if no_spark:
+        return None
+    if not MASTER.fullmatch(master):
+        allowed = "local, local[2], local[*,4], spark://host:port, yarn or k8s://host:port"
+        raise BadInput(f"--master: {master!r} is not one of Spark's masters; allowed: {allowed}")
+    return master
 
 
 def _simulated(points: Grid, out: Path | None, master: str | None) -> Sweep:

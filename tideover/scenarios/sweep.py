@@ -315,8 +315,13 @@ def _on_spark(master: str, partitions: int | None) -> Work:
         from tideover.scenarios.spark import spark_session
 
         tell("starting Spark", 0)
-        with spark_session(master) as spark:
-            yield from _Jobs(spark, todo, timeline, partitions).run(tell)
+        try:
+            with spark_session(master) as spark:
+                yield from _Jobs(spark, todo, timeline, partitions).run(tell)
+        except Exception as error:
+            if type(error).__module__.startswith("py4j."):
+                raise SweepFailed(f"Spark failed: {_reason(error)}") from error
+            raise
 
     return work
 
@@ -422,5 +427,5 @@ def _worker(units: list[Unit], timeline: bool) -> Callable[[Iterator[pd.DataFram
 def _reason(error: Exception) -> str:
     """The telling line of what may be a long Java trace."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    told = [line for line in lines if re.match(r"[\w.]*(Error|Exception)\b", line)]
-    return (told or lines or [type(error).__name__])[-1 if told else 0][:400]
+    told = [line for line in lines if re.match(r"(: )?[\w.]*(Error|Exception)\b", line)]
+    return (told or lines or [type(error).__name__])[-1 if told else 0].lstrip(": ")[:400]
