@@ -196,6 +196,9 @@ class SpoutTask(Node):
     # -- life --------------------------------------------------------------------------------------------------
 
     def crash(self) -> list[Train]:
+        self._from = min(self._from, self.kernel.now)  # what kept it busy is over
+        self._ahead = self._ahead[:0]
+        self._used = 0
         self.retries.clear()
         self.pending = 0
         self._capped = False
@@ -364,6 +367,8 @@ class BoltTask(Server):
             self.enqueue(Rank.WINDOW, lambda: self._tick_turn(number))
 
     def _tick_turn(self, number: int) -> None:
+        if not self.available:
+            return
         stall = self.end_window(number, self.kernel.now, min(self._epochs.values()))
         self.occupy(stall)
         self.post_out(self.kernel.now)

@@ -73,7 +73,7 @@ class Twin:
 
 
 def expected_effects(topology: Topology, draws: Draws, roots: Ints) -> dict[str, Ints]:
-    """uids of all effects that the roots must have, by component: the topology as a pure function, without time."""
+    """Uids of all effects that the roots must have, by component: the topology as a pure function, without time."""
     at: dict[str, list[Train]] = {c.name: [] for c in topology.components}
     owner = roots & ((1 << topology.spout_bits) - 1)
     for number, (spout, _) in enumerate(topology.spout_tasks):
@@ -88,7 +88,7 @@ def expected_effects(topology: Topology, draws: Draws, roots: Ints) -> dict[str,
 
 
 def effects_of(topology: Topology, draws: Draws, at: dict[str, list[Train]]) -> dict[str, Ints]:
-    """uids of all effects that tuples waiting ``at`` components will have, by component."""
+    """Uids of all effects that tuples waiting ``at`` components will have, by component."""
     effects: dict[str, Ints] = {}
     for component in topology.components:
         if component.is_spout or not at[component.name]:

@@ -349,9 +349,8 @@ class World:
             roots, tuples = np.unique(data.uid >> task.component.bits, return_counts=True)
             self.backlog.enter(roots, np.full(len(roots), self.kernel.now, np.int64), tuples)
 
-    def replay(self, task: BoltTask, train: Train) -> None:
-        """Tuples are sent to ``task`` again out of an upstream buffer."""
-        self.reopen(task, train)
+    def replayed(self, task: BoltTask, train: Train) -> None:
+        """Tuples leave an upstream buffer for ``task`` again."""
         if task.component.anchored:
             self.ledger.replayed.update((_data(train).uid >> task.component.bits).tolist())
 

@@ -94,6 +94,12 @@ class Node:
         """Forget all markers."""
         self.markers.clear()
 
+    def look_again(self) -> None:
+        """The queue has become shorter than it was thought: markers may have their turn now."""
+        if self.markers:
+            life, now = self.life, self.kernel.now
+            self.kernel.at(now, self.markers[0].rank, lambda: self._serve_marker(life), self.number)
+
     def occupy(self, duration: int) -> None:
         """Keep the server busy for ``duration`` ns from now, or from when it is free."""
         self.free_at = max(self.free_at, self.kernel.now) + duration
@@ -274,14 +280,13 @@ class Server(Node):
 
     def release_held(self) -> None:
         """Let in now what was kept and held: it arrives at this instant, before anything later."""
-        waiting = self.kept + self.held
-        if not waiting:
-            return
-        train = join(waiting)
+        now = self.kernel.now
+        trains = [train for train in self.kept if train.n]  # admitted before
+        if self.held:
+            held = join(self.held)
+            trains.append(self.admit(held.replace(time=np.full(held.n, now, np.int64))))
         self.kept, self.held = [], []
-        train = self.admit(train.replace(time=np.full(train.n, self.kernel.now, np.int64)))
-        if train.n:
-            self._arrived.append(train)
+        self.refill([train for train in trains if train.n])
 
     def _schedule(self) -> None:
         """Give departures to the inbox, up to the first trigger."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from tideover.models.strategies.base import NOTHING, STRATEGIES, Promise, Protocol, Strategy, task_inputs_open
+from tideover.models.strategies.base import STRATEGIES, Promise, Protocol, Strategy, task_inputs_open
 from tideover.models.task import BoltTask, SpoutTask
 from tideover.sim.kernel import Rank
 from tideover.sim.train import Ints, Train
@@ -103,7 +103,8 @@ class Replication(Protocol):
     def failed(self, task: BoltTask | SpoutTask, outage: Outage) -> None:
         if isinstance(task, BoltTask):
             task.recovering = False
-            self._forget(task)
+            if not task.up and not task.paused:  # who keeps the queue keeps what filtered it
+                self._forget(task)
 
     def ready(self, task: BoltTask | SpoutTask, outage: Outage) -> None:
         peer = self._peer(task) if isinstance(task, BoltTask) else None
@@ -137,6 +138,7 @@ class Replication(Protocol):
             self.ready(task, outage)
             return
         self.greatest[task] = self.greatest[peer].copy()
+        task.kept = [self.admit(task, train) for train in task.kept if train.n]
         task.epochs = peer.epochs
         if peer.counts is not None:
             task.restore(peer.counts.copy())

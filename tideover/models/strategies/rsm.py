@@ -5,15 +5,16 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
-import numpy as np
 from pydantic import Field
 
 from tideover.models.checkpoints import Checkpoint, Checkpointer
+from tideover.models.intake import Intake, Mask
+from tideover.models.replays import Replays
 from tideover.models.strategies.base import STRATEGIES, Promise, Protocol, Strategy, task_inputs_open
 from tideover.models.task import BoltTask, SpoutTask
-from tideover.models.upstream_buffer import END_OF_REPLAY, Intake, Mask, UpstreamBuffer
+from tideover.models.upstream_buffer import UpstreamBuffer
 from tideover.sim.kernel import Rank
-from tideover.sim.train import Ints, Train, single
+from tideover.sim.train import Ints, Train
 from tideover.sim.units import Duration, Rate, Size
 
 if TYPE_CHECKING:
@@ -56,16 +57,17 @@ class Recovery(Protocol):
     def __init__(self, world: World, strategy: StateManagement) -> None:
         super().__init__(world)
         self.strategy = strategy
+        rate = strategy.replay_rate
+        step = strategy.replay_cost if rate is None else max(strategy.replay_cost, round(1e9 / rate))
+        self.replays = Replays(world, step)
         self.intakes: dict[BoltTask, Intake] = {}
         self.checkpointers: dict[BoltTask, Checkpointer] = {}
         self.reading: set[BoltTask] = set()
-        self.requests: dict[Channel, tuple[BoltTask, int]] = {}
-        """Channels whose sender still owes an end-of-replay marker: to whom, and to which of its recoveries."""
 
     # -- 1. upstream tasks keep every tuple, numbered by channel ---------------------------------------------
 
     def start(self) -> None:
-        s = self.strategy
+        s, every = self.strategy, self.world.kernel.every
         for task in (
             task for tasks in self.world.bolts.values() for task in tasks if task.counts is not None
         ):
@@ -76,14 +78,12 @@ class Recovery(Protocol):
                 ):  # 4. no buffer at a spout unless it keeps one
                     buffers[channel.position] = UpstreamBuffer(channel)
                     channel.tap = buffers[channel.position].number
-            self.intakes[task] = Intake(buffers)
+            self.intakes[task] = Intake(self.world, task, buffers)
             self.checkpointers[task] = Checkpointer(
                 self.world, task, s.serialise_time, s.serialise_cost, s.entry_size
             )
             tick = partial(self._checkpoint_tick, task)
-            self.world.kernel.every(
-                s.checkpoint_interval, s.checkpoint_interval, Rank.CHECKPOINT, tick, task.number
-            )
+            every(s.checkpoint_interval, s.checkpoint_interval, Rank.CHECKPOINT, tick, task.number)
 
     def passed(self, task: BoltTask, train: Train) -> None:
         self.intakes[task].processed(train)
@@ -111,7 +111,7 @@ class Recovery(Protocol):
             if buffer.channel.up.up:
                 buffer.channel.up.enqueue(Rank.TRIM, partial(buffer.trim, saved.positions[position]))
 
-    # -- 3. after a failure: read and restore the checkpoint, ask for the buffers --------------------------------
+    # -- 3. after a failure: read the checkpoint, restore it, ask for the buffers --------------------------------
 
     def failed(self, task: BoltTask | SpoutTask, outage: Outage) -> None:
         if not task.up and not getattr(task, "paused", False):
@@ -129,23 +129,20 @@ class Recovery(Protocol):
             self._read(task, outage)
         else:
             task_inputs_open(task)
-        for channel, (receiver, recovery) in list(self.requests.items()):
-            if channel.up is task and self.intakes[receiver].recovery == recovery:
-                self._ask(receiver, channel)  # its buffer is empty now, but the end marker must come
+        self.replays.sender_ready(task)
 
     def _read(self, task: BoltTask, outage: Outage) -> None:
+        intake, recovery = self.intakes[task], self.intakes[task].recovery
         task.recovering = True
-        recovery = self.intakes[task].recovery
-        task.kept = [self._throw_away(task, train) for train in task.kept + task.clear_queue()]
+        intake.empty_queue()
 
         def restored(saved: Checkpoint) -> None:
-            if self.intakes[task].recovery == recovery:
-                self._restore(task, saved, outage)
+            if intake.recovery == recovery:
+                self._restore(task, intake, saved, outage)
 
         self.checkpointers[task].read(self.strategy.restore_time, self.strategy.restore_cost, restored)
 
-    def _restore(self, task: BoltTask, saved: Checkpoint, outage: Outage) -> None:
-        intake = self.intakes[task]
+    def _restore(self, task: BoltTask, intake: Intake, saved: Checkpoint, outage: Outage) -> None:
         intake.positions = dict.fromkeys(intake.buffers, 0) | saved.positions
         self.reading.discard(task)
         task.restore(saved.counts.copy())
@@ -154,74 +151,15 @@ class Recovery(Protocol):
         task.recovering = False
         task.release_held()
         for buffer in intake.buffers.values():
-            self._ask(task, buffer.channel)
+            self.replays.ask(task, intake, buffer.channel)
 
-    def _ask(self, task: BoltTask, channel: Channel) -> None:
-        """Ask the sender for its buffer; if it is down it is asked when it is ready."""
-        up, kernel = channel.up, self.world.kernel
-        request = self.requests[channel] = (task, self.intakes[task].recovery)
-
-        def come() -> None:
-            if up.up and self.requests.get(channel) == request:
-                up.enqueue(Rank.REQUEST, lambda: self._serve(task, channel, request))
-
-        kernel.at(kernel.now, Rank.REQUEST, come, up.number)
-
-    def _serve(self, task: BoltTask, channel: Channel, request: tuple[BoltTask, int]) -> None:
-        """The sender's turn: it replays its buffer in order, then an end marker; new tuples follow behind."""
-        intake, up, now = self.intakes[task], channel.up, self.world.kernel.now
-        if intake.recovery != request[1]:
-            return
-        kept = intake.buffers[channel.position].after(intake.positions[channel.position])
-        step, rate, end = self.strategy.replay_cost, self.strategy.replay_rate, now
-        if rate is not None:
-            step = max(step, round(1e9 / rate))
-        if kept is not None and kept.seq is not None:
-            times = now + step * np.arange(1, kept.n + 1, dtype=np.int64)
-            end = int(times[-1])
-            replay = kept.replace(time=times, seq=-kept.seq, route=np.full(kept.n, intake.recovery, np.int64))
-            self.world.replay(task, kept)
-            up.post(replay, channel.put, partial(self.world.closed_unsent, task))
-            up.occupy(end - now)
-        self.world.note(f"{up.name}: replays {kept.n if kept else 0} tuples to {task.name}")
-
-        def finish(mark: Train) -> None:
-            channel.put(mark)
-            if self.requests.get(channel) == request:
-                del self.requests[channel]
-
-        mark = single(end, 0, mark=END_OF_REPLAY, route=intake.recovery, key=channel.position, seq=0)
-        up.post(mark, finish, lambda lost: None)
-        up.post_out(now)
-
-    # -- the recovering task drops what its checkpoint holds, and direct tuples until the marker has come ----------
+    # -- the task drops what its checkpoint holds, and direct tuples until the end-of-replay marker has come ------
 
     def receive(self, task: BoltTask, channel: Channel, train: Train) -> Train:
-        intake = self.intakes.get(task)
-        if intake is None or train.seq is None:
-            return train
-        inside, keep = intake.arriving(channel, train, task.up)
-        return inside if keep is None else self._filter(task, inside, keep)
+        return self.intakes[task].receive(channel, train) if task in self.intakes else train
 
     def admit(self, task: BoltTask, train: Train) -> Train:
-        if train.seq is None or not self.intakes[task].waiting:
-            return train
-        replay = train.seq <= 0
-        return self._filter(task, train, replay | ~self.intakes[task].will_come_again(train))
-
-    def _throw_away(self, task: BoltTask, train: Train) -> Train:
-        return (
-            train
-            if train.seq is None
-            else self._filter(task, train, ~self.intakes[task].will_come_again(train))
-        )
-
-    def _filter(self, task: BoltTask, train: Train, keep: Mask) -> Train:
-        out = train.pick(~keep & (train.column("mark") == 0))
-        if out.n:
-            self.world.discarded(task, out)
-            self.world.lost_effects(task, self.intakes[task].without_copy(out))
-        return train.pick(keep)
+        return self.intakes[task].admit(train) if task in self.intakes else train
 
     def control_mark(self, task: BoltTask, mark: Train, now: int) -> int:
         self.intakes[task].unfinished.discard(int(mark.key[0]))

@@ -1,0 +1,220 @@
+"""Whether a strategy keeps its word: checks that hold for every strategy, built-in or from outside.
+
+Each check takes a strategy (an instance, with its parameters) and raises AssertionError if it does not hold; ``CHECKS`` lists them.
+``conforms`` runs them all. What a strategy is excused from stands in ``EXEMPTIONS``, with the reason; nothing is excused elsewhere.
+
+The world of the checks is a word count in seconds, small enough to be simulated hundreds of times:
+
+    words x 2 ──shuffle──▶ split x 2 ──fields──▶ count x 2    2 sentences/s a task, windows of 10 s ended by markers, 150 s
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple, get_args
+
+from tideover.models.arrivals.periodic import Periodic
+from tideover.models.bolts.split_words import SplitWords
+from tideover.models.bolts.windowed_count import Window, WindowedCount
+from tideover.models.config import FAULTS, BoltConfig, Links, Run, Scenario, SpoutConfig, Store
+from tideover.models.groupings.fields import Fields
+from tideover.models.groupings.shuffle import Shuffle
+from tideover.models.results import Result
+from tideover.models.simulation import Replication, simulate
+from tideover.models.spouts.sentences import Sentences
+from tideover.models.strategies.base import STRATEGIES, Promise, Strategy
+from tideover.sim.distributions.constant import Constant
+from tideover.sim.distributions.exponential import Exponential
+from tideover.sim.faults.base import Fault
+from tideover.sim.units import S
+
+MS = S // 1000
+STRIKES = (
+    (63 * S, 0, "drop"),
+    (60 * S, 0, "drop"),
+    (60 * S + 5 * MS, 1 * S, "drop"),
+    (63 * S, 1 * S, "hold"),
+)
+"""In a window, at its end, and while its end is under way; at once ready, or detected after 1 s and restarted 3 s later."""
+
+
+class Exemption(NamedTuple):
+    """``check`` is not asked of ``strategy`` where it concerns ``about`` (a component; empty: at all)."""
+
+    strategy: str
+    check: str
+    about: str
+    reason: str
+
+
+EXEMPTIONS: tuple[Exemption, ...] = (
+    Exemption("none", "cites_its_source", "", "doing nothing is the baseline; nobody has invented it"),
+    Exemption(
+        "rsm",
+        "keeps_its_promise",
+        "split",
+        "only tasks with state are restored and replayed to: what is in the memory of a stateless task is lost",
+    ),
+)
+
+
+def word_count(strategy: Strategy, failures: tuple[Fault, ...] = (), *, seed: int = 1) -> Scenario:
+    """The world of the checks, every task on a host of its own."""
+    words = SpoutConfig(spout=Sentences(), arrivals=Periodic(rate=2.0), parallelism=2)
+    split = BoltConfig(
+        bolt=SplitWords(), from_={"words": Shuffle()}, service=Exponential(mean=2 * MS), parallelism=2
+    )
+    count = BoltConfig(
+        bolt=WindowedCount(window=Window(length=10 * S, trigger="marker")),
+        from_={"split": Fields(fields=("word",))},
+        service=Constant(value=1 * MS),
+        parallelism=2,
+    )
+    return Scenario(
+        name="conformance",
+        topology={"words": words, "split": split, "count": count},
+        strategy=strategy,
+        failures=failures,
+        links=Links(latency=Exponential(mean=3 * MS), local=Constant(value=0)),
+        store=Store(latency=5 * MS),
+        run=Run(duration=150 * S, seed=seed),
+    )
+
+
+def run(scenario: Scenario, **more: Any) -> Replication:
+    """Simulate; the ledger has to balance after every run of every check."""
+    done = simulate(scenario, **more)
+    ledger = done.ledger
+    assert ledger["emitted"] == ledger["completed"] + ledger["in_flight"] + ledger["lost"], (
+        f"roots do not add up: {ledger}"
+    )
+    return done
+
+
+def single_faults(kinds: Iterable[str], components: Iterable[str]) -> Iterator[tuple[str, Fault]]:
+    """(component, fault): each kind strikes each component, in each way."""
+    hosts = {"words": 0, "split": 2, "count": 4}
+    for kind, component, (at, detection, down) in itertools.product(sorted(kinds), components, STRIKES):
+        where = {"host": hosts[component]} if kind == "crash_host" else {"component": component}
+        yield component, FAULTS[kind].model_validate(
+            {"at": at, "detection": detection, "restart": 3 * detection, "while_down": down} | where
+        )
+
+
+def is_exempt(strategy: Strategy, check: str, about: str = "") -> bool:
+    """Whether a strategy is excused."""
+    return any((e.strategy, e.check, e.about) == (strategy.kind, check, about) for e in EXEMPTIONS)
+
+
+# -- the checks ------------------------------------------------------------------------------------------------
+
+
+def describes_itself(strategy: Strategy) -> None:
+    """Registered under its name; a docstring; every parameter described; a promise, and failure kinds that exist."""
+    cls = type(strategy)
+    assert STRATEGIES[strategy.kind] is cls, f"{cls.__name__} is not registered as {strategy.kind!r}"
+    assert (cls.__doc__ or "").strip(), f"{cls.__name__} has no docstring"
+    silent = [name for name, field in cls.model_fields.items() if not field.description]
+    assert not silent, f"parameters without a description: {silent}"
+    assert cls.promise in get_args(Promise), f"{cls.promise!r} is not a promise: {get_args(Promise)}"
+    unknown = [kind for kind in cls.survives if kind not in FAULTS]
+    assert not unknown, f"survives failure kinds that do not exist: {unknown}"
+
+
+def cites_its_source(strategy: Strategy) -> None:
+    """The docstring says where the protocol is described: at least a name and a year."""
+    if not is_exempt(strategy, "cites_its_source"):
+        doc = type(strategy).__doc__ or ""
+        assert re.search(r"[A-Z][a-z]+.*\b(19|20)\d\d\b", doc, re.DOTALL), "the docstring cites nothing"
+
+
+def survives_without_failures(strategy: Strategy) -> None:
+    """Nothing is lost, replayed or counted twice, and the windows are those of the baseline, sum by sum."""
+    found, truth = (
+        run(word_count(s), trace=True) for s in (strategy, STRATEGIES["none"].model_validate({}))
+    )
+    bad = {name: found.ledger[name] for name in ("lost", "replayed", "duplicated", "false_timeouts")}
+    assert not any(bad.values()), f"without any failure: {bad}"
+    emitted = found.windows["emitted"]
+    assert found.windows == {"emitted": emitted, "correct": emitted, "wrong": 0, "missing": 0}, found.windows
+    ours, theirs = first_windows(found), first_windows(truth)
+    assert ours == theirs, f"windows that differ: {[place for place in theirs if ours.get(place) != theirs[place]]}"
+
+
+def first_windows(done: Replication) -> dict[tuple[str, int, int], dict[int, int]]:
+    """Sums of each window (component, task, number) as it was first emitted."""
+    assert done.trace is not None
+    windows: dict[tuple[str, int, int], dict[int, int]] = {}
+    for component, task, _, number, _, sums in sorted(done.trace.windows, key=lambda row: row[4]):
+        windows.setdefault((component, task, number), sums)
+    return windows
+
+
+def keeps_its_promise(strategy: Strategy) -> None:
+    """One fault of a kind that it survives, all else healthy: at most once duplicates nothing, at least once loses nothing,
+    exactly once neither, and then no window that ends markers is wrong.
+    """
+    for component, fault in single_faults(strategy.survives, ("split", "count")):
+        if is_exempt(strategy, "keeps_its_promise", component):
+            continue
+        done = run(word_count(strategy, (fault,)))
+        what = f"{strategy.promise} after {fault!r}: {done.ledger}, {done.windows}"
+        assert strategy.promise == "at least once" or done.ledger["duplicated"] == 0, f"duplicates; {what}"
+        assert strategy.promise == "at most once" or done.ledger["lost"] == 0, f"losses; {what}"
+        assert strategy.promise == "at most once" or done.recoveries[0]["missing"] == 0, f"state missing; {what}"
+        assert strategy.promise != "exactly once" or done.windows["wrong"] == 0, f"wrong windows; {what}"
+
+
+def conserves_roots(strategy: Strategy) -> None:
+    """Emitted = completed + in flight + lost, whatever breaks, and whatever breaks during its recovery."""
+    for kind, then in itertools.product(FAULTS, repeat=2):
+        for first, second in (("words", "count"), ("split", "count"), ("count", "split"), ("count", "count")):
+            one = list(single_faults((kind,), (first,)))[2][1]
+            other = list(single_faults((then,), (second,)))[3][1]
+            run(word_count(strategy, (one, other)))
+
+
+def draws_its_luck(strategy: Strategy) -> None:
+    """The same seed gives the same bytes, another seed gives others."""
+    fault = list(single_faults(("crash_task",), ("count",)))[2][1]
+
+    def text(seed: int) -> str:
+        scenario = word_count(strategy, (fault,), seed=seed)
+        return Result(scenario, [run(scenario)]).to_json()
+
+    first = text(1)
+    assert text(1) == first, "two runs with the same seed differ"
+    assert _without_seed(text(2)) != _without_seed(first), "the seed changes nothing"
+
+
+def _without_seed(text: str) -> str:
+    return re.sub(r'"seed": \d+', "", text)
+
+
+def does_not_depend_on_trains(strategy: Strategy) -> None:
+    """Trains of one root, of seven, and of any number give the same result, to the byte."""
+    for kind in FAULTS:
+        fault = list(single_faults((kind,), ("count",)))[2][1]
+        scenario = word_count(strategy, (fault,))
+        one, seven, many = (Result(scenario, [run(scenario, train_cap=cap)]).to_json() for cap in (1, 7, 20_000))
+        assert one == many, f"trains of one root change the result after {fault!r}"
+        assert seven == many, f"trains of seven roots change the result after {fault!r}"
+
+
+CHECKS: tuple[Callable[[Strategy], None], ...] = (
+    describes_itself,
+    cites_its_source,
+    survives_without_failures,
+    keeps_its_promise,
+    conserves_roots,
+    draws_its_luck,
+    does_not_depend_on_trains,
+)
+
+
+def conforms(strategy: Strategy) -> None:
+    """Run all checks; raises AssertionError at the first that does not hold."""
+    for check in CHECKS:
+        check(strategy)
