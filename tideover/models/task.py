@@ -48,7 +48,9 @@ class SpoutTask(Node):
         self.pending_cap: int | None = None
         self.pending = 0
         self.epoch = 0
-        self._from = self.config.arrivals.offset(self.name, world.draws)
+        self._last_call = self.config.arrivals.offset(self.name, world.draws)
+        self._from = self._last_call
+        """Calls are counted on from here: the last call, or the moment at which the spout could go on."""
         self._ahead: Ints = np.zeros(0, np.int64)
         self._used = 0
         self._capped = False
@@ -135,7 +137,7 @@ class SpoutTask(Node):
 
     def _call(self, times: Ints) -> None:
         """One root for each call, as long as there are any."""
-        self._from = int(times[-1])
+        self._from = self._last_call = int(times[-1])
         self.calls += len(times)
         limit = self.config.spout.limit
         if limit is not None:  # calls go on when there is nothing more to emit, but are empty
@@ -196,7 +198,7 @@ class SpoutTask(Node):
     # -- life --------------------------------------------------------------------------------------------------
 
     def crash(self) -> list[Train]:
-        self._from = min(self._from, self.kernel.now)  # what kept it busy is over
+        self._from = self._last_call  # what kept it busy is over
         self._ahead = self._ahead[:0]
         self._used = 0
         self.retries.clear()
