@@ -428,4 +428,9 @@ def _reason(error: Exception) -> str:
     """The telling line of what may be a long Java trace."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     told = [line for line in lines if re.match(r"(: )?[\w.]*(Error|Exception)\b", line)]
-    return (told or lines or [type(error).__name__])[-1 if told else 0].lstrip(": ")[:400]
+    reason = (told or lines or [type(error).__name__])[-1 if told else 0].lstrip(": ")[:400]
+    if "ModuleNotFoundError" in reason:
+        reason += (
+            " (Spark's workers need the packages that Tideover needs; PYSPARK_PYTHON names their Python)"
+        )
+    return reason
