@@ -1,7 +1,7 @@
 """Storm's acker: one 64-bit value per root.
 
-The value is the XOR of the ids of all tuples created and acked in the root's tree. When it is zero, the tree is done (Toshniwal
-et al., *Storm @Twitter*, SIGMOD 2014, section 3.3).
+The value is the XOR of the ids of all tuples created and acked in the root's tree. When it is zero, the tree
+is done (Toshniwal et al., *Storm @Twitter*, SIGMOD 2014, section 3.3).
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ NEVER = 1 << 62
 class Acker:
     """All ackers of a topology as one; acks reach it at the instant at which they are sent.
 
-    period, buckets   of its own rotating map (phase 0): older entries are forgotten, and acks for them ignored
+    period, buckets   of its own rotating map (phase 0): older entries are forgotten, and acks for them
+                      ignored
     maps              pending roots of each spout task
     """
 
@@ -75,7 +76,9 @@ class Acker:
             pending.mark(train.uid, train.attempt, self._outage)
 
     def ack(self, task: BoltTask, train: Train, sent: list[Sent]) -> list[tuple[int, Completed]]:
-        """Tuples were acked, and their children created; returns the roots done, by number of the spout task."""
+        """Tuples were acked, and their children created; returns the roots done, by number of the spout
+        task.
+        """
         value = self._own(task, train)
         if sent:
             value ^= self._created(sent, train.n)

@@ -24,7 +24,8 @@ def warnings(scenario: Scenario) -> list[str]:
 
 
 def task_loads(topology: Topology) -> dict[str, tuple[float, float]]:
-    """For each bolt: tuples/s that reach one task, and its load (rate times mean service; 1 is all it can do).
+    """For each bolt: tuples/s that reach one task, and its load (rate times mean service; 1 is all it can
+    do).
 
     Shuffle and fields groupings are taken to spread evenly.
     """
@@ -51,7 +52,8 @@ def _selectivity(component: Component) -> float:
 
 def _load(loads: dict[str, tuple[float, float]]) -> list[str]:
     return [
-        f"{name}: load {load:.2f}: a task gets {rate:.4g} tuples/s and cannot keep up; its queue grows without end"
+        f"{name}: load {load:.2f}: a task gets {rate:.4g} tuples/s and cannot keep up; "
+        "its queue grows without end"
         for name, (rate, load) in loads.items()
         if load >= 1
     ]
@@ -70,10 +72,11 @@ def _timeouts(scenario: Scenario, topology: Topology, loads: dict[str, tuple[flo
             length = round(S * (c.window.window.tuples or 0) / loads[c.name][0])
         burst = round(strategy.ack_cost * loads[c.name][0] * length / S)
         least = strategy.message_timeout * (strategy.timeout_buckets - 1)
-        if least < length + burst:
+        if least <= length + burst:
             remarks.append(
-                f"message_timeout {strategy.message_timeout / S:g} s: a tuple may wait {(length + burst) / S:.4g} s for its ack "
-                f"(window of {c.name} plus its burst of acks), but can time out after {least / S:g} s: false timeouts count it twice"
+                f"message_timeout {strategy.message_timeout / S:g} s: a tuple may wait "
+                f"{(length + burst) / S:.4g} s for its ack (window of {c.name} plus its burst of acks), but can "
+                f"time out after {least / S:g} s: false timeouts count it twice"
             )
     return remarks
 
@@ -89,7 +92,8 @@ def _replicas(scenario: Scenario, topology: Topology) -> list[str]:
         used = {hosts[c.name, 0, r] for r in range(replicas[c.name])}
         if len(used) < replicas[c.name]:
             remarks.append(
-                f"{c.name}: {replicas[c.name]} replicas on {len(used)} hosts: one host takes more than one of them down"
+                f"{c.name}: {replicas[c.name]} replicas on {len(used)} hosts: one host takes more than one of "
+                "them down"
             )
         if (
             c.window is not None
@@ -98,8 +102,8 @@ def _replicas(scenario: Scenario, topology: Topology) -> list[str]:
             and c.window.window.length
         ):
             remarks.append(
-                f"{c.name}: a window that a timer ends, under k = {strategy.k}: replicas may emit different sums, "
-                f"and deduplication then picks wrong ones; use window: {{length: …, trigger: marker}}"
+                f"{c.name}: a window that a timer ends, under k = {strategy.k}: replicas may emit different "
+                "sums, and deduplication then picks wrong ones; use window: {length: …, trigger: marker}"
             )
     return remarks
 
@@ -114,8 +118,8 @@ def _checkpoints(scenario: Scenario) -> list[str]:
     takes = strategy.serialise_time + entries * strategy.serialise_cost + write
     if takes > strategy.checkpoint_interval:
         return [
-            f"checkpoint_interval {strategy.checkpoint_interval / S:g} s: a checkpoint of {entries} entries takes up to "
-            f"{takes / S:.4g} s, longer than the interval"
+            f"checkpoint_interval {strategy.checkpoint_interval / S:g} s: a checkpoint of {entries} entries "
+            f"takes up to {takes / S:.4g} s, longer than the interval"
         ]
     return []
 

@@ -11,8 +11,8 @@ from tideover.sim.train import Ints
 class Backlog:
     """Counts the open tuples of each root; a root leaves the backlog when the last of them is done.
 
-    Roots enter at their emission or at a control action, and leave when data moves: so the result does not depend on how far the
-    data plane is moved at a time.
+    Roots enter at their emission or at a control action, and leave when data moves: so the result does not
+    depend on how far the data plane is moved at a time.
     """
 
     def __init__(self, recorder: Recorder) -> None:
@@ -24,7 +24,9 @@ class Backlog:
         self._touched: list[slice | Ints] = []
 
     def _place(self, roots: Ints) -> slice | Ints:
-        """Where the roots are; roots that follow one another without a gap are a slice, which is ten times faster."""
+        """Where the roots are; roots that follow one another without a gap are a slice, which is ten times
+        faster.
+        """
         first, last = int(roots[0]) - self._base, int(roots[-1]) - self._base
         place: slice | Ints
         if last - first == len(roots) - 1 and bool((roots[1:] > roots[:-1]).all()):

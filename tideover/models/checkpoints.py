@@ -78,7 +78,9 @@ class Checkpointer:
             write()
 
     def read(self, stall_ns: int, cost_ns: int, restored: Callable[[Checkpoint], None]) -> None:
-        """Read the newest valid one (nothing was saved yet: the beginning), restore it, and call ``restored``."""
+        """Read the newest valid one (nothing was saved yet: the beginning), restore it, and call
+        ``restored``.
+        """
         task, kernel = self._task, self._world.kernel
         assert task.counts is not None
         first = Checkpoint(Counts(task.counts.keys), {}, dict.fromkeys(task.epochs, 0), 0)

@@ -1,6 +1,7 @@
 """What a simulation is told: one frozen object, the whole scenario.
 
-Durations are integer nanoseconds, sizes integer bytes, rates tuples per second: units are parsed at the border.
+Durations are integer nanoseconds, sizes integer bytes, rates tuples per second: units are parsed at the
+border.
 """
 
 from __future__ import annotations
@@ -62,12 +63,15 @@ class Links(Part):
     ]
     local: Annotated[Distribution, Field(description="within one host; default: 0 s")]
     pairs: Annotated[
-        dict[str, Distribution], Field(description='of single pairs of hosts, as in {"0-1": 5 ms}')
-    ] = {}
+        dict[str, Distribution],
+        Field(default_factory=dict, description='of single pairs of hosts, as in {"0-1": 5 ms}'),
+    ]
 
 
 class Store(Part):
-    """The store for checkpoints: one request after the other, each ``latency`` plus bytes / ``bandwidth`` (bytes/s)."""
+    """The store for checkpoints: one request after the other, each ``latency`` plus bytes / ``bandwidth``
+    (bytes/s).
+    """
 
     latency: Annotated[Duration, Field(description="time of a request besides its bytes")] = 1_000_000
     bandwidth: Annotated[Bandwidth, Field(description="bytes per second, read or written")] = 100 * 2**20
@@ -107,7 +111,9 @@ class Scenario(Part):
 
 
 def dump(scenario: Scenario) -> dict[str, Any]:
-    """The scenario as plain data, kinds of parts included, for a result that stores its whole configuration."""
+    """The scenario as plain data, kinds of parts included, for a result that stores its whole
+    configuration.
+    """
     return {name: _plain(getattr(scenario, name)) for name in Scenario.model_fields}
 
 

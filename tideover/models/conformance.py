@@ -1,11 +1,13 @@
 """Whether a strategy keeps its word: checks that hold for every strategy, built-in or from outside.
 
-Each check takes a strategy (an instance, with its parameters) and raises AssertionError if it does not hold; ``CHECKS`` lists them.
-``conforms`` runs them all. What a strategy is excused from stands in ``EXEMPTIONS``, with the reason; nothing is excused elsewhere.
+Each check takes a strategy (an instance, with its parameters) and raises AssertionError if it does not hold;
+``CHECKS`` lists them. ``conforms`` runs them all. What a strategy is excused from stands in ``EXEMPTIONS``,
+with the reason; nothing is excused elsewhere.
 
 The world of the checks is a word count in seconds, small enough to be simulated hundreds of times:
 
-    words x 2 ──shuffle──▶ split x 2 ──fields──▶ count x 2    2 sentences/s a task, windows of 10 s ended by markers, 150 s
+    words x 2 ──shuffle──▶ split x 2 ──fields──▶ count x 2    2 sentences/s a task, windows of 10 s ended by
+    markers, 150 s
 """
 
 from __future__ import annotations
@@ -37,7 +39,9 @@ STRIKES = (
     (60 * S + 5 * MS, 1 * S, "drop"),
     (63 * S, 1 * S, "hold"),
 )
-"""In a window, at its end, and while its end is under way; at once ready, or detected after 1 s and restarted 3 s later."""
+"""In a window, at its end, and while its end is under way; at once ready, or detected after 1 s and restarted
+3 s later.
+"""
 
 
 class Exemption(NamedTuple):
@@ -98,8 +102,11 @@ def single_faults(kinds: Iterable[str], components: Iterable[str]) -> Iterator[t
     hosts = {"words": 0, "split": 2, "count": 4}
     for kind, component, (at, detection, down) in itertools.product(sorted(kinds), components, STRIKES):
         where = {"host": hosts[component]} if kind == "crash_host" else {"component": component}
-        yield component, FAULTS[kind].model_validate(
-            {"at": at, "detection": detection, "restart": 3 * detection, "while_down": down} | where
+        yield (
+            component,
+            FAULTS[kind].model_validate(
+                {"at": at, "detection": detection, "restart": 3 * detection, "while_down": down} | where
+            ),
         )
 
 
@@ -108,11 +115,14 @@ def is_exempt(strategy: Strategy, check: str, about: str = "") -> bool:
     return any((e.strategy, e.check, e.about) == (strategy.kind, check, about) for e in EXEMPTIONS)
 
 
-# -- the checks ------------------------------------------------------------------------------------------------
+# -- the checks
+# ------------------------------------------------------------------------------------------------
 
 
 def describes_itself(strategy: Strategy) -> None:
-    """Registered under its name; a docstring; every parameter described; a promise, and failure kinds that exist."""
+    """Registered under its name; a docstring; every parameter described; a promise, and failure kinds that
+    exist.
+    """
     cls = type(strategy)
     assert STRATEGIES[strategy.kind] is cls, f"{cls.__name__} is not registered as {strategy.kind!r}"
     assert (cls.__doc__ or "").strip(), f"{cls.__name__} has no docstring"
@@ -132,15 +142,15 @@ def cites_its_source(strategy: Strategy) -> None:
 
 def survives_without_failures(strategy: Strategy) -> None:
     """Nothing is lost, replayed or counted twice, and the windows are those of the baseline, sum by sum."""
-    found, truth = (
-        run(word_count(s), trace=True) for s in (strategy, STRATEGIES["none"].model_validate({}))
-    )
+    found, truth = (run(word_count(s), trace=True) for s in (strategy, STRATEGIES["none"].model_validate({})))
     bad = {name: found.ledger[name] for name in ("lost", "replayed", "duplicated", "false_timeouts")}
     assert not any(bad.values()), f"without any failure: {bad}"
     emitted = found.windows["emitted"]
     assert found.windows == {"emitted": emitted, "correct": emitted, "wrong": 0, "missing": 0}, found.windows
     ours, theirs = first_windows(found), first_windows(truth)
-    assert ours == theirs, f"windows that differ: {[place for place in theirs if ours.get(place) != theirs[place]]}"
+    assert ours == theirs, (
+        f"windows that differ: {[place for place in theirs if ours.get(place) != theirs[place]]}"
+    )
 
 
 def first_windows(done: Replication) -> dict[tuple[str, int, int], dict[int, int]]:
@@ -153,8 +163,8 @@ def first_windows(done: Replication) -> dict[tuple[str, int, int], dict[int, int
 
 
 def keeps_its_promise(strategy: Strategy) -> None:
-    """One fault of a kind that it survives, all else healthy: at most once duplicates nothing, at least once loses nothing,
-    exactly once neither, and then no window that ends markers is wrong.
+    """One fault of a kind that it survives, all else healthy: at most once duplicates nothing, at least once
+    loses nothing, exactly once neither, and then no window that ends markers is wrong.
     """
     for component, fault in single_faults(strategy.survives, ("split", "count")):
         if is_exempt(strategy, "keeps_its_promise", component):
@@ -163,7 +173,9 @@ def keeps_its_promise(strategy: Strategy) -> None:
         what = f"{strategy.promise} after {fault!r}: {done.ledger}, {done.windows}"
         assert strategy.promise == "at least once" or done.ledger["duplicated"] == 0, f"duplicates; {what}"
         assert strategy.promise == "at most once" or done.ledger["lost"] == 0, f"losses; {what}"
-        assert strategy.promise == "at most once" or done.recoveries[0]["missing"] == 0, f"state missing; {what}"
+        assert strategy.promise == "at most once" or done.recoveries[0]["missing"] == 0, (
+            f"state missing; {what}"
+        )
         assert strategy.promise != "exactly once" or done.windows["wrong"] == 0, f"wrong windows; {what}"
 
 
@@ -198,7 +210,9 @@ def does_not_depend_on_trains(strategy: Strategy) -> None:
     for kind in FAULTS:
         fault = list(single_faults((kind,), ("count",)))[2][1]
         scenario = word_count(strategy, (fault,))
-        one, seven, many = (Result(scenario, [run(scenario, train_cap=cap)]).to_json() for cap in (1, 7, 20_000))
+        one, seven, many = (
+            Result(scenario, [run(scenario, train_cap=cap)]).to_json() for cap in (1, 7, 20_000)
+        )
         assert one == many, f"trains of one root change the result after {fault!r}"
         assert seven == many, f"trains of seven roots change the result after {fault!r}"
 

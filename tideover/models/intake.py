@@ -23,8 +23,9 @@ Mask = npt.NDArray[np.bool_]
 class Intake:
     """What one task takes from its buffered channels.
 
-    Inside the task a message's ``seq`` holds its number and the position of its channel: number << 16 | position,
-    negative if it is a replay. On the wire ``route`` of a replay and of its end marker is the recovery's number.
+    Inside the task a message's ``seq`` holds its number and the position of its channel: number << 16 |
+    position, negative if it is a replay. On the wire ``route`` of a replay and of its end marker is the
+    recovery's number.
     """
 
     def __init__(self, world: World, task: BoltTask, buffers: dict[int, UpstreamBuffer]) -> None:
@@ -56,7 +57,9 @@ class Intake:
             self.positions[mine] = max(self.positions[mine], int(newest))
 
     def receive(self, channel: Channel, train: Train) -> Train:
-        """Messages arrive: stale replays, what the checkpoint holds, and what will be replayed are dropped."""
+        """Messages arrive: stale replays, what the checkpoint holds, and what will be replayed are
+        dropped.
+        """
         if train.seq is None:
             return train
         position, number = channel.position, np.abs(train.seq)
@@ -82,7 +85,9 @@ class Intake:
         return self._filter(train, ~self._direct(train))
 
     def empty_queue(self) -> None:
-        """Throw away what is in the task's queue and comes again; the rest is kept for when it is restored."""
+        """Throw away what is in the task's queue and comes again; the rest is kept for when it is
+        restored.
+        """
         kept = []
         for train in self._task.kept + self._task.clear_queue():
             if train.seq is None:

@@ -1,9 +1,10 @@
 """The ledger: where the effects of every root are, and what became of the roots.
 
-An *effect* is one tuple of a root's tree at a component where such tuples end: a count, or an output. For each effect the ledger
-counts how many times it is applied to state that lives or to windows that were emitted. Completed, in flight and lost are
-found independently of one another (from the effects, from a walk through all queues and copies, from what faults
-destroyed), so that emitted = completed + in flight + lost is a law that can fail.
+An *effect* is one tuple of a root's tree at a component where such tuples end: a count, or an output. For
+each effect the ledger counts how many times it is applied to state that lives or to windows that were
+emitted. Completed, in flight and lost are found independently of one another (from the effects, from a walk
+through all queues and copies, from what faults destroyed), so that emitted = completed + in flight + lost is
+a law that can fail.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ _ONE = np.uint8(1)
 
 
 class Book:
-    """How often each effect at one component is applied, by replica: one byte each, for the roots that are not closed."""
+    """How often each effect at one component is applied, by replica: one byte each, for the roots that are
+    not closed.
+    """
 
     def __init__(self, component: Component, replicas: int) -> None:
         self.component = component
@@ -44,7 +47,9 @@ class Book:
         return index
 
     def apply(self, uid: Ints, replica: int) -> int:
-        """Count effects as applied; returns how many of them are now applied more than once in one replica."""
+        """Count effects as applied; returns how many of them are now applied more than once in one
+        replica.
+        """
         index = self._index(uid, replica)
         np.add.at(self._slots, index, _ONE)
         return int(np.count_nonzero(self._slots[index] > 1))
@@ -154,9 +159,9 @@ class Ledger:
     def balance(self, emitted: Ints, coming: dict[str, list[Ints]], whole: Ints) -> dict[str, int]:
         """Completed, in flight, lost, of the roots ``emitted`` (all that are open).
 
-        ``coming``: uids of the effects that tuples on their way or in copies can still have, by component; ``whole``: roots
-        that can be emitted again. Raises AssertionError if a root is neither complete, nor on its way, nor was
-        destroyed: a bug.
+        ``coming``: uids of the effects that tuples on their way or in copies can still have, by component;
+        ``whole``: roots that can be emitted again. Raises AssertionError if a root is neither complete, nor
+        on its way, nor was destroyed: a bug.
         """
         self._note_duplicates()
         incomplete, gone = EMPTY, EMPTY

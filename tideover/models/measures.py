@@ -1,4 +1,6 @@
-"""From what was recorded to the figures of a recovery. Definitions: README of the results, and each docstring here."""
+"""From what was recorded to the figures of a recovery. Definitions: README of the results, and each
+docstring here.
+"""
 
 from __future__ import annotations
 
@@ -31,10 +33,12 @@ def curves(world: World) -> Curves:
 
 
 def caught_up_at(world: World, curves: Curves, outage: Outage, until: int) -> int | None:
-    """When the backlog is back at or under its 99th percentile before the fault, for 1 s (ns); None: not before ``until``.
+    """When the backlog is back at or under its 99th percentile before the fault, for 1 s (ns); None: not
+    before ``until``.
 
-    Looked for from the moment when the task is ready and everything was replayed: before it there is nothing to catch up with
-    (source replay waits for its timeout with an empty backlog). If replicas masked the fault: from the fault.
+    Looked for from the moment when the task is ready and everything was replayed: before it there is nothing
+    to catch up with (source replay waits for its timeout with an empty backlog). If replicas masked the
+    fault: from the fault.
     """
     warmup, failed = world.scenario.run.warmup, outage.failed_at
     before = curves.backlog[warmup // SLOT : failed // SLOT]
@@ -54,7 +58,8 @@ def caught_up_at(world: World, curves: Curves, outage: Outage, until: int) -> in
 
 
 def throughput_back(world: World, curves: Curves, outage: Outage, until: int) -> float | None:
-    """Seconds from the fault until throughput over the last 10 s is back at 90 % of its mean before the fault.
+    """Seconds from the fault until throughput over the last 10 s is back at 90 % of its mean before the
+    fault.
 
     0 if it never falls below; None if it does not come back before ``until`` (ns).
     """
@@ -75,14 +80,18 @@ def throughput_back(world: World, curves: Curves, outage: Outage, until: int) ->
 
 
 def output_gap(outputs: Ints, failed: int, until: int) -> int | None:
-    """Longest silence of the sink that contains or follows ``failed`` and ends at or before ``until`` (ns)."""
+    """Longest silence of the sink that contains or follows ``failed`` and ends at or before ``until``
+    (ns).
+    """
     starts, ends = outputs[:-1], outputs[1:]
     counted = (ends > failed) & (ends <= until)
     return int((ends - starts)[counted].max()) if counted.any() else None
 
 
 def usual_spacing(gaps: Ints) -> float | None:
-    """The silence (s) that half of the time is spent in shorter ones: tasks that put out together do not count as often."""
+    """The silence (s) that half of the time is spent in shorter ones: tasks that put out together do not
+    count as often.
+    """
     if not len(gaps) or not gaps.any():
         return None
     ordered = np.sort(gaps)
@@ -117,7 +126,9 @@ def recovery(world: World, curves: Curves, outage: Outage) -> dict[str, Any]:
 
 
 def _state_recovery(world: World, outage: Outage) -> float:
-    """From ready until the last replayed tuple has arrived; as the difference of two cut stamps if logs are cut."""
+    """From ready until the last replayed tuple has arrived; as the difference of two cut stamps if logs
+    are cut.
+    """
     assert outage.last_replay is not None
     resolution = world.scenario.run.log_resolution
     if resolution is None:
@@ -151,7 +162,9 @@ def _state(world: World, outage: Outage) -> dict[str, int]:
 
 
 def steady_seconds(world: World, rows: list[dict[str, Any]]) -> tuple[np.ndarray, int]:
-    """Which whole seconds are measured: after the warm-up, outside every recovery and catch-up; and the first second."""
+    """Which whole seconds are measured: after the warm-up, outside every recovery and catch-up; and the
+    first second.
+    """
     first = -(-world.scenario.run.warmup // S)
     last = world.scenario.run.duration // S
     steady = np.ones(max(0, last - first), np.bool_)

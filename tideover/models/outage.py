@@ -10,13 +10,15 @@ from tideover.sim.recorder import Span
 
 @dataclass
 class Outage:
-    """A fault that struck, with the moments of its recovery (ns; None: not reached, or there is no such stage).
+    """A fault that struck, with the moments of its recovery (ns; None: not reached, or there is no such
+    stage).
 
     tasks            the physical tasks that it hit
     masked           each of them had a live replica that went on
     restored_at      state is back (read from a store, or copied from a replica)
     last_replay      arrival of the last tuple replayed because of it, at a task that it hit
-    restored, replayed, dropped, extra    effects restored, tuples replayed, discarded as duplicates, and applied twice
+    restored, replayed, dropped, extra    effects restored, tuples replayed, discarded as duplicates, and
+                                          applied twice
     """
 
     number: int

@@ -1,7 +1,7 @@
 """The spout's map of pending roots, with the acker's value of each.
 
-The spout keeps unfinished roots in a rotating map (Storm's ``RotatingMap``): what is in the oldest bucket at a
-rotation has timed out.
+The spout keeps unfinished roots in a rotating map (Storm's ``RotatingMap``): what is in the oldest bucket at
+a rotation has timed out.
 """
 
 from __future__ import annotations
@@ -95,7 +95,8 @@ class PendingRoots:
     ) -> Completed | None:
         """Acks reach the acker at ``times`` (rising), each with the XOR of what it acks and creates.
 
-        Acks of roots that are not pending, of earlier attempts, or emitted at or before ``alive_since`` (when the acker came up) are ignored.
+        Acks of roots that are not pending, of earlier attempts, or emitted at or before ``alive_since`` (when
+        the acker came up) are ignored.
         """
         index = self._at(roots)
         known = index >= 0
@@ -128,7 +129,9 @@ class PendingRoots:
         return Completed(self._root(done), self._attempt[done].astype(np.int64), self._last_ack[done])
 
     def expire(self, before: int) -> tuple[Ints, Ints, Ints]:
-        """Give up roots last emitted at or before ``before``; returns them, their attempt and outage, in order of emission."""
+        """Give up roots last emitted at or before ``before``; returns them, their attempt and outage, in
+        order of emission.
+        """
         index = np.flatnonzero(self._pending[: self._size] & (self._emitted[: self._size] <= before))
         index = index[np.argsort(self._emitted[index], kind="stable")]
         self._pending[index] = False
@@ -136,7 +139,9 @@ class PendingRoots:
         return self._root(index), self._attempt[index].astype(np.int64), self._outage[index].astype(np.int64)
 
     def mark(self, roots: Ints, attempt: Ints | None, outage: int) -> None:
-        """Tuples of these attempts of roots were destroyed by an outage; of earlier attempts they do not matter."""
+        """Tuples of these attempts of roots were destroyed by an outage; of earlier attempts they do not
+        matter.
+        """
         index = self._at(roots)
         known = (index >= 0) & (index < self._size)
         known[known] = self._pending[index[known]]

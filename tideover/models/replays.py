@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 
 class Replays:
-    """Every request of a recovering task until its end-of-replay marker has left. ``step``: ns that one tuple takes."""
+    """Every request of a recovering task until its end-of-replay marker has left. ``step``: ns that one
+    tuple takes.
+    """
 
     def __init__(self, world: World, step: int) -> None:
         self._world = world
@@ -40,7 +42,9 @@ class Replays:
         kernel.at(kernel.now, Rank.REQUEST, come, up.number)
 
     def sender_ready(self, up: Node) -> None:
-        """A sender is up again: what it still owes is asked for anew (its buffer is empty, but the marker must come)."""
+        """A sender is up again: what it still owes is asked for anew (its buffer is empty, but the marker
+        must come).
+        """
         for channel, (task, intake, recovery) in list(self._open.items()):
             if channel.up is up and intake.recovery == recovery:
                 self.ask(task, intake, channel)

@@ -20,8 +20,8 @@ LATENCIES = ("median", "mean", "std", "p95", "p99", "max")
 STAGES = ("detect", "restart", "restore", "replay", "catch_up")
 STATE = ("restored", "replayed", "dropped", "missing", "extra")
 MOMENTS = (
-    "failed_at_s", "detected_at_s", "ready_at_s", "state_recovery_s", "catch_up_s", "throughput_90_s", "output_gap_s",
-    "sink_spacing_s",
+    "failed_at_s", "detected_at_s", "ready_at_s", "state_recovery_s", "catch_up_s", "throughput_90_s",
+    "output_gap_s", "sink_spacing_s",
 )  # fmt: skip
 
 

@@ -45,8 +45,8 @@ def simulate(
 ) -> Replication:
     """Run one replication of a scenario.
 
-    ``trace`` keeps every tuple (small runs only). ``train_cap``: most roots that travel in one train; the result does not
-    depend on it. Raises TopologyError for a topology that cannot be simulated.
+    ``trace`` keeps every tuple (small runs only). ``train_cap``: most roots that travel in one train; the
+    result does not depend on it. Raises TopologyError for a topology that cannot be simulated.
     """
     world = World(scenario, replication, trace=trace, train_cap=train_cap)
     world.run()

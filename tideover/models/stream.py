@@ -81,7 +81,9 @@ class Outlet:
             self._to(task, train)
 
     def follow(self, other: Outlet) -> None:
-        """Let nothing arrive before what a replica's outlet has on its wires: connections that were opened anew."""
+        """Let nothing arrive before what a replica's outlet has on its wires: connections that were opened
+        anew.
+        """
         for mine, theirs in zip(self.channels, other.channels, strict=True):
             for channel, ahead in zip(mine, theirs, strict=True):
                 if ahead.last_arrival is not None:

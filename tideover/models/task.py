@@ -58,7 +58,8 @@ class SpoutTask(Node):
         """What a twin's spout emits instead of calling."""
         world.kernel.sources.append(self)
 
-    # -- when --------------------------------------------------------------------------------------------------
+    # -- when
+    # --------------------------------------------------------------------------------------------------
 
     def _look_ahead(self) -> None:
         """Make sure that the next calls are known."""
@@ -77,7 +78,9 @@ class SpoutTask(Node):
             self._used = 0
 
     def horizon(self, now: int) -> int:
-        """How far the data plane may go in one step: to the last of the calls that need no news, or to the next news."""
+        """How far the data plane may go in one step: to the last of the calls that need no news, or to the
+        next news.
+        """
         if self._fed is not None:
             return int(min(now, self._fed[0].time[-1])) if self._fed else now
         if not self.up:
@@ -102,7 +105,8 @@ class SpoutTask(Node):
         super().occupy(duration)
         self._go_on_from(self.free_at)
 
-    # -- what --------------------------------------------------------------------------------------------------
+    # -- what
+    # --------------------------------------------------------------------------------------------------
 
     def feed(self, train: Train) -> None:
         """Emit this train, at its times, instead of calling (in a twin)."""
@@ -195,7 +199,8 @@ class SpoutTask(Node):
         for outlet in self.outlets:
             outlet.broadcast(train)
 
-    # -- life --------------------------------------------------------------------------------------------------
+    # -- life
+    # --------------------------------------------------------------------------------------------------
 
     def crash(self) -> list[Train]:
         self._from = self._last_call  # what kept it busy is over
@@ -251,7 +256,8 @@ class BoltTask(Server):
     def available(self) -> bool:
         return self.up and not self.recovering
 
-    # -- arrivals ----------------------------------------------------------------------------------------------
+    # -- arrivals
+    # ----------------------------------------------------------------------------------------------
 
     def receive(self, channel: Channel, train: Train) -> Train:
         if train.mark is not None:
@@ -265,7 +271,8 @@ class BoltTask(Server):
     def drop(self, train: Train) -> None:
         self.world.destroyed(self, [train], arrived=True)
 
-    # -- service -----------------------------------------------------------------------------------------------
+    # -- service
+    # -----------------------------------------------------------------------------------------------
 
     def service(self, train: Train) -> Ints:
         if self._constant is not None:
@@ -316,7 +323,8 @@ class BoltTask(Server):
 
     _last_mark: Train | None = None
 
-    # -- windows -----------------------------------------------------------------------------------------------
+    # -- windows
+    # -----------------------------------------------------------------------------------------------
 
     def fire(self, now: int) -> int:
         mark = self._last_mark
@@ -344,7 +352,8 @@ class BoltTask(Server):
         return stall
 
     def end_window(self, number: int, now: int, epoch: int, up_to: int | None = None) -> int:
-        """Emit the sums (of epochs < ``up_to``) as window ``number`` and clear; returns how long that keeps the task (ns).
+        """Emit the sums (of epochs < ``up_to``) as window ``number`` and clear; returns how long that keeps
+        the task (ns).
 
         ``epoch`` is that of the aggregates: the newest marker that was handed on before them.
         """
@@ -375,7 +384,8 @@ class BoltTask(Server):
         self.occupy(stall)
         self.post_out(self.kernel.now)
 
-    # -- life --------------------------------------------------------------------------------------------------
+    # -- life
+    # --------------------------------------------------------------------------------------------------
 
     def forget(self) -> Held | None:
         """Lose the counts; returns the tuples whose effects are gone (None: there is no state)."""
@@ -390,7 +400,8 @@ class BoltTask(Server):
         self.counts = counts
         window = self.component.window
         if window is not None and window.window.tuples is not None:
-            # tuples in service count towards the next window, and may no longer fill the one that they were going to end
+            # tuples in service count towards the next window, and may no longer fill the one that they were
+            # going to end
             served = [train for train, _ in self._served]
             in_service = sum(_data_count(train) for train in served)
             self._scheduled = counts.tuples + in_service

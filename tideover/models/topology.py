@@ -196,7 +196,9 @@ class Topology:
 
     @property
     def measured(self) -> Component:
-        """Where latency and throughput are taken: the last stateful bolt for anchored tuples, else the last component."""
+        """Where latency and throughput are taken: the last stateful bolt for anchored tuples, else the
+        last component.
+        """
         stateful = [c for c in self.components if c.window and c.anchored]
         return stateful[-1] if stateful else [c for c in self.components if c.anchored][-1]
 
@@ -238,8 +240,8 @@ def placement(
 ) -> dict[tuple[str, int, int], int]:
     """Host of each (component, task, replica).
 
-    A component's ``hosts`` decide; else tasks go round the scenario's hosts, or have one each. Replica r sits r hosts further,
-    or, if each task has its own host, on a fresh one.
+    A component's ``hosts`` decide; else tasks go round the scenario's hosts, or have one each. Replica r sits
+    r hosts further, or, if each task has its own host, on a fresh one.
     """
     logical = sum(c.tasks for c in topology.components)
     hosts = {}

@@ -1,4 +1,6 @@
-"""The truth beside a run: what the windows would hold without failures, and what effects each root must have."""
+"""The truth beside a run: what the windows would hold without failures, and what effects each root must
+have.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +26,8 @@ STEP = 20_000
 class Twin:
     """The same topology without failures, fed with the run's own first emissions, in lockstep.
 
-    It pays the strategy's costs in normal operation (acks), so that a failure-free run equals its twin. A replay that delays
-    later roots is not an error of the windows: the twin gets those roots late too.
+    It pays the strategy's costs in normal operation (acks), so that a failure-free run equals its twin. A
+    replay that delays later roots is not an error of the windows: the twin gets those roots late too.
     """
 
     def __init__(self, world: World) -> None:
@@ -73,7 +75,9 @@ class Twin:
 
 
 def expected_effects(topology: Topology, draws: Draws, roots: Ints) -> dict[str, Ints]:
-    """Uids of all effects that the roots must have, by component: the topology as a pure function, without time."""
+    """Uids of all effects that the roots must have, by component: the topology as a pure function, without
+    time.
+    """
     at: dict[str, list[Train]] = {c.name: [] for c in topology.components}
     owner = roots & ((1 << topology.spout_bits) - 1)
     for number, (spout, _) in enumerate(topology.spout_tasks):

@@ -1,7 +1,7 @@
 """Upstream buffers: what a sender keeps of a channel until its receiver has it safe.
 
-R. Castro Fernandez et al., *Integrating Scale Out and Fault Tolerance in Stream Processing using Operator State
-Management*, SIGMOD 2013, section 3.2.
+R. Castro Fernandez et al., *Integrating Scale Out and Fault Tolerance in Stream Processing using Operator
+State Management*, SIGMOD 2013, section 3.2.
 """
 
 from __future__ import annotations

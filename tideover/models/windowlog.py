@@ -33,7 +33,8 @@ class WindowLog:
             self.count += 1
         elif (now, replica) >= self._first[place]:
             return again
-        # within a step of the data plane a later replica's window can come to be known before an earlier one's
+        # within a step of the data plane a later replica's window can come to be known before an earlier
+        # one's
         self._first[place] = (now, replica)
         self.open[place] = (keys, sums)
         return again
@@ -58,7 +59,9 @@ class WindowAudit:
             self.wrong += not same
 
     def counts(self, found: WindowLog, truth: WindowLog) -> dict[str, int]:
-        """emitted, correct, wrong, missing; a window that the truth does not have is wrong unless it is empty."""
+        """emitted, correct, wrong, missing; a window that the truth does not have is wrong unless it is
+        empty.
+        """
         self.match(found, truth)
         for keys, _ in found.open.values():
             self.wrong += len(keys) > 0

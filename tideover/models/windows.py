@@ -17,10 +17,11 @@ class Held(NamedTuple):
 
 
 class Counts:
-    """Sums by key for each epoch (one epoch only, 0, unless markers end the windows), with the tuples behind them.
+    """Sums by key for each epoch (one epoch only, 0, unless markers end the windows), with the tuples behind
+    them.
 
-    ``held`` keeps the tuples in the order in which they were processed: a window's acks go out in that order, and the ledger
-    asks which effects live here.
+    ``held`` keeps the tuples in the order in which they were processed: a window's acks go out in that order,
+    and the ledger asks which effects live here.
     """
 
     def __init__(self, keys: int) -> None:

@@ -1,7 +1,7 @@
 """The five sentences of Stableford's word count, as numbers.
 
-T. Stableford, *Implementing operator state checkpoint based fault-tolerance in Apache Storm*, City University London, 2015.
-4.4 words a sentence on average, 19 different words.
+T. Stableford, *Implementing operator state checkpoint based fault-tolerance in Apache Storm*, City University
+London, 2015. 4.4 words a sentence on average, 19 different words.
 """
 
 from __future__ import annotations

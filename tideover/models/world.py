@@ -1,4 +1,6 @@
-"""One replication, built: tasks on hosts, channels between them, and the verbs that faults and strategies act by."""
+"""One replication, built: tasks on hosts, channels between them, and the verbs that faults and strategies
+act by.
+"""
 
 from __future__ import annotations
 
@@ -88,7 +90,8 @@ class World:
         stateful = any(c.window for c in self.topology.components)
         return stateful and (bool(self.scenario.failures) or self.strategy.disturbs)
 
-    # -- building ----------------------------------------------------------------------------------------------
+    # -- building
+    # ----------------------------------------------------------------------------------------------
 
     def _build(self, feed: bool) -> None:
         number = 0
@@ -149,7 +152,8 @@ class World:
         """All physical tasks, in physical order."""
         return [node for node in self.kernel.nodes if isinstance(node, SpoutTask | BoltTask)]
 
-    # -- running -----------------------------------------------------------------------------------------------
+    # -- running
+    # -----------------------------------------------------------------------------------------------
 
     def run(self) -> None:
         """Run from 0 to the scenario's end."""
@@ -211,7 +215,8 @@ class World:
         self.backlog.prune(before << self.topology.spout_bits)
         self._close_at = max(CLOSE_AT, 2 * max(self.ledger.size, self.backlog.size))
 
-    # -- what the tasks report ---------------------------------------------------------------------------------
+    # -- what the tasks report
+    # ---------------------------------------------------------------------------------
 
     def emitted(self, spout: SpoutTask, train: Train, sent: list[Sent]) -> None:
         """A spout task has emitted roots."""
@@ -278,7 +283,9 @@ class World:
             outage.span.add(train.time, latency, mask)
 
     def window(self, task: BoltTask, number: int, now: int, keys: Ints, sums: Ints, held: list[Held]) -> bool:
-        """A task has emitted a window, made of the tuples ``held``; returns whether it had emitted it before."""
+        """A task has emitted a window, made of the tuples ``held``; returns whether it had emitted it
+        before.
+        """
         component = task.component
         if self.trace is not None:
             self.trace.window(task, number, now, keys, sums)
@@ -298,7 +305,9 @@ class World:
         return next((r for r in replicas if r.available), task) if len(replicas) > 1 else task
 
     def destroyed(self, task: BoltTask | SpoutTask, trains: list[Train], arrived: bool = False) -> None:
-        """Tuples were destroyed in a task's queue, or (``arrived``) because they arrived while it was down."""
+        """Tuples were destroyed in a task's queue, or (``arrived``) because they arrived while it was
+        down.
+        """
         for train in trains:
             train = _data(train)
             if not train.n:
@@ -319,7 +328,8 @@ class World:
             if task.fault >= 0:
                 self.outages[task.fault].dropped += train.n
 
-    # -- verbs -------------------------------------------------------------------------------------------------
+    # -- verbs
+    # -------------------------------------------------------------------------------------------------
 
     def retry(self, spout: SpoutTask, roots: Ints, attempt: Ints) -> None:
         """Put roots at the end of a spout task's retry queue."""
@@ -328,7 +338,9 @@ class World:
             self.backlog.enter(roots, np.full(len(roots), self.kernel.now, np.int64), 1)
 
     def timed_out(self, spout: SpoutTask, roots: Ints, attempt: Ints, outage: Ints) -> None:
-        """Roots are given up by their spout, to be emitted again; ``outage`` (-1: none) is why they were not done."""
+        """Roots are given up by their spout, to be emitted again; ``outage`` (-1: none) is why they were
+        not done.
+        """
         self.ledger.false_timeouts += int(np.count_nonzero(outage < 0))
         self.note(f"{spout.name}: {len(roots)} roots have timed out")
         if self.trace is not None:
@@ -363,7 +375,9 @@ class World:
             )
 
     def lost_effects(self, task: BoltTask, uid: Ints) -> None:
-        """Copies of these tuples to ``task`` are gone: if their effects are missing, they may be so for good."""
+        """Copies of these tuples to ``task`` are gone: if their effects are missing, they may be so for
+        good.
+        """
         if len(uid) and task.component.anchored:
             self.ledger.destroy(uid >> task.component.bits)
 
@@ -372,7 +386,8 @@ class World:
         if self.trace is not None:
             self.trace.note(self.kernel.now, text)
 
-    # -- faults ------------------------------------------------------------------------------------------------
+    # -- faults
+    # ------------------------------------------------------------------------------------------------
 
     def _faults(self, index: int, fault: Fault) -> Any:
         for moment in fault.moments(index, self.draws, self.scenario.run.duration):
@@ -455,10 +470,13 @@ class World:
             outage.lost_effects.append((task, gone.uid))
             self.protocol.destroyed(outage.number, gone.uid >> task.component.bits, gone.attempt)
 
-    # -- the end -----------------------------------------------------------------------------------------------
+    # -- the end
+    # -----------------------------------------------------------------------------------------------
 
     def on_the_way(self) -> dict[str, list[Train]]:
-        """Tuples of roots in queues, in service and on the wire, by the component that they are at or going to."""
+        """Tuples of roots in queues, in service and on the wire, by the component that they are at or
+        going to.
+        """
         at: dict[str, list[Train]] = {c.name: [] for c in self.topology.components}
         for task in self.tasks:
             if isinstance(task, BoltTask) and task.component.anchored:

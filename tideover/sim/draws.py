@@ -1,8 +1,9 @@
 """Randomness as a function, not a stream.
 
-A draw is a pure function of (seed, replication, component, purpose, tuple, attempt). So two strategies see the same
-luck, and neither the size of a train, nor a partition, nor a process can change a result. The mixer is the finaliser of
-splitmix64 (Steele, Lea, Flood: *Fast splittable pseudorandom number generators*, OOPSLA 2014).
+A draw is a pure function of (seed, replication, component, purpose, tuple, attempt). So two strategies see
+the same luck, and neither the size of a train, nor a partition, nor a process can change a result. The mixer
+is the finaliser of splitmix64 (Steele, Lea, Flood: *Fast splittable pseudorandom number generators*, OOPSLA
+2014).
 """
 
 from __future__ import annotations

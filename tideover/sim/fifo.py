@@ -6,14 +6,15 @@ import numpy as np
 
 from tideover.sim.train import Ints
 
-SMALL = 24  # below this many tuples the scalar loop is faster than five numpy calls (benchmarks/fifo_crossover.py)
+SMALL = 24
+"""Below this many tuples the scalar loop is faster than five numpy calls (see benchmarks)."""
 
 
 def departures(arrival: Ints, service: Ints, free_at: int) -> Ints:
     """Departure times D[i] = max(A[i], D[i-1]) + S[i], with D[-1] = ``free_at`` (Lindley's recursion).
 
-    With C the running sum of S, D[i] - C[i] is the running maximum of A[i] - C[i-1]. In integers the result does
-    not depend on where a train is cut. ``service`` is overwritten.
+    With C the running sum of S, D[i] - C[i] is the running maximum of A[i] - C[i-1]. In integers the result
+    does not depend on where a train is cut. ``service`` is overwritten.
     """
     n = len(arrival)
     if n <= SMALL:

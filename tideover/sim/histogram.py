@@ -30,8 +30,8 @@ def _middle(index: int) -> float:
 class Histogram:
     """Counts of int64 values >= 0 in bins of constant relative width.
 
-    Values are buffered and binned in blocks; sums are integers, so mean and standard deviation do not depend on the
-    order or the blocks.
+    Values are buffered and binned in blocks; sums are integers, so mean and standard deviation do not depend
+    on the order or the blocks.
     """
 
     def __init__(self) -> None:

@@ -1,8 +1,8 @@
 """The contract between SimPy, which decides, and numpy, which flows.
 
-Control actions are SimPy events with a rank. Each of them first moves the data plane up to now: tasks in topological
-order hand on only what departs at or before now, the rest stays inside them. So a crash at now loses exactly what was queued
-or in service, and nothing is ever taken back.
+Control actions are SimPy events with a rank. Each of them first moves the data plane up to now: tasks in
+topological order hand on only what departs at or before now, the rest stays inside them. So a crash at now
+loses exactly what was queued or in service, and nothing is ever taken back.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ class Source(Protocol):
 class Kernel:
     """Clock, control events, and the nodes of the data plane in topological order.
 
-    nodes register themselves, in topological order; ``listeners`` are called with the instant after every step of the data plane.
+    nodes register themselves, in topological order; ``listeners`` are called with the instant after every
+    step of the data plane.
     """
 
     def __init__(self) -> None:
@@ -61,12 +62,15 @@ class Kernel:
         """The present, ns."""
         return int(self.env.now)
 
-    # -- control plane -----------------------------------------------------------------------------------------
+    # -- control plane
+    # -----------------------------------------------------------------------------------------
 
     def until(self, when: int, rank: int, order: int = 0) -> simpy.Event:
-        """An event at ``when`` (ns, not in the past) for a process to yield; the data plane is moved before it resumes.
+        """An event at ``when`` (ns, not in the past) for a process to yield; the data plane is moved before
+        it resumes.
 
-        ``rank`` decides among the control actions of one instant, then ``order`` (the number of the task that acts).
+        ``rank`` decides among the control actions of one instant, then ``order`` (the number of the task that
+        acts).
         """
         event = simpy.Event(self.env)
         event._ok, event._value = True, None
@@ -99,7 +103,8 @@ class Kernel:
 
         self.process(ticking())
 
-    # -- data plane --------------------------------------------------------------------------------------------
+    # -- data plane
+    # --------------------------------------------------------------------------------------------
 
     def advance(self) -> None:
         """Move all data at or before now, in steps that no feedback can reach into."""

@@ -19,9 +19,10 @@ Latency = Callable[[Ints], Ints]
 class Channel:
     """The wire from one task to another.
 
-    A message arrives at its departure plus the latency, and never before the message ahead of it. What is on the wire
-    belongs to neither end: a crash of either leaves it there, and the receiver's state decides at its arrival.
-    Contention for cards is not modelled: a channel has all the bandwidth it needs, and counts what it carried.
+    A message arrives at its departure plus the latency, and never before the message ahead of it. What is on
+    the wire belongs to neither end: a crash of either leaves it there, and the receiver's state decides at
+    its arrival. Contention for cards is not modelled: a channel has all the bandwidth it needs, and counts
+    what it carried.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """What is measured while a simulation runs: latency, throughput, backlog over time.
 
-History is pruned as it is made: latencies become histograms per second, counts become one number per 10 ms. Nothing here
-grows with the number of tuples.
+History is pruned as it is made: latencies become histograms per second, counts become one number per 10 ms.
+Nothing here grows with the number of tuples.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ class Series:
         self._counts: Ints = np.zeros(1024, np.int64)
 
     def add(self, times: Ints) -> None:
-        """Count events at rising times; an event at time x shows at the first slot boundary at or after it."""
+        """Count events at rising times; an event at time x shows at the first slot boundary at or after
+        it.
+        """
         if not len(times):
             return
         first, last = -(-int(times[0]) // SLOT), -(-int(times[-1]) // SLOT)
@@ -109,8 +111,9 @@ class LatencyLog:
 class Span:
     """Latencies from a fault to the last replayed tuple; the end is known only afterwards.
 
-    ``committed`` holds what is inside for certain, ``tail`` what has come since the newest replayed tuple. With ``resolution`` the
-    span goes on to the end of the last logged second, as for a reader of logs of that resolution.
+    ``committed`` holds what is inside for certain, ``tail`` what has come since the newest replayed tuple.
+    With ``resolution`` the span goes on to the end of the last logged second, as for a reader of logs of that
+    resolution.
     """
 
     def __init__(self, resolution: int | None) -> None:
@@ -132,7 +135,9 @@ class Span:
         self._step.append((times, latency))
 
     def settle(self) -> None:
-        """After a step of the data plane, when all tasks have reported: what is inside is known up to here."""
+        """After a step of the data plane, when all tasks have reported: what is inside is known up to
+        here.
+        """
         if self._replayed:  # whatever was done in earlier steps came before it
             self.committed.merge(self._tail)
             self._tail.clear()
@@ -145,7 +150,9 @@ class Span:
 
 
 class Recorder:
-    """Listens to the data plane. ``trace=True`` keeps every tuple as well: for tests and small teaching runs."""
+    """Listens to the data plane. ``trace=True`` keeps every tuple as well: for tests and small teaching
+    runs.
+    """
 
     def __init__(self, trace: bool = False) -> None:
         self.trace = trace
@@ -164,7 +171,9 @@ class Recorder:
         return latency
 
     def note_output(self, what: object, now: int) -> None:
-        """The topology has put out something rare (a window) at ``now``; of the same thing put out twice the first counts."""
+        """The topology has put out something rare (a window) at ``now``; of the same thing put out twice
+        the first counts.
+        """
         self._outputs[what] = min(now, self._outputs.get(what, now))
 
     def outputs(self) -> Ints:

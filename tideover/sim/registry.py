@@ -1,7 +1,8 @@
 """Parts that can be named in a scenario: frozen pydantic models, registered by a decorator.
 
-A *part* (a distribution, a failure kind, a spout, a bolt, a grouping, a strategy's parameters) is one class in one
-file. It is registered under the name that a scenario uses, and validated, documented and listed from there.
+A *part* (a distribution, a failure kind, a spout, a bolt, a grouping, a strategy's parameters) is one class
+in one file. It is registered under the name that a scenario uses, and validated, documented and listed from
+there.
 """
 
 from __future__ import annotations

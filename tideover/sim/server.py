@@ -27,7 +27,9 @@ class Marker(NamedTuple):
 
 
 class Node:
-    """Something in the data plane that can fail: has a host, an outbox, control markers, and is up or down."""
+    """Something in the data plane that can fail: has a host, an outbox, control markers, and is up or
+    down.
+    """
 
     def __init__(self, kernel: Kernel, name: str, host: int) -> None:
         self.kernel = kernel
@@ -60,10 +62,13 @@ class Node:
         """Whether everything that was admitted has left."""
         return self.free_at <= self.kernel.now
 
-    # -- control markers ---------------------------------------------------------------------------------------
+    # -- control markers
+    # ---------------------------------------------------------------------------------------
 
     def enqueue(self, rank: int, action: Action) -> None:
-        """Put a control marker into the queue now; ``action`` runs when its turn comes, unless the node crashes."""
+        """Put a control marker into the queue now; ``action`` runs when its turn comes, unless the node
+        crashes.
+        """
         self._place(Marker(rank, action))
 
     def _place(self, marker: Marker) -> None:
@@ -105,7 +110,8 @@ class Node:
         self.free_at = max(self.free_at, self.kernel.now) + duration
         self.busy_ns += duration
 
-    # -- what leaves later -------------------------------------------------------------------------------------
+    # -- what leaves later
+    # -------------------------------------------------------------------------------------
 
     def post(self, train: Train, deliver: Deliver, lost: Deliver) -> None:
         """Hand ``train`` to ``deliver``, each tuple at its time (now or later).
@@ -140,10 +146,13 @@ class Node:
         """The next instant at which data moves here by itself; None: never."""
         return self.next_post
 
-    # -- life and death ----------------------------------------------------------------------------------------
+    # -- life and death
+    # ----------------------------------------------------------------------------------------
 
     def crash(self) -> list[Train]:
-        """Lose queue, service, markers and outbox; returns the trains of tuples that were queued or in service."""
+        """Lose queue, service, markers and outbox; returns the trains of tuples that were queued or in
+        service.
+        """
         self.up = False
         self.life += 1
         self.cancel_markers()
@@ -161,9 +170,10 @@ class Node:
 class Server(Node):
     """A task: first in, first out, one tuple at a time.
 
-    Arrivals wait on their channels until they are due, then get their departure at once (the future of a FIFO is known),
-    and leave when it comes. A *trigger* is a tuple after whose departure something happens that may occupy the server (the
-    end of a window carried by data): tuples behind it get no departure before it has happened.
+    Arrivals wait on their channels until they are due, then get their departure at once (the future of a FIFO
+    is known), and leave when it comes. A *trigger* is a tuple after whose departure something happens that
+    may occupy the server (the end of a window carried by data): tuples behind it get no departure before it
+    has happened.
     """
 
     def __init__(self, kernel: Kernel, name: str, host: int) -> None:
@@ -198,7 +208,8 @@ class Server(Node):
         channel.position = len(self.inputs)
         self.inputs.append(channel)
 
-    # -- what subclasses say -----------------------------------------------------------------------------------
+    # -- what subclasses say
+    # -----------------------------------------------------------------------------------
 
     def service(self, train: Train) -> Ints:
         """Service demand of each tuple (ns); a fresh array."""
@@ -233,7 +244,8 @@ class Server(Node):
         """Whether arrivals are taken into the queue; if not they are dropped or held."""
         return self.up
 
-    # -- the flow ----------------------------------------------------------------------------------------------
+    # -- the flow
+    # ----------------------------------------------------------------------------------------------
 
     def flow(self, now: int) -> None:
         self.post_out(now)

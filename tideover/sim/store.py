@@ -8,7 +8,8 @@ from tideover.sim.kernel import Kernel
 
 
 class StoreServer:
-    """A store (Redis, say): first in, first out; a request takes ``latency`` ns plus its bytes at ``bandwidth`` bytes/s.
+    """A store (Redis, say): first in, first out; a request takes ``latency`` ns plus its bytes at
+    ``bandwidth`` bytes/s.
 
     Requests come from control events only, so they come in order of time.
     """
@@ -21,7 +22,9 @@ class StoreServer:
         self.bytes = 0
 
     def request(self, size: int, rank: int, done: Callable[[], None], order: int = 0) -> int:
-        """Read or write ``size`` bytes; ``done`` is called at the end, at ``rank`` and ``order``. Returns when that is."""
+        """Read or write ``size`` bytes; ``done`` is called at the end, at ``rank`` and ``order``. Returns
+        when that is.
+        """
         self.bytes += size
         duration = self._latency + -(-size * 1_000_000_000 // self._bandwidth)
         self._free_at = max(self._free_at, self._kernel.now) + duration

@@ -29,8 +29,8 @@ class Arrivals(Part):
     def next_calls(self, task: str, draws: Draws, last: int, index: int, n: int) -> npt.NDArray[np.int64]:
         """The n calls (ns, rising) that follow ``last``; the first has the call number ``index``.
 
-        ``last`` is the call before, or the moment at which the spout became free to go on. Fewer than n calls mean that
-        the spout has no more.
+        ``last`` is the call before, or the moment at which the spout became free to go on. Fewer than n calls
+        mean that the spout has no more.
         """
         raise NotImplementedError
 

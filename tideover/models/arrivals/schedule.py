@@ -15,7 +15,8 @@ Floats = npt.NDArray[np.float64]
 
 
 class Pieces(NamedTuple):
-    """Rate over time: in piece i, from ``start[i]`` (ns), it goes from ``rate[i]`` by ``slope[i]`` per ns (tuples per ns).
+    """Rate over time: in piece i, from ``start[i]`` (ns), it goes from ``rate[i]`` by ``slope[i]`` per ns
+    (tuples per ns).
 
     ``length``: ns after which it all begins again; None: the last piece goes on for ever.
     """
@@ -27,7 +28,8 @@ class Pieces(NamedTuple):
 
 
 class Scheduled(Arrivals):
-    """Call number i is where the cumulative rate reaches i + u, with u uniform in [0, 1), drawn per replication.
+    """Call number i is where the cumulative rate reaches i + u, with u uniform in [0, 1), drawn per
+    replication.
 
     Calls that fall into a time when the spout cannot go on are skipped. Subclasses give ``pieces``.
     """
@@ -72,7 +74,9 @@ class _Cumulative:
         return done + (cycles * self.cycle if cycles else 0.0)
 
     def inverse(self, count: Floats) -> npt.NDArray[np.int64]:
-        """When the expected number of calls reaches ``count`` (ns, rounded); what is never reached is left out."""
+        """When the expected number of calls reaches ``count`` (ns, rounded); what is never reached is left
+        out.
+        """
         base = np.zeros(len(count))
         if self.p.length is not None:
             if self.cycle <= 0:

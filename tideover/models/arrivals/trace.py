@@ -22,8 +22,8 @@ COLUMNS = ("time_s", "rate_per_s")
 class TraceOfRates(Scheduled):
     """Rates from a CSV file with the columns ``time_s`` (rising, the first 0) and ``rate_per_s`` (>= 0).
 
-    Each rate holds from its time to the next; the last one for ever, unless ``repeat`` is the distance in seconds at which all of it begins
-    again. In a scenario a relative path starts from the scenario's folder.
+    Each rate holds from its time to the next; the last one for ever, unless ``repeat`` is the distance in
+    seconds at which all of it begins again. In a scenario a relative path starts from the scenario's folder.
     """
 
     file: Annotated[str, Field(description="CSV file with the columns time_s, rate_per_s")]

@@ -27,7 +27,8 @@ class Children(NamedTuple):
 class Bolt(Part):
     """A pure function from tuples to tuples (``children``); or, if ``stateful``, a count over windows.
 
-    Subclasses give ``children``; ``fan_out`` if one tuple can make several; ``key_count`` and ``emits`` if the keys change.
+    Subclasses give ``children``; ``fan_out`` if one tuple can make several; ``key_count`` and ``emits`` if
+    the keys change.
     """
 
     kind: ClassVar[str]

@@ -28,7 +28,8 @@ def expand(copies: Ints) -> tuple[Ints, Ints]:
 
 @BOLTS.register("generic")
 class Generic(Bolt):
-    """Each tuple makes ``selectivity`` tuples on average: the whole part always, one more with the rest as probability.
+    """Each tuple makes ``selectivity`` tuples on average: the whole part always, one more with the rest as
+    probability.
 
     >>> Generic(selectivity=2.5).fan_out
     3

@@ -12,7 +12,9 @@ from tideover.sim.units import Duration
 
 
 class Window(Part):
-    """A tumbling window: ``length`` of time, ended by a tick or by a marker that the spouts send; or a number of ``tuples``."""
+    """A tumbling window: ``length`` of time, ended by a tick or by a marker that the spouts send; or a
+    number of ``tuples``.
+    """
 
     length: Annotated[Duration | None, Field(description="length in time, e.g. 30 s")] = None
     tuples: Annotated[int | None, Field(ge=1, le=10**9, description="length in tuples")] = None

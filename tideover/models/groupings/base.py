@@ -19,5 +19,7 @@ class Grouping(Part):
     """Every task gets every tuple (grouping `all`); ``targets`` is not asked then."""
 
     def targets(self, edge: str, draws: Draws, train: Train, tasks: int) -> Ints:
-        """The receiving task of each tuple, in [0, tasks). Ignores the attempt: a retry goes where the first went."""
+        """The receiving task of each tuple, in [0, tasks). Ignores the attempt: a retry goes where the
+        first went.
+        """
         raise NotImplementedError

@@ -12,9 +12,11 @@ SPOUTS: Registry[Spout] = Registry("spout")
 
 
 class Spout(Part):
-    """The content of a spout's tuples: a pure function of the root, so a retry carries what the first attempt carried.
+    """The content of a spout's tuples: a pure function of the root, so a retry carries what the first attempt
+    carried.
 
-    Subclasses give ``content`` and ``key_count``, name their fields in ``emits``, and may end the stream by ``limit``.
+    Subclasses give ``content`` and ``key_count``, name their fields in ``emits``, and may end the stream by
+    ``limit``.
     """
 
     kind: ClassVar[str]

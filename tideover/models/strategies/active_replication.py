@@ -1,4 +1,6 @@
-"""Active replication: k-safety. Every tuple goes to k+1 replicas, which all process it; receivers drop what they know."""
+"""Active replication: k-safety. Every tuple goes to k+1 replicas, which all process it; receivers drop
+what they know.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,11 @@ if TYPE_CHECKING:
 
 @STRATEGIES.register("active_replication")
 class ActiveReplication(Strategy):
-    """Exactly once with up to k hosts of a replica set down, without acks, heartbeats or recovery; markers must end windows.
+    """Exactly once with up to k hosts of a replica set down, without acks, heartbeats or recovery; markers
+    must end windows.
 
-    E. Tanuwidjaja, *High Availability on a Distributed Real Time Processing System*, UC Berkeley EECS-2015-134, section 3.
+    E. Tanuwidjaja, *High Availability on a Distributed Real Time Processing System*, UC Berkeley
+    EECS-2015-134, section 3.
     """
 
     promise: ClassVar[Promise] = "exactly once"
@@ -52,7 +56,9 @@ class ActiveReplication(Strategy):
 
 
 class Replication(Protocol):
-    """The protocol: drop at arrival what is not greater than the greatest uid seen on its route; copy when coming back."""
+    """The protocol: drop at arrival what is not greater than the greatest uid seen on its route; copy when
+    coming back.
+    """
 
     def __init__(self, world: World, strategy: ActiveReplication) -> None:
         super().__init__(world)
@@ -68,7 +74,8 @@ class Replication(Protocol):
     def _forget(self, task: BoltTask) -> None:
         self.greatest[task] = np.full(task.component.routes, -1, np.int64)
 
-    # -- deduplication ---------------------------------------------------------------------------------------------
+    # -- deduplication
+    # ---------------------------------------------------------------------------------------------
 
     def admit(self, task: BoltTask, train: Train) -> Train:
         keep = np.ones(train.n, np.bool_)
@@ -98,7 +105,8 @@ class Replication(Protocol):
         fresh: np.ndarray = uid > before[:-1]
         return fresh
 
-    # -- a replica that comes back ---------------------------------------------------------------------------------
+    # -- a replica that comes back
+    # ---------------------------------------------------------------------------------
 
     def failed(self, task: BoltTask | SpoutTask, outage: Outage) -> None:
         if isinstance(task, BoltTask):
@@ -130,7 +138,9 @@ class Replication(Protocol):
         return next((r for r in replicas if r is not task and r.available), None)
 
     def _copy(self, task: BoltTask, peer: BoltTask, outage: Outage) -> None:
-        """State, greatest uids, epochs and queue of the peer, all at this instant; then what was held since."""
+        """State, greatest uids, epochs and queue of the peer, all at this instant; then what was held
+        since.
+        """
         if task.fault != outage.number or not task.recovering:
             return  # it has failed again
         if not peer.available:

@@ -27,8 +27,8 @@ NOTHING: Ints = np.zeros(0, np.int64)
 class Strategy(Part):
     """Parameters of a strategy, as a scenario names them, and what it promises.
 
-    Subclasses register themselves with ``@STRATEGIES.register(name)`` and give ``protocol``, which makes the running protocol for
-    one simulation. ``replicas`` says how many copies of a component's tasks there are.
+    Subclasses register themselves with ``@STRATEGIES.register(name)`` and give ``protocol``, which makes the
+    running protocol for one simulation. ``replicas`` says how many copies of a component's tasks there are.
     """
 
     kind: ClassVar[str]
@@ -48,7 +48,9 @@ class Strategy(Part):
         raise NotImplementedError
 
     def undisturbed(self) -> Strategy:
-        """What the failure-free twin runs: the costs of normal operation, without replicas, timeouts or recovery."""
+        """What the failure-free twin runs: the costs of normal operation, without replicas, timeouts or
+        recovery.
+        """
         return STRATEGIES["none"]()
 
     def replicas(self, component: str) -> int:
@@ -60,12 +62,14 @@ class Protocol:
     """A strategy at work. Everything here does nothing: what remains is amnesia.
 
     Hooks that control events call: ``start``, ``failed``, ``ready``, ``acker_failed``, ``acker_ready``.
-    Hooks that the data plane calls while it moves: ``emitted``, ``processed``, ``window_ended``, ``receive``, ``admit``,
-    ``control_mark``, ``destroyed``; these may touch only their own task, what is downstream of it, and the protocol's records.
+    Hooks that the data plane calls while it moves: ``emitted``, ``processed``, ``window_ended``, ``receive``,
+    ``admit``, ``control_mark``, ``destroyed``; these may touch only their own task, what is downstream of it,
+    and the protocol's records.
 
-    A protocol reads the world, and acts by its verbs: ``task.enqueue`` (queue a marker), ``task.post`` (send later), ``task.occupy``
-    (keep busy), ``world.retry`` (emit roots again), ``world.restore_effects``, ``world.store.request``, ``kernel.every`` and
-    ``kernel.at``. It measures nothing: the world records what its verbs do.
+    A protocol reads the world, and acts by its verbs: ``task.enqueue`` (queue a marker), ``task.post`` (send
+    later), ``task.occupy`` (keep busy), ``world.retry`` (emit roots again), ``world.restore_effects``,
+    ``world.store.request``, ``kernel.every`` and ``kernel.at``. It measures nothing: the world records what
+    its verbs do.
     """
 
     def __init__(self, world: World) -> None:
@@ -85,7 +89,9 @@ class Protocol:
         """A bolt is done with a train of tuples, and has sent their children."""
 
     def window_ended(self, task: BoltTask, held: list[Held], now: int) -> int:
-        """A window of these tuples was emitted at ``now``; returns how long the task is kept busy by it (ns)."""
+        """A window of these tuples was emitted at ``now``; returns how long the task is kept busy by it
+        (ns).
+        """
         return 0
 
     def receive(self, task: BoltTask, channel: Channel, train: Train) -> Train:
@@ -97,17 +103,23 @@ class Protocol:
         return train
 
     def passed(self, task: BoltTask, train: Train) -> None:
-        """A task is done with numbered messages, markers among them (only if the protocol numbers channels)."""
+        """A task is done with numbered messages, markers among them (only if the protocol numbers
+        channels).
+        """
 
     def control_mark(self, task: BoltTask, mark: Train, now: int) -> int:
-        """A control marker (mark < 0) of this protocol was reached in the queue; returns how long it keeps the task (ns)."""
+        """A control marker (mark < 0) of this protocol was reached in the queue; returns how long it keeps
+        the task (ns).
+        """
         return 0
 
     def moved(self, now: int) -> None:
         """The data plane was moved to ``now``."""
 
     def destroyed(self, outage: int, roots: Ints, attempt: Ints | None) -> None:
-        """Tuples or state of these attempts (None: 0) of roots were destroyed; ``outage`` is the fault that did it."""
+        """Tuples or state of these attempts (None: 0) of roots were destroyed; ``outage`` is the fault
+        that did it.
+        """
 
     def failed(self, task: BoltTask | SpoutTask, outage: Outage) -> None:
         """A fault has struck ``task`` now."""

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 class StateManagement(Strategy):
     """Exactly once for state: restore the last checkpoint, then replay what upstream tasks have kept since.
 
-    R. Castro Fernandez et al., SIGMOD 2013, section 4; T. Stableford, City University London, 2015, chapter 5.
+    R. Castro Fernandez et al., SIGMOD 2013, section 4; T. Stableford, City University London, 2015, chapter
+    5.
     """
 
     promise: ClassVar[Promise] = "exactly once"
@@ -88,7 +89,8 @@ class Recovery(Protocol):
     def passed(self, task: BoltTask, train: Train) -> None:
         self.intakes[task].processed(train)
 
-    # -- 2. every interval a checkpoint; when the store has it, upstream trims its buffers ---------------------
+    # -- 2. every interval a checkpoint; when the store has it, upstream trims its buffers
+    # ---------------------
 
     def _checkpoint_tick(self, task: BoltTask, i: int) -> None:
         if task.available:
@@ -111,7 +113,8 @@ class Recovery(Protocol):
             if buffer.channel.up.up:
                 buffer.channel.up.enqueue(Rank.TRIM, partial(buffer.trim, saved.positions[position]))
 
-    # -- 3. after a failure: read the checkpoint, restore it, ask for the buffers --------------------------------
+    # -- 3. after a failure: read the checkpoint, restore it, ask for the buffers
+    # --------------------------------
 
     def failed(self, task: BoltTask | SpoutTask, outage: Outage) -> None:
         if not task.up and not getattr(task, "paused", False):
@@ -153,7 +156,8 @@ class Recovery(Protocol):
         for buffer in intake.buffers.values():
             self.replays.ask(task, intake, buffer.channel)
 
-    # -- the task drops what its checkpoint holds, and direct tuples until the end-of-replay marker has come ------
+    # -- the task drops what its checkpoint holds, and direct tuples until the end-of-replay marker has come
+    # ------
 
     def receive(self, task: BoltTask, channel: Channel, train: Train) -> Train:
         return self.intakes[task].receive(channel, train) if task in self.intakes else train
@@ -165,7 +169,8 @@ class Recovery(Protocol):
         self.intakes[task].unfinished.discard(int(mark.key[0]))
         return 0
 
-    # -- what is left to see -----------------------------------------------------------------------------------
+    # -- what is left to see
+    # -----------------------------------------------------------------------------------
 
     def _recovering(self, task: BoltTask) -> bool:
         return task in self.reading or bool(self.intakes[task].unfinished)

@@ -88,7 +88,9 @@ class Fault(Part):
 
 
 class TaskFault(Fault):
-    """A fault that hits one task: ``component`` (or ``acker``), ``task`` number, and under replication ``replica``."""
+    """A fault that hits one task: ``component`` (or ``acker``), ``task`` number, and under replication
+    ``replica``.
+    """
 
     component: Annotated[str, Field(description="component that is hit; acker: the acker")]
     task: Annotated[int, Field(ge=0, description="which of the component's tasks")] = 0
