@@ -1,6 +1,6 @@
 """Single runs: one replication of one scenario each, and what is kept of them until all are there.
 
-A run's identity is everything that it depends on (``key``), and what it says is a text (``encode``) from
+A run's identity is everything that it depends on (``keys``), and what it says is a text (``encode``) from
 which its results come back exactly (``decode``). So it does not matter where or when a run was made.
 """
 
@@ -114,12 +114,13 @@ def _told(error: Exception) -> str:
     return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
-def key(scenario: Scenario, replication: int) -> str:
-    """A hash of all that a run's result depends on: the scenario with its seed, the replication, the code."""
+def keys(scenario: Scenario) -> list[str]:
+    """For each replication a hash of all that its result depends on: the scenario, its seed, the code."""
     data = {name: value for name, value in to_data(scenario).items() if name not in _WITHOUT_EFFECT}
     data["run"] = {name: value for name, value in data["run"].items() if name != "replications"}
-    whole = json.dumps([data, replication, _code(), [*_files(data)]], ensure_ascii=False)
-    return hashlib.sha256(whole.encode()).hexdigest()[:32]
+    whole = hashlib.sha256(json.dumps([data, _code(), [*_files(data)]], ensure_ascii=False).encode()).digest()
+    numbers = range(scenario.run.replications)
+    return [hashlib.sha256(whole + str(number).encode()).hexdigest()[:32] for number in numbers]
 
 
 def _files(data: Any) -> Iterator[str]:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from tideover.models.config import Scenario
 from tideover.scenarios.grid import Grid, Point, shown
-from tideover.scenarios.runs import Outcome, attempt, columns, decode, has_timeline, key, record, table
+from tideover.scenarios.runs import Outcome, attempt, columns, decode, has_timeline, keys, record, table
 from tideover.scenarios.writer import to_data
 from tideover.sim.registry import kind_of
 from tideover.sim.units import S
@@ -144,8 +144,7 @@ def sweep(
     simulated = sum(p.scenario.run.duration * p.scenario.run.replications for p in grid.points)
     timeline = simulated <= MOST_SECONDS * S
     units = [
-        [Unit(key(p.scenario, number), p.scenario, number) for number in range(p.scenario.run.replications)]
-        for p in grid.points
+        [Unit(key, p.scenario, number) for number, key in enumerate(keys(p.scenario))] for p in grid.points
     ]
     kept = Kept(keep)
     wanted = {unit.key: unit for row in units for unit in row}
