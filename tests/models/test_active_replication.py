@@ -310,6 +310,23 @@ def test_a_replica_that_comes_back_can_take_over_alone(
     assert run.windows == {"emitted": 40, "correct": 40, "wrong": 0, "missing": 0}
 
 
+def test_a_window_that_a_faster_replica_ends_with_the_run_is_right() -> None:
+    """s ──1──▶ count.0, ──0──▶ its replica; the run ends with marker 3, at 90: of window 3 only the replica's
+    is there, and right.
+    """
+    topology = {
+        "s": spout(**ONES, hosts=(0,)),
+        "count": bolt(
+            "windowed_count", {"s": "shuffle"}, hosts=(1,), window={"length": 30 * MS, "trigger": "marker"}
+        ),
+    }
+    links = Links(latency=ms(0), local=ms(0), pairs={"0-1": ms(1)})
+    run = simulate(world(topology, "active_replication", until=90, hosts=3, links=links, k=1), trace=True)
+    assert windows(run, "count", 0) == [(1, 31, 3), (2, 61, 3)]
+    assert windows(run, "count", 1) == [(1, 30, 3), (2, 60, 3), (3, 90, 3)]
+    assert run.windows == {"emitted": 3, "correct": 3, "wrong": 0, "missing": 0}
+
+
 # -- who is measured -----------------------------------------------------------------------------------------
 
 

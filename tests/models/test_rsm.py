@@ -13,67 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.models.chain import EVERY_10, ONES, chain, counted, crashed, lost, saved
 from tests.oracle.worlds import MS, bolt, fault, spout, world
-from tideover.models.config import BoltConfig, Links, Scenario, SpoutConfig, Store
-from tideover.models.simulation import Replication, simulate
+from tideover.models.config import Links, Store
+from tideover.models.simulation import simulate
 from tideover.models.twin import expected_effects
 from tideover.models.world import World
 from tideover.scenarios.loader import load
-from tideover.sim.distributions.constant import Constant
 from tideover.sim.distributions.exponential import Exponential
-
-ONES: dict[str, Any] = {"kind": "values", "values": (1,), "repeat": True}
-EVERY_10 = [(n, 10 * n + 12) for n in range(20)]
-"""(root, counted at) while nothing fails."""
-
-
-def chain(
-    failures: tuple[Any, ...] = (), until: float = 95, window: dict[str, Any] | None = None, **more: Any
-) -> Scenario:
-    """s ──▶ p (1) ──▶ count (1)."""
-    topology: dict[str, SpoutConfig | BoltConfig] = {
-        "s": spout(**ONES),
-        "p": bolt("forward", {"s": "shuffle"}, more.pop("at_p", 1)),
-        "count": bolt(
-            "windowed_count",
-            {"p": "shuffle"},
-            more.pop("at_count", 1),
-            window=window or {"length": 1000 * MS},
-        ),
-    }
-    store = Store(latency=round(more.pop("read", 0) * MS), bandwidth=2**50)
-    for name in ("replay_cost", "serialise_time", "restore_time"):
-        more[name] = round(more.get(name, 0) * MS)
-    more.setdefault("checkpoint_interval", 20 * MS)
-    return world(topology, "rsm", failures, until, store=store, entry_size=0, **more)
-
-
-def lost(at: float, **more: Any) -> Any:
-    """The count loses its state."""
-    return fault("lose_state", at, component="count", **more)
-
-
-def crashed(at: float, restart: float, component: str = "count", **more: Any) -> Any:
-    return fault("crash_task", at, component=component, restart=restart, **more)
-
-
-def counted(run: Replication) -> list[tuple[int, float]]:
-    """(root, when) of all tuples that the count has processed, in its order."""
-    assert run.trace is not None
-    return [(row[3], row[6] / MS) for row in run.trace.processed if row[0] == "count"]
-
-
-def windows(run: Replication) -> list[tuple[int, float, int]]:
-    """(number, when, sum) of the windows."""
-    assert run.trace is not None
-    return [(row[3], row[4] / MS, row[5].get(0, 0)) for row in run.trace.windows]
-
-
-def saved(run: Replication) -> list[float]:
-    """When checkpoints were safe in the store."""
-    assert run.trace is not None
-    return [time / MS for time, text in run.trace.notes if "checkpoint" in text]
-
 
 # -- the published experiment --------------------------------------------------------------------------------
 
@@ -399,97 +346,3 @@ def test_what_came_while_the_task_was_down_is_in_the_replay(down: str) -> None:
     assert counted(run) == [*EVERY_10[:4], (3, 69), (4, 70), (5, 71), (6, 72), *EVERY_10[7:9]]
     assert run.recoveries[0]["dropped"] == (0 if down == "drop" else 2)
     assert (run.ledger["lost"], run.ledger["duplicated"], run.ledger["completed"]) == (0, 0, 9)
-
-
-# -- windows -------------------------------------------------------------------------------------------------
-
-
-def test_a_tick_emits_what_is_restored_by_then_and_the_next_window_gets_the_rest() -> None:
-    """Window 50; checkpoint of 40 (0, 1, 2), lost at 47, restored at 48; root 3 leaves p at 52, after the
-    tick of 50: window 1 has 3 instead of 4, window 2 one more than its 5. Nothing is lost.
-    """
-    run = simulate(chain((lost(47),), 115, {"length": 50 * MS}, read=1, replay_cost=4), trace=True)
-    assert windows(run) == [(1, 50, 3), (2, 100, 6)]
-    assert run.windows == {"emitted": 2, "correct": 0, "wrong": 2, "missing": 0}
-    assert (run.ledger["lost"], run.ledger["duplicated"]) == (0, 0)
-
-
-def test_a_tick_that_finds_nothing_restored_emits_nothing() -> None:
-    """The same, but the read takes 5, until 52: window 1 does not come at all, and window 2 has all 9."""
-    run = simulate(chain((lost(47),), 115, {"length": 50 * MS}, read=5, replay_cost=4), trace=True)
-    assert windows(run) == [(2, 100, 9)]
-    assert run.windows == {"emitted": 1, "correct": 0, "wrong": 1, "missing": 1}
-    assert (run.ledger["lost"], run.ledger["duplicated"]) == (0, 0)
-
-
-def test_a_marker_waits_for_the_replay() -> None:
-    """The same with windows by marker: marker 1 (50, with p until 50, sent before root 4) is in the buffer,
-    behind root 3. It comes again in its place: both windows are right.
-
-    p's buffer at 52: 3, marker 1 and 4 (51), in steps of 4: 56, 60, 64. Root 3 is counted at 57, the window
-    ends at 60.
-    """
-    window = {"length": 50 * MS, "trigger": "marker"}
-    run = simulate(chain((lost(47),), 115, window, read=5, replay_cost=4), trace=True)
-    assert [(number, total) for number, _, total in windows(run)] == [(1, 5), (2, 5)]
-    assert run.windows == {"emitted": 2, "correct": 2, "wrong": 0, "missing": 0}
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    seed=st.integers(0, 2**40),
-    at=st.integers(1, 200 * MS),
-    kind=st.sampled_from(("lose_state", "crash_task")),
-    restart=st.integers(0, 30 * MS),
-    hold=st.booleans(),
-    senders=st.integers(1, 2),
-    receivers=st.integers(1, 2),
-    read=st.integers(0, 15 * MS),
-    cost=st.integers(0, 1 * MS),
-)
-def test_marker_windows_are_exact_across_any_single_failure(
-    seed: int,
-    at: int,
-    kind: str,
-    restart: int,
-    hold: bool,
-    senders: int,
-    receivers: int,
-    read: int,
-    cost: int,
-) -> None:
-    """s x 2 ──▶ split x 1 or 2 ──▶ count x 1 or 2 (markers every 30 ms): one task of count fails once, at any
-    moment.
-
-    Exactly once: nothing is lost, nothing counted twice, and no window is wrong.
-    """
-    topology = {
-        "s": spout("sentences", 9, None, parallelism=2),
-        "split": bolt("split_words", {"s": "shuffle"}, Exponential(mean=MS // 2), parallelism=senders),
-        "count": bolt(
-            "windowed_count",
-            {"split": "shuffle"},
-            Constant(value=100_000),
-            parallelism=receivers,
-            window={"length": 30 * MS, "trigger": "marker"},
-        ),
-    }
-    hit = fault(kind, at / MS, component="count", restart=restart / MS, while_down="hold" if hold else "drop")
-    jitter = Exponential(mean=MS)
-    run = simulate(
-        world(
-            topology,
-            "rsm",
-            (hit,),
-            500,
-            seed,
-            links=Links(latency=jitter, local=jitter),
-            store=Store(latency=read, bandwidth=50_000),
-            checkpoint_interval=20 * MS,
-            replay_cost=cost,
-        )
-    )
-    assert (run.ledger["lost"], run.ledger["duplicated"]) == (0, 0)
-    assert run.windows["wrong"] == 0
-    assert run.windows["missing"] <= receivers  # those that end with the run
-    assert run.windows["correct"] >= 14 * receivers

@@ -59,7 +59,7 @@ EXEMPTIONS: tuple[Exemption, ...] = (
         "rsm",
         "keeps_its_promise",
         "split",
-        "only tasks with state are restored and replayed to: what is in the memory of a stateless task is lost",
+        "only tasks with state are restored and replayed to: what a stateless task has in memory is lost",
     ),
 )
 
@@ -81,7 +81,7 @@ def word_count(strategy: Strategy, failures: tuple[Fault, ...] = (), *, seed: in
         topology={"words": words, "split": split, "count": count},
         strategy=strategy,
         failures=failures,
-        links=Links(latency=Exponential(mean=3 * MS), local=Constant(value=0)),
+        links=Links(latency=Exponential(mean=3 * MS), local=Constant(value=0), pairs={}),
         store=Store(latency=5 * MS),
         run=Run(duration=150 * S, seed=seed),
     )

@@ -1,0 +1,134 @@
+"""Every registered strategy is held to its word; and the suite finds strategies that break theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import pytest
+
+from tideover.models import conformance
+from tideover.models.strategies.base import STRATEGIES, Promise, Protocol, Strategy
+from tideover.models.strategies.none import Amnesia
+
+PARAMETERS: dict[str, dict[str, Any]] = {
+    "rsm": {"checkpoint_interval": 2_000_000_000, "replay_cost": 1_000_000}
+}
+"""What must be given, in ns; all else is left to its default."""
+BUILT_IN = ("none", "source_replay", "rsm", "active_replication")
+
+
+def of(kind: str) -> Strategy:
+    return STRATEGIES[kind].model_validate(PARAMETERS.get(kind, {}))
+
+
+def test_all_that_is_registered_is_held_to_its_word() -> None:
+    """The registry holds what is tested below; whoever adds a strategy is reminded here."""
+    assert set(STRATEGIES) == set(BUILT_IN)
+
+
+@pytest.mark.parametrize("check", conformance.CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("kind", BUILT_IN)
+def test_built_in(kind: str, check: Any) -> None:
+    check(of(kind))
+
+
+@pytest.mark.parametrize("k", [0, 2])
+def test_other_numbers_of_replicas(k: int) -> None:
+    """k = 2 keeps every promise; k = 0 is amnesia by another name, and conserves roots all the same."""
+    strategy = STRATEGIES["active_replication"].model_validate({"k": k})
+    conformance.survives_without_failures(strategy)
+    conformance.conserves_roots(strategy)
+    if k:
+        conformance.keeps_its_promise(strategy)
+
+
+def test_exemptions_are_needed() -> None:
+    """An excuse for what would hold is no excuse: each is for a check that fails without it."""
+    for exemption in conformance.EXEMPTIONS:
+        check = {c.__name__: c for c in conformance.CHECKS}[exemption.check]
+        kept = conformance.EXEMPTIONS
+        try:
+            conformance.EXEMPTIONS = tuple(e for e in kept if e != exemption)
+            with pytest.raises(AssertionError):
+                check(of(exemption.strategy))
+        finally:
+            conformance.EXEMPTIONS = kept
+
+
+# -- the suite itself
+# ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def registry() -> Iterator[list[str]]:
+    """Names that are taken out again."""
+    names: list[str] = []
+    yield names
+    for name in names:
+        STRATEGIES.discard(name)
+
+
+def test_a_boast_is_found(registry: list[str]) -> None:
+    """Amnesia that says it loses nothing, or that claims a failure kind nobody knows."""
+    registry += ["boast", "vague"]
+
+    @STRATEGIES.register("boast")
+    class Boast(Amnesia):
+        """Nothing is lost, it says."""
+
+        promise: ClassVar[Promise] = "at least once"
+
+    @STRATEGIES.register("vague")
+    class Vague(Amnesia):
+        """Rides out a flood, it says."""
+
+        survives: ClassVar[frozenset[str]] = frozenset({"flood"})
+
+    with pytest.raises(AssertionError, match="losses"):
+        conformance.keeps_its_promise(Boast())
+    with pytest.raises(AssertionError, match="flood"):
+        conformance.describes_itself(Vague())
+
+
+def test_silence_is_found(registry: list[str]) -> None:
+    """No docstring of its own, a parameter without a description, no source."""
+    registry += ["mute", "terse"]
+
+    @STRATEGIES.register("mute")
+    class Mute(Strategy):
+        pass
+
+    Mute.__doc__ = ""
+
+    @STRATEGIES.register("terse")
+    class Terse(Strategy):
+        """Does something."""
+
+        delay: int = 3
+
+    with pytest.raises(AssertionError, match="docstring"):
+        conformance.describes_itself(Mute())
+    with pytest.raises(AssertionError, match="delay"):
+        conformance.describes_itself(Terse())
+    with pytest.raises(AssertionError, match="cites"):
+        conformance.cites_its_source(Terse())
+
+
+def test_a_private_generator_is_found(registry: list[str]) -> None:
+    """A strategy that costs time by its own count of runs: the same seed does not give the same bytes."""
+    registry.append("moody")
+    runs: list[int] = []
+
+    class Mood(Protocol):
+        def overhead_ns(self, component: Any) -> int:
+            return 1_000_000 * len(runs)
+
+    @STRATEGIES.register("moody")
+    class Moody(Amnesia):
+        def protocol(self, world: Any) -> Protocol:
+            runs.append(1)
+            return Mood(world)
+
+    with pytest.raises(AssertionError, match="same seed"):
+        conformance.draws_its_luck(Moody())
