@@ -60,7 +60,7 @@ lint: venv
 	$(BIN)/lint-imports --cache-dir $(CACHE)/import-linter
 
 bench: venv
-	$(PYTEST) benchmarks -s -m "long or not long"
+	$(BIN)/python -m benchmarks
 
 notebooks: venv
 	$(PYTEST) $(or $(NOTEBOOKS),$(error There are no notebooks))

@@ -21,6 +21,8 @@ class Backlog:
         self._last: Ints = np.zeros(1 << 12, np.int64)
         self._inside = np.zeros(1 << 12, np.bool_)
         self._base = 0
+        self._used = 0
+        """Roots from the base to the newest; the arrays are longer."""
         self._touched: list[slice | Ints] = []
 
     def _place(self, roots: Ints) -> slice | Ints:
@@ -34,6 +36,7 @@ class Backlog:
         else:
             place = roots - self._base
             last = int(place.max())
+        self._used = max(self._used, last + 1)
         if last >= len(self._open):
             size = max(last + 1, 2 * len(self._open))
             for name in ("_open", "_last", "_inside"):
@@ -92,15 +95,17 @@ class Backlog:
         cut = before - self._base
         if cut > 0:
             self._base = before
-            self._open, self._last, self._inside = (
-                self._open[cut:].copy(),
-                self._last[cut:].copy(),
-                self._inside[cut:].copy(),
-            )
+            self._used = max(0, self._used - cut)
+            for name in ("_open", "_last", "_inside"):
+                old = getattr(self, name)
+                kept = np.zeros(max(1 << 12, 2 * self._used), old.dtype)
+                kept[: self._used] = old[cut : cut + self._used]
+                setattr(self, name, kept)
 
     @property
     def size(self) -> int:
-        return len(self._open)
+        """Roots that are kept."""
+        return self._used
 
     def tuples(self) -> int:
         """Open tuples of all roots."""

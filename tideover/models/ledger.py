@@ -19,6 +19,8 @@ from tideover.sim.train import Ints
 Expected = Callable[[Ints], dict[str, Ints]]
 """From roots to the uids of all their effects, by component."""
 
+BLOCK = 20_000
+"""Roots that are settled at a time: all their effects are written out for it."""
 EMPTY: Ints = np.zeros(0, np.int64)
 _ONE = np.uint8(1)
 """Of the slots' own type: with another type ``ufunc.at`` is fifty times slower."""
@@ -34,12 +36,15 @@ class Book:
         self.replicas = replicas
         self._slots = np.zeros(1 << 12, np.uint8)
         self._base = 0
+        self._used = 0
+        """Slots up to the highest that was touched; the array is larger."""
 
     def _index(self, uid: Ints, replica: int) -> Ints:
         index = uid - (self._base << self.component.bits)
         if self.replicas > 1:
             index = index * self.replicas + replica
         top = int(index.max()) + 1
+        self._used = max(self._used, top)
         if top > len(self._slots):
             grown = np.zeros(max(top, 2 * len(self._slots)), np.uint8)
             grown[: len(self._slots)] = self._slots
@@ -75,12 +80,16 @@ class Book:
     def forget(self, before_root: int) -> None:
         """Drop the slots of all roots < ``before_root``."""
         cut = ((before_root - self._base) << self.component.bits) * self.replicas
-        self._slots = self._slots[cut:].copy() if cut < len(self._slots) else np.zeros(1 << 12, np.uint8)
+        self._used = max(0, self._used - cut)
+        kept = np.zeros(max(1 << 12, 2 * self._used), np.uint8)
+        kept[: self._used] = self._slots[cut : cut + self._used]
+        self._slots = kept
         self._base = before_root
 
     @property
     def size(self) -> int:
-        return len(self._slots)
+        """Slots in use."""
+        return self._used
 
 
 class Ledger:
@@ -145,13 +154,14 @@ class Ledger:
         limit = before << self._topology.spout_bits
         if limit <= self.base or spouts == 0:
             return
-        number = np.arange(self.base >> self._topology.spout_bits, before, dtype=np.int64)
-        roots = ((number << self._topology.spout_bits)[:, None] | np.arange(spouts, dtype=np.int64)).ravel()
         self._note_duplicates()
-        bad = self.incomplete(roots)
-        self.closed_completed += len(roots) - len(bad)
-        if len(bad):
-            self._closed_lost.append(bad)
+        for first in range(self.base >> self._topology.spout_bits, before, BLOCK):
+            number = np.arange(first, min(first + BLOCK, before), dtype=np.int64)
+            roots = ((number << self._topology.spout_bits)[:, None] | np.arange(spouts, dtype=np.int64)).ravel()
+            bad = self.incomplete(roots)
+            self.closed_completed += len(roots) - len(bad)
+            if len(bad):
+                self._closed_lost.append(bad)
         for book in self.books.values():
             book.forget(limit)
         self.base = limit

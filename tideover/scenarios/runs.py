@@ -17,14 +17,12 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from tideover.models.config import Scenario
 from tideover.models.simulation import Replication, simulate
 from tideover.scenarios.errors import shorten
 from tideover.scenarios.parts import REGISTRIES
 from tideover.scenarios.writer import to_data
-from tideover.sim.histogram import _BINS, Histogram
+from tideover.sim.histogram import Histogram
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -177,7 +175,7 @@ def encode(replication: Replication, timeline: bool = True) -> str:
             "number": replication.number,
             "recoveries": replication.recoveries,
             "timeline": _columns(replication.timeline) if timeline else None,
-            "latency": _bins(replication.latency),
+            "latency": replication.latency.state(),
             "throughput": replication.throughput,
             "ledger": replication.ledger,
             "windows": replication.windows,
@@ -194,7 +192,7 @@ def decode(record: str) -> Replication:
     data: dict[str, Any] = json.loads(record)
     columns = data.pop("timeline") or {}
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    return Replication(**data | {"timeline": rows, "latency": _histogram(data["latency"])})
+    return Replication(**data | {"timeline": rows, "latency": Histogram.of_state(data["latency"])})
 
 
 def has_timeline(record: str) -> bool:
@@ -204,21 +202,3 @@ def has_timeline(record: str) -> bool:
 
 def _columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
     return {name: [row[name] for row in rows] for name in rows[0]} if rows else {}
-
-
-def _bins(histogram: Histogram) -> dict[str, Any]:
-    histogram._flush()
-    bins = np.zeros(0, np.int64) if histogram._bins is None else histogram._bins
-    filled = np.flatnonzero(bins)
-    sums = {name: getattr(histogram, name) for name in ("count", "sum", "squares", "max")}
-    return sums | {"bins": filled.tolist(), "counts": bins[filled].tolist()}
-
-
-def _histogram(data: dict[str, Any]) -> Histogram:
-    histogram = Histogram()
-    for name in ("count", "sum", "squares", "max"):
-        setattr(histogram, name, data[name])
-    if data["bins"]:
-        histogram._bins = np.zeros(_BINS, np.int64)
-        histogram._bins[data["bins"]] = data["counts"]
-    return histogram

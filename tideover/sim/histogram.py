@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from tideover.sim.train import Ints
 
 _SHIFT = np.int64(52 - 7)  # 7 bits of mantissa: 128 bins to an octave, each at most 1/128 = 0.78 % wide
-_BINS = 64 << 7
 
 
 def _bin(values: Ints) -> Ints:
@@ -27,6 +27,17 @@ def _middle(index: int) -> float:
     return float(low.mean())
 
 
+def _squares(values: Ints, most: int) -> int:
+    """Sum of the squares, exact: int64 would overflow."""
+    n = len(values)
+    if most * most * n < 1 << 63:
+        return int((values * values).sum())
+    if (most >> 20) ** 2 * n < 1 << 62:  # in parts: (a * 2**20 + b)**2
+        high, low = values >> 20, values & 0xFFFFF
+        return (int((high * high).sum()) << 40) + (int((high * low).sum()) << 21) + int((low * low).sum())
+    return sum(v * v for v in values.tolist())
+
+
 class Histogram:
     """Counts of int64 values >= 0 in bins of constant relative width.
 
@@ -39,7 +50,9 @@ class Histogram:
         self.sum = 0
         self.squares = 0
         self.max = 0
+        self._low = 0
         self._bins: Ints | None = None
+        """Counts of the bins from ``_low`` on: only the range that occurs."""
         self._buffer: list[Ints] = []
         self._buffered = 0
 
@@ -49,36 +62,67 @@ class Histogram:
             self._buffer.append(values)
             self._buffered += len(values)
             if self._buffered > 1 << 16:
-                self._flush()
+                self.flush()
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Bin what is buffered."""
         if not self._buffered:
             return
         values = np.concatenate(self._buffer)
         self._buffer, self._buffered = [], 0
-        if self._bins is None:
-            self._bins = np.zeros(_BINS, np.int64)
         index = np.maximum(_bin(values), 0)
-        self._bins += np.bincount(index, minlength=_BINS)
+        low = int(index.min())
+        index -= low
+        self._add_bins(low, np.bincount(index))
+        most = int(values.max())
         self.count += len(values)
         self.sum += int(values.sum())
-        # squares in parts, for int64 would overflow: (a * 2**20 + b)**2
-        high, low = values >> 20, values & 0xFFFFF
-        self.squares += (
-            (int((high * high).sum()) << 40) + (int((high * low).sum()) << 21) + int((low * low).sum())
-        )
-        self.max = max(self.max, int(values.max()))
+        self.squares += _squares(values, most)
+        self.max = max(self.max, most)
+
+    def _add_bins(self, low: int, counts: Ints) -> None:
+        if self._bins is None:
+            self._low, self._bins = low, counts.copy()
+            return
+        first = min(low, self._low)
+        size = max(low + len(counts), self._low + len(self._bins)) - first
+        if size > len(self._bins):
+            grown = np.zeros(size, np.int64)
+            grown[self._low - first : self._low - first + len(self._bins)] = self._bins
+            self._low, self._bins = first, grown
+        self._bins[low - first : low - first + len(counts)] += counts
 
     def merge(self, other: Histogram) -> None:
         """Add another histogram's counts."""
-        self._flush()
-        other._flush()
+        self.flush()
+        other.flush()
         if other._bins is not None:
-            self._bins = other._bins.copy() if self._bins is None else self._bins + other._bins
+            self._add_bins(other._low, other._bins)
         self.count += other.count
         self.sum += other.sum
         self.squares += other.squares
         self.max = max(self.max, other.max)
+
+    def state(self) -> dict[str, Any]:
+        """Everything as plain data: exact sums, and the bins that are not empty."""
+        self.flush()
+        filled = np.zeros(0, np.int64) if self._bins is None else np.flatnonzero(self._bins)
+        counts = [] if self._bins is None else self._bins[filled].tolist()
+        sums = {"count": self.count, "sum": self.sum, "squares": self.squares, "max": self.max}
+        return sums | {"bins": (filled + self._low).tolist(), "counts": counts}
+
+    @classmethod
+    def of_state(cls, state: dict[str, Any]) -> Histogram:
+        """The histogram with that state."""
+        new = cls()
+        new.count, new.sum = state["count"], state["sum"]
+        new.squares, new.max = state["squares"], state["max"]
+        if state["bins"]:
+            bins = np.array(state["bins"], np.int64)
+            new._low = int(bins[0])
+            new._bins = np.zeros(int(bins[-1]) - new._low + 1, np.int64)
+            new._bins[bins - new._low] = state["counts"]
+        return new
 
     def clear(self) -> None:
         """Forget everything."""
@@ -86,31 +130,31 @@ class Histogram:
 
     def quantile(self, q: float) -> float | None:
         """The value at rank ceil(q * count), to within half a bin (0.4 %); None if empty."""
-        self._flush()
+        self.flush()
         if self.count == 0:
             return None
         assert self._bins is not None
         rank = max(1, math.ceil(q * self.count))
-        index = int(np.searchsorted(np.cumsum(self._bins), rank))
+        index = self._low + int(np.searchsorted(np.cumsum(self._bins), rank))
         return min(_middle(index), float(self.max))
 
     @property
     def mean(self) -> float | None:
         """Exact mean; None if empty."""
-        self._flush()
+        self.flush()
         return self.sum / self.count if self.count else None
 
     @property
     def std(self) -> float | None:
         """Exact standard deviation (of the population); None if empty."""
-        self._flush()
+        self.flush()
         if not self.count:
             return None
         return math.sqrt(max(0, self.squares * self.count - self.sum * self.sum)) / self.count
 
     def summary(self, unit: float = 1.0) -> dict[str, float | None]:
         """median, mean, std, p95, p99, max, divided by ``unit``; None if empty."""
-        self._flush()
+        self.flush()
         values = {
             "median": self.quantile(0.5),
             "mean": self.mean,

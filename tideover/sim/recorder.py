@@ -72,6 +72,7 @@ class LatencyLog:
 
     def __init__(self) -> None:
         self._seconds: dict[int, Histogram] = {}
+        self._filling: set[int] = set()
         self._current: Histogram | None = None
         self._second = -1
 
@@ -93,6 +94,10 @@ class LatencyLog:
     def _of(self, second: int) -> Histogram:
         if second not in self._seconds:
             self._seconds[second] = Histogram()
+            for past in [s for s in self._filling if s < second - 1]:  # tasks report a step one after the other
+                self._seconds[past].flush()
+                self._filling.discard(past)
+            self._filling.add(second)
         return self._seconds[second]
 
     def over(self, seconds: npt.NDArray[np.bool_], first: int) -> Histogram:
