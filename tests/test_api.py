@@ -61,7 +61,7 @@ def test_compare_subtracts_what_shares_its_luck():
 
 def test_compare_takes_what_the_scenario_lists():
     found = tideover.compare("wordcount", settings=SHORT)
-    assert list(found.results) == ["none", "source_replay", "rsm", "active_replication"]
+    assert list(found.results) == ["source_replay", "rsm", "active_replication", "none"]
 
 
 @pytest.mark.parametrize(("strategies", "says"), [(["rsm"], "at least two"), (["rsm", "rsm"], "twice")])

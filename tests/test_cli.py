@@ -108,7 +108,7 @@ def test_run_prints_a_table(tideover):
 
 
 def test_run_prints_one_json_object_that_keeps_the_contract(tideover):
-    code, out, err = tideover("run", "wordcount", "--json", *SHORT)
+    code, out, err = tideover("run", "wordcount", "--json", "--set", "strategy.kind=rsm", *SHORT)
     assert (code, err) == (0, "")
     found = strict(out)
     check(found, CONTRACT)
@@ -164,7 +164,7 @@ def test_out_keeps_what_json_prints(tideover, tmp_path):
     code, out, err = tideover("run", "wordcount", "--json", "--out", tmp_path / "out", *SHORT)
     assert code == 0
     assert json.loads((tmp_path / "out" / "result.json").read_text()) == json.loads(out)
-    assert err.startswith(f"Report: {tmp_path}")
+    assert f"Report: {tmp_path}" in err
     assert len(read_tables(tmp_path / "out")["runs"]) == 2
 
 
@@ -443,7 +443,8 @@ def test_a_full_disk_ends_with_1(args):
             [sys.executable, "-m", "tideover", *args], stdout=full, stderr=subprocess.PIPE, text=True
         )
     assert done.returncode == 1
-    assert done.stderr == "tideover: [Errno 28] No space left on device\n"
+    assert done.stderr.endswith("tideover: [Errno 28] No space left on device\n")
+    assert "Traceback" not in done.stderr
 
 
 def test_an_interrupted_run_ends_with_130():

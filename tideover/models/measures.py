@@ -58,10 +58,10 @@ def caught_up_at(world: World, curves: Curves, outage: Outage, until: int) -> in
 
 
 def throughput_back(world: World, curves: Curves, outage: Outage, until: int) -> float | None:
-    """Seconds from the fault until throughput over the last 10 s is back at 90 % of its mean before the
-    fault.
+    """Seconds from the fault until throughput over the last 10 s is back at 90 % of its mean before the fault.
 
-    0 if it never falls below; None if it does not come back before ``until`` (ns).
+    A fall counts if it begins within 10 s of the time when the tasks were down or replays were under way: later
+    ones are the load's own. 0 if there is none; None if it does not come back before ``until`` (ns).
     """
     warmup, failed = world.scenario.run.warmup // SLOT, outage.failed_at // SLOT
     before = curves.done[warmup + 1 : failed + 1]
@@ -72,7 +72,9 @@ def throughput_back(world: World, curves: Curves, outage: Outage, until: int) ->
     ends = np.arange(failed, until // SLOT + 1)
     trailing = total[ends + 1] - total[np.maximum(ends + 1 - 10 * SECOND, 0)]
     low = trailing < need
-    if not low.any():
+    recovered = max(outage.ready_at, outage.restored_at or 0, outage.last_replay or 0)
+    affected = (recovered - outage.failed_at) // SLOT + 10 * SECOND
+    if not low[:affected].any():
         return 0.0
     dip = int(np.argmax(low))
     back = np.flatnonzero(~low[dip:])

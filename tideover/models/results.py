@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
-
-import pandas as pd
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import tideover
 from tideover.models.advice import warnings
@@ -15,6 +14,9 @@ from tideover.models.simulation import Replication
 from tideover.models.tracing import Trace
 from tideover.sim.histogram import Histogram
 from tideover.sim.registry import kind_of
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 LATENCIES = ("median", "mean", "std", "p95", "p99", "max")
 STAGES = ("detect", "restart", "restore", "replay", "catch_up")
@@ -39,9 +41,21 @@ class Result:
         self.version = tideover.__version__
         self.warnings = warnings(scenario)
         self.strategy = kind_of(scenario.strategy)
-        self.recoveries = self._table(lambda r: r.recoveries)
-        self.timeline = self._table(lambda r: r.timeline)
-        self.runs = pd.DataFrame([self._run(r) for r in self.replications])
+
+    @cached_property
+    def recoveries(self) -> pd.DataFrame:
+        """One row per fault and replication."""
+        return _frame([self._identity(r) | row for r in self.replications for row in r.recoveries])
+
+    @cached_property
+    def timeline(self) -> pd.DataFrame:
+        """One row per second and replication."""
+        return _frame([self._identity(r) | row for r in self.replications for row in r.timeline])
+
+    @cached_property
+    def runs(self) -> pd.DataFrame:
+        """One row per replication."""
+        return _frame([self._run(r) for r in self.replications])
 
     def _identity(self, replication: Replication) -> dict[str, Any]:
         return {
@@ -50,9 +64,6 @@ class Result:
             "seed": self.scenario.run.seed,
             "replication": replication.number,
         }
-
-    def _table(self, rows: Any) -> pd.DataFrame:
-        return pd.DataFrame([self._identity(r) | row for r in self.replications for row in rows(r)])
 
     def _run(self, r: Replication) -> dict[str, Any]:
         return (
@@ -103,6 +114,12 @@ class Result:
     def to_json(self) -> str:
         """``to_dict`` as text, the same bytes for the same seed."""
         return json.dumps(self.to_dict(), allow_nan=False)
+
+
+def _frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
+    import pandas as pd  # most of a second: not for a run that prints JSON
+
+    return pd.DataFrame(rows)
 
 
 def _recovery(row: dict[str, Any]) -> dict[str, Any]:
