@@ -68,6 +68,8 @@ def _timeouts(scenario: Scenario, topology: Topology, loads: dict[str, tuple[flo
         if c.window is None or not c.anchored:
             continue
         length = c.window.window.length
+        if length is None and not loads[c.name][0]:
+            continue  # no tuple comes here, none waits
         if length is None:
             length = round(S * (c.window.window.tuples or 0) / loads[c.name][0])
         burst = round(strategy.ack_cost * loads[c.name][0] * length / S)

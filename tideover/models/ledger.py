@@ -127,9 +127,9 @@ class Ledger:
         if len(roots):
             self._destroyed.append(np.unique(roots))
 
-    def applied(self, component: Component, uid: Ints) -> Ints:
-        """How often each effect is applied now; effects of roots that are settled are left out."""
-        return self.books[component.name].times(uid[uid >> component.bits >= self.base])
+    def missing(self, component: Component, uid: Ints) -> int:
+        """How many of these effects (of open roots) are not applied now."""
+        return int(np.count_nonzero(self.books[component.name].times(uid) == 0))
 
     def incomplete(self, roots: Ints) -> Ints:
         """Those roots of which an effect is not applied."""

@@ -151,14 +151,12 @@ def _stages(outage: Outage, caught_up: int | None) -> dict[str, float | None]:
 
 
 def _state(world: World, outage: Outage) -> dict[str, int]:
-    missing = sum(
-        int(np.count_nonzero(world.ledger.applied(t.component, uid) == 0)) for t, uid in outage.lost_effects
-    )
+    missing = sum(world.ledger.missing(task.component, uid) for task, uid in outage.lost_effects)
     return {
         "restored": outage.restored,
         "replayed": outage.replayed,
         "dropped": outage.dropped,
-        "missing": missing,
+        "missing": missing + outage.missing_closed,
         "extra": outage.extra,
     }
 

@@ -36,4 +36,6 @@ class Outage:
     replayed: int = 0
     dropped: int = 0
     extra: int = 0
+    missing_closed: int = 0
+    """Effects that were missing when their roots were settled for good."""
     lost_effects: list[tuple[Any, Any]] = field(default_factory=list)

@@ -211,6 +211,8 @@ class World:
         ]
         roots = np.concatenate([*alive, [s.next_root << self.topology.spout_bits for s in self.spouts]])
         before = int(roots.min()) >> self.topology.spout_bits
+        for outage in self.outages:
+            self._settle(outage, before << self.topology.spout_bits)
         self.ledger.close(before)
         self.backlog.prune(before << self.topology.spout_bits)
         self._close_at = max(CLOSE_AT, 2 * max(self.ledger.size, self.backlog.size))
