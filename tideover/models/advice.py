@@ -77,8 +77,8 @@ def _timeouts(scenario: Scenario, topology: Topology, loads: dict[str, tuple[flo
         if least <= length + burst:
             remarks.append(
                 f"message_timeout {strategy.message_timeout / S:g} s: a tuple may wait "
-                f"{(length + burst) / S:.4g} s for its ack (window of {c.name} plus its burst of acks), but can "
-                f"time out after {least / S:g} s: false timeouts count it twice"
+                f"{(length + burst) / S:.4g} s for its ack (window of {c.name} plus its burst of acks), "
+                f"but can time out after {least / S:g} s: false timeouts count it twice"
             )
     return remarks
 
@@ -94,8 +94,8 @@ def _replicas(scenario: Scenario, topology: Topology) -> list[str]:
         used = {hosts[c.name, 0, r] for r in range(replicas[c.name])}
         if len(used) < replicas[c.name]:
             remarks.append(
-                f"{c.name}: {replicas[c.name]} replicas on {len(used)} hosts: one host takes more than one of "
-                "them down"
+                f"{c.name}: {replicas[c.name]} replicas on {len(used)} hosts: one host takes more than "
+                "one of them down"
             )
         if (
             c.window is not None

@@ -157,7 +157,9 @@ class Ledger:
         self._note_duplicates()
         for first in range(self.base >> self._topology.spout_bits, before, BLOCK):
             number = np.arange(first, min(first + BLOCK, before), dtype=np.int64)
-            roots = ((number << self._topology.spout_bits)[:, None] | np.arange(spouts, dtype=np.int64)).ravel()
+            roots = (
+                (number << self._topology.spout_bits)[:, None] | np.arange(spouts, dtype=np.int64)
+            ).ravel()
             bad = self.incomplete(roots)
             self.closed_completed += len(roots) - len(bad)
             if len(bad):

@@ -15,6 +15,7 @@ from tideover.models.ledger import EMPTY, Ledger
 from tideover.models.outage import Outage
 from tideover.models.strategies.base import Strategy
 from tideover.models.stream import Outlet, Sent
+from tideover.models.supervision import Supervisor
 from tideover.models.task import BoltTask, SpoutTask
 from tideover.models.topology import Topology, placement
 from tideover.models.tracing import Trace
@@ -24,14 +25,12 @@ from tideover.models.windows import Held
 from tideover.sim.distributions.base import Distribution
 from tideover.sim.distributions.constant import Constant
 from tideover.sim.draws import Draws, Purpose
-from tideover.sim.faults.base import Fault
 from tideover.sim.kernel import Kernel, Rank
 from tideover.sim.link import Channel, Latency
-from tideover.sim.recorder import Recorder, Span
+from tideover.sim.recorder import Recorder
 from tideover.sim.store import StoreServer
 from tideover.sim.train import Ints, Train
 
-ACKER = "acker"
 CLOSE_AT = 1 << 21
 """Slots in the ledger's book at which old roots are settled."""
 
@@ -71,14 +70,11 @@ class World:
         self.backlog = Backlog(self.recorder)
         self.windows = WindowLog()
         self.outages: list[Outage] = []
-        self._open_outages: list[Outage] = []
         self.peak_buffered = 0
         self.control_bytes = 0
         """Bytes of acks and of copies between replicas: what goes over the network besides the streams."""
         self.spouts: list[SpoutTask] = []
         self.bolts: dict[tuple[str, int], list[BoltTask]] = {}
-        self._down: dict[Any, int] = {}
-        """Number of the newest outage of each task (or of the acker)."""
         self._close_at = CLOSE_AT
         self._build(feed)
         self._measured = self.topology.measured
@@ -90,8 +86,7 @@ class World:
         stateful = any(c.window for c in self.topology.components)
         return stateful and (bool(self.scenario.failures) or self.strategy.disturbs)
 
-    # -- building
-    # ----------------------------------------------------------------------------------------------
+    # -- building --------------------------------------------------------------------------------------------
 
     def _build(self, feed: bool) -> None:
         number = 0
@@ -152,8 +147,7 @@ class World:
         """All physical tasks, in physical order."""
         return [node for node in self.kernel.nodes if isinstance(node, SpoutTask | BoltTask)]
 
-    # -- running
-    # -----------------------------------------------------------------------------------------------
+    # -- running ---------------------------------------------------------------------------------------------
 
     def run(self) -> None:
         """Run from 0 to the scenario's end."""
@@ -180,8 +174,7 @@ class World:
                 self.kernel.every(
                     length, length, Rank.MARKER, partial(self._send_marker, spout), spout.number
                 )
-        for index, fault in enumerate(self.scenario.failures):
-            self.kernel.process(self._faults(index, fault))
+        Supervisor(self).start()
         self.protocol.start()
 
     def _send_marker(self, spout: SpoutTask, i: int) -> None:
@@ -191,7 +184,7 @@ class World:
     def _moved(self, now: int) -> None:
         self.protocol.moved(now)
         self.backlog.settle()
-        for outage in self._open_outages:
+        for outage in self.outages:
             outage.span.settle()
         if self.twin is not None:
             self.twin.follow(now)
@@ -217,8 +210,17 @@ class World:
         self.backlog.prune(before << self.topology.spout_bits)
         self._close_at = max(CLOSE_AT, 2 * max(self.ledger.size, self.backlog.size))
 
-    # -- what the tasks report
-    # ---------------------------------------------------------------------------------
+    def _settle(self, outage: Outage, before: int) -> None:
+        """Count what is missing of the roots < ``before`` for good, and keep the rest."""
+        kept = []
+        for task, uid in outage.lost_effects:
+            old = uid >> task.component.bits < before
+            outage.missing_closed += self.ledger.missing(task.component, uid[old])
+            if not old.all():
+                kept.append((task, uid[~old]))
+        outage.lost_effects = kept
+
+    # -- what the tasks report -------------------------------------------------------------------------------
 
     def emitted(self, spout: SpoutTask, train: Train, sent: list[Sent]) -> None:
         """A spout task has emitted roots."""
@@ -249,14 +251,14 @@ class World:
         self._count_open(task, train, roots, sent)
         if component.ends_roots:
             twice = self.ledger.apply(component, train.uid, task.replica)
-            if twice and self._open_outages:
-                self._open_outages[-1].extra += twice
+            if twice and self.outages:
+                self.outages[-1].extra += twice
             if not component.window and task is self.lead(task):
                 self.recorder.output.add(train.time)
         latency = None
         if component is self._measured and task is self.lead(task):
             latency = self.recorder.measure(train.time, train.born)
-        for outage in self._open_outages:
+        for outage in self.outages:
             self._replayed(outage, task, train, arrival, latency)
         self.protocol.processed(task, train, sent)
 
@@ -330,8 +332,7 @@ class World:
             if task.fault >= 0:
                 self.outages[task.fault].dropped += train.n
 
-    # -- verbs
-    # -------------------------------------------------------------------------------------------------
+    # -- verbs -----------------------------------------------------------------------------------------------
 
     def retry(self, spout: SpoutTask, roots: Ints, attempt: Ints) -> None:
         """Put roots at the end of a spout task's retry queue."""
@@ -388,92 +389,7 @@ class World:
         if self.trace is not None:
             self.trace.note(self.kernel.now, text)
 
-    # -- faults
-    # ------------------------------------------------------------------------------------------------
-
-    def _faults(self, index: int, fault: Fault) -> Any:
-        for moment in fault.moments(index, self.draws, self.scenario.run.duration):
-            yield self.kernel.until(moment, Rank.FAULT, index)
-            self._strike(fault)
-
-    def _strike(self, fault: Fault) -> None:
-        now = self.kernel.now
-        detected = now + fault.detection
-        span = Span(self.scenario.run.log_resolution)
-        outage = Outage(
-            len(self.outages), fault.kind, fault.where, now, detected, detected + fault.restart, span
-        )
-        self.outages.append(outage)
-        self._open_outages.append(outage)
-        victims = fault.victims(self)
-        outage.tasks = [v for v in victims if v is not ACKER]
-        for victim in victims:
-            self._down[victim] = outage.number
-            if victim is ACKER:
-                self.protocol.acker_failed()
-            else:
-                victim.fault = outage.number
-                victim.hold = fault.while_down == "hold"
-                fault.strike(self, victim, outage)
-        outage.masked = bool(outage.tasks) and all(self._has_live_replica(task) for task in outage.tasks)
-        for victim in victims:
-            order = 0 if victim is ACKER else victim.number
-            self.kernel.at(outage.ready_at, Rank.READY, partial(self._ready, outage, victim), order)
-
-    def _has_live_replica(self, task: BoltTask | SpoutTask) -> bool:
-        replicas = self.bolts.get((task.component.name, task.task), [])
-        return any(r.available for r in replicas if r is not task)
-
-    def _ready(self, outage: Outage, victim: Any) -> None:
-        if self._down[victim] != outage.number:
-            return  # a newer fault has struck it meanwhile
-        if victim is ACKER:
-            self.protocol.acker_ready()
-            return
-        if not victim.up:
-            victim.revive()
-        self.protocol.ready(victim, outage)
-
-    def tasks_of(self, component: str, task: int, replica: int) -> list[Any]:
-        if component == ACKER:
-            return [ACKER]
-        if (component, task) in self.bolts:
-            replicas = self.bolts[component, task]
-            return replicas[replica : replica + 1]
-        return [s for s in self.spouts if s.component.name == component and s.task == task]
-
-    def tasks_on(self, host: int) -> list[Any]:
-        acker: list[Any] = [ACKER] if self.strategy.acker_at == host else []
-        return [t for t in self.tasks if t.host == host] + acker
-
-    def lose_state(self, task: BoltTask | SpoutTask, outage: Outage, keep: bool) -> None:
-        if isinstance(task, BoltTask):
-            if not keep:
-                task.pause()
-            self._forget(task, outage)
-        self.protocol.failed(task, outage)
-
-    def crash(self, task: BoltTask | SpoutTask, outage: Outage) -> None:
-        if isinstance(task, BoltTask):
-            self.destroyed(task, task.crash())
-            self._forget(task, outage)
-        else:
-            waiting = [roots for roots, _ in task.retries]
-            task.crash()
-            for roots in waiting:
-                self.backlog.change(roots, np.full(len(roots), self.kernel.now, np.int64), -1)
-                self.ledger.destroy(roots)
-        self.protocol.failed(task, outage)
-
-    def _forget(self, task: BoltTask, outage: Outage) -> None:
-        gone = task.forget()
-        if task.component.anchored and gone is not None and len(gone.uid):
-            self.ledger.destroy_effects(task.component, gone.uid, task.replica)
-            outage.lost_effects.append((task, gone.uid))
-            self.protocol.destroyed(outage.number, gone.uid >> task.component.bits, gone.attempt)
-
-    # -- the end
-    # -----------------------------------------------------------------------------------------------
+    # -- the end ---------------------------------------------------------------------------------------------
 
     def on_the_way(self) -> dict[str, list[Train]]:
         """Tuples of roots in queues, in service and on the wire, by the component that they are at or

@@ -1,0 +1,113 @@
+"""Supervision: faults strike, are detected, and what they hit is restarted."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tideover.models.outage import Outage
+from tideover.models.task import BoltTask, SpoutTask
+from tideover.sim.faults.base import Fault
+from tideover.sim.kernel import Rank
+from tideover.sim.recorder import Span
+
+if TYPE_CHECKING:
+    from tideover.models.world import World
+
+ACKER = "acker"
+
+
+class Supervisor:
+    """Lets the scenario's faults strike a world, and restarts what they hit after detection and restart."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._down: dict[Any, int] = {}
+        """Number of the newest outage of each task (or of the acker)."""
+
+    def start(self) -> None:
+        """Start a process for each fault of the scenario."""
+        for index, fault in enumerate(self._world.scenario.failures):
+            self._world.kernel.process(self._faults(index, fault))
+
+    def _faults(self, index: int, fault: Fault) -> Any:
+        for moment in fault.moments(index, self._world.draws, self._world.scenario.run.duration):
+            yield self._world.kernel.until(moment, Rank.FAULT, index)
+            self._strike(fault)
+
+    def _strike(self, fault: Fault) -> None:
+        now = self._world.kernel.now
+        detected = now + fault.detection
+        span = Span(self._world.scenario.run.log_resolution)
+        outage = Outage(
+            len(self._world.outages), fault.kind, fault.where, now, detected, detected + fault.restart, span
+        )
+        self._world.outages.append(outage)
+        victims = fault.victims(self)
+        outage.tasks = [v for v in victims if v is not ACKER]
+        for victim in victims:
+            self._down[victim] = outage.number
+            if victim is ACKER:
+                self._world.protocol.acker_failed()
+            else:
+                victim.fault = outage.number
+                victim.hold = fault.while_down == "hold"
+                fault.strike(self, victim, outage)
+        outage.masked = bool(outage.tasks) and all(self._has_live_replica(task) for task in outage.tasks)
+        for victim in victims:
+            order = 0 if victim is ACKER else victim.number
+            self._world.kernel.at(outage.ready_at, Rank.READY, partial(self._ready, outage, victim), order)
+
+    def _has_live_replica(self, task: BoltTask | SpoutTask) -> bool:
+        replicas = self._world.bolts.get((task.component.name, task.task), [])
+        return any(r.available for r in replicas if r is not task)
+
+    def _ready(self, outage: Outage, victim: Any) -> None:
+        if self._down[victim] != outage.number:
+            return  # a newer fault has struck it meanwhile
+        if victim is ACKER:
+            self._world.protocol.acker_ready()
+            return
+        if not victim.up:
+            victim.revive()
+        self._world.protocol.ready(victim, outage)
+
+    def tasks_of(self, component: str, task: int, replica: int) -> list[Any]:
+        if component == ACKER:
+            return [ACKER]
+        if (component, task) in self._world.bolts:
+            replicas = self._world.bolts[component, task]
+            return replicas[replica : replica + 1]
+        return [s for s in self._world.spouts if s.component.name == component and s.task == task]
+
+    def tasks_on(self, host: int) -> list[Any]:
+        acker: list[Any] = [ACKER] if self._world.strategy.acker_at == host else []
+        return [t for t in self._world.tasks if t.host == host] + acker
+
+    def lose_state(self, task: BoltTask | SpoutTask, outage: Outage, keep: bool) -> None:
+        if isinstance(task, BoltTask):
+            if not keep:
+                task.pause()
+            self._forget(task, outage)
+        self._world.protocol.failed(task, outage)
+
+    def crash(self, task: BoltTask | SpoutTask, outage: Outage) -> None:
+        if isinstance(task, BoltTask):
+            self._world.destroyed(task, task.crash())
+            self._forget(task, outage)
+        else:
+            waiting = [roots for roots, _ in task.retries]
+            task.crash()
+            for roots in waiting:
+                self._world.backlog.change(roots, np.full(len(roots), self._world.kernel.now, np.int64), -1)
+                self._world.ledger.destroy(roots)
+        self._world.protocol.failed(task, outage)
+
+    def _forget(self, task: BoltTask, outage: Outage) -> None:
+        gone = task.forget()
+        if task.component.anchored and gone is not None and len(gone.uid):
+            self._world.ledger.destroy_effects(task.component, gone.uid, task.replica)
+            outage.lost_effects.append((task, gone.uid))
+            self._world.protocol.destroyed(outage.number, gone.uid >> task.component.bits, gone.attempt)
