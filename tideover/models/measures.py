@@ -58,10 +58,10 @@ def caught_up_at(world: World, curves: Curves, outage: Outage, until: int) -> in
 
 
 def throughput_back(world: World, curves: Curves, outage: Outage, until: int) -> float | None:
-    """Seconds from the fault until throughput over 10 s is back at 90 % of its mean before the fault.
+    """Seconds from the fault until throughput over 10 s is back at 90 % of its mean before.
 
-    A fall counts if it begins within 10 s of the time when the tasks were down or replays were under way: later
-    ones are the load's own. 0 if there is none; None if it does not come back before ``until`` (ns).
+    A fall counts if it begins within 10 s of the time when the tasks were down or replays were under way:
+    later ones are the load's own. 0 if there is none; None if it does not come back before ``until`` (ns).
     """
     warmup, failed = world.scenario.run.warmup // SLOT, outage.failed_at // SLOT
     before = curves.done[warmup + 1 : failed + 1]

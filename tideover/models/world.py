@@ -143,6 +143,11 @@ class World:
         return channel
 
     @property
+    def bolt_tasks(self) -> list[BoltTask]:
+        """All bolt tasks and their replicas, in physical order."""
+        return [task for replicas in self.bolts.values() for task in replicas]
+
+    @property
     def tasks(self) -> list[SpoutTask | BoltTask]:
         """All physical tasks, in physical order."""
         return [node for node in self.kernel.nodes if isinstance(node, SpoutTask | BoltTask)]

@@ -29,16 +29,13 @@ if TYPE_CHECKING:
 class StateManagement(Strategy):
     """Exactly once for state: restore the last checkpoint, then replay what upstream tasks have kept since.
 
-    R. Castro Fernandez et al., SIGMOD 2013, section 4; T. Stableford, City University London, 2015, chapter
-    5.
+    R. Castro Fernandez et al., SIGMOD 2013, section 4; T. Stableford, City University London, 2015, ch. 5.
     """
 
     promise: ClassVar[Promise] = "exactly once"
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task"})
 
-    checkpoint_interval: Annotated[
-        Duration, Field(gt=0, description="time between two checkpoints of a task")
-    ]
+    checkpoint_interval: Annotated[Duration, Field(gt=0, description="distance of two checkpoints of a task")]
     spout_buffer: Annotated[bool, Field(description="spouts keep an upstream buffer too")] = False
     replay_cost: Annotated[Duration, Field(description="time to replay one tuple from a buffer")] = 0
     replay_rate: Annotated[Rate | None, Field(description="most tuples replayed per second")] = None
@@ -69,9 +66,7 @@ class Recovery(Protocol):
 
     def start(self) -> None:
         s, every = self.strategy, self.world.kernel.every
-        for task in (
-            task for tasks in self.world.bolts.values() for task in tasks if task.counts is not None
-        ):
+        for task in (t for t in self.world.bolt_tasks if t.counts is not None):
             buffers = {}
             for channel in task.inputs:
                 if (

@@ -9,7 +9,8 @@ import numpy as np
 from pydantic import Field
 
 from tideover.models.acker import Acker
-from tideover.models.strategies.base import NOTHING, STRATEGIES, Promise, Protocol, Strategy, task_inputs_open
+from tideover.models.acking import AckCosts, Acking
+from tideover.models.strategies.base import NOTHING, STRATEGIES, Promise, Strategy, task_inputs_open
 from tideover.models.task import BoltTask, SpoutTask
 from tideover.models.windows import Held, joined
 from tideover.sim.draws import Purpose
@@ -20,23 +21,12 @@ from tideover.sim.units import Duration, Size
 if TYPE_CHECKING:
     from tideover.models.outage import Outage
     from tideover.models.stream import Sent
-    from tideover.models.topology import Component
     from tideover.models.world import World
-
-
-class Acking(Strategy):
-    """What acking costs in normal operation."""
-
-    ack_cost: Annotated[Duration, Field(description="time that one ack takes at the bolt")] = 0
-
-    def protocol(self, world: World) -> AckCosts:
-        return AckCosts(world, self)
 
 
 @STRATEGIES.register("source_replay")
 class SourceReplay(Acking):
-    """At least once: roots whose tuples are not all acked within one to two timeouts are emitted again by the
-    spout.
+    """At least once: the spout emits a root again if its tree is not acked within one to two timeouts.
 
     A. Toshniwal et al., *Storm @Twitter*, SIGMOD 2014, section 3.3; T. Stableford, City University London,
     2015, chapter 3.
@@ -46,22 +36,19 @@ class SourceReplay(Acking):
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task"})
     disturbs: ClassVar[bool] = True
 
-    message_timeout: Annotated[
-        Duration, Field(gt=0, description="time between two rotations of the spout's map")
-    ] = 30 * 10**9
+    message_timeout: Annotated[Duration, Field(gt=0, description="distance of two rotations")] = 30 * 10**9
     timeout_buckets: Annotated[int, Field(ge=2, le=64, description="buckets of the spout's rotating map")] = 2
     timeout_phase: Annotated[
-        Duration | None,
-        Field(description="first rotation after the spout's start; random per replication if not given"),
+        Duration | None, Field(description="first rotation after the spout's start; random if not given")
     ] = None
     acker_buckets: Annotated[int, Field(ge=2, le=64, description="buckets of the acker's rotating map")] = 3
     acker_host: Annotated[
         int | None, Field(ge=0, description="host of the acker; none: it fails only if it is named")
     ] = None
     ack_size: Annotated[Size, Field(description="bytes of an ack message")] = 20
-    max_spout_pending: Annotated[
-        int | None, Field(ge=1, description="most roots in flight per spout task")
-    ] = None
+    max_spout_pending: Annotated[int | None, Field(ge=1, description="most roots pending per spout task")] = (
+        None
+    )
 
     @property
     def acker_at(self) -> int | None:  # type: ignore[override]
@@ -72,20 +59,6 @@ class SourceReplay(Acking):
 
     def protocol(self, world: World) -> Replay:
         return Replay(world, self)
-
-
-class AckCosts(Protocol):
-    """Acks take time at the bolt: each tuple's at once, a window's in one burst at its end."""
-
-    def __init__(self, world: World, strategy: Acking) -> None:
-        super().__init__(world)
-        self.ack_cost = strategy.ack_cost
-
-    def overhead_ns(self, component: Component) -> int:
-        return self.ack_cost if component.anchored and not component.window else 0
-
-    def window_ended(self, task: BoltTask, held: list[Held], now: int) -> int:
-        return self.ack_cost * sum(len(h.uid) for h in held) if task.component.anchored else 0
 
 
 class Replay(AckCosts):
