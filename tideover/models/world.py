@@ -57,7 +57,7 @@ class World:
         self.topology = Topology(scenario)
         self.kernel = Kernel()
         self.recorder = Recorder(trace)
-        self.trace = Trace() if trace else None
+        self.trace = Trace() if self.recorder.trace else None
         self.store = StoreServer(self.kernel, scenario.store.latency, scenario.store.bandwidth)
         self.protocol = self.strategy.protocol(self)
         self.replicas = {
