@@ -8,6 +8,8 @@ from tideover.sim.train import Ints
 
 SMALL = 24
 """Below this many tuples the scalar loop is faster than five numpy calls (see benchmarks)."""
+_SPAN = np.dtype("m8[ns]")
+"""int64 by another name: numpy's running maximum of int64 goes through memory and takes three times as long."""
 
 
 def departures(arrival: Ints, service: Ints, free_at: int) -> Ints:
@@ -29,6 +31,7 @@ def departures(arrival: Ints, service: Ints, free_at: int) -> Ints:
     np.subtract(arrival, service, out=service)
     if service[0] < free_at:
         service[0] = free_at
-    np.maximum.accumulate(service, out=service)
+    top = service.view(_SPAN)
+    np.maximum.accumulate(top, out=top)
     done += service
     return done

@@ -12,7 +12,12 @@ from tideover.sim.distributions.base import DISTRIBUTIONS, Distribution
 from tideover.sim.draws import Bits
 from tideover.sim.units import DAY, MAX_DURATION, Duration
 
-_S32 = np.uint64(32)
+_S12 = np.uint64(12)
+_ONE = np.uint64(0x3FF00000000FFFFF)
+_LESS = 1 + 2.0**-33 - 2.0**-52
+_ROUND = 1.5 * 2.0**52
+"""Added to a float of less than 2**51, it leaves the nearest integer in the lower bits (ties to even)."""
+_ROUND_BITS = np.float64(_ROUND).view(np.int64)
 
 MAX_MEAN = MAX_DURATION // 23
 """So that no draw is longer than the longest duration."""
@@ -39,13 +44,18 @@ class Exponential(Distribution):
         return mean
 
     def sample(self, bits: Bits) -> npt.NDArray[np.int64]:
-        bits >>= _S32
-        u = bits.astype(np.float64)
-        u += 0.5
-        u *= 2.0**-32
+        bits >>= _S12  # read as the mantissa of a float in [1, 2): faster than to convert
+        bits |= _ONE
+        u = bits.view(np.float64)
+        u -= _LESS  # exactly the centre of the cell
         np.log(u, out=u)
         u *= -float(self.mean)
-        return np.rint(u, out=u).astype(np.int64)
+        if self.mean >= 1 << 46:
+            return np.rint(u, out=u).astype(np.int64)
+        u += _ROUND
+        rounded = u.view(np.int64)
+        rounded -= _ROUND_BITS
+        return rounded
 
     @property
     def mean_ns(self) -> float:
