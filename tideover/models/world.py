@@ -334,8 +334,14 @@ class World:
         """Arrivals that a strategy filters out: what they carry is known already."""
         if train.n and task.component.anchored:
             self.backlog.change(train.uid >> task.component.bits, train.time, -1)
-            if task.fault >= 0:
-                self.outages[task.fault].dropped += train.n
+            outage = self.outages[task.fault] if task.fault >= 0 else None
+            if outage is not None and self._under_way(outage):
+                outage.dropped += train.n
+
+    def _under_way(self, outage: Outage) -> bool:
+        """Whether the tasks that an outage hit are not yet (or just now) as they were."""
+        restored = outage.restored_at
+        return restored is None or restored >= self.kernel.now or not self.protocol.settled(outage)
 
     # -- verbs -----------------------------------------------------------------------------------------------
 
