@@ -80,12 +80,18 @@ class Backlog:
                 low, high = place.start, place.stop
             else:
                 low, high = int(place.min()), int(place.max()) + 1
+            done: slice | Ints
             if isinstance(place, slice) or high - low <= 4 * len(place):
-                done = np.flatnonzero((self._open[low:high] == 0) & self._inside[low:high])
-                done += low
+                over = self._open[low:high] == 0
+                over &= self._inside[low:high]
+                if over.all():
+                    done = slice(low, high)
+                else:
+                    done = np.flatnonzero(over)
+                    done += low
             else:
                 done = np.unique(place[(self._open[place] == 0) & self._inside[place]])
-            if len(done):
+            if isinstance(done, slice) or len(done):
                 self._inside[done] = False
                 self._recorder.left.count(self._last[done])
         self._touched = []

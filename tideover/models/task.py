@@ -22,7 +22,7 @@ from tideover.sim.train import Ints, Train, join, single
 if TYPE_CHECKING:
     from tideover.models.world import World
 
-AHEAD = 16_384
+AHEAD = 32_768
 """Calls of a spout that are worked out at a time."""
 
 
@@ -236,6 +236,8 @@ class BoltTask(Server):
         self._upstreams: dict[tuple[str, int], int] = {}
         self._epochs: dict[int, int] = {}
         self._scheduled = 0
+        self._service, self._bolt = self.config.service, self.config.bolt
+        self._window = None if component.window is None else component.window.window
         self._constant = self.config.service.value if isinstance(self.config.service, Constant) else None
         self._overhead = world.protocol.overhead_ns(component)
 
@@ -279,7 +281,7 @@ class BoltTask(Server):
             demand = np.full(train.n, self._constant, np.int64)
         else:
             bits = self.world.draws.bits(self.component.name, Purpose.SERVICE, train.uid, train.attempt)
-            demand = self.config.service.sample(bits)
+            demand = self._service.sample(bits)
         if self._overhead:
             demand += self._overhead
         if train.mark is not None:
@@ -292,9 +294,9 @@ class BoltTask(Server):
         if train.mark is not None:
             marks = np.flatnonzero(train.mark)
             row = int(marks[0]) if len(marks) else None
-        window = self.component.window
-        if window is not None and window.window.tuples is not None:
-            last = window.window.tuples - self._scheduled - 1
+        window = self._window
+        if window is not None and window.tuples is not None:
+            last = window.tuples - self._scheduled - 1
             if last < (train.n if row is None else row):
                 return last
         return row
@@ -316,7 +318,7 @@ class BoltTask(Server):
         if self.counts is not None:
             self.counts.add(train)
         elif self.outlets:
-            children = self.config.bolt.children(self.component.name, self.world.draws, train)
+            children = self._bolt.children(self.component.name, self.world.draws, train)
             for outlet in self.outlets:
                 sent += outlet.send(outlet.children(train, children), children.rows)
         self.world.processed(self, train, arrival, sent)

@@ -38,6 +38,8 @@ class Purpose(Enum):
     IDENTITY = "identity"
     BOOTSTRAP = "bootstrap"
 
+    __hash__ = object.__hash__  # there is one of each; Enum's own hashes the name anew at every draw
+
 
 class Draws:
     """Every draw of one replication.

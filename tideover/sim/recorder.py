@@ -34,9 +34,9 @@ class Series:
         if first == last:
             self._counts[first] += len(times)
             return
-        upto = np.searchsorted(times, np.arange(first, last + 1, dtype=np.int64) * SLOT, "right")
-        self._counts[first] += upto[0]
-        self._counts[first + 1 : last + 1] += np.diff(upto)
+        upto = times.searchsorted(np.arange(first * SLOT, last * SLOT + 1, SLOT, np.int64), "right")
+        upto[1:] -= upto[:-1].copy()
+        self._counts[first : last + 1] += upto
 
     def times(self) -> Ints:
         """Boundaries of the slots in which something happened."""
@@ -94,7 +94,8 @@ class LatencyLog:
     def _of(self, second: int) -> Histogram:
         if second not in self._seconds:
             self._seconds[second] = Histogram()
-            for past in [s for s in self._filling if s < second - 1]:  # tasks report a step one after the other
+            # tasks report a step one after the other: the second before may not be over yet
+            for past in [s for s in self._filling if s < second - 1]:
                 self._seconds[past].flush()
                 self._filling.discard(past)
             self._filling.add(second)

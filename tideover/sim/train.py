@@ -51,6 +51,11 @@ class Train:
     def __len__(self) -> int:
         return self.n
 
+    @property
+    def plain(self) -> bool:
+        """Whether all optional columns have their default."""
+        return self.value is self.attempt is self.epoch is self.mark is self.seq is self.route is None
+
     def column(self, name: str) -> Ints:
         """The column, with its default written out if it is None."""
         values = getattr(self, name)
@@ -103,9 +108,11 @@ def join(trains: Sequence[Train]) -> Train:
     whole.born = np.concatenate([t.born for t in trains])
     whole.key = np.concatenate([t.key for t in trains])
     whole.n = len(whole.time)
+    if all([t.plain for t in trains]):
+        whole.value = whole.attempt = whole.epoch = whole.mark = whole.seq = whole.route = None
+        return whole
     for name in _OPTIONAL:
-        parts = [getattr(t, name) for t in trains]
-        some = any(part is not None for part in parts)
+        some = any(getattr(t, name) is not None for t in trains)
         setattr(whole, name, np.concatenate([t.column(name) for t in trains]) if some else None)
     return whole
 
