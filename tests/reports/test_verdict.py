@@ -252,3 +252,16 @@ def test_one_run_in_a_sentence(make_result):
     result = make_result("none", replications=6)
     text = run_sentence(result.recoveries, result.runs)
     assert text == "None (amnesia) replays nothing after a failure; 900 roots of 14,385 are lost."
+
+
+def test_where_neither_replays_the_loss_comes_first():
+    data = frame({"none": [NAN] * 6, "active_replication": [NAN] * 6})
+    lost, wrong = {"none": 25, "active_replication": 0}, {"none": 1, "active_replication": 0}
+    network = {"none": 100, "active_replication": 360}
+    done = runs(["none", "active_replication"], 6, network=network, lost=lost, wrong=wrong)
+    assert verdict(data, done).sentence == (
+        "Active replication loses no root and emits no wrong window, none (amnesia) loses 150 roots and "
+        "emits 6 wrong windows of 48; active replication costs 3.6 times the network bytes."
+    )
+    same = verdict(data, runs(["none", "active_replication"], 6)).sentence
+    assert same.endswith("both lose no root and emit no wrong window; they cost the same to within 5 %.")

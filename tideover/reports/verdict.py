@@ -94,16 +94,16 @@ def verdict(recoveries: pd.DataFrame, runs: pd.DataFrame) -> Verdict:
 
 
 def sentence(best: Outcome, other: Outcome, recoveries: pd.DataFrame) -> str:
-    """The best strategy beside another: recovery, then loss, then cost."""
+    """The best strategy beside another: recovery, then loss, then cost. Loss comes first where neither has
+    anything to replay.
+    """
     if best.failed_runs == best.runs:
         return "No run ended without an error, so there is nothing to compare."
-    clauses = [
-        _recovery(best, other, recoveries),
-        _loss(best, other),
-        _wrong(best, other),
-        _cost(best, other),
-        _failed(best, other),
-    ]
+    if len(recoveries) and best.replays_nothing and other.replays_nothing:
+        found = [_kept(best, other)]
+    else:
+        found = [_recovery(best, other, recoveries), _loss(best, other), _wrong(best, other)]
+    clauses = [*found, _cost(best, other), _failed(best, other)]
     text = "; ".join(clause for clause in clauses if clause)
     return f"{text[0].upper()}{text[1:]}."
 
@@ -215,6 +215,25 @@ def _wrong(best: Outcome, other: Outcome) -> str:
     return f"{mine} are wrong, of {strategy_name(other.strategy)}'s {theirs}"
 
 
+def _kept(best: Outcome, other: Outcome) -> str:
+    """What each lost and got wrong, without a word on recovery."""
+    a, b = strategy_name(best.strategy), strategy_name(other.strategy)
+    mine, theirs = _harm(best), _harm(other)
+    if mine == theirs:
+        return f"{a} and {b} both {mine.replace('loses', 'lose').replace('emits', 'emit')}"
+    return f"{a} {mine}, {b} {theirs}"
+
+
+def _harm(outcome: Outcome) -> str:
+    lost = "no root" if outcome.lost == 0 else plural(outcome.lost, "root")
+    wrong = (
+        f"{plural(outcome.wrong, 'wrong window')} of {outcome.windows:,}"
+        if outcome.wrong
+        else "no wrong window"
+    )
+    return f"loses {lost} and emits {wrong}"
+
+
 def _cost(best: Outcome, other: Outcome) -> str:
     """Where the resources differ by more than 5 %: factors, or amounts where the other uses none."""
     factors: list[str] = []
@@ -228,7 +247,13 @@ def _cost(best: Outcome, other: Outcome) -> str:
             amounts.append(f"{shown} of {words} per run where {strategy_name(other.strategy)} needs none")
     if not factors and not amounts:
         return "they cost the same to within 5 %"
-    return f"it costs {listed(factors + amounts)}"
+    return f"{_it(best, other)} costs {listed(factors + amounts)}"
+
+
+def _it(best: Outcome, other: Outcome) -> str:
+    """The best strategy as the subject of the next clause: by name if the last clause was about both."""
+    both = best.replays_nothing and other.replays_nothing
+    return strategy_name(best.strategy) if both else "it"
 
 
 def _factor(value: float) -> str:
