@@ -39,6 +39,15 @@ def test_undefined_is_a_dash_with_the_reason_below(make_result):
     assert "– undefined (recovery time, s): nothing was replayed, or the replay had not ended" in text
 
 
+def test_the_reason_is_that_of_the_time_it_is_about(make_result):
+    result = make_result("none").to_dict()
+    result["recoveries"] = [r | {"latency_ms": dict.fromkeys(r["latency_ms"])} for r in result["recoveries"]]
+    text = shown(terminal.run_view(result))
+    assert "– undefined (latency in recovery): nothing was replayed, or no tuple was processed" in text
+    result["latency_ms"] = dict.fromkeys(result["latency_ms"])
+    assert "– undefined (latency otherwise): no tuple was processed" in shown(terminal.run_view(result))
+
+
 def test_partly_undefined_values_are_counted(make_result):
     result = make_result("source_replay").to_dict()
     result["recoveries"][0]["state_recovery_s"] = None

@@ -55,7 +55,7 @@ _SEED = _count("seed", "seed of the run; with the replication it fixes every dra
 _REPLICATION = _count("replication", "number of the replication, from 0; each has its own luck", "index")
 
 
-def _latencies(where: str) -> tuple[Column, ...]:
+def _latencies(where: str, undefined: str = _NO_TUPLES) -> tuple[Column, ...]:
     what = {
         "median": "median",
         "mean": "mean",
@@ -65,7 +65,7 @@ def _latencies(where: str) -> tuple[Column, ...]:
         "max": "maximum",
     }
     return tuple(
-        Column(f"latency_{key}_ms", f"{text} of the latency {where}", "ms", undefined=_NO_TUPLES)
+        Column(f"latency_{key}_ms", f"{text} of the latency {where}", "ms", undefined=undefined)
         for key, text in what.items()
     )
 
@@ -140,7 +140,10 @@ RECOVERIES = (
     Column("sink_spacing_s", "usual spacing of the sink's outputs", "s", undefined="fewer than two outputs"),
     *_STAGES,
     *_CONTENT,
-    *_latencies("of tuples processed from the failure until the last replayed tuple has been processed"),
+    *_latencies(
+        "of tuples processed from the failure until the last replayed tuple has been processed",
+        f"nothing was replayed, or {_NO_TUPLES}",
+    ),
 )
 
 _LEDGER = (
@@ -237,9 +240,13 @@ def find(table: str, name: str, parameters: Iterable[str] = ()) -> Column:
     raise UnknownColumn(table, name)
 
 
-def undefined_reason(name: str) -> str:
-    """Why a value of this column may be missing; empty if it is always defined."""
-    return next((c.undefined for columns in TABLES.values() for c in columns if c.name == name), "")
+def undefined_reason(name: str, table: str | None = None) -> str:
+    """Why a value of this column may be missing; empty if it is always defined.
+
+    ``table``: where it stands; None for the first table that has it.
+    """
+    tables = TABLES.values() if table is None else [TABLES[table]]
+    return next((c.undefined for columns in tables for c in columns if c.name == name), "")
 
 
 def conform(table: str, frame: pd.DataFrame) -> pd.DataFrame:

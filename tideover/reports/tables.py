@@ -88,8 +88,8 @@ class Notes:
         self.interval = False
         self.partial = False
 
-    def undefined(self, label: str, column: str) -> str:
-        reason = undefined_reason(column)
+    def undefined(self, label: str, column: str, table: str | None = None) -> str:
+        reason = undefined_reason(column, table)
         labels = self._reasons.setdefault(reason, [])
         if reason and label not in labels:
             labels.append(label)
@@ -135,9 +135,9 @@ def overview(results: Sequence[Record], *, brief: bool = False) -> Table:
 
 
 def _recovery_rows(results: Sequence[Record], notes: Notes, brief: bool) -> list[tuple[str, ...]]:
-    def row(label: str, column: str, pick: Any) -> tuple[str, ...]:
+    def row(label: str, column: str, pick: Any, noted: str = "") -> tuple[str, ...]:
         found = [estimate(pick(recovery) for recovery in result["recoveries"]) for result in results]
-        return (label, *(notes.mean(one, label, column) for one in found))
+        return (label, *(notes.mean(one, noted or label, column) for one in found))
 
     count = max(len(result["recoveries"]) for result in results)
     rows: list[tuple[str, ...]] = [(f"Recovery (mean of {count})" if count > 1 else "Recovery",)]
@@ -150,14 +150,17 @@ def _recovery_rows(results: Sequence[Record], notes: Notes, brief: bool) -> list
         rows += [row(name, name, lambda r, n=name: r["state"][n]) for name in content]
     rows.append(("Latency in recovery, ms",))
     keys = _BRIEF_LATENCY if brief else tuple(_LATENCY)
-    rows += [row(_LATENCY[k], f"latency_{k}_ms", lambda r, k=k: r["latency_ms"][k]) for k in keys]
+    noted = "latency in recovery"
+    rows += [row(_LATENCY[k], f"latency_{k}_ms", lambda r, k=k: r["latency_ms"][k], noted) for k in keys]
     return rows
 
 
 def _pooled_rows(results: Sequence[Record], notes: Notes, brief: bool) -> list[tuple[str, ...]]:
     def row(label: str, path: tuple[str, str], column: str, write: Any = number) -> tuple[str, ...]:
         values = [(result.get(path[0]) or {}).get(path[1]) for result in results]
-        return (label, *(notes.undefined(label, column) if is_undefined(v) else write(v) for v in values))
+        noted = "latency otherwise" if path[0] == "latency_ms" else label
+        dash = UNDEFINED if not any(map(is_undefined, values)) else notes.undefined(noted, column, "runs")
+        return (label, *(dash if is_undefined(v) else write(v) for v in values))
 
     keys = _BRIEF_LATENCY if brief else tuple(_LATENCY)
     rows: list[tuple[str, ...]] = [("Latency otherwise, ms",)]
