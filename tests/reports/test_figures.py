@@ -230,3 +230,11 @@ def test_a_figure_without_spread_or_with_one_replication_is_drawn(make_result):
     axes = figures.recovery(result.recoveries)
     assert math.isfinite(axes.get_xlim()[1])
     assert len(figures.timeline(result.timeline, result.recoveries)) == 3
+
+
+def test_no_title_is_cut_at_the_edge(four, joined):
+    frames = [joined(four[:3], table) for table in ("timeline", "recoveries")]
+    figure = figures.timelines(*frames)
+    figure.draw_without_rendering()
+    for axes in figure.axes[:3]:
+        assert axes._left_title.get_window_extent().y1 < figure.bbox.y1 - 0.05 * figure.dpi

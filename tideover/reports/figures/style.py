@@ -107,5 +107,8 @@ def new_figure(height_in: float, width_in: float = WIDTH_IN) -> Figure:
     In a notebook ``ax.figure`` as the last line of a cell shows it.
     """
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    return Figure(figsize=(width_in, height_in), layout="constrained")
+    # A little air above: otherwise a title touches the edge of the picture.
+    layout = ConstrainedLayoutEngine(rect=(0, 0, 1, 1 - 0.06 / height_in))
+    return Figure(figsize=(width_in, height_in), layout=layout)
