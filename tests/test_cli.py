@@ -201,6 +201,17 @@ def test_compare_ends_with_a_verdict(tideover, tmp_path):
     assert json.loads((tmp_path / "out" / "result.json").read_text()) == records
 
 
+def test_a_setting_that_not_all_know_says_where_it_goes(tideover):
+    args = ["--set", "strategy.checkpoint_interval=15s", "--json", *SHORT]
+    _, _, err = tideover("compare", "wordcount", "--strategies", "none,rsm,source_replay", *args)
+    assert "Note: strategy.checkpoint_interval=15s goes to rsm, not to none and source_replay\n" in err
+    _, _, err = tideover("run", "wordcount", "--set", "strategies.rsm.replay_cost=1ms", *SHORT)
+    assert "Note: strategies.rsm.replay_cost=1ms has no effect" in err
+    assert (
+        "Note" not in tideover("run", "wordcount", "--set", "strategies.source_replay.ack_cost=0s", *SHORT)[2]
+    )
+
+
 # sweep
 
 SWEEP = """\

@@ -107,6 +107,18 @@ def test_the_file_wins_over_its_block_unless_the_kind_was_set() -> None:
 @pytest.mark.parametrize(
     ("setting", "says"),
     [
+        ("rate=50/s", "--set: rate: unknown key; did you mean 'topology.sentences.rate'?"),
+        ("sentences.rate=50/s", "did you mean 'topology.sentences.rate'?"),
+        ("run.rate=50/s", "--set: run.rate: unknown key; did you mean 'topology.sentences.rate'?"),
+        ("topology.rate=50/s", "there is no component 'rate'; did you mean 'topology.sentences.rate'?"),
+        ("duration=50 s", "did you mean 'run.duration'?"),
+        ("service=1 ms", "did you mean 'topology.split.service' or 'topology.count.service'?"),
+        ("split.parallelism=2", "did you mean 'topology.split.parallelism'?"),
+        ("at=80s", "did you mean 'failures.0.at'?"),
+        ("failures.at=80s", "did you mean 'failures.0.at'?"),
+        ("checkpoint_interval=5s", "did you mean 'strategy.checkpoint_interval'?"),
+        ("rsm.checkpoint_interval=5s", "did you mean 'strategies.rsm.checkpoint_interval'?"),
+        ("strategy.checkpoint_interval=5s", "unknown key; it belongs to rsm, not to source_replay"),
         ("stor.latency=1 s", "--set: stor: unknown key; did you mean 'store'?"),
         ("run.sed=1", "--set: run.sed: unknown key; did you mean 'seed'?"),
         (

@@ -83,6 +83,12 @@ def warn(texts: Iterable[str]) -> None:
         sys.stderr.write(f"Warning: {text}\n")
 
 
+def note(texts: Iterable[str]) -> None:
+    """Remarks on what was asked, on standard error."""
+    for text in texts:
+        sys.stderr.write(f"Note: {text}\n")
+
+
 def prepare(directory: Path | None) -> None:
     """Make the directory for results before anything runs; raises BadInput if it cannot be written to."""
     from tideover.reports import parquet

@@ -36,8 +36,11 @@ def run(
     """
     from tideover import api
     from tideover.scenarios import runs
+    from tideover.scenarios.loader import partly_used
+    from tideover.sim.registry import kind_of
 
     found = api.loaded(scenario, settings or ())
+    output.note(partly_used([kind_of(found.strategy)], settings or ()))
     output.prepare(out)
     with Bar() as bar:
         result = api.run(found, trace=trace, report=bar.runs)
@@ -78,10 +81,11 @@ def compare(
     """
     from tideover import api
     from tideover.scenarios.errors import ScenarioError
+    from tideover.scenarios.loader import partly_used
 
     kinds = None if strategies is None else [kind.strip() for kind in strategies.split(",") if kind.strip()]
     try:
-        api.compared(scenario, kinds, settings or ())  # before anything is written or run
+        asked = api.compared(scenario, kinds, settings or ())  # before anything is written or run
     except ScenarioError as error:
         raise ScenarioError(
             replace(p, file="--strategies") if kinds and p.key == "strategy.kind" and p.line is None else p
@@ -89,6 +93,7 @@ def compare(
         ) from None
     except ValueError as error:
         raise BadInput(f"--strategies: {error}") from None
+    output.note(partly_used(list(asked), settings or ()))
     output.prepare(out)
     with Bar() as bar:
         found = api.compare(scenario, kinds, settings or (), report=bar.runs)

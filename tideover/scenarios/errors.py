@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 MOST_SHOWN = 20
 _LONGEST = 400
+_MOST_MEANT = 3
 
 
 @dataclass(frozen=True)
@@ -42,16 +43,27 @@ class ScenarioError(ValueError):
         return "\n".join(map(str, self.problems))
 
 
-def suggest(name: str, known: Iterable[str]) -> str:
+def suggest(name: str, known: Iterable[str], elsewhere: Iterable[str] = ()) -> str:
     """What to say after "unknown …": the nearest known name, and all of them.
+
+    ``elsewhere``: names that are known in other places; they go before the nearest one.
 
     >>> suggest("splitt", ["split", "count"])
     "did you mean 'split'? (known: split, count)"
     """
     names = list(known)
-    near = difflib.get_close_matches(name[:100], names, 1)
+    near = list(elsewhere)[:_MOST_MEANT] or difflib.get_close_matches(name[:100], names, 1)
     listed = f"known: {', '.join(names)}" if names else "none is known here"
-    return f"did you mean {near[0]!r}? ({listed})" if near else listed
+    return f"did you mean {' or '.join(map(repr, near))}? ({listed})" if near else listed
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names as a sentence has them.
+
+    >>> listed(["a"]), listed(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
 def is_misspelt(name: str, given: Iterable[str]) -> bool:

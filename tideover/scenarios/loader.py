@@ -28,10 +28,11 @@ from tideover.models.config import (
     Strategy,
 )
 from tideover.scenarios import checks, library, overrides, yaml_source
-from tideover.scenarios.errors import Problem, ScenarioError, is_misspelt
+from tideover.scenarios.errors import Problem, ScenarioError, is_misspelt, listed, suggest
 from tideover.scenarios.parts import Builder, fields_of, join
 from tideover.scenarios.yaml_source import Node
 from tideover.sim.distributions import Constant
+from tideover.sim.registry import Part
 
 PLUGINS = "tideover.plugins"
 """Entry-point group of modules that register parts when they are imported."""
@@ -114,6 +115,23 @@ def _is_for_others(setting: str, kind: str, known: Iterable[str]) -> bool:
     return steps[1] in known and steps[1] not in fields_of(STRATEGIES[kind])
 
 
+def partly_used(kinds: Sequence[str], settings: Sequence[str]) -> list[str]:
+    """Remarks on settings of a strategy that do not concern all of these kinds, or none of them."""
+    found = []
+    for setting in settings:
+        steps = setting.split("=")[0].strip().split(".")
+        if len(steps) < 2:
+            continue
+        if steps[0] == "strategies" and steps[1] not in kinds:
+            found.append(f"{setting} has no effect: it is for {steps[1]}, and simulated is {listed(kinds)}")
+        elif steps[0] == "strategy" and steps[1] != "kind":
+            users = [k for k in kinds if k in STRATEGIES and steps[1] in fields_of(STRATEGIES[k])]
+            others = [k for k in kinds if k not in users]
+            if users and others:
+                found.append(f"{setting} goes to {listed(users)}, not to {listed(others)}")
+    return found
+
+
 def _source(source: str | Path | Mapping[str, Any]) -> tuple[Node, Path]:
     """The tree of a source, and the directory in which it looks for other files."""
     load_plugins()
@@ -136,6 +154,7 @@ class _Loader(Builder):
     """Builds a whole scenario; what is broken is left out, so that the rest can be checked all the same."""
 
     def scenario(self, root: Node) -> Scenario | None:
+        self.root = root
         self.unknown_keys(root, "", TOP)
         draft = checks.Draft(root)
         draft.topology = self._topology(root)
@@ -157,6 +176,34 @@ class _Loader(Builder):
         self.problems += checks.check(draft, scenario if not self.problems else None)
         return scenario
 
+    def unknown_keys(self, node: Node, key: str, known: Iterable[str]) -> list[str]:
+        """The same; of a key that was set on the command line it says where else there is one."""
+        known = list(known)
+        unknown = [name for name in node.value if name not in known]
+        for name in unknown:
+            child = node.value[name]
+            near = self._elsewhere(name, child) if child.is_set else []
+            owners = [kind for kind, cls in STRATEGIES.items() if name in fields_of(cls)]
+            if owners and key == "strategy" and "kind" in node.value:
+                hint = f"it belongs to {listed(owners)}, not to {node.value['kind'].value}"
+            else:
+                hint = suggest(name, known, near)
+            self.refuse(child, join(key, name), f"unknown key; {hint}")
+        return unknown
+
+    def _elsewhere(self, name: str, node: Node) -> list[str]:
+        """Where keys of this name are."""
+        places: list[tuple[str, type[Part]]] = [("run", Run), ("store", Store), ("links", Links)]
+        places += [("strategy", cls) for _, cls in STRATEGIES.items()]
+        places += [(f"strategies.{kind}", cls) for kind, cls in STRATEGIES.items()]
+        topology = self.root.value.get("topology", self.root).value
+        for component, entry in topology.items() if isinstance(topology, dict) else ():
+            if not entry.is_set and isinstance(entry.value, dict):
+                cls = BoltConfig if "bolt" in entry.value else SpoutConfig
+                places.append((f"topology.{component}", cls))
+        fields = [join(key, field) for key, cls in places for field in fields_of(cls)]
+        return overrides.elsewhere(self.root, name, node, fields)
+
     def _child(self, root: Node, key: str, meaning: str) -> Node | None:
         """A mapping that must be there."""
         child = root.value.get(key)
@@ -174,6 +221,7 @@ class _Loader(Builder):
     def _topology(self, root: Node) -> dict[str, SpoutConfig | BoltConfig | None]:
         node = self._child(root, "topology", "a mapping of components, each with spout: or bolt:")
         configs: dict[str, SpoutConfig | BoltConfig | None] = {}
+        self.names = [name for name, entry in node.value.items() if not entry.is_set] if node else []
         for name, entry in node.value.items() if node else ():
             key = join("topology", name)
             fault = checks.name_fault(name)
@@ -183,6 +231,11 @@ class _Loader(Builder):
         return configs
 
     def _component(self, entry: Node, key: str) -> SpoutConfig | BoltConfig | None:
+        if entry.is_set and not isinstance(entry.value, dict):
+            name = key.removeprefix("topology.")
+            if near := self._elsewhere(name, entry):
+                self.refuse(entry, key, f"there is no component {name!r}; {suggest(name, self.names, near)}")
+                return None
         if not self.mapping(entry, key):
             return None
         if "spout" in entry.value and "bolt" in entry.value:

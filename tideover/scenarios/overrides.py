@@ -6,7 +6,7 @@ flow style.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from tideover.scenarios.errors import Problem, ScenarioError, shorten, suggest
 from tideover.scenarios.yaml_source import FROM_SET, Node, parse_value
@@ -50,7 +50,8 @@ def _replaced(node: Node, path: list[str], value: Node, key: str, level: int) ->
         items = list(node.value)
         if not (step.isascii() and step.isdigit()) or len(step) > 9 or int(step) >= len(items):
             allowed = f"0 to {len(items) - 1}" if items else "none: the list is empty"
-            raise _refuse(key, f"no entry {step!r} in {here}; entries are {allowed}")
+            hint = f"; did you mean {f'{here}.0.{step}'!r}?" if items and step.isidentifier() else ""
+            raise _refuse(key, f"no entry {step!r} in {here}; entries are {allowed}{hint}")
         items[int(step)] = _replaced(items[int(step)], path, value, key, level + 1)
         return Node(items, node.source, node.line)
     if isinstance(node.value, dict):
@@ -69,6 +70,40 @@ def _replaced(node: Node, path: list[str], value: Node, key: str, level: int) ->
     if node.value is None:
         return Node({step: _replaced(Node({}, FROM_SET), path, value, key, level + 1)}, FROM_SET)
     raise _refuse(key, f"{here} is {node.shown()} and has no keys of its own; set {here} as a whole")
+
+
+def elsewhere(root: Node, name: str, node: Node, fields: Iterable[str]) -> list[str]:
+    """Dotted keys that end in what was set where no such key is.
+
+    ``sentences.rate=50/s`` and ``rate=50/s`` both find ``topology.sentences.rate``. ``name``, ``node``: the
+    unknown key and its value. ``fields``: dotted keys that a file could have, beside those that it has.
+    """
+    tails = [name]
+    while isinstance(node.value, dict) and len(node.value) == 1:
+        (step, node), *_ = node.value.items()
+        tails.append(f"{tails[-1]}.{step}")
+    known = list(dict.fromkeys([*_keys(root), *fields]))
+    for tail in reversed(tails):
+        found = [key for key in known if key.endswith(f".{tail}")]
+        # The key of the strategy that is chosen stands for those of the block.
+        if found := [key for key in found if "." in tail or not key.startswith("strategies.")]:
+            return found
+    return []
+
+
+def _keys(node: Node, key: str = "") -> Iterator[str]:
+    """Every dotted key of the tree that was not set on the command line."""
+    if isinstance(node.value, dict):
+        children = list(node.value.items())
+    elif isinstance(node.value, list):
+        children = [(str(i), item) for i, item in enumerate(node.value)]
+    else:
+        return
+    for step, child in children:
+        if not child.is_set:
+            here = f"{key}.{step}" if key else step
+            yield here
+            yield from _keys(child, here)
 
 
 def pick_strategy(node: Node, defaults: Mapping[str, Node], known: Iterable[str]) -> Node:
