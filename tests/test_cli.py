@@ -328,6 +328,9 @@ def test_built_in_scenarios_are_listed_shown_and_copied(tideover, tmp_path):
     assert (code, out) == (2, "")
     assert err == f"{tmp_path / 'wordcount.yaml'}: is there already; name another file, or remove it\n"
     assert tideover("scenarios", "copy", "wordcount", tmp_path / "no" / "such.yaml")[0] == 2
+    code, out, _ = tideover("scenarios", "copy", "wordcount-sweep", tmp_path / "mine.yaml")
+    assert (code, out.splitlines()[1]) == (0, f"Try: tideover sweep {tmp_path / 'mine.yaml'}")
+    assert tideover("sweep", tmp_path / "mine.yaml", "--dry-run")[0] == 0
     code, _, err = tideover("scenarios", "show", "wordcout")
     assert code == 2
     assert "did you mean 'wordcount'" in err

@@ -136,7 +136,8 @@ def test_a_file_is_loaded_by_its_path(tmp_path: Path) -> None:
 
 def test_the_catalogue_describes_every_scenario() -> None:
     assert {"wordcount", "stableford-phase2", "kill-host"} <= set(BUILT_IN)
-    assert [entry.name for entry in library.catalogue()] == list(BUILT_IN)
+    found = {entry.name: entry.sort for entry in library.catalogue()}
+    assert found == dict.fromkeys(BUILT_IN, "scenario") | dict.fromkeys(library.sweeps(), "sweep")
     assert all(entry.description for entry in library.catalogue())
 
 

@@ -14,7 +14,7 @@ from tideover import api
 from tideover.models.simulation import simulate
 from tideover.models.strategies.base import STRATEGIES, Strategy
 from tideover.reports.parquet import write_tables
-from tideover.scenarios import grid, runs, sweep
+from tideover.scenarios import grid, library, runs, sweep
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import load
 
@@ -145,8 +145,30 @@ def test_a_grid_that_is_too_large_is_refused_at_once() -> None:
 
 
 def test_an_unknown_sweep_names_the_known_ones() -> None:
-    with pytest.raises(ScenarioError, match="neither a file nor a built-in sweep"):
+    with pytest.raises(ScenarioError, match=r"neither a file nor a built-in sweep; .*wordcount-sweep"):
         grid.read("nothing-like-it")
+    with pytest.raises(ScenarioError, match="did you mean 'wordcount-sweep'"):
+        grid.read("wordcount")
+
+
+@pytest.mark.parametrize("name", library.sweeps())
+def test_built_in_sweeps_are_small_and_no_scenarios(name: str) -> None:
+    found = grid.read(name)
+    assert 4 <= found.runs <= 200
+    assert "strategy.kind" in found.parameters
+    with pytest.raises(
+        ScenarioError, match=f"is a sweep, not a scenario; use it as in tideover sweep {name}"
+    ):
+        load(name)
+
+
+def test_a_built_in_sweep_takes_settings() -> None:
+    found = grid.read("wordcount-sweep", ["strategy.kind=rsm", "failures.0.at=[70 s]", "run.replications=1"])
+    assert [tuple(point.values.values()) for point in found.points] == [
+        ("rsm", "10/s", "70 s"),
+        ("rsm", "50/s", "70 s"),
+    ]
+    assert found.runs == 2
 
 
 # Records.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from importlib.resources import files
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -26,12 +26,11 @@ def _default(context: typer.Context) -> None:
 @app.command("list")
 def list_scenarios(as_json: Json = False) -> None:
     """List the built-in scenarios and sweeps."""
-    found = [
-        {"name": name, "sort": "sweep" if name in _sweeps() else "scenario", "description": _about(name)}
-        for name in _names()
-    ]
+    from tideover.scenarios import library
+
+    found = library.catalogue()
     if as_json:
-        print_json(found)
+        print_json([asdict(entry) for entry in found])
         return
     from rich import box
     from rich.table import Table
@@ -39,15 +38,17 @@ def list_scenarios(as_json: Json = False) -> None:
 
     table = Table("name", "", "what it is about", box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for entry in found:
-        sort = "sweep" if entry["sort"] == "sweep" else ""
-        table.add_row(Text(entry["name"], no_wrap=True), sort, Text(entry["description"]))
+        sort = "sweep" if entry.sort == "sweep" else ""
+        table.add_row(Text(entry.name, no_wrap=True), sort, Text(entry.description))
     show(table, Text("\nTry: tideover run wordcount, or tideover scenarios copy wordcount", style="dim"))
 
 
 @app.command("show")
 def show_scenario(name: Name) -> None:
     """Print the file of a built-in scenario."""
-    sys.stdout.write(_text(name))
+    from tideover.scenarios import library
+
+    sys.stdout.write(library.file_text(name))
 
 
 @app.command("copy")
@@ -56,16 +57,15 @@ def copy_scenario(
     target: Annotated[Path, typer.Argument(help="A file, or a directory.", show_default="here")] = Path("."),
 ) -> None:
     """Copy a built-in scenario to a file of yours, to be changed."""
-    content = _text(name)
-    path = target / f"{name}.yaml" if target.is_dir() else target
+    from tideover.scenarios import library
+
     try:
-        with path.open("x", encoding="utf-8") as stream:
-            stream.write(content)
-    except FileExistsError:
-        raise BadInput(f"{path}: is there already; name another file, or remove it") from None
+        path = library.copy(name, target)
+    except FileExistsError as error:
+        raise BadInput(f"{error.filename}: is there already; name another file, or remove it") from None
     except OSError as error:
-        raise BadInput(f"{path}: cannot be written: {error.strerror}") from None
-    verb = "sweep" if name in _sweeps() else "run"
+        raise BadInput(f"{error.filename or target}: cannot be written: {error.strerror}") from None
+    verb = "sweep" if name in library.sweeps() else "run"
     sys.stdout.write(f"{path}\nTry: tideover {verb} {path}\n")
 
 
@@ -75,30 +75,3 @@ def schema() -> None:
     from tideover.scenarios.json_schema import json_schema
 
     sys.stdout.write(json.dumps(json_schema(), indent=2, ensure_ascii=True) + "\n")
-
-
-def _sweeps() -> tuple[str, ...]:
-    from tideover.scenarios import grid
-
-    return grid.names()
-
-
-def _names() -> list[str]:
-    from tideover.scenarios import library
-
-    return sorted({*library.names(), *_sweeps()})
-
-
-def _text(name: str) -> str:
-    from tideover.scenarios import library
-
-    if name in _sweeps():
-        return files("tideover.scenarios").joinpath("library", f"{name}.yaml").read_text("utf-8")
-    return library.text(name)
-
-
-def _about(name: str) -> str:
-    from tideover.scenarios.yaml_source import parse
-
-    description = parse(_text(name), f"{name}.yaml").value.get("description")
-    return " ".join(str(description.value).split()) if description else ""

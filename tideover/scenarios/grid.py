@@ -13,19 +13,16 @@ seed: 1                                   # optional; short for run.seed
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import json
 import math
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from tideover.models.config import Scenario
-from tideover.scenarios import loader, overrides, yaml_source
+from tideover.scenarios import library, loader, overrides, yaml_source
 from tideover.scenarios.errors import MOST_SHOWN, Problem, ScenarioError, suggest
 from tideover.scenarios.yaml_source import FROM_SET, WHOLE, Node
 
@@ -35,7 +32,6 @@ SHORT = {"replications": "run.replications", "seed": "run.seed"}
 
 MOST_POINTS = 100_000
 MOST_RUNS = 1_000_000
-SUFFIX = "-sweep.yaml"
 
 Report = Callable[[int, int], None]
 """Called with what is done, and of how many."""
@@ -71,12 +67,6 @@ class Grid:
         return list(dict.fromkeys(remark for point in self.points for remark in warnings(point.scenario)))
 
 
-def names() -> tuple[str, ...]:
-    """Names of the built-in sweeps, sorted."""
-    entries = files("tideover.scenarios").joinpath("library").iterdir()
-    return tuple(sorted(e.name.removesuffix(".yaml") for e in entries if e.name.endswith(SUFFIX)))
-
-
 def read(
     source: str | Path | Mapping[str, Any], settings: Sequence[str] = (), report: Report | None = None
 ) -> Grid:
@@ -103,19 +93,9 @@ def _silent(done: int, total: int) -> None:
 def _tree(source: str | Path | Mapping[str, Any]) -> tuple[Node, Path]:
     if isinstance(source, Mapping):
         return yaml_source.from_plain(source, "sweep"), Path()
-    if isinstance(source, str) and source in names():
-        text = files("tideover.scenarios").joinpath("library", f"{source}.yaml").read_text("utf-8")
-        return yaml_source.parse(text, f"{source}.yaml"), Path()
-    if isinstance(source, str) and not _looks_like_path(source):
-        near = difflib.get_close_matches(source[:100], names(), 1)
-        hint = f"did you mean {near[0]!r}? " if near else ""
-        message = f"neither a file nor a built-in sweep; {hint}(built in: {', '.join(names()) or 'none'})"
-        raise ScenarioError([Problem(source or "''", 1, WHOLE, message)])
+    if isinstance(source, str) and not library.is_path(source):
+        return yaml_source.parse(library.sweep_text(source), library.file_name(source)), Path()
     return yaml_source.read(Path(source)), Path(source).parent
-
-
-def _looks_like_path(source: str) -> bool:
-    return os.sep in source or source.endswith((".yaml", ".yml")) or Path(source).exists()
 
 
 class _Sweep:
@@ -156,7 +136,7 @@ class _Sweep:
             nodes = dict(zip(self.swept, chosen, strict=True))
             texts = [f"{key}={json.dumps(node.plain(), ensure_ascii=False)}" for key, node in nodes.items()]
             try:
-                scenario = loader._build(overrides.apply(base, texts), directory)
+                scenario = loader.build(overrides.apply(base, texts), directory)
             except ScenarioError as error:
                 found |= dict.fromkeys(self._placed(problem, nodes) for problem in error.problems)
                 if len(found) >= MOST_SHOWN:
@@ -222,9 +202,9 @@ class _Sweep:
             self.problems.append(node.problem("scenario", message))
             return None
         path = self.directory / node.value
-        is_path = node.value not in loader.library.names() and (_looks_like_path(node.value) or path.exists())
+        is_path = library.is_path(node.value) or (node.value not in library.names() and path.exists())
         try:
-            return loader._source(path if is_path else node.value)
+            return loader.tree(path if is_path else node.value)
         except ScenarioError as error:
             if not any(problem.key == WHOLE for problem in error.problems):
                 raise

@@ -1,9 +1,10 @@
-"""The built-in scenarios: ``library/*.yaml``."""
+"""What is built in: scenarios, and sweeps over them, as files in ``library/``."""
 
 from __future__ import annotations
 
 import difflib
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
@@ -12,61 +13,93 @@ from pathlib import Path
 from tideover.scenarios.errors import Problem, ScenarioError
 from tideover.scenarios.yaml_source import WHOLE, parse
 
+SWEEP = "-sweep"
+"""Names of sweeps end so."""
+
 
 @dataclass(frozen=True)
 class BuiltIn:
-    """A built-in scenario: its name on the command line, and what it is about."""
+    """Something built in: its name on the command line, ``scenario`` or ``sweep``, and what it is about."""
 
     name: str
+    sort: str
     description: str
 
 
 @lru_cache(maxsize=1)
-def names() -> tuple[str, ...]:
-    """Names of the built-in scenarios, sorted."""
+def _all() -> tuple[str, ...]:
     entries = files("tideover.scenarios").joinpath("library").iterdir()
     return tuple(
         sorted(entry.name.removesuffix(".yaml") for entry in entries if entry.name.endswith(".yaml"))
     )
 
 
+def names() -> tuple[str, ...]:
+    """Names of the built-in scenarios, sorted."""
+    return tuple(name for name in _all() if not name.endswith(SWEEP))
+
+
+def sweeps() -> tuple[str, ...]:
+    """Names of the built-in sweeps, sorted."""
+    return tuple(name for name in _all() if name.endswith(SWEEP))
+
+
 def catalogue() -> list[BuiltIn]:
-    """Every built-in scenario with its description."""
+    """Every built-in scenario and sweep with its description."""
     found = []
-    for name in names():
-        description = parse(text(name), file_name(name)).value.get("description")
-        found.append(BuiltIn(name, " ".join(str(description.value).split()) if description else ""))
+    for name in _all():
+        description = parse(file_text(name), file_name(name)).value.get("description")
+        about = " ".join(str(description.value).split()) if description else ""
+        found.append(BuiltIn(name, "sweep" if name in sweeps() else "scenario", about))
     return found
 
 
 def is_path(source: str) -> bool:
-    """Whether a SCENARIO argument means a file; a bare name means a built-in scenario if there is one."""
-    if not source or source in names():
+    """Whether a SCENARIO argument means a file; a bare name means something built in if there is such."""
+    if not source or source in _all():
         return False
     return os.sep in source or source.endswith((".yaml", ".yml")) or Path(source).exists()
 
 
 def file_name(name: str) -> str:
-    """What messages call the file of a built-in scenario."""
+    """What messages call the file of something built in."""
     return f"{name}.yaml"
 
 
 def text(name: str) -> str:
     """The YAML text of a built-in scenario; raises ScenarioError for an unknown name."""
-    if name not in names():
-        near = difflib.get_close_matches(name[:100], names(), 1)
-        hint = f"did you mean {near[0]!r}? " if near else ""
-        message = f"neither a file nor a built-in scenario; {hint}(built in: {', '.join(names())})"
+    if name in sweeps():
+        message = f"is a sweep, not a scenario; use it as in tideover sweep {name}"
+        raise ScenarioError([Problem(name, 1, WHOLE, message)])
+    return _read(name, names(), "scenario")
+
+
+def sweep_text(name: str) -> str:
+    """The YAML text of a built-in sweep; raises ScenarioError for an unknown name."""
+    return _read(name, sweeps(), "sweep")
+
+
+def file_text(name: str) -> str:
+    """The YAML text of a built-in scenario or sweep; raises ScenarioError for an unknown name."""
+    return _read(name, _all(), "scenario")
+
+
+def _read(name: str, known: Sequence[str], what: str) -> str:
+    if name not in known:
+        near = difflib.get_close_matches(name[:100], known, 1)
+        listed = f"built in: {', '.join(known)}"
+        hint = f"did you mean {near[0]!r}? ({listed})" if near else listed
+        message = f"neither a file nor a built-in {what}; {hint}"
         raise ScenarioError([Problem(name or "''", 1, WHOLE, message)])
     return files("tideover.scenarios").joinpath("library", file_name(name)).read_text("utf-8")
 
 
 def copy(name: str, target: Path) -> Path:
-    """Write a built-in scenario to ``target`` (a file, or a directory), to be changed; returns the file.
+    """Write a built-in scenario or sweep to ``target`` (a file, or a directory), to be changed.
 
-    Raises ScenarioError for an unknown name, FileExistsError if the file is there.
+    Returns the file. Raises ScenarioError for an unknown name, FileExistsError if the file is there.
     """
-    content = text(name)
+    content = file_text(name)
     path = target / file_name(name) if target.is_dir() else target
     with path.open("x", encoding="utf-8") as stream:
         stream.write(content)

@@ -70,14 +70,14 @@ def load(source: str | Path | Mapping[str, Any], settings: Sequence[str] = ()) -
 
     ``settings``: texts ``dotted.key=value`` as given to ``--set``. Raises ScenarioError.
     """
-    root, directory = _source(source)
-    return _build(overrides.apply(root, settings), directory)
+    root, directory = tree(source)
+    return build(overrides.apply(root, settings), directory)
 
 
 def load_text(text: str, name: str = "scenario", settings: Sequence[str] = ()) -> Scenario:
     """The scenario of a YAML text; ``name`` stands for the file in messages. Raises ScenarioError."""
     load_plugins()
-    return _build(overrides.apply(yaml_source.parse(text, name), settings), Path())
+    return build(overrides.apply(yaml_source.parse(text, name), settings), Path())
 
 
 def load_for_strategies(
@@ -88,11 +88,11 @@ def load_for_strategies(
     ``kinds``: None for all that the file's block ``strategies`` names, or its one strategy if there is
     none. A setting of ``strategy.…`` goes to each kind that knows the key; if none does, it is an error.
     """
-    root, directory = _source(source)
+    root, directory = tree(source)
     block = root.value.get("strategies")
     if kinds is None:
         names = list(block.value) if block is not None and isinstance(block.value, dict) else []
-        kinds = names or [_build(overrides.apply(root, settings), directory).strategy.kind]
+        kinds = names or [build(overrides.apply(root, settings), directory).strategy.kind]
     chosen = [s for s in settings if s.split("=")[0].strip() in ("strategy", "strategy.kind")]
     if chosen:
         raise ScenarioError([Problem(yaml_source.FROM_SET, None, "strategy.kind", _TWICE)])
@@ -100,7 +100,7 @@ def load_for_strategies(
     found = {}
     for kind in kinds:
         mine = [s for s in settings if not _is_for_others(s, kind, known)]
-        found[kind] = _build(overrides.apply(root, [*mine, f"strategy.kind={kind}"]), directory)
+        found[kind] = build(overrides.apply(root, [*mine, f"strategy.kind={kind}"]), directory)
     return found
 
 
@@ -132,7 +132,7 @@ def partly_used(kinds: Sequence[str], settings: Sequence[str]) -> list[str]:
     return found
 
 
-def _source(source: str | Path | Mapping[str, Any]) -> tuple[Node, Path]:
+def tree(source: str | Path | Mapping[str, Any]) -> tuple[Node, Path]:
     """The tree of a source, and the directory in which it looks for other files."""
     load_plugins()
     if isinstance(source, Mapping):
@@ -142,7 +142,8 @@ def _source(source: str | Path | Mapping[str, Any]) -> tuple[Node, Path]:
     return yaml_source.read(Path(source)), Path(source).parent
 
 
-def _build(root: Node, directory: Path) -> Scenario:
+def build(root: Node, directory: Path) -> Scenario:
+    """The scenario of a tree; ``directory``: where it looks for files. Raises ScenarioError."""
     loader = _Loader(directory)
     scenario = loader.scenario(root)
     if scenario is None or loader.problems:
