@@ -38,6 +38,7 @@ class Checkpoint:
     state: State = field(default_factory=State)
     numbers: dict[Channel, int] = field(default_factory=dict)
     windows_closed: int = 0
+    number: int = 0
 
 
 @dataclass
@@ -49,6 +50,7 @@ class Keeper:
     accepted: dict[Channel, int] = field(default_factory=dict)
     life: int = 0  # counts faults: what an earlier life began is void
     writing: bool = False
+    newest: int = 0  # number of the checkpoint taken last
     replaying: set[Channel] = field(default_factory=set)  # end marker not arrived yet
     unfinished: set[Channel] = field(default_factory=set)  # end marker not processed yet
     restoring: bool = False
@@ -105,13 +107,14 @@ class UpstreamBuffer(Protocol):
 
         self.world.clock.at(self.world.clock.now + self.params.checkpoint_interval, priority, tick)
 
-    def _checkpoint(self, task: Bolt) -> None:
-        """Serialise, which occupies the task; then write, which does not."""
+    def _checkpoint(self, task: Bolt, of_window: bool = False) -> None:
+        """Serialise, which occupies the task; then write, which does not. A window's makes an earlier void."""
         keeper = self.keepers[task]
-        if keeper.recovering or keeper.writing:
+        if keeper.recovering or (keeper.writing and not of_window):
             return
         keeper.writing = True
-        content = Checkpoint(task.state.copy(), dict(keeper.processed), task.windows_closed)
+        keeper.newest += 1
+        content = Checkpoint(task.state.copy(), dict(keeper.processed), task.windows_closed, keeper.newest)
         work = self.params.serialise_time + content.state.entries * self.params.serialise_cost
         end = self.world.clock.now + work
         task.occupy(end)
@@ -122,11 +125,15 @@ class UpstreamBuffer(Protocol):
             self._at(end, priority, task, partial(self._write, task, content))
 
     def _write(self, task: Bolt, content: Checkpoint) -> None:
+        if content.number != self.keepers[task].newest:
+            return
         end = self.store.request(content.state.entries * self.params.entry_size)
         self._at(end, control(Rank.TRIM, task.rank), task, partial(self._written, task, content))
 
     def _written(self, task: Bolt, content: Checkpoint) -> None:
         keeper = self.keepers[task]
+        if content.number != keeper.newest:
+            return
         keeper.writing, keeper.valid = False, content
         for channel in self._buffered(task):
             channel.up.place(Rank.TRIM, partial(self._trim, channel, content.numbers.get(channel, 0)))
@@ -141,7 +148,7 @@ class UpstreamBuffer(Protocol):
 
     def ticked(self, task: Bolt) -> None:
         """A checkpoint at the window's end, too."""
-        self._checkpoint(task)
+        self._checkpoint(task, of_window=True)
 
     # -- faults --------------------------------------------------------------------------------------------
 

@@ -39,7 +39,7 @@ class World:
         self.trace = Trace()
         self.ledger = Ledger(self)
         self._idents = count(1)
-        self.marked = False
+        self.marker_length: int | None = None
         self.protocol = PROTOCOLS[kind_of(scenario.strategy)](self)
         self.tasks: list[Task] = []
         for rank, physical in enumerate(self.layout.physical):
@@ -75,8 +75,8 @@ class World:
 
     def _start_windows(self, window: Window, task: Bolt) -> None:
         """Ticks for the task; or markers, once for all tasks (they agree on the length)."""
-        if window.trigger == "marker" and not self.marked:
-            self.marked = True
+        if window.trigger == "marker" and self.marker_length is None:
+            self.marker_length = window.length
             for spout in self.spouts:
                 self._mark(spout, 1, window.length)
         elif window.trigger == "tick" and window.length is not None:

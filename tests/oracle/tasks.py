@@ -242,6 +242,13 @@ class Task:
                 sent.append(crossed)
         return sent
 
+    def send_missed_markers(self) -> None:
+        """A spout that was down when markers were due sends them as soon as it is back."""
+        length = self.world.marker_length
+        if length is not None:
+            for number in range(self.state.handed + 1, (self.world.clock.now - 1) // length + 1):
+                self.send_marker(number)
+
     def send_marker(self, number: int) -> None:
         self.state.handed = number
         for channel in self.outputs.values():
@@ -291,6 +298,8 @@ class Task:
         queued, self.memory = (self.memory, []) if was_down else ([], self.memory)
         self.queue.extend(Entry(self.world.clock.now, message) for message in queued)
         self.world.protocol.ready(self, was_down)
+        if was_down and self.component in self.world.layout.spouts:
+            self.send_missed_markers()
         held, self.inbox = self.inbox, []
         for message in held:
             self.accept(message)

@@ -140,7 +140,7 @@ def test_littles_law(load: float) -> None:
     world.run()
     assert world.balance() == {"emitted": n, "completed": n, "in_flight": 0, "lost": 0}
     end = scenario.run.duration
-    backlog = world.recorder.backlog(end)
+    backlog, _ = world.recorder.backlog(end)
     whole = world.recorder.latency.over(np.ones(end // S + 1, np.bool_), 0)
     assert backlog[-1] == 0
     assert whole.count == n

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tideover.models.config import BoltConfig, Scenario, SpoutConfig
+from tideover.models.config import Scenario, SpoutConfig
 from tideover.models.strategies.active_replication import ActiveReplication
 from tideover.models.strategies.rsm import StateManagement
 from tideover.models.strategies.source_replay import SourceReplay
@@ -19,7 +19,7 @@ def warnings(scenario: Scenario) -> list[str]:
         *_load(loads),
         *_timeouts(scenario, topology, loads),
         *_replicas(scenario, topology),
-        *_checkpoints(scenario),
+        *_checkpoints(scenario, topology),
     ]
 
 
@@ -110,24 +110,24 @@ def _replicas(scenario: Scenario, topology: Topology) -> list[str]:
     return remarks
 
 
-def _checkpoints(scenario: Scenario) -> list[str]:
+def _checkpoints(scenario: Scenario, topology: Topology) -> list[str]:
     strategy = scenario.strategy
     if not isinstance(strategy, StateManagement):
         return []
-    entries = max((_keys(scenario, name) for name in scenario.topology), default=0)
+    entries = max((c.keys for c in topology.components if c.window), default=0)
     size = entries * strategy.entry_size
     write = scenario.store.latency + size * S // scenario.store.bandwidth
     takes = strategy.serialise_time + entries * strategy.serialise_cost + write
+    remarks = []
     if takes > strategy.checkpoint_interval:
-        return [
+        remarks.append(
             f"checkpoint_interval {strategy.checkpoint_interval / S:g} s: a checkpoint of {entries} entries "
             f"takes up to {takes / S:.4g} s, longer than the interval"
-        ]
-    return []
-
-
-def _keys(scenario: Scenario, name: str) -> int:
-    config = scenario.topology[name]
-    if not isinstance(config, BoltConfig) or not config.bolt.stateful:
-        return 0
-    return Topology(scenario).by_name[name].keys
+        )
+    for c in topology.components:
+        if c.window and c.window.window.tuples and sum(edge.up.tasks for edge in c.inputs) > 1:
+            remarks.append(
+                f"{c.name}: windows by tuple, fed by several tasks: a replay mixes their tuples in another "
+                "order, so windows after a recovery hold other tuples than before it"
+            )
+    return remarks

@@ -19,9 +19,14 @@ SECOND = S // SLOT
 
 
 class Curves(NamedTuple):
-    """What a run looked like over time: one value per slot of 10 ms, and the moments of output."""
+    """What a run looked like over time: one value per slot of 10 ms, and the moments of output.
+
+    backlog   roots in the system at the slot's boundary
+    present   roots in the system at any time in the slot: does not depend on where calls fall in a slot
+    """
 
     backlog: Ints
+    present: Ints
     done: Ints
     outputs: Ints
 
@@ -29,7 +34,8 @@ class Curves(NamedTuple):
 def curves(world: World) -> Curves:
     """The curves of a run that has ended."""
     end = world.scenario.run.duration
-    return Curves(world.recorder.backlog(end), world.recorder.done.until(end), world.recorder.outputs())
+    backlog, present = world.recorder.backlog(end)
+    return Curves(backlog, present, world.recorder.done.until(end), world.recorder.outputs())
 
 
 def caught_up_at(world: World, curves: Curves, outage: Outage, until: int) -> int | None:
@@ -41,13 +47,13 @@ def caught_up_at(world: World, curves: Curves, outage: Outage, until: int) -> in
     fault: from the fault.
     """
     warmup, failed = world.scenario.run.warmup, outage.failed_at
-    before = curves.backlog[warmup // SLOT : failed // SLOT]
+    before = curves.present[warmup // SLOT + 1 : failed // SLOT + 1]
     if not len(before):
         return None
     normal = int(np.quantile(before, 0.99, method="inverted_cdf"))
     start = failed if outage.masked else max(failed, outage.ready_at, outage.last_replay or 0)
     begin, end = -(-start // SLOT), until // SLOT
-    high = np.flatnonzero(curves.backlog[begin : end + 1] > normal)
+    high = np.flatnonzero(curves.present[begin : end + 1] > normal)
     quiet_from = np.concatenate(([0], high + 1))
     quiet_to = np.concatenate((high, [end + 1 - begin]))
     long_enough = np.flatnonzero(quiet_to - quiet_from > SECOND)
@@ -60,15 +66,19 @@ def caught_up_at(world: World, curves: Curves, outage: Outage, until: int) -> in
 def throughput_back(world: World, curves: Curves, outage: Outage, until: int) -> float | None:
     """Seconds from the fault until throughput over 10 s is back at 90 % of its mean before.
 
-    A fall counts if it begins within 10 s of the time when the tasks were down or replays were under way:
-    later ones are the load's own. 0 if there is none; None if it does not come back before ``until`` (ns).
+    A fall counts if it is deeper than any before the fault, and begins within 10 s of the time when the tasks
+    were down or replays were under way: others are the load's own. 0 if there is none; None if it does not
+    come back before ``until`` (ns).
     """
     warmup, failed = world.scenario.run.warmup // SLOT, outage.failed_at // SLOT
     before = curves.done[warmup + 1 : failed + 1]
     if not len(before) or not before.any():
         return None
-    need = 0.9 * float(before.mean()) * 10 * SECOND
     total = np.concatenate(([0], np.cumsum(curves.done)))
+    need = 0.9 * float(before.mean()) * 10 * SECOND
+    usual = total[warmup + 1 + 10 * SECOND : failed + 2] - total[warmup + 1 : failed + 2 - 10 * SECOND]
+    if len(usual):
+        need = min(need, float(usual.min()))
     ends = np.arange(failed, until // SLOT + 1)
     trailing = total[ends + 1] - total[np.maximum(ends + 1 - 10 * SECOND, 0)]
     low = trailing < need

@@ -70,9 +70,12 @@ class Supervisor:
         if victim is ACKER:
             self._world.protocol.acker_ready()
             return
-        if not victim.up:
+        was_down = not victim.up
+        if was_down:
             victim.revive()
         self._world.protocol.ready(victim, outage)
+        if was_down and isinstance(victim, SpoutTask):
+            victim.send_missed_markers()
 
     def tasks_of(self, component: str, task: int, replica: int) -> list[Any]:
         if component == ACKER:

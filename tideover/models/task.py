@@ -95,6 +95,15 @@ class SpoutTask(Node):
         last = self._used + free - 1
         return min(now, int(self._ahead[min(last, len(self._ahead) - 1)])) if len(self._ahead) else now
 
+    def next_event(self) -> int | None:
+        if not self.up or self._capped or self._fed is not None:
+            return self.next_post
+        self._look_ahead()
+        times = [
+            t for t in (self.next_post, *self._ahead[self._used : self._used + 1].tolist()) if t is not None
+        ]
+        return min(times, default=None)
+
     def unblock(self, moment: int) -> None:
         """A root left the pending map at ``moment``: if the cap was reached, calls go on."""
         if self._capped and self.pending_cap is not None and self.pending < self.pending_cap:
@@ -191,6 +200,13 @@ class SpoutTask(Node):
         if not parts:
             return new, None
         return np.concatenate([*parts, new]), np.concatenate([*attempts, np.zeros(need, np.int64)])
+
+    def send_missed_markers(self) -> None:
+        """Back after a crash: send the end markers that were due meanwhile, so that their windows end."""
+        length = self.world.topology.marker_length
+        if length is not None:
+            for number in range(self.epoch + 1, (self.kernel.now - 1) // length + 1):
+                self.send_marker(number)
 
     def send_marker(self, number: int) -> None:
         """Send end marker ``number`` on all channels, and count tuples to the next epoch from now."""

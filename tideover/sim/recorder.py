@@ -188,6 +188,8 @@ class Recorder:
             return np.unique(np.array(list(self._outputs.values()), np.int64))
         return self.output.times()
 
-    def backlog(self, end: int) -> Ints:
-        """Roots in the system at each slot boundary up to ``end``."""
-        return np.cumsum(self.entered.until(end) - self.left.until(end))
+    def backlog(self, end: int) -> tuple[Ints, Ints]:
+        """Roots in the system at each slot boundary up to ``end``, and at any time in the slot before it."""
+        entered, left = self.entered.until(end), self.left.until(end)
+        backlog = np.cumsum(entered - left)
+        return backlog, backlog + left

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from tideover.models.bolts.base import BOLTS, Bolt
 from tideover.sim.registry import Part
-from tideover.sim.units import Duration
+from tideover.sim.units import MS, Duration
 
 
 class Window(Part):
@@ -27,8 +27,8 @@ class Window(Part):
     def _one_length(self) -> Window:
         if (self.length is None) == (self.tuples is None):
             raise ValueError("give either length (a duration) or tuples (a number)")
-        if self.length == 0:
-            raise ValueError("length must be more than 0 s")
+        if self.length is not None and self.length < MS:
+            raise ValueError("length must be at least 1 ms")
         if self.tuples is not None and self.trigger == "marker":
             raise ValueError("a window of tuples ends by itself: trigger does not go with tuples")
         return self

@@ -15,7 +15,7 @@ from tideover.models.task import BoltTask, SpoutTask
 from tideover.models.upstream_buffer import UpstreamBuffer
 from tideover.sim.kernel import Rank
 from tideover.sim.train import Ints, Train
-from tideover.sim.units import Duration, Rate, Size
+from tideover.sim.units import MS, Duration, Rate, Size
 
 if TYPE_CHECKING:
     from tideover.models.outage import Outage
@@ -35,7 +35,7 @@ class StateManagement(Strategy):
     promise: ClassVar[Promise] = "exactly once"
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task"})
 
-    checkpoint_interval: Annotated[Duration, Field(gt=0, description="distance of two checkpoints of a task")]
+    checkpoint_interval: Annotated[Duration, Field(ge=MS, description="distance of two checkpoints")]
     spout_buffer: Annotated[bool, Field(description="spouts keep an upstream buffer too")] = False
     replay_cost: Annotated[Duration, Field(description="time to replay one tuple from a buffer")] = 0
     replay_rate: Annotated[Rate | None, Field(description="most tuples replayed per second")] = None
@@ -94,12 +94,15 @@ class Recovery(Protocol):
     def window_ended(self, task: BoltTask, held: list[Held], now: int) -> int:
         window = task.component.window
         if window is not None and window.window.length is not None and window.window.trigger == "tick":
-            # else a failure before the next checkpoint would bring back counts that were emitted
-            self._checkpoint(task)
+            # else a failure before the next checkpoint would bring back counts that were emitted; for the
+            # same reason a write that is under way becomes void
+            self._checkpoint(task, of_window=True)
         return 0
 
-    def _checkpoint(self, task: BoltTask) -> None:
-        if self._recovering(task) or self.checkpointers[task].writing or not task.available:
+    def _checkpoint(self, task: BoltTask, of_window: bool = False) -> None:
+        if self.checkpointers[task].writing and not of_window:
+            return
+        if self._recovering(task) or not task.available:
             return  # none during a recovery: it would trim what is still to be replayed
         self.checkpointers[task].take(self.intakes[task].positions, partial(self._trim, task))
 

@@ -16,7 +16,7 @@ from tideover.models.windows import Held, joined
 from tideover.sim.draws import Purpose
 from tideover.sim.kernel import Rank
 from tideover.sim.train import Ints, Train
-from tideover.sim.units import Duration, Size
+from tideover.sim.units import MS, Duration, Size
 
 if TYPE_CHECKING:
     from tideover.models.outage import Outage
@@ -36,7 +36,7 @@ class SourceReplay(Acking):
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task"})
     disturbs: ClassVar[bool] = True
 
-    message_timeout: Annotated[Duration, Field(gt=0, description="distance of two rotations")] = 30 * 10**9
+    message_timeout: Annotated[Duration, Field(ge=MS, description="distance of two rotations")] = 30 * 10**9
     timeout_buckets: Annotated[int, Field(ge=2, le=64, description="buckets of the spout's rotating map")] = 2
     timeout_phase: Annotated[
         Duration | None, Field(description="first rotation after the spout's start; random if not given")

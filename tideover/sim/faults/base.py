@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from tideover.sim.distributions.base import Distribution
 from tideover.sim.draws import Draws, Purpose
 from tideover.sim.registry import Part, Registry
-from tideover.sim.units import Duration
+from tideover.sim.units import MS, Duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,6 +56,8 @@ class Fault(Part):
     def _one_schedule(self) -> Fault:
         if (self.at is None) == (self.every is None):
             raise ValueError("give either at (a moment) or every (a distribution of pauses)")
+        if self.every is not None and self.every.mean_ns < MS:
+            raise ValueError("pauses (every) must be at least 1 ms on average")
         return self
 
     @property
