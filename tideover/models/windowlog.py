@@ -10,6 +10,8 @@ Place = tuple[str, int, int]
 """Component, task, number of the window."""
 Sums = tuple[Ints, Ints]
 """Keys with a sum, and the sums."""
+REMEMBERED = 1 << 16
+"""So many of the newest windows are known by their number when they come again."""
 
 
 class WindowLog:
@@ -23,12 +25,17 @@ class WindowLog:
         self.open: dict[Place, Sums] = {}
         self._first: dict[Place, tuple[int, int]] = {}
         """(time, replica) of the earliest emission."""
-        self._by: set[tuple[Place, int]] = set()
+        self._by: dict[Place, set[int]] = {}
+        """Replicas that have emitted it."""
 
     def emitted(self, place: Place, replica: int, now: int, keys: Ints, sums: Ints) -> bool:
         """Note a window; returns whether this replica has emitted it before."""
-        again = (place, replica) in self._by
-        self._by.add((place, replica))
+        by = self._by.setdefault(place, set())
+        again = replica in by
+        by.add(replica)
+        if len(self._by) > 2 * REMEMBERED:
+            for old in list(self._by)[:REMEMBERED]:
+                del self._by[old], self._first[old]
         if place not in self._first:
             self.count += 1
         elif (now, replica) >= self._first[place]:

@@ -16,8 +16,8 @@ from tideover.sim.units import Duration, Rate, S
 class Burst(Scheduled):
     """``rate``, but ``peak`` for the last ``length`` of every ``every``.
 
-    >>> Burst(rate=10, peak=100, length=5_000_000_000, every=60_000_000_000).mean_gap_ns
-    100000000.0
+    >>> round(1e9 / Burst(rate=10, peak=100, length=5_000_000_000, every=50_000_000_000).mean_gap_ns)
+    19
     """
 
     rate: Annotated[Rate, Field(description="rate between the bursts")]
@@ -33,7 +33,8 @@ class Burst(Scheduled):
 
     @property
     def mean_gap_ns(self) -> float:
-        return 1e9 / self.rate
+        in_bursts = self.length / self.every
+        return 1e9 / (self.rate * (1 - in_bursts) + self.peak * in_bursts)
 
     def pieces(self) -> Pieces:
         start = np.array([0.0, float(self.every - self.length)])

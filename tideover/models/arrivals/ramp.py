@@ -17,7 +17,7 @@ class Ramp(Scheduled):
     """``start`` until ``begin``, then in a straight line to ``end`` over ``over``, and ``end`` from then on.
 
     >>> Ramp(start=10, end=20, over=60_000_000_000).mean_gap_ns
-    100000000.0
+    50000000.0
     """
 
     start: Annotated[Rate, Field(description="rate before the ramp")]
@@ -27,7 +27,7 @@ class Ramp(Scheduled):
 
     @property
     def mean_gap_ns(self) -> float:
-        return 1e9 / self.start
+        return 1e9 / max(self.start, self.end)  # the load that it has to bear
 
     def pieces(self) -> Pieces:
         low, high = per_ns(self.start), per_ns(self.end)
