@@ -10,7 +10,7 @@ from tideover.reports.asked import collected_warnings
 from tideover.reports.beside import reproduction_table
 from tideover.reports.explain import why_sixty
 from tideover.reports.published import group, pair_recoveries, with_cells
-from tideover.reports.tables import overview, sweep_table
+from tideover.reports.tables import Table, overview, pairs_table, sweep_table
 from tideover.reports.verdict import verdict
 from tideover.reports.words import fixed, number, size
 
@@ -125,3 +125,34 @@ def test_numbers(value, text):
 def test_sizes_and_zeros():
     assert [size(v) for v in (0, 1, 1500, 2.5e9)] == ["0 B", "1 B", "1.50 kB", "2.50 GB"]
     assert fixed(-0.001, 2) == "0.00"
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_narrow_terminals_break_no_word_and_no_figure(four, reproduction, width):
+    found = verdict(pages.join(four, "recoveries"), pages.join(four, "runs"))
+    recoveries, runs, _ = reproduction
+    tables = [
+        overview([result.to_dict() for result in four], brief=True),
+        pairs_table(found.pairs),
+        sweep_table(recoveries, runs, PARAMETERS),
+    ]
+    for table in tables:
+        text = shown(terminal.render(table), width)
+        words = set(text.split())
+        cells = [cell for row in table.rows for cell in row] + list(table.columns)
+        assert not [word for cell in cells for word in cell.split() if word not in words]
+        if width >= 60:
+            whole = [c for row in table.rows if len(row) > 1 for c in row[1:] if " to " not in c]
+            assert not [cell for cell in whole if cell not in text]
+        assert table.title in text
+
+
+def test_a_table_that_fits_is_one_block(four):
+    table = overview([result.to_dict() for result in four], brief=True)
+    assert shown(terminal.render(table), 100).count("recovery time, s") == 2  # the row and its footnote
+    assert shown(terminal.render(table), 60).count("recovery time, s") == 3
+
+
+def test_a_value_wider_than_the_terminal_is_folded():
+    text = shown(terminal.render(Table("t", ("", "a"), (("x" * 70, "1"), ("y", "2" * 70)))), 50)
+    assert text.count("x") == text.count("2") == 70

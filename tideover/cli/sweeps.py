@@ -157,18 +157,26 @@ def _list(points: Grid, as_json: bool) -> None:
         listed = [{"point": p.number, "swept": dict(p.values)} for p in points.points]
         output.print_json({"points": listed, "runs": points.runs})
         return
-    from rich import box
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table("point", *points.parameters, "runs", box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    for p in points.points[:LISTED]:
-        values = [Text(shown(p.values[key])) for key in points.parameters]
-        table.add_row(str(p.number), *values, str(p.scenario.run.replications))
+    from tideover.reports.tables import Table, explained, short_names
+    from tideover.reports.terminal import render
+
+    rows = tuple(
+        (
+            str(p.number),
+            *(shown(p.values[key]) for key in points.parameters),
+            str(p.scenario.run.replications),
+        )
+        for p in points.points[:LISTED]
+    )
     rest = len(points.points) - LISTED
     more = f"and {rest:,} more\n" if rest > 0 else ""
     total = f"{more}{len(points.points):,} points, {points.runs:,} runs; nothing was simulated"
-    output.show(table, Text(total))
+    short = short_names(points.parameters)
+    columns = ("point", *short.values(), "runs")
+    notes = tuple(filter(None, ["; ".join(explained(short))]))
+    output.show(render(Table("", columns, rows, notes, text_columns=len(columns) - 1)), Text(total))
     output.warn(points.warnings)
 
 

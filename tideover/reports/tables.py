@@ -224,7 +224,7 @@ def sweep_table(recoveries: pd.DataFrame, runs: pd.DataFrame, parameters: Sequen
     keys = [key for key in parameters if key in runs.columns]
     if "strategy.kind" not in keys:
         keys = ["strategy", *keys]
-    short = _short_names(keys)
+    short = short_names(keys)
     rows = []
     for point, part in runs.groupby("point", sort=True):
         mine = recoveries[recoveries["point"] == point]
@@ -233,8 +233,7 @@ def sweep_table(recoveries: pd.DataFrame, runs: pd.DataFrame, parameters: Sequen
         means = [notes.mean(estimate(mine[column]), label, column) for column, label in times.items()]
         rows.append((*values, *means, *_run_cells(part)))
     last = ("recovery, s", "catch-up, s", "roots lost", "wrong windows", "network", "failed runs")
-    explained = [f"{name}: {key}" for key, name in short.items() if "." in key and key != "strategy.kind"]
-    extra = "; ".join(["network: mean per run", *explained])
+    extra = "; ".join(["network: mean per run", *explained(short)])
     return Table(
         "Points of the sweep", (*short.values(), *last), tuple(rows), (extra, *notes.lines()), len(keys)
     )
@@ -249,7 +248,12 @@ def _run_cells(part: pd.DataFrame) -> tuple[str, str, str, str]:
     return (lost, wrong, size(float(good["network_bytes"].mean())), failed)
 
 
-def _short_names(keys: Sequence[str]) -> dict[str, str]:
+def explained(short: Mapping[str, str]) -> list[str]:
+    """What short names stand for, as ``rate: topology.sentences.rate``."""
+    return [f"{name}: {key}" for key, name in short.items() if key not in (name, "strategy.kind")]
+
+
+def short_names(keys: Sequence[str]) -> dict[str, str]:
     """The shortest ends of dotted keys that still tell them apart."""
     found: dict[str, str] = {}
     for key in keys:

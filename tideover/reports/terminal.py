@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rich import box
-from rich.console import Group, JustifyMethod, RenderableType
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, Group, JustifyMethod, RenderableType, RenderResult
 from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
@@ -72,27 +74,123 @@ def reproduce_view(
 
 def render(table: Table) -> Group:
     """A table with its footnotes. Texts are shown as they are: nothing in them is taken for markup."""
+    notes = [Padding(Text(note, style="dim"), (0, 0, 0, 1)) for note in table.notes]
+    return Group(Fitted(table), *notes, Text(""))
+
+
+class Fitted:
+    """A table as wide as there is room: what does not fit beside each other comes in blocks below.
+
+    Every block has the text columns again. No word and no figure is broken, unless it alone is too wide.
+    """
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        table, room = self.table, options.max_width
+        every, texts = range(len(table.columns)), range(table.text_columns)
+        wide, least = ([_width(table, i, broken) for i in every] for broken in (False, True))
+        headings = max((cell_len(row[0]) for row in table.rows if len(row) == 1), default=0)
+        if sum(wide) + max(0, headings - wide[0]) + _GAP * (len(wide) - 1) <= room:
+            yield _block(table, every, None, table.title)
+            return
+        for i in reversed(texts):  # texts are wrapped only if nothing would fit beside them
+            if sum(wide[j] + _GAP for j in texts) + max(least[len(texts) :], default=0) > room:
+                wide[i] = least[i]
+        widths = {i: wide[i] for i in texts}
+        room -= sum(widths.values()) + _GAP * len(texts)
+        title: str | None = table.title
+        for group in _groups(least, len(texts), room):
+            spare = room - sum(least[i] for i in group) - _GAP * (len(group) - 1)
+            for i in group:
+                widths[i] = min(wide[i], least[i] + max(0, spare))
+                spare -= widths[i] - least[i]
+            if title is None:
+                yield Text("")
+            yield _block(table, [*texts, *group], widths if spare >= 0 else {}, title)
+            title = None
+
+
+_GAP = 2
+_BREAKS = re.compile(r" (?=to |\()|(?<= to) ")
+"""Where a figure may be broken: ``49.9 to 62.5``, ``57.8 ± 0.6 (4 of 5)``."""
+
+
+def _parts(text: str, words: bool) -> list[str]:
+    return text.split(" ") if words else _BREAKS.split(text)
+
+
+def _width(table: Table, index: int, broken: bool) -> int:
+    """How wide a column is, whether its cells are broken where they may be or not; its header always is."""
+    words = index < table.text_columns
+    cells = [row[index] for row in table.rows if len(row) > 1]
+    moved = 2 * (index == 0 and any(len(row) == 1 for row in table.rows))
+    parts = [part for cell in cells for part in (_parts(cell, words) if broken else [cell])]
+    whole = table.columns[index].split()
+    if broken and index == 0:
+        whole += [word for row in table.rows if len(row) == 1 for word in row[0].split()]
+    return max([*(cell_len(part) + moved for part in parts), *map(cell_len, whole), 1])
+
+
+def _wrapped(text: str, width: int, words: bool) -> str:
+    """The text in lines of that width."""
+    lines: list[str] = []
+    for part in _parts(text, words):
+        if lines and cell_len(f"{lines[-1]} {part}") <= width:
+            lines[-1] += f" {part}"
+        else:
+            lines.append(part)
+    return "\n".join(lines)
+
+
+def _groups(least: Sequence[int], first: int, room: int) -> list[list[int]]:
+    """The columns from ``first`` on, as many together as there is room for, at least one."""
+    groups: list[list[int]] = []
+    left = 0
+    for index in range(first, len(least)):
+        if not groups or left < least[index]:
+            groups.append([])
+            left = room
+        groups[-1].append(index)
+        left -= least[index] + _GAP
+    return groups or [[]]
+
+
+def _block(
+    table: Table, indices: Iterable[int], widths: Mapping[int, int] | None, title: str | None
+) -> RichTable:
+    """Some columns of a table, each in its width; as wide as they are for None, folded for no widths."""
     shown = RichTable(
-        title=Text(table.title, style="bold"),
+        title=Text(title, style="bold") if title else None,
         title_justify="left",
         box=box.SIMPLE_HEAD,
         show_edge=False,
         pad_edge=False,
         collapse_padding=True,
     )
-    grouped = any(len(row) == 1 for row in table.rows)
-    for index, name in enumerate(table.columns):
+    columns = list(indices)
+    for index in columns:
         justify: JustifyMethod = "left" if index < table.text_columns else "right"
-        header = _folded(name, [row[index] for row in table.rows if len(row) > index and len(row) > 1])
-        shown.add_column(Text(header), justify=justify, overflow="fold", no_wrap=index == 0)
+        header = _folded(table.columns[index], [row[index] for row in table.rows if len(row) > 1])
+        whole = index == 0 and widths is None
+        width = (widths or {}).get(index)
+        shown.add_column(Text(header), justify=justify, overflow="fold", no_wrap=whole, width=width)
+    grouped = any(len(row) == 1 for row in table.rows)
     for row in table.rows:
         if len(row) == 1:
             shown.add_row(Text(row[0], style="bold cyan"))
-        else:
-            cells = [Text(cell, style="bold red" if cell.startswith("NO ") else "") for cell in row]
-            shown.add_row(Text(f"  {row[0]}" if grouped else row[0]), *cells[1:])
-    notes = [Padding(Text(note, style="dim"), (0, 0, 0, 1)) for note in table.notes]
-    return Group(shown, *notes, Text(""))
+            continue
+        cells = []
+        for index in columns:
+            moved = 2 * (grouped and index == 0)
+            text = row[index]
+            if widths and index in widths:
+                text = _wrapped(text, widths[index] - moved, index < table.text_columns)
+            text = textwrap.indent(text, " " * moved)
+            cells.append(Text(text, style="bold red" if text.startswith("NO ") else ""))
+        shown.add_row(*cells)
+    return shown
 
 
 def _folded(header: str, cells: Sequence[str]) -> str:
