@@ -90,7 +90,10 @@ class Backlog:
                     done = np.flatnonzero(over)
                     done += low
             else:
-                done = np.unique(place[(self._open[place] == 0) & self._inside[place]])
+                over = self._open.take(place) == 0
+                over &= self._inside.take(place)
+                done = np.sort(place[over], kind="stable")  # np.unique is ten times slower
+                done = done[np.flatnonzero(np.diff(done, prepend=-1))]
             if isinstance(done, slice) or len(done):
                 self._inside[done] = False
                 self._recorder.left.count(self._last[done])

@@ -64,6 +64,10 @@ class PendingRoots:
             size = max(top, 2 * (self._size - cut))
             for name in self._COLUMNS:
                 old = getattr(self, name)
+                if 4 * top <= 3 * len(old):  # in place: fresh memory costs more than to copy
+                    old[: self._size - cut] = old[cut : self._size]
+                    old[self._size - cut : self._size] = 0
+                    continue
                 grown = np.zeros(size, old.dtype)
                 grown[: self._size - cut] = old[cut : self._size]
                 setattr(self, name, grown)
@@ -75,8 +79,12 @@ class PendingRoots:
 
     def emit(self, roots: Ints, attempt: Ints | None, times: Ints, value: Bits) -> None:
         """Roots are emitted: their trees begin with ``value``."""
-        index = self._reserve(roots)
+        place = self._reserve(roots)
+        index: slice | Ints = place
         if attempt is None:
+            first, last = int(place[0]), int(place[-1])
+            if last - first == len(place) - 1:  # new roots rise
+                index = slice(first, last + 1)
             self._attempt[index] = 0
             self._cause[index] = -1
         else:
@@ -174,6 +182,8 @@ class PendingRoots:
     def emitted_at(self, roots: Ints) -> Ints:
         """Last emission of each root (for a root long gone: 0)."""
         index = self._at(roots)
+        if int(index.min()) >= 0:
+            return self._emitted.take(index)
         return np.where(index >= 0, self._emitted[np.maximum(index, 0)], 0)
 
     def clear(self) -> None:
