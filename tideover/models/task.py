@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -257,10 +256,6 @@ class BoltTask(Server):
         self._window = None if component.window is None else component.window.window
         self._constant = self.config.service.value if isinstance(self.config.service, Constant) else None
         self._overhead = world.protocol.overhead_ns(component)
-        self.count_early_until = -1
-        """In a twin: up to this moment tuples are counted when they arrive."""
-        self.hand_on_sums: Callable[[Train], bool] | None = None
-        """In a twin: sends sums instead of tuples, or says that it can not."""
 
     def connect(self, channel: Channel) -> None:
         super().connect(channel)
@@ -282,27 +277,6 @@ class BoltTask(Server):
     # -- arrivals
     # ----------------------------------------------------------------------------------------------
 
-    def flow(self, now: int) -> None:
-        if now > self.count_early_until:
-            super().flow(now)
-        else:
-            self._count_early(now)
-
-    def _count_early(self, now: int) -> None:
-        """Count what has arrived, as if the work of it were spread evenly since the last step (`twin`)."""
-        assert self.counts is not None
-        for channel in self.inputs:
-            self._arrived.extend(channel.take_each(now))
-        tuples, last = 0, 0
-        while self._arrived and isinstance(self._arrived[0], Train):
-            train = self._arrived.popleft()
-            assert isinstance(train, Train)
-            tuples += self.counts.add_counted(train)
-            last = max(last, int(train.time[-1]))
-        work = round(tuples * self._service.mean_ns)
-        if tuples:
-            self.free_at = max(max(self.free_at, self.kernel.moved_to) + work, last)
-
     def receive(self, channel: Channel, train: Train) -> Train:
         if train.mark is not None:
             # a marker's key says over which logical input it came
@@ -319,9 +293,7 @@ class BoltTask(Server):
     # -----------------------------------------------------------------------------------------------
 
     def service(self, train: Train) -> Ints:
-        if self.count_early_until > 0 and train.seq is not None:
-            demand = np.rint(train.seq * self._service.mean_ns).astype(np.int64)
-        elif self._constant is not None:
+        if self._constant is not None:
             demand = np.full(train.n, self._constant, np.int64)
         else:
             bits = self.world.draws.bits(self.component.name, Purpose.SERVICE, train.uid, train.attempt)
@@ -360,12 +332,7 @@ class BoltTask(Server):
             self._last_mark = None
         sent: list[Sent] = []
         if self.counts is not None:
-            if self.count_early_until > 0 and train.seq is not None:
-                self.counts.add_counted(train)
-            else:
-                self.counts.add(train)
-        elif self.hand_on_sums is not None and self.hand_on_sums(train):
-            return
+            self.counts.add(train)
         elif self.outlets:
             children = self._bolt.children(self.component.name, self.world.draws, train)
             for outlet in self.outlets:

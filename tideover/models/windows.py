@@ -57,17 +57,6 @@ class Counts:
         self._runs += 1
         self.held[epoch].append((self._runs, Held(train.uid, train.attempt)))
 
-    def add_counted(self, train: Train) -> int:
-        """Count a train of epoch 0 without keeping its tuples, only how many they were; returns that.
-
-        If the train is numbered, a row stands for as many tuples as its number says.
-        """
-        n = train.n if train.seq is None else int(train.seq.sum())
-        self._add(0, train)
-        self.held[0][-1] = self._runs, Held(np.broadcast_to(np.int64(0), n), None)
-        self.tuples += n
-        return n
-
     def take(self, before: int | None = None) -> tuple[Ints, list[Held]]:
         """Sums and tuples of all epochs < ``before`` (None: all), which are forgotten here."""
         sums = np.zeros(self.keys, np.int64)

@@ -68,13 +68,10 @@ class Channel:
 
     def take(self, until: int) -> Train | None:
         """Everything that arrives at or before ``until``, off the wire; None if nothing does."""
-        out = self.take_each(until)
-        return join(out) if out else None
-
-    def take_each(self, until: int) -> list[Train]:
-        """The same, train by train."""
         wire = self.wire
-        out: list[Train] = []
+        if not wire or wire[0].time[0] > until:
+            return None
+        out = []
         while wire and wire[0].time[0] <= until:
             train = wire.popleft()
             if train.time[-1] <= until:
@@ -83,12 +80,7 @@ class Channel:
             now, later = train.split(int(np.searchsorted(train.time, until, "right")))
             out.append(now)
             wire.appendleft(later)
-        return out
-
-    @property
-    def constant_latency(self) -> int | None:
-        """The latency if it is always the same, else None."""
-        return None if callable(self._latency) else self._latency
+        return join(out)
 
     @property
     def next_arrival(self) -> int | None:

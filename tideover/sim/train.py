@@ -108,7 +108,7 @@ def join(trains: Sequence[Train]) -> Train:
     whole.born = np.concatenate([t.born for t in trains])
     whole.key = np.concatenate([t.key for t in trains])
     whole.n = len(whole.time)
-    if all(t.plain for t in trains):
+    if all([t.plain for t in trains]):
         whole.value = whole.attempt = whole.epoch = whole.mark = whole.seq = whole.route = None
         return whole
     for name in _OPTIONAL:

@@ -36,9 +36,6 @@ class Bolt(Part):
     """Fields of the output; empty: those of the input."""
     stateful: ClassVar[bool] = False
 
-    by_key: ClassVar[bool] = False
-    """Whether the number and the keys of the children depend on nothing but the tuple's key."""
-
     @property
     def fan_out(self) -> int:
         """The most children that one tuple can have."""

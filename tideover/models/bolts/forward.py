@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from tideover.models.bolts.base import BOLTS, Bolt, Children
 from tideover.sim.draws import Draws
 from tideover.sim.train import Train
@@ -16,8 +14,6 @@ class Forward(Bolt):
     >>> Forward().fan_out
     1
     """
-
-    by_key: ClassVar[bool] = True
 
     def children(self, component: str, draws: Draws, train: Train) -> Children:
         return Children()

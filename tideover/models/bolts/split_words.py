@@ -22,7 +22,6 @@ class SplitWords(Bolt):
     """
 
     emits: ClassVar[tuple[str, ...]] = ("word",)
-    by_key: ClassVar[bool] = True
 
     @property
     def fan_out(self) -> int:
