@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tideover.models.topology import Component, Topology
-from tideover.sim.train import Ints
+from tideover.sim.train import Ints, distinct
 
 Expected = Callable[[Ints], dict[str, Ints]]
 """From roots to the uids of all their effects, by component."""
@@ -68,7 +68,7 @@ class Book:
     def duplicated_roots(self) -> Ints:
         """Roots of which an effect is applied more than once in one replica."""
         index = np.flatnonzero(self._slots > 1) // self.replicas
-        return np.unique((index >> self.component.bits) + self._base)
+        return distinct((index >> self.component.bits) + self._base)
 
     def destroy(self, uid: Ints, replica: int) -> None:
         """Count effects as applied once less."""
@@ -131,7 +131,7 @@ class Ledger:
     def destroy(self, roots: Ints) -> None:
         """Tuples of these roots were destroyed."""
         if len(roots):
-            self._destroyed.append(np.unique(roots))
+            self._destroyed.append(distinct(roots))
 
     def missing(self, component: Component, uid: Ints) -> int:
         """How many of these effects (of open roots) are not applied now."""
@@ -144,7 +144,7 @@ class Ledger:
             component = self._topology.by_name[name]
             missing = uid[self.books[name].times(uid) == 0]
             parts.append(missing >> component.bits)
-        return np.unique(np.concatenate(parts))
+        return distinct(np.concatenate(parts))
 
     @property
     def size(self) -> int:
@@ -191,7 +191,7 @@ class Ledger:
             gone = np.union1d(gone, lost >> component.bits)
         gone = np.setdiff1d(gone, whole)
         in_flight = np.setdiff1d(incomplete, gone)
-        destroyed = np.unique(np.concatenate([EMPTY, *self._destroyed]))
+        destroyed = distinct(np.concatenate([EMPTY, *self._destroyed]))
         all_lost = np.concatenate([*self._closed_lost, gone])
         found = np.intersect1d(all_lost, destroyed)
         completed = self.closed_completed + len(emitted) - len(incomplete)

@@ -117,6 +117,15 @@ def join(trains: Sequence[Train]) -> Train:
     return whole
 
 
+def distinct(values: Ints) -> Ints:
+    """The different values, rising: np.unique, whose sort is ten times slower on some processors."""
+    ordered = np.sort(values, kind="stable")
+    if len(ordered) < 2:
+        return ordered
+    first = np.concatenate(([True], ordered[1:] != ordered[:-1]))
+    return ordered[first]
+
+
 def merge(trains: Sequence[Train]) -> Train:
     """Ordered trains into one, by time; ties go to the earlier train, then keep their order."""
     if len(trains) == 1:
