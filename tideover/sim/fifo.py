@@ -9,7 +9,9 @@ from tideover.sim.train import Ints
 SMALL = 24
 """Below this many tuples the scalar loop is faster than five numpy calls (see benchmarks)."""
 _SPAN = np.dtype("m8[ns]")
-"""int64 by another name: numpy's running maximum of int64 goes through memory and takes three times as long."""
+"""int64 by another name: numpy's running maximum of int64 goes through memory, and takes three times as
+long.
+"""
 
 
 def departures(arrival: Ints, service: Ints, free_at: int) -> Ints:

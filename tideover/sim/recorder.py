@@ -34,7 +34,7 @@ class Series:
         if first == last:
             self._counts[first] += len(times)
             return
-        upto = times.searchsorted(np.arange(first * SLOT, last * SLOT + 1, SLOT, np.int64), "right")
+        upto = times.searchsorted(np.arange(first, last + 1, dtype=np.int64) * SLOT, "right")
         upto[1:] -= upto[:-1].copy()
         self._counts[first : last + 1] += upto
 

@@ -74,6 +74,9 @@ class Train:
         new.uid = of(self.uid, rows)
         new.born = of(self.born, rows)
         new.key = of(self.key, rows)
+        if self.plain:
+            new.value = new.attempt = new.epoch = new.mark = new.seq = new.route = None
+            return new
         new.value = None if self.value is None else of(self.value, rows)
         new.attempt = None if self.attempt is None else of(self.attempt, rows)
         new.epoch = None if self.epoch is None else of(self.epoch, rows)
@@ -108,7 +111,7 @@ def join(trains: Sequence[Train]) -> Train:
     whole.born = np.concatenate([t.born for t in trains])
     whole.key = np.concatenate([t.key for t in trains])
     whole.n = len(whole.time)
-    if all([t.plain for t in trains]):
+    if all(t.plain for t in trains):
         whole.value = whole.attempt = whole.epoch = whole.mark = whole.seq = whole.route = None
         return whole
     for name in _OPTIONAL:
