@@ -249,6 +249,10 @@ class BoltTask(Server):
         self.recovering = False
         """Up, but not yet fed from its inputs: what arrives is held (see the strategies)."""
         self.windows = 0
+        self.ticks_waiting: set[int] = set()
+        """Windows whose tick waits in the queue."""
+        self.count_at_arrival = False
+        """In a twin: count what arrives at once."""
         self._upstreams: dict[tuple[str, int], int] = {}
         self._epochs: dict[int, int] = {}
         self._scheduled = 0
@@ -271,11 +275,27 @@ class BoltTask(Server):
         return self._upstreams[up.component.name, up.task]
 
     @property
+    def ends_by_tick(self) -> bool:
+        """Whether the task counts over windows that its own clock ends."""
+        window = self.component.window
+        return window is not None and window.window.length is not None and window.window.trigger == "tick"
+
+    @property
     def available(self) -> bool:
         return self.up and not self.recovering
 
     # -- arrivals
     # ----------------------------------------------------------------------------------------------
+
+    def flow(self, now: int) -> None:
+        if not self.count_at_arrival:
+            super().flow(now)
+            return
+        assert self.counts is not None
+        for channel in self.inputs:
+            train = channel.take(now)
+            if train is not None:
+                self.counts.add(train)
 
     def receive(self, channel: Channel, train: Train) -> Train:
         if train.mark is not None:
@@ -393,9 +413,15 @@ class BoltTask(Server):
     def tick(self, number: int) -> None:
         """A tick that ends window ``number`` has come into the queue."""
         if self.available:
+            self.ticks_waiting.add(number)
             self.enqueue(Rank.WINDOW, lambda: self._tick_turn(number))
 
+    def cancel_markers(self) -> None:
+        super().cancel_markers()
+        self.ticks_waiting.clear()
+
     def _tick_turn(self, number: int) -> None:
+        self.ticks_waiting.discard(number)
         if not self.available:
             return
         stall = self.end_window(number, self.kernel.now, min(self._epochs.values()))

@@ -167,12 +167,11 @@ class World:
 
     def start(self) -> None:
         """Start ticks, markers, faults and the protocol."""
-        for replicas in self.bolts.values():
-            window = replicas[0].component.window
-            if window is not None and window.window.length is not None and window.window.trigger == "tick":
-                for task in replicas:
-                    length = window.window.length
-                    self.kernel.every(length, length, Rank.WINDOW, partial(_tick, task), task.number)
+        for task in self.bolt_tasks:
+            window = task.component.window
+            if task.ends_by_tick and window is not None and window.window.length is not None:
+                length = window.window.length
+                self.kernel.every(length, length, Rank.WINDOW, partial(_tick, task), task.number)
         if self.topology.marker_length is not None:
             length = self.topology.marker_length
             for spout in self.spouts:

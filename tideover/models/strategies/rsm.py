@@ -92,8 +92,7 @@ class Recovery(Protocol):
             task.enqueue(Rank.CHECKPOINT, lambda: self._checkpoint(task))
 
     def window_ended(self, task: BoltTask, held: list[Held], now: int) -> int:
-        window = task.component.window
-        if window is not None and window.window.length is not None and window.window.trigger == "tick":
+        if task.ends_by_tick:
             # else a failure before the next checkpoint would bring back counts that were emitted; for the
             # same reason a write that is under way becomes void
             self._checkpoint(task, of_window=True)
