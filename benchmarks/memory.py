@@ -80,7 +80,7 @@ def rows(quick: bool) -> list[Row]:
             1.15,
             False,
             "peak / peak after the first minute",
-            "what stays of a simulated second is a histogram (about 13 KB) and five series (4 KB)",
+            "what stays of a simulated second is a histogram (about 4 KB) and five series (4 KB)",
         ),
     ]
 

@@ -129,6 +129,23 @@ def test_a_span_ends_with_the_last_replayed_tuple(resolution: int | None, inside
     assert span.committed.count == inside
 
 
+@given(latencies, latencies, st.integers(1, 400))
+def test_packing_changes_nothing(before: list[int], after: list[int], times: int) -> None:
+    """Law: a packed histogram holds the same, and can still be added to, also beyond what its bins could
+    count.
+    """
+    packed, plain = filled(before), filled(before)
+    packed.pack()
+    assert packed.state() == plain.state()
+    merged, expected = Histogram(), Histogram()
+    merged.merge(packed)
+    expected.merge(plain)
+    for histogram in (packed, plain, merged, expected):
+        histogram.add(np.tile(np.array(after, np.int64), times))
+    assert packed.state() == plain.state() == merged.state() == expected.state()
+    assert packed.summary() == plain.summary()
+
+
 done_tuples = st.lists(
     st.tuples(st.integers(0, 40), st.integers(0, 2), st.booleans()), min_size=1, max_size=30, unique=True
 )

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tideover.sim.train import Ints
 
@@ -51,7 +52,7 @@ class Histogram:
         self.squares = 0
         self.max = 0
         self._low = 0
-        self._bins: Ints | None = None
+        self._bins: npt.NDArray[np.integer] | None = None
         """Counts of the bins from ``_low`` on: only the range that occurs."""
         self._buffer: list[Ints] = []
         self._buffered = 0
@@ -80,10 +81,11 @@ class Histogram:
         self.squares += _squares(values, most)
         self.max = max(self.max, most)
 
-    def _add_bins(self, low: int, counts: Ints) -> None:
+    def _add_bins(self, low: int, counts: npt.NDArray[np.integer]) -> None:
         if self._bins is None:
-            self._low, self._bins = low, counts.copy()
+            self._low, self._bins = low, counts.astype(np.int64)
             return
+        self._bins = self._bins.astype(np.int64, copy=False)
         first = min(low, self._low)
         size = max(low + len(counts), self._low + len(self._bins)) - first
         if size > len(self._bins):
@@ -91,6 +93,12 @@ class Histogram:
             grown[self._low - first : self._low - first + len(self._bins)] = self._bins
             self._low, self._bins = first, grown
         self._bins[low - first : low - first + len(counts)] += counts
+
+    def pack(self) -> None:
+        """Keep it small: nothing more is expected to come."""
+        self.flush()
+        if self._bins is not None:
+            self._bins = self._bins.astype(np.min_scalar_type(int(self._bins.max())))
 
     def merge(self, other: Histogram) -> None:
         """Add another histogram's counts."""

@@ -96,7 +96,7 @@ class LatencyLog:
             self._seconds[second] = Histogram()
             # tasks report a step one after the other: the second before may not be over yet
             for past in [s for s in self._filling if s < second - 1]:
-                self._seconds[past].flush()
+                self._seconds[past].pack()
                 self._filling.discard(past)
             self._filling.add(second)
         return self._seconds[second]
