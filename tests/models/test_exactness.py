@@ -16,7 +16,7 @@ from tideover.models.simulation import simulate
 LISTS = ("processed", "windows", "emitted", "completed", "failed", "destroyed")
 CAPS = (1, 7, 20_000)  # the last one is more than any of these worlds has
 QUICK = settings(
-    max_examples=30,
+    max_examples=50,
     deadline=None,
     database=None,
     derandomize=True,

@@ -38,7 +38,6 @@ class Checkpoint:
     state: State = field(default_factory=State)
     numbers: dict[Channel, int] = field(default_factory=dict)
     windows_closed: int = 0
-    number: int = 0
 
 
 @dataclass
@@ -50,7 +49,7 @@ class Keeper:
     accepted: dict[Channel, int] = field(default_factory=dict)
     life: int = 0  # counts faults: what an earlier life began is void
     writing: bool = False
-    newest: int = 0  # number of the checkpoint taken last
+    wanted: bool = False  # another, for a window has ended during the write
     replaying: set[Channel] = field(default_factory=set)  # end marker not arrived yet
     unfinished: set[Channel] = field(default_factory=set)  # end marker not processed yet
     restoring: bool = False
@@ -107,14 +106,15 @@ class UpstreamBuffer(Protocol):
 
         self.world.clock.at(self.world.clock.now + self.params.checkpoint_interval, priority, tick)
 
-    def _checkpoint(self, task: Bolt, of_window: bool = False) -> None:
-        """Serialise, which occupies the task; then write, which does not. A window's makes an earlier void."""
+    def _checkpoint(self, task: Bolt, wanted: bool = False) -> None:
+        """Serialise, which occupies the task; then write, which does not."""
         keeper = self.keepers[task]
-        if keeper.recovering or (keeper.writing and not of_window):
+        if keeper.writing:
+            keeper.wanted |= wanted
+        if keeper.recovering or keeper.writing:
             return
         keeper.writing = True
-        keeper.newest += 1
-        content = Checkpoint(task.state.copy(), dict(keeper.processed), task.windows_closed, keeper.newest)
+        content = Checkpoint(task.state.copy(), dict(keeper.processed), task.windows_closed)
         work = self.params.serialise_time + content.state.entries * self.params.serialise_cost
         end = self.world.clock.now + work
         task.occupy(end)
@@ -125,18 +125,17 @@ class UpstreamBuffer(Protocol):
             self._at(end, priority, task, partial(self._write, task, content))
 
     def _write(self, task: Bolt, content: Checkpoint) -> None:
-        if content.number != self.keepers[task].newest:
-            return
         end = self.store.request(content.state.entries * self.params.entry_size)
         self._at(end, control(Rank.TRIM, task.rank), task, partial(self._written, task, content))
 
     def _written(self, task: Bolt, content: Checkpoint) -> None:
         keeper = self.keepers[task]
-        if content.number != keeper.newest:
-            return
         keeper.writing, keeper.valid = False, content
         for channel in self._buffered(task):
             channel.up.place(Rank.TRIM, partial(self._trim, channel, content.numbers.get(channel, 0)))
+        if keeper.wanted:
+            keeper.wanted = False
+            task.place(Rank.CHECKPOINT, partial(self._checkpoint, task))
 
     @staticmethod
     def _trim(channel: Channel, number: int) -> None:
@@ -148,7 +147,7 @@ class UpstreamBuffer(Protocol):
 
     def ticked(self, task: Bolt) -> None:
         """A checkpoint at the window's end, too."""
-        self._checkpoint(task, of_window=True)
+        self._checkpoint(task, wanted=True)
 
     # -- faults --------------------------------------------------------------------------------------------
 
@@ -156,7 +155,7 @@ class UpstreamBuffer(Protocol):
         if task in self.keepers:
             keeper = self.keepers[task]
             keeper.life += 1
-            keeper.writing = keeper.restoring = False
+            keeper.writing = keeper.restoring = keeper.wanted = False
             keeper.replaying, keeper.unfinished = set(), set()
 
     def ready(self, task: Task, was_down: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tideover.models.config import Scenario, SpoutConfig
 from tideover.models.strategies.active_replication import ActiveReplication
+from tideover.models.strategies.base import Strategy
 from tideover.models.strategies.rsm import StateManagement
 from tideover.models.strategies.source_replay import SourceReplay
 from tideover.models.topology import Component, Topology, placement
@@ -14,7 +15,7 @@ from tideover.sim.units import S
 def warnings(scenario: Scenario) -> list[str]:
     """Remarks, each one sentence; none if there is nothing to remark."""
     topology = Topology(scenario)
-    loads = task_loads(topology)
+    loads = task_loads(topology, scenario.strategy)
     return [
         *_load(loads),
         *_timeouts(scenario, topology, loads),
@@ -23,11 +24,10 @@ def warnings(scenario: Scenario) -> list[str]:
     ]
 
 
-def task_loads(topology: Topology) -> dict[str, tuple[float, float]]:
-    """For each bolt: tuples/s that reach one task, and its load (rate times mean service; 1 is all it can
-    do).
+def task_loads(topology: Topology, strategy: Strategy) -> dict[str, tuple[float, float]]:
+    """For each bolt: tuples/s that reach one task, and its load (the part of the time that it works).
 
-    Shuffle and fields groupings are taken to spread evenly.
+    Acks and checkpoints are part of the work. Shuffle and fields groupings are taken to spread evenly.
     """
     out: dict[str, float] = {}
     loads: dict[str, tuple[float, float]] = {}
@@ -37,7 +37,14 @@ def task_loads(topology: Topology) -> dict[str, tuple[float, float]]:
             continue
         rate = sum(out[e.up.name] * (c.tasks if e.grouping.copies else 1) for e in c.inputs)
         busiest = rate if any(e.grouping.kind == "global" for e in c.inputs) else rate / c.tasks
-        loads[c.name] = (busiest, busiest * c.config.service.mean_ns / S)
+        work, stall = c.config.service.mean_ns, 0.0
+        if isinstance(strategy, SourceReplay) and c.anchored:
+            work += strategy.ack_cost
+        if isinstance(strategy, StateManagement) and c.window:
+            stall = (
+                strategy.serialise_time + c.keys * strategy.serialise_cost
+            ) / strategy.checkpoint_interval
+        loads[c.name] = (busiest, busiest * work / S + stall)
         out[c.name] = 0.0 if c.window else rate * _selectivity(c)
     return loads
 
@@ -123,6 +130,14 @@ def _checkpoints(scenario: Scenario, topology: Topology) -> list[str]:
         remarks.append(
             f"checkpoint_interval {strategy.checkpoint_interval / S:g} s: a checkpoint of {entries} entries "
             f"takes up to {takes / S:.4g} s, longer than the interval"
+        )
+    writers = sum(c.tasks for c in topology.components if c.window)
+    lengths = [c.window.window.length for c in topology.components if c.window and c.window.window.length]
+    often = min([strategy.checkpoint_interval, *lengths])
+    if takes <= strategy.checkpoint_interval and writers * write > often:
+        remarks.append(
+            f"store: {writers} tasks write for {write / S:.4g} s each, but every {often / S:g} s a checkpoint "
+            "or the end of a window asks for it: writes fall behind"
         )
     for c in topology.components:
         if c.window and c.window.window.tuples and sum(edge.up.tasks for edge in c.inputs) > 1:

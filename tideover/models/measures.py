@@ -51,6 +51,8 @@ def caught_up_at(world: World, curves: Curves, outage: Outage, until: int) -> in
     if not len(before):
         return None
     normal = int(np.quantile(before, 0.99, method="inverted_cdf"))
+    # spouts that were restarted may from then on call together: a root of each may always be on its way
+    normal = max(normal, len(world.spouts))
     start = failed if outage.masked else max(failed, outage.ready_at, outage.last_replay or 0)
     begin, end = -(-start // SLOT), until // SLOT
     high = np.flatnonzero(curves.present[begin : end + 1] > normal)
@@ -76,13 +78,16 @@ def throughput_back(world: World, curves: Curves, outage: Outage, until: int) ->
         return None
     total = np.concatenate(([0], np.cumsum(curves.done)))
     need = 0.9 * float(before.mean()) * 10 * SECOND
-    usual = total[warmup + 1 + 10 * SECOND : failed + 2] - total[warmup + 1 : failed + 2 - 10 * SECOND]
-    if len(usual):
+    last = failed + 2 - 10 * SECOND
+    if last > warmup + 1:
+        usual = total[warmup + 1 + 10 * SECOND : failed + 2] - total[warmup + 1 : last]
         need = min(need, float(usual.min()))
     ends = np.arange(failed, until // SLOT + 1)
     trailing = total[ends + 1] - total[np.maximum(ends + 1 - 10 * SECOND, 0)]
     low = trailing < need
     recovered = max(outage.ready_at, outage.restored_at or 0, outage.last_replay or 0)
+    if recovered == outage.failed_at:
+        return 0.0  # nothing was down
     affected = (recovered - outage.failed_at) // SLOT + 10 * SECOND
     if not low[:affected].any():
         return 0.0

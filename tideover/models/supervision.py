@@ -44,7 +44,10 @@ class Supervisor:
         outage = Outage(
             len(self._world.outages), fault.kind, fault.where, now, detected, detected + fault.restart, span
         )
-        self._world.outages.append(outage)
+        world = self._world
+        world.outages.append(outage)
+        # an older one that has recovered gets no more replays
+        world.watched = [*(old for old in world.watched if not world.protocol.settled(old)), outage]
         victims = fault.victims(self)
         outage.tasks = [v for v in victims if v is not ACKER]
         for victim in victims:

@@ -70,6 +70,8 @@ class World:
         self.backlog = Backlog(self.recorder)
         self.windows = WindowLog()
         self.outages: list[Outage] = []
+        self.watched: list[Outage] = []
+        """Outages whose recovery may still go on."""
         self.peak_buffered = 0
         self.control_bytes = 0
         """Bytes of acks and of copies between replicas: what goes over the network besides the streams."""
@@ -188,7 +190,7 @@ class World:
     def _moved(self, now: int) -> None:
         self.protocol.moved(now)
         self.backlog.settle()
-        for outage in self.outages:
+        for outage in self.watched:
             outage.span.settle()
         if self.twin is not None:
             self.twin.follow(now)
@@ -262,7 +264,7 @@ class World:
         latency = None
         if component is self._measured and task is self.lead(task):
             latency = self.recorder.measure(train.time, train.born)
-        for outage in self.outages:
+        for outage in self.watched:
             self._replayed(outage, task, train, arrival, latency)
         self.protocol.processed(task, train, sent)
 

@@ -7,7 +7,7 @@ loses exactly what was queued or in service, and nothing is ever taken back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator
 from enum import IntEnum
 from typing import Any, Protocol
 
@@ -131,8 +131,3 @@ class Kernel:
         self.env.schedule(stop, priority=1000 * ORDER, delay=until - self.now)
         self.env.run(stop)
         self.advance()
-
-
-def total(values: Iterable[int]) -> int:
-    """Sum of integers, exact."""
-    return sum(int(v) for v in values)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from tideover.models.strategies.base import STRATEGIES, Promise, Protocol, Strategy, task_inputs_open
+from tideover.models.strategies.base import NOTHING, STRATEGIES, Promise, Protocol, Strategy, task_inputs_open
 from tideover.models.task import BoltTask, SpoutTask
 from tideover.sim.kernel import Rank
 from tideover.sim.train import Ints, Train
@@ -118,6 +118,8 @@ class Replication(Protocol):
         peer = self._peer(task) if isinstance(task, BoltTask) else None
         if not isinstance(task, BoltTask) or peer is None:
             task_inputs_open(task)
+            if isinstance(task, BoltTask):
+                self.world.restore_effects(task, outage, NOTHING)
             return
         task.recovering = True
         task.kept += task.clear_queue()  # most of it is in the peer's queue too, and will be dropped

@@ -61,6 +61,8 @@ class Recovery(Protocol):
         self.intakes: dict[BoltTask, Intake] = {}
         self.checkpointers: dict[BoltTask, Checkpointer] = {}
         self.reading: set[BoltTask] = set()
+        self.wanted: set[BoltTask] = set()
+        """Tasks whose window has ended while a checkpoint was being written."""
 
     # -- 1. upstream tasks keep every tuple, numbered by channel ---------------------------------------------
 
@@ -93,13 +95,14 @@ class Recovery(Protocol):
 
     def window_ended(self, task: BoltTask, held: list[Held], now: int) -> int:
         if task.ends_by_tick:
-            # else a failure before the next checkpoint would bring back counts that were emitted; for the
-            # same reason a write that is under way becomes void
-            self._checkpoint(task, of_window=True)
+            # else a failure before the next checkpoint would bring back counts that were emitted
+            self._checkpoint(task, wanted=True)
         return 0
 
-    def _checkpoint(self, task: BoltTask, of_window: bool = False) -> None:
-        if self.checkpointers[task].writing and not of_window:
+    def _checkpoint(self, task: BoltTask, wanted: bool = False) -> None:
+        if self.checkpointers[task].writing:
+            if wanted:
+                self.wanted.add(task)  # as soon as the write under way has ended
             return
         if self._recovering(task) or not task.available:
             return  # none during a recovery: it would trim what is still to be replayed
@@ -109,6 +112,9 @@ class Recovery(Protocol):
         for position, buffer in self.intakes[task].buffers.items():
             if buffer.channel.up.up:
                 buffer.channel.up.enqueue(Rank.TRIM, partial(buffer.trim, saved.positions[position]))
+        if task in self.wanted:
+            self.wanted.discard(task)
+            task.enqueue(Rank.CHECKPOINT, lambda: self._checkpoint(task))
 
     # -- 3. after a failure: read the checkpoint, restore it, ask for the buffers
     # --------------------------------
@@ -121,6 +127,7 @@ class Recovery(Protocol):
                     buffer.clear()
         if isinstance(task, BoltTask) and task in self.intakes:
             self.checkpointers[task].void()
+            self.wanted.discard(task)
             self.intakes[task].begin_recovery()
             self.reading.add(task)
 
