@@ -136,8 +136,8 @@ def _checkpoints(scenario: Scenario, topology: Topology) -> list[str]:
     often = min([strategy.checkpoint_interval, *lengths])
     if takes <= strategy.checkpoint_interval and writers * write > often:
         remarks.append(
-            f"store: {writers} tasks write for {write / S:.4g} s each, but every {often / S:g} s a checkpoint "
-            "or the end of a window asks for it: writes fall behind"
+            f"store: {writers} tasks write for {write / S:.4g} s each, but every {often / S:g} s a write "
+            "is asked for: they fall behind"
         )
     for c in topology.components:
         if c.window and c.window.window.tuples and sum(edge.up.tasks for edge in c.inputs) > 1:

@@ -41,7 +41,7 @@ class Replication:
 
 
 def simulate(
-    scenario: Scenario, replication: int = 0, *, trace: bool = False, train_cap: int = 20_000
+    scenario: Scenario, replication: int = 0, *, trace: bool = False, train_cap: int = 32_768
 ) -> Replication:
     """Run one replication of a scenario.
 

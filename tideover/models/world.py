@@ -44,7 +44,7 @@ class World:
         replication: int = 0,
         *,
         trace: bool = False,
-        train_cap: int = 20_000,
+        train_cap: int = 32_768,
         feed: bool = False,
         strategy: Strategy | None = None,
     ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
+import numpy as np
 from pydantic import Field
 
 from tideover.models.spouts.base import SPOUTS, Spout
@@ -29,6 +30,8 @@ class Keys(Spout):
         return self.keys
 
     def content(self, component: str, draws: Draws, root: Ints, number: Ints) -> tuple[Ints, None]:
+        if self.keys == 1:
+            return np.zeros(len(root), np.int64), None
         bits = draws.bits(component, Purpose.CONTENT, root)
         if self.exponent > 0:
             return Zipf(keys=self.keys, exponent=self.exponent).index(bits), None
