@@ -123,7 +123,7 @@ BROKEN = [
     ("service: 0.2 ms", "service: {kind: empirical, values: 1 ms}", 4, "topology.split.service.values", "must be a list"),
     ("service: 0.2 ms", "service: {kind: constant, value: 1 ms, cv: 1}", 4, "topology.split.service.cv", "unknown key"),
     ("service: 0.2 ms", "service: [1 ms]", 4, "topology.split.service", "must be a mapping"),
-    ("window: 30 s", "window: 0 s", 5, "topology.count.window", "more than 0 s"),
+    ("window: 30 s", "window: 0 s", 5, "topology.count.window", "at least 1 ms"),
     ("window: 30 s", "window: {tuples: 0}", 5, "topology.count.window.tuples", "at least 1"),
     ("window: 30 s", "window: {tuples: 5, length: 5 s}", 5, "topology.count.window", "either length"),
     ("window: 30 s", "window: {}", 5, "topology.count.window", "either length"),
@@ -172,7 +172,7 @@ BROKEN = [
     ('"0-1": 5 ms', '"0-1": 5', 9, "links.pairs.0-1", "5 has no unit"),
     ("links: {latency: 0.5 ms", "links: {latency: -0.5 ms", 9, "links.latency", "negative"),
     # strategies
-    ("message_timeout: 30 s", "message_timeout: 0 s", 6, "strategy.message_timeout", "more than 0 s"),
+    ("message_timeout: 30 s", "message_timeout: 0 s", 6, "strategy.message_timeout", "at least 1 ms"),
     ("message_timeout: 30 s", "timeout_buckets: 1", 6, "strategy.timeout_buckets", "at least 2"),
     ("message_timeout: 30 s", "acker_host: 7", 6, "strategy.acker_host", "0 to 3"),
     ("source_replay, message_timeout: 30 s", "rsm, checkpoint_interval: 5", 6, "strategy.checkpoint_interval", "no unit"),

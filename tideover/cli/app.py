@@ -56,7 +56,10 @@ def main() -> None:
         with contextlib.suppress(AttributeError):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
-        app(prog_name="tideover")
+        try:
+            app(prog_name="tideover")
+        finally:
+            sys.stdout.flush()  # a full disk is to be told here, not while the interpreter ends
     except (ScenarioError, BadInput) as error:
         _end(str(error), 2)
     except KeyboardInterrupt:
