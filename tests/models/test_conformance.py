@@ -56,8 +56,7 @@ def test_exemptions_are_needed() -> None:
             conformance.EXEMPTIONS = kept
 
 
-# -- the suite itself
-# ----------------------------------------------------------------------------------------------
+# -- the suite itself ----------------------------------------------------------------------------------------
 
 
 @pytest.fixture

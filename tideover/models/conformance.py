@@ -115,8 +115,7 @@ def is_exempt(strategy: Strategy, check: str, about: str = "") -> bool:
     return any((e.strategy, e.check, e.about) == (strategy.kind, check, about) for e in EXEMPTIONS)
 
 
-# -- the checks
-# ------------------------------------------------------------------------------------------------
+# -- the checks ----------------------------------------------------------------------------------------------
 
 
 def describes_itself(strategy: Strategy) -> None:

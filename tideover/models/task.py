@@ -58,8 +58,7 @@ class SpoutTask(Node):
         """What a twin's spout emits instead of calling."""
         world.kernel.sources.append(self)
 
-    # -- when
-    # --------------------------------------------------------------------------------------------------
+    # -- when ------------------------------------------------------------------------------------------------
 
     def _look_ahead(self) -> None:
         """Make sure that the next calls are known."""
@@ -114,8 +113,7 @@ class SpoutTask(Node):
         super().occupy(duration)
         self._go_on_from(self.free_at)
 
-    # -- what
-    # --------------------------------------------------------------------------------------------------
+    # -- what ------------------------------------------------------------------------------------------------
 
     def feed(self, train: Train) -> None:
         """Emit this train, at its times, instead of calling (in a twin)."""
@@ -215,8 +213,7 @@ class SpoutTask(Node):
         for outlet in self.outlets:
             outlet.broadcast(train)
 
-    # -- life
-    # --------------------------------------------------------------------------------------------------
+    # -- life ------------------------------------------------------------------------------------------------
 
     def crash(self) -> list[Train]:
         self._from = self._last_call  # what kept it busy is over
@@ -284,8 +281,7 @@ class BoltTask(Server):
     def available(self) -> bool:
         return self.up and not self.recovering
 
-    # -- arrivals
-    # ----------------------------------------------------------------------------------------------
+    # -- arrivals --------------------------------------------------------------------------------------------
 
     def flow(self, now: int) -> None:
         if not self.count_at_arrival:
@@ -309,8 +305,7 @@ class BoltTask(Server):
     def drop(self, train: Train) -> None:
         self.world.destroyed(self, [train], arrived=True)
 
-    # -- service
-    # -----------------------------------------------------------------------------------------------
+    # -- service ---------------------------------------------------------------------------------------------
 
     def service(self, train: Train) -> Ints:
         if self._constant is not None:
@@ -361,8 +356,7 @@ class BoltTask(Server):
 
     _last_mark: Train | None = None
 
-    # -- windows
-    # -----------------------------------------------------------------------------------------------
+    # -- windows ---------------------------------------------------------------------------------------------
 
     def fire(self, now: int) -> int:
         mark = self._last_mark
@@ -428,8 +422,7 @@ class BoltTask(Server):
         self.occupy(stall)
         self.post_out(self.kernel.now)
 
-    # -- life
-    # --------------------------------------------------------------------------------------------------
+    # -- life ------------------------------------------------------------------------------------------------
 
     def forget(self) -> Held | None:
         """Lose the counts; returns the tuples whose effects are gone (None: there is no state)."""

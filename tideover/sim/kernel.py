@@ -62,8 +62,7 @@ class Kernel:
         """The present, ns."""
         return int(self.env.now)
 
-    # -- control plane
-    # -----------------------------------------------------------------------------------------
+    # -- control plane ---------------------------------------------------------------------------------------
 
     def until(self, when: int, rank: int, order: int = 0) -> simpy.Event:
         """An event at ``when`` (ns, not in the past) for a process to yield; the data plane is moved before
@@ -103,8 +102,7 @@ class Kernel:
 
         self.process(ticking())
 
-    # -- data plane
-    # --------------------------------------------------------------------------------------------
+    # -- data plane ------------------------------------------------------------------------------------------
 
     def advance(self) -> None:
         """Move all data at or before now, in steps that no feedback can reach into."""

@@ -62,8 +62,7 @@ class Node:
         """Whether everything that was admitted has left."""
         return self.free_at <= self.kernel.now
 
-    # -- control markers
-    # ---------------------------------------------------------------------------------------
+    # -- control markers -------------------------------------------------------------------------------------
 
     def enqueue(self, rank: int, action: Action) -> None:
         """Put a control marker into the queue now; ``action`` runs when its turn comes, unless the node
@@ -110,8 +109,7 @@ class Node:
         self.free_at = max(self.free_at, self.kernel.now) + duration
         self.busy_ns += duration
 
-    # -- what leaves later
-    # -------------------------------------------------------------------------------------
+    # -- what leaves later -----------------------------------------------------------------------------------
 
     def post(self, train: Train, deliver: Deliver, lost: Deliver) -> None:
         """Hand ``train`` to ``deliver``, each tuple at its time (now or later).
@@ -146,8 +144,7 @@ class Node:
         """The next instant at which data moves here by itself; None: never."""
         return self.next_post
 
-    # -- life and death
-    # ----------------------------------------------------------------------------------------
+    # -- life and death --------------------------------------------------------------------------------------
 
     def crash(self) -> list[Train]:
         """Lose queue, service, markers and outbox; returns the trains of tuples that were queued or in
@@ -208,8 +205,7 @@ class Server(Node):
         channel.position = len(self.inputs)
         self.inputs.append(channel)
 
-    # -- what subclasses say
-    # -----------------------------------------------------------------------------------
+    # -- what subclasses say ---------------------------------------------------------------------------------
 
     def service(self, train: Train) -> Ints:
         """Service demand of each tuple (ns); a fresh array."""
@@ -244,8 +240,7 @@ class Server(Node):
         """Whether arrivals are taken into the queue; if not they are dropped or held."""
         return self.up
 
-    # -- the flow
-    # ----------------------------------------------------------------------------------------------
+    # -- the flow --------------------------------------------------------------------------------------------
 
     def flow(self, now: int) -> None:
         self.post_out(now)

@@ -74,8 +74,7 @@ class Replication(Protocol):
     def _forget(self, task: BoltTask) -> None:
         self.greatest[task] = np.full(task.component.routes, -1, np.int64)
 
-    # -- deduplication
-    # ---------------------------------------------------------------------------------------------
+    # -- deduplication ---------------------------------------------------------------------------------------
 
     def admit(self, task: BoltTask, train: Train) -> Train:
         keep = np.ones(train.n, np.bool_)
@@ -105,8 +104,7 @@ class Replication(Protocol):
         fresh: np.ndarray = uid > before[:-1]
         return fresh
 
-    # -- a replica that comes back
-    # ---------------------------------------------------------------------------------
+    # -- a replica that comes back ---------------------------------------------------------------------------
 
     def failed(self, task: BoltTask | SpoutTask, outage: Outage) -> None:
         if isinstance(task, BoltTask):

@@ -86,8 +86,7 @@ class Recovery(Protocol):
     def passed(self, task: BoltTask, train: Train) -> None:
         self.intakes[task].processed(train)
 
-    # -- 2. every interval a checkpoint; when the store has it, upstream trims its buffers
-    # ---------------------
+    # -- 2. every interval a checkpoint; when the store has it, upstream trims its buffers -------------------
 
     def _checkpoint_tick(self, task: BoltTask, i: int) -> None:
         if task.available:
@@ -116,8 +115,7 @@ class Recovery(Protocol):
             self.wanted.discard(task)
             task.enqueue(Rank.CHECKPOINT, lambda: self._checkpoint(task))
 
-    # -- 3. after a failure: read the checkpoint, restore it, ask for the buffers
-    # --------------------------------
+    # -- 3. after a failure: read the checkpoint, restore it, ask for the buffers ----------------------------
 
     def failed(self, task: BoltTask | SpoutTask, outage: Outage) -> None:
         if not task.up and not getattr(task, "paused", False):
@@ -160,8 +158,7 @@ class Recovery(Protocol):
         for buffer in intake.buffers.values():
             self.replays.ask(task, intake, buffer.channel)
 
-    # -- the task drops what its checkpoint holds, and direct tuples until the end-of-replay marker has come
-    # ------
+    # -- the task drops what its checkpoint holds, and direct tuples until the end-of-replay marker has come -
 
     def receive(self, task: BoltTask, channel: Channel, train: Train) -> Train:
         return self.intakes[task].receive(channel, train) if task in self.intakes else train
@@ -173,8 +170,7 @@ class Recovery(Protocol):
         self.intakes[task].unfinished.discard(int(mark.key[0]))
         return 0
 
-    # -- what is left to see
-    # -----------------------------------------------------------------------------------
+    # -- what is left to see ---------------------------------------------------------------------------------
 
     def _recovering(self, task: BoltTask) -> bool:
         return task in self.reading or bool(self.intakes[task].unfinished)

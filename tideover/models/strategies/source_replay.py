@@ -69,15 +69,13 @@ class Replay(AckCosts):
         self.strategy = strategy
         self.acker = Acker(world, strategy.message_timeout, strategy.acker_buckets)
 
-    # -- 1. a root and every tuple anchored to it get an id; the acker keeps their XOR
-    # -------------------------
+    # -- 1. a root and every tuple anchored to it get an id; the acker keeps their XOR -----------------------
 
     def emitted(self, spout: SpoutTask, train: Train, sent: list[Sent]) -> None:
         self.acker.begin(spout, train, sent)
         spout.pending += train.n
 
-    # -- 4. a bolt acks a tuple when its effect is safe: a windowed count, at the end of the window
-    # ------------
+    # -- 4. a bolt acks a tuple when its effect is safe: a windowed count, at the end of the window ----------
 
     def processed(self, task: BoltTask, train: Train, sent: list[Sent]) -> None:
         if task.counts is None and task.component.anchored:
@@ -101,8 +99,7 @@ class Replay(AckCosts):
             spout.pending -= len(done.root)
             spout.unblock(int(done.time.min()))  # 6. the cap on pending roots
 
-    # -- 2. unfinished roots wait in a rotating map, whose phase starts with the spout
-    # --------------------------
+    # -- 2. unfinished roots wait in a rotating map, whose phase starts with the spout -----------------------
 
     def start(self) -> None:
         for spout in self.world.spouts:
@@ -122,8 +119,7 @@ class Replay(AckCosts):
 
         self.world.kernel.every(first, period, Rank.ROTATION, rotate, spout.number)
 
-    # -- 3. a root that was last emitted too long ago has failed: it goes to the retry queue
-    # ----------------------
+    # -- 3. a root that was last emitted too long ago has failed: it goes to the retry queue -----------------
 
     def _rotate(self, spout: SpoutTask, before: int) -> None:
         pending = sum(s.pending for s in self.world.spouts)
@@ -135,8 +131,7 @@ class Replay(AckCosts):
             spout.pending -= len(roots)
             spout.unblock(self.world.kernel.now)
 
-    # -- 5. lost state means lost ids: those roots are never acked
-    # -------------------------------------------------
+    # -- 5. lost state means lost ids: those roots are never acked -------------------------------------------
 
     def destroyed(self, outage: int, roots: Ints, attempt: Ints | None) -> None:
         self.acker.destroyed(outage, roots, attempt)
@@ -160,8 +155,7 @@ class Replay(AckCosts):
     def acker_ready(self) -> None:
         self.acker.revive(self.world.kernel.now)
 
-    # -- what is left to see
-    # ---------------------------------------------------------------------------------------
+    # -- what is left to see ---------------------------------------------------------------------------------
 
     def copies(self) -> Ints:
         return np.concatenate([NOTHING, *(pending.roots() for pending in self.acker.maps)])
