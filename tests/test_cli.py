@@ -470,6 +470,25 @@ def test_an_interrupted_run_ends_with_130():
     assert (running.returncode, out, err) == (130, "", "")
 
 
+def test_an_interrupted_sweep_says_only_how_to_go_on(spark, tmp_path):
+    out = tmp_path / "out"
+    args = ["sweep", "wordcount-sweep", "--master", "local[2]", "--set", "run.replications=500"]
+    command = [sys.executable, "-m", "tideover", *args, "--out", str(out)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as running:
+        try:
+            end = time.monotonic() + 90
+            while not list(out.glob(".runs/*.parquet")) and time.monotonic() < end:
+                time.sleep(0.2)
+            for _ in range(2):
+                os.killpg(running.pid, signal.SIGINT)
+            err = running.communicate(timeout=60)[1]
+        finally:
+            running.kill()
+    assert running.returncode == 130
+    assert err == "Interrupted. The same command goes on where it was.\n"
+    assert list(out.glob(".runs/*.parquet"))
+
+
 def test_a_bar_appears_on_a_terminal_and_goes_away():
     controller, terminal = pty.openpty()
     args = ["run", "wordcount", "--set", "run.replications=150"]

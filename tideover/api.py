@@ -202,6 +202,6 @@ def compared(
         raise ValueError(f"a strategy is named twice in {', '.join(strategies)}; name each once")
     found = load_for_strategies(source, strategies, settings)
     if len(found) < 2:
-        only = ", ".join(found)
-        raise ValueError(f"a comparison needs at least two strategies, not only {only}")
+        only = f", not only {', '.join(found)}" if found else ""
+        raise ValueError(f"a comparison needs at least two strategies{only}")
     return found

@@ -131,6 +131,11 @@ def test_a_file_is_loaded_by_its_path(tmp_path: Path) -> None:
     assert load(path).hosts == 2
 
 
+def test_a_sweep_file_is_no_scenario() -> None:
+    with pytest.raises(ScenarioError, match="grid: belongs to a sweep; use this file with"):
+        load_text("scenario: wordcount\ngrid: {run.seed: [1, 2]}\n", "x")
+
+
 # The library
 
 

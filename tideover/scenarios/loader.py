@@ -156,6 +156,9 @@ class _Loader(Builder):
 
     def scenario(self, root: Node) -> Scenario | None:
         self.root = root
+        if "grid" in root.value and "topology" not in root.value:
+            self.refuse(root.value["grid"], "grid", "belongs to a sweep; use this file with tideover sweep")
+            return None
         self.unknown_keys(root, "", TOP)
         draft = checks.Draft(root)
         draft.topology = self._topology(root)

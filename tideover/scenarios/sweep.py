@@ -13,10 +13,13 @@ import json
 import math
 import os
 import re
+import signal
 import statistics
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -317,14 +320,28 @@ def _on_spark(master: str, partitions: int | None) -> Work:
 
         tell("starting Spark", 0)
         try:
-            with spark_session(master) as spark:
-                yield from _Jobs(spark, todo, timeline, partitions).run(tell)
+            with spark_session(master) as spark, _interrupts() as interrupted:
+                yield from _Jobs(spark, todo, timeline, partitions).run(tell, interrupted)
         except Exception as error:
             if type(error).__module__.startswith("py4j."):
                 raise SweepFailed(f"Spark failed: {_reason(error)}") from error
             raise
 
     return work
+
+
+@contextmanager
+def _interrupts() -> Iterator[threading.Event]:
+    """An event that is set by Ctrl-C. An exception in the middle of a call would break Spark's connection."""
+    asked = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+    before = signal.signal(signal.SIGINT, lambda *_: asked.set())
+    try:
+        yield asked
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 class _Jobs:
@@ -345,8 +362,8 @@ class _Jobs:
         """How long runs took."""
         self.started = 0
 
-    def run(self, tell: Tell) -> Iterator[list[Outcome]]:
-        """Outcomes, a job's at a time."""
+    def run(self, tell: Tell, interrupted: threading.Event) -> Iterator[list[Outcome]]:
+        """Outcomes, a job's at a time; raises KeyboardInterrupt soon after ``interrupted`` is set."""
         with ThreadPoolExecutor(2, "tideover-job") as pool:
             active: dict[Future[list[Outcome]], tuple[str, list[Unit]]] = {}
             try:
@@ -356,6 +373,8 @@ class _Jobs:
                         self.started += 1
                         active[pool.submit(self._job, name, *chunk)] = (name, chunk[0])
                     finished, _ = wait(active, timeout=0.25, return_when=FIRST_COMPLETED)
+                    if interrupted.is_set():
+                        raise KeyboardInterrupt
                     for future in finished:
                         yield self._outcomes(future, active.pop(future)[1])
                     tell("simulating", sum(self._fraction(name) * len(c) for name, c in active.values()))
