@@ -29,7 +29,9 @@ export JUPYTER_PLATFORM_DIRS := 1
 # uv works on .venv with .venv's own Python, whatever else is active or configured.
 export UV_PROJECT_ENVIRONMENT := $(VENV)
 export UV_PYTHON_DOWNLOADS := never
-SYNC = $(UV) sync --quiet --frozen --inexact --python $(BIN)/python
+SYNC_ONCE = $(UV) sync --quiet --frozen --inexact --python $(BIN)/python
+# Again with the system's certificates: behind a proxy with a certificate of its own uv's are not enough.
+SYNC = sync() { $(SYNC_ONCE) "$$@" 2>/dev/null || $(SYNC_ONCE) --system-certs "$$@"; }; sync
 
 PYTEST = $(BIN)/python -m pytest
 NOTEBOOKS = $(if $(wildcard notebooks/*.ipynb),--nbmake --nbmake-timeout=600 notebooks)
