@@ -1,0 +1,113 @@
+"""The command line as a process: signals, pipes, terminals, full disks, and what it imports."""
+
+import contextlib
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+SHORT = ["--set", "run.duration=100s", "--set", "run.warmup=30s", "--set", "run.replications=2"]
+
+
+def read_all(terminal):
+    """What is written to a terminal, part by part, until the other end is closed."""
+    while True:
+        try:
+            part = os.read(terminal, 1 << 16)
+        except OSError:
+            return
+        if not part:
+            return
+        yield part
+
+
+def test_a_reader_that_goes_away_is_no_error_to_speak_of():
+    command = f"{sys.executable} -m tideover scenarios schema | true"
+    done = subprocess.run(
+        ["bash", "-c", f"{command}; echo ${{PIPESTATUS[0]}}"], capture_output=True, text=True
+    )
+    assert done.stderr == ""
+    assert done.stdout.strip() in ("0", "1")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize(
+    "args", [["run", "wordcount"], ["run", "wordcount", "--json"], ["scenarios", "show", "wordcount"]]
+)
+def test_a_full_disk_ends_with_1(args):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "tideover", *args], stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert done.returncode == 1
+    assert done.stderr.endswith("tideover: [Errno 28] No space left on device\n")
+    assert "Traceback" not in done.stderr
+
+
+def test_an_interrupted_run_ends_with_130():
+    """The signal is sent as soon as the bar says that the run has begun."""
+    controller, terminal = pty.openpty()
+    command = [sys.executable, "-m", "tideover", "run", "wordcount", "--set", "run.replications=90000"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=terminal, text=True) as running:
+        os.close(terminal)
+        drawn = b""
+        for part in read_all(controller):
+            if b"simulating" in part and b"simulating" not in drawn:
+                running.send_signal(signal.SIGINT)
+            drawn += part
+        out = running.stdout.read()
+    assert (running.returncode, out) == (130, "")
+    assert b"simulating" in drawn
+    assert b"Traceback" not in drawn
+
+
+def test_an_interrupted_sweep_says_only_how_to_go_on(spark, tmp_path):
+    out = tmp_path / "out"
+    args = ["sweep", "wordcount-sweep", "--master", "local[2]", "--set", "run.replications=500"]
+    command = [sys.executable, "-m", "tideover", *args, "--out", str(out)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as running:
+        try:
+            end = time.monotonic() + 90
+            while not list(out.glob(".runs/*.parquet")) and time.monotonic() < end and running.poll() is None:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    running.wait(timeout=0.2)
+            for _ in range(2):
+                os.killpg(running.pid, signal.SIGINT)
+            err = running.communicate(timeout=60)[1]
+        finally:
+            running.kill()
+    assert running.returncode == 130
+    assert err == "Interrupted. The same command goes on where it was.\n"
+    assert list(out.glob(".runs/*.parquet"))
+
+
+def test_a_bar_appears_on_a_terminal_and_goes_away():
+    controller, terminal = pty.openpty()
+    args = ["run", "wordcount", "--set", "run.replications=150"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "tideover", *args], stdout=subprocess.PIPE, stderr=terminal
+    ) as running:
+        os.close(terminal)
+        drawn = b"".join(read_all(controller))
+        out = running.stdout.read()
+    assert running.returncode == 0
+    assert b"simulating" in drawn
+    assert out.startswith(b"word count: seed 1, 150 replications\n")
+    assert b"\x1b" not in out
+
+
+def test_a_single_run_needs_neither_spark_nor_matplotlib():
+    code = (
+        "import sys; from tideover.cli import main\n"
+        "try: main()\n"
+        "finally: print([m for m in ('pyspark', 'py4j', 'matplotlib', 'seaborn') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "run", "wordcount", *SHORT], capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
