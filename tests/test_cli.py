@@ -13,6 +13,8 @@ import pytest
 from tideover import __version__
 from tideover.cli import main
 from tideover.reports.parquet import read_tables
+from tideover.scenarios import java
+from tideover.scenarios.java import Java
 
 SHORT = ["--set", "run.duration=100s", "--set", "run.warmup=30s", "--set", "run.replications=2"]
 
@@ -354,12 +356,17 @@ def test_doctor_starts_spark(spark, tideover):
     assert found["ok"], found
 
 
-def test_doctor_says_how_to_mend_what_is_missing(tideover, monkeypatch):
+@pytest.mark.parametrize("depth", [0, 1, 2, 3, 5, 8])
+def test_doctor_says_how_to_mend_what_is_missing(tideover, monkeypatch, depth):
+    """Wherever Java and Python live: what is to be copied into a shell is on one line."""
+    home = Path("/" + "a-directory/" * depth)
+    missing = Java(home / "jdk", 11, "JAVA_HOME")
     monkeypatch.setattr("tideover.scenarios.java.find_java", lambda: None)
+    monkeypatch.setitem(java._PLACES, "JAVA_HOME", lambda: missing)
     code, out, _ = tideover("doctor", "--no-spark")
     assert code == 1
     assert "NO  Java" in out
-    assert "pip install" in out
+    assert 'pip install "tideover[java]"' in out
 
 
 def test_version(tideover):

@@ -60,9 +60,9 @@ def _print(checks: list[Check]) -> None:
     width = max(len(check.name) for check in checks)
     for check in checks:
         mark, style = marks[check.ok]
-        show(Text.assemble((mark, style), f"  {check.name:<{width}}  {check.found}"))
+        show(Text.assemble((mark, style), f"  {check.name:<{width}}  {check.found}"), whole_lines=True)
         if check.ok is False:
-            show(Text(f"    {check.mend}", style="yellow"))
+            show(Text(f"    {check.mend}", style="yellow"), whole_lines=True)
     if all(check.ok is not False for check in checks):
         show(Text("Everything works.", style="bold"))
 

@@ -44,11 +44,12 @@ class BadInput(Exception):
     """Something that was given on the command line cannot be used; the message names it."""
 
 
-def show(*shown: RenderableType, errors: bool = False) -> None:
-    """Print on the terminal, or as plain text into a pipe."""
+def show(*shown: RenderableType, errors: bool = False, whole_lines: bool = False) -> None:
+    """Print on the terminal, or as plain text into a pipe; ``whole_lines`` are not folded (commands in
+    them can be copied)."""
     console = _console(errors)
     for item in shown:
-        console.print(item)
+        console.print(item, soft_wrap=whole_lines)
 
 
 def _console(errors: bool) -> Console:
