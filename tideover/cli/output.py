@@ -46,7 +46,8 @@ class BadInput(Exception):
 
 def show(*shown: RenderableType, errors: bool = False, whole_lines: bool = False) -> None:
     """Print on the terminal, or as plain text into a pipe; ``whole_lines`` are not folded (commands in
-    them can be copied)."""
+    them can be copied).
+    """
     console = _console(errors)
     for item in shown:
         console.print(item, soft_wrap=whole_lines)
