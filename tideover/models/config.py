@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from tideover.models.arrivals.base import ARRIVALS, Arrivals
 from tideover.models.bolts.base import BOLTS, Bolt
@@ -18,7 +18,7 @@ from tideover.models.strategies.base import STRATEGIES, Strategy
 from tideover.sim.distributions.base import DISTRIBUTIONS, Distribution
 from tideover.sim.faults.base import FAULTS, Fault
 from tideover.sim.registry import Part
-from tideover.sim.units import Bandwidth, Duration, Size
+from tideover.sim.units import Bandwidth, Duration, Rate, Size
 
 __all__ = ["ARRIVALS", "BOLTS", "DISTRIBUTIONS", "FAULTS", "GROUPINGS", "SPOUTS", "STRATEGIES"]
 
@@ -90,6 +90,39 @@ class Run(Part):
         Duration | None,
         Field(description="report recoveries as logs of this resolution show them; default: exact"),
     ] = None
+    lag_window: Annotated[
+        Duration | None,
+        Field(
+            gt=0,
+            description="report catch-up as a metric shows it that holds the greatest backlog of this window "
+            "and the one before (Kafka's records-lag-max: 30 s); default: exact",
+        ),
+    ] = None
+    lump: Annotated[
+        int, Field(ge=1, le=1_000_000, description="real tuples that one simulated tuple stands for")
+    ] = 1
+    lump_rate: Annotated[
+        Rate | None,
+        Field(description="choose lump so that no spout component emits more simulated tuples than this"),
+    ] = None
+
+    @model_validator(mode="after")
+    def _one_lump(self) -> Run:
+        if self.lump > 1 and self.lump_rate is not None:
+            raise ValueError("give either lump (a number) or lump_rate (which chooses it)")
+        return self
+
+
+class AppliedProfile(Part):
+    """The profile (measured values) that a scenario was completed from; the engine does not look at it.
+
+    ``taken``: keys of the scenario that it gave, and under which of its own names.
+    """
+
+    name: str
+    sha256: str
+    file: str
+    taken: dict[str, str]
 
 
 class Scenario(Part):
@@ -104,6 +137,7 @@ class Scenario(Part):
     links: Links
     store: Store = Store()
     run: Run
+    profile: AppliedProfile | None = None
 
     def with_strategy(self, strategy: Strategy) -> Scenario:
         """The same scenario under another strategy."""

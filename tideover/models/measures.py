@@ -65,6 +65,19 @@ def caught_up_at(world: World, curves: Curves, outage: Outage, until: int) -> in
     return start if first == 0 else (begin + first) * SLOT
 
 
+def _shown(world: World, outage: Outage, caught_up: int) -> int:
+    """When a metric shows that the backlog is gone (ns): at once, or by ``run.lag_window``.
+
+    Kafka's consumers keep the greatest lag of the current window and of the one before
+    (``metrics.num.samples: 2``), counted from their start, which is here the moment of readiness. So what is
+    over shows as over when the second window after it begins.
+    """
+    window = world.scenario.run.lag_window
+    if window is None or caught_up < outage.ready_at:
+        return caught_up
+    return outage.ready_at + window * ((caught_up - outage.ready_at) // window + 2)
+
+
 def throughput_back(world: World, curves: Curves, outage: Outage, until: int) -> float | None:
     """Seconds from the fault until throughput over 10 s is back at 90 % of its mean before.
 
@@ -131,7 +144,9 @@ def recovery(world: World, curves: Curves, outage: Outage) -> dict[str, Any]:
         "detected_at_s": outage.detected_at / S,
         "ready_at_s": outage.ready_at / S,
         "state_recovery_s": _state_recovery(world, outage) if replayed else None,
-        "catch_up_s": None if caught_up is None else (caught_up - outage.failed_at) / S,
+        "catch_up_s": None
+        if caught_up is None
+        else (_shown(world, outage, caught_up) - outage.failed_at) / S,
         "throughput_90_s": throughput_back(world, curves, outage, until),
         "output_gap_s": None if gap is None else gap / S,
         "sink_spacing_s": usual_spacing(gaps),

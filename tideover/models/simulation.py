@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tideover.models import measures
 from tideover.models.config import Scenario
+from tideover.models.lump import COUNTS, lump_of, lumped, real
 from tideover.models.task import BoltTask, SpoutTask
 from tideover.models.tracing import Trace
 from tideover.models.world import World
@@ -48,9 +49,26 @@ def simulate(
     ``trace`` keeps every tuple (small runs only). ``train_cap``: most roots that travel in one train; the
     result does not depend on it. Raises TopologyError for a topology that cannot be simulated.
     """
-    world = World(scenario, replication, trace=trace, train_cap=train_cap)
+    lump = lump_of(scenario)
+    world = World(lumped(scenario, lump), replication, trace=trace, train_cap=train_cap)
     world.run()
-    return evaluate(world, replication)
+    found = evaluate(world, replication)
+    return found if lump == 1 else _in_tuples(found, lump)
+
+
+def _in_tuples(found: Replication, lump: int) -> Replication:
+    """What was counted in lumps, as counts of real tuples: throughput, backlog, ledger, recoveries,
+    messages.
+    """
+    return replace(
+        found,
+        recoveries=[real(row, lump, *COUNTS) for row in found.recoveries],
+        timeline=[real(row, lump, "throughput_per_s", "backlog") for row in found.timeline],
+        throughput=real(found.throughput, lump),
+        ledger=real(found.ledger, lump),
+        cost=real(found.cost, lump, "peak_buffered_tuples"),
+        edges={name: real(edge, lump, "messages") for name, edge in found.edges.items()},
+    )
 
 
 def evaluate(world: World, replication: int) -> Replication:

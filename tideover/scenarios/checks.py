@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tideover.models.config import BoltConfig, Fault, Run, Scenario, SpoutConfig, Strategy
+from tideover.models.lump import unfit
 from tideover.models.topology import Topology, TopologyError
 from tideover.scenarios.errors import Problem, suggest
 from tideover.scenarios.yaml_source import Node
@@ -74,6 +75,7 @@ def check(draft: Draft, scenario: Scenario | None) -> list[Problem]:
     problems = [
         *_streams(draft),
         *_run(draft),
+        *_lump(draft),
         *_placement(draft),
         *_links(draft),
         *_strategy(draft),
@@ -200,6 +202,20 @@ def _run(draft: Draft) -> Iterator[Problem]:
         yield draft.problem(message, "run", "warmup")
     if run.log_resolution == 0:
         yield draft.problem("must be more than 0 s; leave it out for exact stamps", "run", "log_resolution")
+
+
+def _lump(draft: Draft) -> Iterator[Problem]:
+    """Nothing counts single tuples if a simulated one stands for several."""
+    if draft.run is None or (draft.run.lump == 1 and draft.run.lump_rate is None):
+        return
+    key = "lump_rate" if draft.run.lump == 1 else "lump"
+    parts = {f"topology.{name}": config for name, config in draft.topology.items() if config is not None}
+    for place, config in parts.items():
+        own = (config.spout, config.arrivals) if isinstance(config, SpoutConfig) else (config.bolt,)
+        for name in filter(None, map(unfit, own)):
+            yield draft.problem(f"does not go with {place}.{name}, which counts single tuples", "run", key)
+    if draft.strategy is not None and (name := unfit(draft.strategy)):
+        yield draft.problem(f"does not go with strategy.{name}, which counts single tuples", "run", key)
 
 
 def _placement(draft: Draft) -> Iterator[Problem]:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Report = Callable[[int, int], None]
 """Called with what is done, and of how many."""
 
-_WITHOUT_EFFECT = ("name", "description")
+_WITHOUT_EFFECT = ("name", "description", "profile")
 _LONGEST_ERROR = 500
 
 

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterator
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
 
 class Part(BaseModel):
     """Configuration of one part: frozen, and closed to keys it does not know."""
+
+    per_tuple: ClassVar[frozenset[str]] = frozenset()
+    """Durations that each tuple costs: a tuple that stands for several (``run.lump``) costs several."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 

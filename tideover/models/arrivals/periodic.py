@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,8 @@ class Periodic(Arrivals):
     >>> Periodic(pause=10_000_000, emit_cost=530_000).gap_ns
     10530000
     """
+
+    per_tuple: ClassVar[frozenset[str]] = frozenset({"pause", "emit_cost"})
 
     rate: Annotated[Rate | None, Field(description="calls per time, e.g. 10/s")] = None
     pause: Annotated[Duration | None, Field(description="sleep before each call; instead of rate")] = None

@@ -35,6 +35,7 @@ class SourceReplay(Acking):
     promise: ClassVar[Promise] = "at least once"
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task"})
     disturbs: ClassVar[bool] = True
+    per_tuple: ClassVar[frozenset[str]] = frozenset({"ack_cost"})
 
     message_timeout: Annotated[Duration, Field(ge=MS, description="distance of two rotations")] = 30 * 10**9
     timeout_buckets: Annotated[int, Field(ge=2, le=64, description="buckets of the spout's rotating map")] = 2

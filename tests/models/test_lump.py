@@ -1,0 +1,106 @@
+"""One simulated tuple that stands for several: the fluid limit stays, counts are in real tuples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tideover.models.lump import lump_of, lumped
+from tideover.models.results import Result
+from tideover.models.simulation import simulate
+from tideover.scenarios.errors import ScenarioError
+from tideover.scenarios.loader import load
+from tideover.sim.units import MS
+
+OUTAGE = {"kind": "crash_task", "at": "30 s", "component": "job", "detection": "20 s", "restart": "5 s"}
+
+
+def scenario(*settings: str) -> Any:
+    """log -> job, at 900/s and a capacity of 2000/s; the job is down from 30 s to 55 s, and the log waits."""
+    return load(
+        {
+            "topology": {
+                "log": {"spout": "keys", "keys": 10, "rate": "900/s"},
+                "job": {"bolt": "forward", "from": {"log": "shuffle"}, "service": "0.5 ms"},
+            },
+            "strategy": "none",
+            "failures": [OUTAGE | {"while_down": "hold"}],
+            "run": {"duration": "200 s", "warmup": "5 s"},
+        },
+        settings,
+    )
+
+
+def told(*settings: str) -> dict[str, Any]:
+    found = scenario(*settings)
+    return Result(found, [simulate(found)]).to_dict()
+
+
+@pytest.mark.parametrize("lump", [2, 6, 60])
+def test_halving_the_lump_changes_catch_up_by_less_than_one_percent(lump: int) -> None:
+    """Down for D = 25 s, the backlog r D drains at C - r: catch-up is D + r D / (C - r) = 45.45 s."""
+    whole, half = (told(f"run.lump={n}")["recoveries"][0]["catch_up_s"] for n in (lump, lump // 2))
+    assert whole == pytest.approx(half, rel=0.01)
+    assert whole == pytest.approx(25 + 900 * 25 / (2000 - 900), rel=0.01)
+
+
+def test_results_are_in_real_tuples() -> None:
+    """900/s for 200 s are 180,000 tuples of 256 B and 0.5 ms each, however coarse they are simulated."""
+    one, many = told(), told("run.lump=60")
+    for key in ("emitted", "completed"):
+        assert many["ledger"][key] == pytest.approx(one["ledger"][key], abs=2 * 60)
+        assert many["ledger"][key] % 60 == 0
+    for key in ("cpu_s", "network_bytes"):
+        assert many["cost"][key] == pytest.approx(one["cost"][key], rel=0.001)
+    assert many["throughput_per_s"]["mean"] == pytest.approx(900, rel=0.001)
+    assert many["throughput_per_s"]["max"] == pytest.approx(one["throughput_per_s"]["max"], rel=0.03)
+    assert max(row["backlog"] for row in simulate(scenario("run.lump=60")).timeline) == pytest.approx(
+        900 * 25, rel=0.01
+    )
+
+
+def test_the_lump_follows_the_rate() -> None:
+    assert lump_of(scenario("run.lump_rate=100/s")) == 9
+    assert lump_of(scenario("run.lump_rate=100/s", "topology.log.rate=901/s")) == 10
+    assert lump_of(scenario("run.lump_rate=100/s", "topology.log.rate=5/s")) == 1
+
+
+def test_what_a_tuple_costs_is_multiplied_and_what_it_does_not_cost_is_not() -> None:
+    rsm = "strategy={kind: rsm, checkpoint_interval: 5 s, replay_cost: 2 ms, replay_rate: 90/s, restore_cost: 3 ms}"
+    pulled = "topology.log={spout: keys, keys: 10, pause: 10 ms, emit_cost: 1 ms}"
+    drawn = "topology.job.service={kind: lognormal, mean: 1 ms, cv: 2}"
+    found = lumped(scenario(rsm, pulled, drawn), 3)
+    strategy, arrivals = found.strategy, found.topology["log"].arrivals
+    assert (strategy.replay_cost, strategy.replay_rate, strategy.restore_cost) == (6 * MS, 30, 3 * MS)
+    assert (arrivals.pause, arrivals.emit_cost) == (30 * MS, 3 * MS)
+    assert found.topology["job"].service.mean_ns == pytest.approx(3 * MS)
+    assert found.topology["job"].service.cv == 2
+    assert found.topology["job"].tuple_size == 3 * 256
+    assert strategy.checkpoint_interval == scenario(rsm).strategy.checkpoint_interval
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        (["topology.job={bolt: windowed_count, from: {log: shuffle}, service: 1 ms, window: {tuples: 9}}"],
+         "--set: run.lump: does not go with topology.job.window.tuples"),
+        (["strategy={kind: source_replay, max_spout_pending: 9}"],
+         "--set: run.lump: does not go with strategy.max_spout_pending"),
+        (["run.lump_rate=10/s"], "give either lump (a number) or lump_rate"),
+        (["run.lump=0"], "--set: run.lump: must be at least 1"),
+    ],
+)  # fmt: skip
+def test_what_does_not_go_with_lumps_is_refused(settings: list[str], says: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        scenario(*(["run.lump=2"] if settings != ["run.lump=0"] else []), *settings)
+    assert says in str(caught.value)
+
+
+def test_a_lag_window_shows_the_end_at_a_boundary_after_the_restart() -> None:
+    """Ready at 55 s; over 20.45 s later, in the first window of 30 s (the third of 8 s, ends at 79 s).
+
+    The window in which it was over and the one after it must pass: 25 + 2 * 30, or 25 + 8 * (2 + 2).
+    """
+    assert told("run.lag_window=30 s")["recoveries"][0]["catch_up_s"] == 25 + 60
+    assert told("run.lag_window=8 s")["recoveries"][0]["catch_up_s"] == 25 + 32
