@@ -67,7 +67,8 @@ def test_the_lump_follows_the_rate() -> None:
 
 
 def test_what_a_tuple_costs_is_multiplied_and_what_it_does_not_cost_is_not() -> None:
-    rsm = "strategy={kind: rsm, checkpoint_interval: 5 s, replay_cost: 2 ms, replay_rate: 90/s, restore_cost: 3 ms}"
+    costs = "replay_cost: 2 ms, replay_rate: 90/s, restore_cost: 3 ms"
+    rsm = f"strategy={{kind: rsm, checkpoint_interval: 5 s, {costs}}}"
     pulled = "topology.log={spout: keys, keys: 10, pause: 10 ms, emit_cost: 1 ms}"
     drawn = "topology.job.service={kind: lognormal, mean: 1 ms, cv: 2}"
     found = lumped(scenario(rsm, pulled, drawn), 3)

@@ -12,6 +12,8 @@ import math
 import typing
 from typing import Any
 
+from pydantic.fields import FieldInfo
+
 from tideover.models.arrivals.base import Arrivals
 from tideover.models.config import BoltConfig, Scenario, SpoutConfig
 from tideover.models.strategies.base import Strategy
@@ -55,7 +57,8 @@ PartT = typing.TypeVar("PartT", Arrivals, Distribution, Strategy)
 def _scaled(part: PartT, lump: int) -> PartT:
     """A part with its rates divided, and with every duration that each tuple costs multiplied."""
     update: dict[str, Any] = {}
-    for name, info in type(part).model_fields.items():
+    fields: dict[str, FieldInfo] = type(part).model_fields
+    for name, info in fields.items():
         value = getattr(part, name)
         units = set(_units((info.annotation, *info.metadata)))
         if value is None:
