@@ -1,4 +1,5 @@
-"""The one table of all columns that a result has: name, meaning, unit, type, and when a value is undefined.
+"""The one table of all columns that a result or a calibration has: name, meaning, unit, type, and when a
+value is undefined.
 
 It gives the Parquet files their metadata and the HTML report its glossary. A test holds it to what is
 written.
@@ -13,12 +14,12 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     import pandas as pd
 
-Dtype = Literal["string", "int64", "float64"]
+Dtype = Literal["string", "int64", "float64", "bool"]
 
 
 @dataclass(frozen=True)
 class Column:
-    """One column. ``unit`` is ``""`` for names and texts; ``undefined`` says when a value is missing."""
+    """One column. ``unit`` is ``""`` for texts and truths; ``undefined`` says when a value is missing."""
 
     name: str
     meaning: str
@@ -40,6 +41,10 @@ def _text(name: str, meaning: str, undefined: str = "") -> Column:
 
 def _count(name: str, meaning: str, unit: str, undefined: str = "") -> Column:
     return Column(name, meaning, unit, "int64", undefined)
+
+
+def _truth(name: str, meaning: str, undefined: str = "") -> Column:
+    return Column(name, meaning, "", "bool", undefined)
 
 
 _FAILED_RUN = "the run failed; see `error`"
@@ -224,13 +229,106 @@ TIMELINE = (
 
 TABLES: dict[str, tuple[Column, ...]] = {"recoveries": RECOVERIES, "runs": RUNS, "timeline": TIMELINE}
 
+_SESSION = _text("session", "one lifetime of a real query: its driver's restarts included")
+_EPISODE = _count(
+    "episode", "number of the stretch of a session that has one rate and at most one fault", "index"
+)
+_FAULT = _text("fault", "what was done to it: none, kill_executor, kill_driver or stop_executor")
+_NO_INTERVAL = "the fit gives no interval for it"
+_PARAMETER = (
+    _text("parameter", "name of the fitted parameter, as a scenario has it"),
+    Column("value", "fitted value", "see column unit"),
+    Column("low", "lower end of its 90 % bootstrap interval", "see column unit", undefined=_NO_INTERVAL),
+    Column("high", "upper end of its 90 % bootstrap interval", "see column unit", undefined=_NO_INTERVAL),
+    _text("unit", "unit of value, low and high"),
+    _truth("identified", "the measurements determine it; if not, its value is an assumption"),
+    _text("meaning", "what the parameter stands for"),
+)
+
+PAIRS = (
+    _SESSION,
+    _EPISODE,
+    _text("purpose", "steady: nothing fails; recovery: one fault"),
+    _truth("held_out", "the fit has not seen this episode"),
+    _text("strategy", "fault-tolerance strategy of the real query"),
+    _text("pipeline", "word_count or running_count"),
+    _text("master", "Spark master that it ran on"),
+    _FAULT,
+    Column("rate_per_s", "input rate of the episode", "tuples/s"),
+    _count("keys", "distinct keys of the input", "keys", "the pipeline has a fixed set of words"),
+    Column(
+        "moment_s",
+        "from the start of the batch that was running until the fault",
+        "s",
+        undefined="nothing failed, or no batch was running",
+    ),
+    _text("measure", "what was measured: the name of the quantity, with its unit"),
+    Column("measured", "what the real run showed", "as in measure", undefined="it was not over by the end"),
+    Column(
+        "predicted", "what the simulation predicts", "as in measure", undefined="it does not come to an end"
+    ),
+    Column("low", "lower end of the 90 % interval of prediction", "as in measure", undefined=_NO_INTERVAL),
+    Column("high", "upper end of the 90 % interval of prediction", "as in measure", undefined=_NO_INTERVAL),
+    Column("error", "predicted / measured − 1", "ratio", undefined="one of the two is undefined"),
+)
+
+PARAMETERS = (_text("strategy", "fault-tolerance strategy that the parameter belongs to"), *_PARAMETER)
+
+TIMELINES = (
+    _SESSION,
+    _EPISODE,
+    _text("strategy", "fault-tolerance strategy of the real query"),
+    _FAULT,
+    _text("kind", "measured or simulated"),
+    Column("at_s", "time from the fault; negative before it", "s"),
+    Column("backlog", "input rows whose results the sink does not have yet", "rows"),
+)
+
+RANKING = (
+    _FAULT,
+    _text("strategy", "fault-tolerance strategy of the real query"),
+    Column("measured_gap_s", "median of the output gaps that were measured", "s"),
+    Column("simulated_gap_s", "median of the output gaps that were simulated", "s"),
+    _count("measured_rank", "place by the measured gap, 1 is the shortest", "rank", "nothing was measured"),
+    _count(
+        "simulated_rank", "place by the simulated gap, 1 is the shortest", "rank", "nothing was simulated"
+    ),
+    _count("n", "faults behind the medians", "faults"),
+)
+
+CORRECTNESS = (
+    _text("strategy", "fault-tolerance strategy of the real query"),
+    _FAULT,
+    _count("kills", "real faults of this kind", "faults"),
+    _count("exact", "faults after which every count was exact", "faults"),
+    _count("missing", "rows that the real counts lack", "rows"),
+    _count("extra", "rows that the real counts have too many", "rows"),
+    _count("simulated_lost", "roots that the simulation lost", "roots", "it was not simulated"),
+    _count(
+        "simulated_duplicated", "roots that the simulation counted twice", "roots", "it was not simulated"
+    ),
+    _text("promise", "what the strategy promises: at most once, at least once or exactly once"),
+)
+
+CALIBRATION: dict[str, tuple[Column, ...]] = {
+    "pairs": PAIRS,
+    "parameters": PARAMETERS,
+    "timelines": TIMELINES,
+    "ranking": RANKING,
+    "correctness": CORRECTNESS,
+}
+"""What a calibration on real runs found, measured beside predicted."""
+
+DOCUMENTED = TABLES | CALIBRATION
+"""Every table that is written."""
+
 
 def find(table: str, name: str, parameters: Iterable[str] = ()) -> Column:
     """The entry of a column. A sweep's tables have more: ``point``, and swept keys of the scenario.
 
     A swept key is known by its dot (``failures.0.at``) or by being named in ``parameters``.
     """
-    for column in TABLES[table]:
+    for column in DOCUMENTED[table]:
         if column.name == name:
             return column
     if name == POINT.name:
@@ -245,7 +343,7 @@ def undefined_reason(name: str, table: str | None = None) -> str:
 
     ``table``: where it stands; None for the first table that has it.
     """
-    tables = TABLES.values() if table is None else [TABLES[table]]
+    tables = DOCUMENTED.values() if table is None else [DOCUMENTED[table]]
     return next((c.undefined for columns in tables for c in columns if c.name == name), "")
 
 
@@ -258,9 +356,13 @@ def conform(table: str, frame: pd.DataFrame) -> pd.DataFrame:
     import numpy as np
 
     fixed = frame.reset_index(drop=True)
-    for column in TABLES[table]:
+    for column in DOCUMENTED[table]:
         if column.name not in fixed.columns and not len(fixed):
             fixed[column.name] = np.array([], dtype=object if column.dtype == "string" else column.dtype)
-        elif column.dtype != "string" and column.name in fixed.columns and fixed[column.name].dtype == object:
+        elif (
+            column.dtype in ("int64", "float64")
+            and column.name in fixed.columns
+            and fixed[column.name].dtype == object
+        ):
             fixed[column.name] = fixed[column.name].astype("float64")
     return fixed

@@ -30,8 +30,22 @@ class Picture:
 
 
 @dataclass(frozen=True)
+class Section:
+    """A heading and what belongs to it, in this order: sentences, tables, figures."""
+
+    title: str
+    sentences: tuple[str, ...] = ()
+    tables: tuple[Table, ...] = ()
+    pictures: tuple[Picture, ...] = ()
+
+
+@dataclass(frozen=True)
 class Page:
-    """What a page says, section by section. All texts are plain texts."""
+    """What a page says, section by section. All texts are plain texts.
+
+    ``sections`` come after what was asked, each under its own title; what a page does not have is left out,
+    heading and all.
+    """
 
     title: str
     kind: str
@@ -39,6 +53,9 @@ class Page:
     asked: tuple[tuple[str, str], ...]
     tables: tuple[Table, ...]
     version: str
+    sections: tuple[Section, ...] = ()
+    asked_title: str = "What was asked"
+    scenarios_title: str = "The whole scenario"
     details: tuple[Table, ...] = ()
     pictures: tuple[Picture, ...] = ()
     published: tuple[Table, ...] = ()

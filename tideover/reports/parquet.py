@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tideover.reports.columns import POINT, TABLES, Column, conform, find
+from tideover.reports.columns import DOCUMENTED, POINT, Column, conform, find
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,7 +61,7 @@ def read_tables(directory: str | os.PathLike[str]) -> dict[str, pd.DataFrame]:
     import pyarrow.parquet as pq
 
     root = Path(directory)
-    paths = {name: root / f"{name}.parquet" for name in TABLES}
+    paths = {name: root / f"{name}.parquet" for name in DOCUMENTED}
     found = {name: path for name, path in paths.items() if path.is_file()}
     if not found:
         raise ValueError(f"{root}: holds none of {', '.join(path.name for path in paths.values())}")
@@ -79,7 +79,7 @@ def to_arrow(name: str, frame: pd.DataFrame, parameters: Iterable[str] = ()) -> 
     if not len(frame.columns):
         frame = conform(name, frame)
     names = tuple(parameters)
-    documented = [column.name for column in TABLES[name]]
+    documented = [column.name for column in DOCUMENTED[name]]
     added = [str(column) for column in frame.columns if column not in documented]
     ordered = sorted(added, key=lambda column: column != POINT.name)
     ordered += [column for column in documented if column in frame.columns]
@@ -99,7 +99,7 @@ def _array(values: pd.Series[Any], entry: Column, *, free: bool) -> pa.Array:
     import pyarrow as pa
 
     wanted = entry.dtype
-    if free and pd.api.types.is_bool_dtype(values.dtype):
+    if wanted == "bool" or (free and pd.api.types.is_bool_dtype(values.dtype)):
         return pa.array(values, pa.bool_(), from_pandas=True)
     if free and pd.api.types.is_numeric_dtype(values.dtype):
         wanted = "int64" if pd.api.types.is_integer_dtype(values.dtype) else "float64"

@@ -12,6 +12,7 @@ _STRATEGIES = {
     "source_replay": "source replay",
     "rsm": "R+SM",
     "active_replication": "active replication",
+    "micro_batch": "micro-batches",
 }
 
 

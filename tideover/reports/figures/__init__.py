@@ -3,9 +3,19 @@
 matplotlib and seaborn are imported inside the functions that draw.
 """
 
+from tideover.reports.figures.calibration import backlogs, predictions, residuals
 from tideover.reports.figures.cost import cost
 from tideover.reports.figures.published import published
 from tideover.reports.figures.recovery import recovery
 from tideover.reports.figures.timeline import timeline, timelines
 
-__all__ = ["cost", "published", "recovery", "timeline", "timelines"]
+__all__ = [
+    "backlogs",
+    "cost",
+    "predictions",
+    "published",
+    "recovery",
+    "residuals",
+    "timeline",
+    "timelines",
+]

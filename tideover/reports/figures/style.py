@@ -22,10 +22,24 @@ FAILURE = "#b3261e"
 ORANGE, SKY, GREEN, YELLOW = "#e69f00", "#56b4e9", "#009e73", "#f0e442"
 BLUE, VERMILION, PURPLE, GREY = "#0072b2", "#d55e00", "#cc79a7", "#7f8791"
 
-_STRATEGIES = {"source_replay": VERMILION, "rsm": BLUE, "active_replication": GREEN, "none": GREY}
-_SPARE = (PURPLE, ORANGE, SKY, "#8c6d1f", "#5b4a9e", "#a6761d")
-_MARKERS = {"source_replay": "o", "rsm": "s", "active_replication": "^", "none": "X"}
-_SPARE_MARKERS = ("D", "v", "P", "<", ">", "p")
+_STRATEGIES = {
+    "source_replay": VERMILION,
+    "rsm": BLUE,
+    "active_replication": GREEN,
+    "none": GREY,
+    "micro_batch": PURPLE,
+    "aligned_snapshots": ORANGE,
+}
+_SPARE = (SKY, "#8c6d1f", "#5b4a9e", "#a6761d")
+_MARKERS = {
+    "source_replay": "o",
+    "rsm": "s",
+    "active_replication": "^",
+    "none": "X",
+    "micro_batch": "D",
+    "aligned_snapshots": "v",
+}
+_SPARE_MARKERS = ("P", "<", ">", "p")
 
 STAGES = {"detect": GREY, "restart": ORANGE, "restore": SKY, "replay": PURPLE, "catch-up": YELLOW}
 

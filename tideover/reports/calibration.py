@@ -1,0 +1,130 @@
+"""What a calibration on real runs comes to, as a page and for the terminal: measured beside predicted.
+
+It takes plain tables (``columns.CALIBRATION``) and knows nothing of how they came about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from tideover import __version__
+from tideover.reports.columns import CALIBRATION
+from tideover.reports.fits import pictures, tables
+from tideover.reports.fits.pairs import frame, judged, summary
+from tideover.reports.fits.words import unexplained, verdict
+from tideover.reports.html import Page, Section
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.console import Group
+
+    from tideover.reports.tables import Table
+
+__all__ = ["calibration_page", "calibration_view", "summary"]
+
+HELD_OUT = "Held-out episodes: how far predictions are off"
+
+
+def calibration_page(
+    frames: Mapping[str, pd.DataFrame],
+    provenance: Mapping[str, str],
+    *,
+    title: str = "calibration",
+    profile: str = "",
+    warnings: Sequence[str] = (),
+) -> Page:
+    """Measured beside predicted, for real runs that were killed for real.
+
+    ``frames`` has the tables of ``columns.CALIBRATION``; one that is missing or empty is left out.
+    ``provenance``: where and when it was measured, label by label; ``profile``: its text, shown in full.
+    """
+    pairs, parameters, timelines, ranking, correctness = (frame(frames, name) for name in CALIBRATION)
+    pairs = judged(pairs)
+    sections = (
+        _predictions(pairs),
+        _residuals(pairs),
+        Section(
+            "Real and simulated runs on one axis",
+            pictures=pictures.backlogs(timelines, pairs) if len(timelines) else (),
+        ),
+        Section("Which strategy is ahead", tables=(tables.ranking_table(ranking),) if len(ranking) else ()),
+        Section(
+            "Are the counts right?",
+            tables=(tables.correctness_table(correctness),) if len(correctness) else (),
+        ),
+        Section(
+            "What the simulator takes from it",
+            tables=(tables.parameters_table(parameters),) if len(parameters) else (),
+        ),
+        Section("Every pair", tables=_every_pair(pairs)),
+    )
+    return Page(
+        title=title,
+        kind="real runs, really killed, beside what the fitted simulator says of them",
+        verdict=verdict(pairs, ranking, correctness),
+        asked=tuple(provenance.items()),
+        asked_title="What was measured, and where",
+        tables=(),
+        sections=tuple(section for section in sections if _filled(section)),
+        version=__version__,
+        warnings=tuple(warnings),
+        scenarios=(("profile", profile),) if profile else (),
+        scenarios_title="The profile",
+        glossary=tuple(CALIBRATION.items()),
+    )
+
+
+def calibration_view(frames: Mapping[str, pd.DataFrame], warnings: Sequence[str] = ()) -> Group:
+    """What the terminal shows: errors, failed predictions, ranking, counts, parameters, verdict."""
+    from rich.console import Group
+    from rich.text import Text
+
+    from tideover.reports.terminal import render, warnings_view
+
+    pairs, parameters, _, ranking, correctness = (frame(frames, name) for name in CALIBRATION)
+    pairs = judged(pairs)
+    failed = pairs[pairs["held_out"] & pairs["failed"]]
+    shown: list[Table] = []
+    if len(pairs):
+        shown.append(tables.summary_table(summary(pairs), HELD_OUT))
+    if len(failed):
+        shown.append(tables.pairs_table(failed, "Held-out predictions that failed"))
+    if len(ranking):
+        shown.append(tables.ranking_table(ranking))
+    if len(correctness):
+        shown.append(tables.correctness_table(correctness))
+    if len(parameters):
+        shown.append(tables.parameters_table(parameters))
+    sentence = Text(verdict(pairs, ranking, correctness), style="bold")
+    return Group(*map(render, shown), sentence, warnings_view(warnings))
+
+
+def _predictions(pairs: pd.DataFrame) -> Section:
+    shown = [(summary(pairs), HELD_OUT), (summary(pairs, held_out=False), "Episodes that the fit has seen")]
+    return Section(
+        "Measured beside predicted",
+        tables=tuple(tables.summary_table(found, title) for found, title in shown if len(found)),
+        pictures=pictures.scatter(pairs),
+    )
+
+
+def _residuals(pairs: pd.DataFrame) -> Section:
+    told = unexplained(pairs)
+    if len(pairs) and not told:
+        told = ("No prediction failed, and the residuals lean to no side.",)
+    return Section("What the model does not explain", sentences=told, pictures=pictures.residuals(pairs))
+
+
+def _every_pair(pairs: pd.DataFrame) -> tuple[Table, ...]:
+    order = ["strategy", "measure", "purpose", "fault", "rate_per_s", "keys"]
+    placed = pairs.sort_values(order, kind="stable")
+    parts = [
+        (placed[placed["held_out"]], "Held out: the fit has not seen them"),
+        (placed[~placed["held_out"]], "Seen by the fit"),
+    ]
+    return tuple(tables.pairs_table(part, title) for part, title in parts if len(part))
+
+
+def _filled(section: Section) -> bool:
+    return bool(section.sentences or section.tables or section.pictures)

@@ -1,0 +1,251 @@
+"""Measured beside predicted: every pair against the identity, residuals, and backlogs on one axis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tideover.reports.figures import style
+from tideover.reports.fits.pairs import FAILED_BEYOND, FAULTS, MEASURES, fault_name, measure_name
+from tideover.reports.words import strategy_name
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
+
+Row = Mapping[Any, Any]
+
+COLUMNS = 3
+
+
+def predictions(pairs: pd.DataFrame, *, axes: Sequence[Axes] | None = None) -> list[Axes]:
+    """One Axes a measure: predicted over measured, both logarithmic, with the identity as a line.
+
+    ``pairs`` comes from ``fits.pairs.judged``. Filled marks are held-out episodes, open ones those of the
+    fit; bars are 90 % intervals of prediction; a ring marks a failed prediction. Pairs without two positive
+    figures cannot be drawn.
+    """
+    known = pairs[(pairs["measured"] > 0) & (pairs["predicted"] > 0)]
+    measures = in_order(known["measure"], MEASURES)
+    with style.applied():
+        drawn = list(axes) if axes is not None else _grid(len(measures), 2.55)
+        for ax, measure in zip(drawn, measures, strict=True):
+            part = known[known["measure"] == measure]
+            _identity(ax, part)
+            for row in part.to_dict("records"):
+                _pair(ax, row)
+            ax.set(title=measure_name(measure), xlabel="measured (s)", ylabel="predicted (s)")
+        _legend(drawn, known, interval=True)
+    return drawn
+
+
+def residuals(pairs: pd.DataFrame, over: str, *, axes: Sequence[Axes] | None = None) -> list[Axes]:
+    """One Axes a measure: error of prediction in percent over ``rate_per_s``, ``keys`` or ``moment_s``.
+
+    Errors beyond +200 % are drawn at the edge, as arrows: they would hide all others.
+    """
+    import numpy as np
+
+    known = pairs[np.isfinite(pairs["error"]) & pairs[over].notna()]
+    measures = in_order(known["measure"], MEASURES)
+    with style.applied():
+        drawn = list(axes) if axes is not None else _grid(len(measures), 2.0)
+        for ax, measure in zip(drawn, measures, strict=True):
+            _residual_axes(ax, known[known["measure"] == measure], over)
+            ax.set(title=measure_name(measure), xlabel=_CAUSES[over], ylabel="error (%)")
+        _legend(drawn, known, interval=False)
+    return drawn
+
+
+def backlogs(timelines: pd.DataFrame, *, axes: Sequence[Axes] | None = None) -> list[Axes]:
+    """One Axes for each strategy and fault: the real and the simulated backlog of one episode.
+
+    ``timelines`` holds one episode for each of them.
+    """
+    parts = dict(iter(timelines.groupby(["strategy", "fault"], sort=False)))
+    strategies = list(dict.fromkeys(timelines["strategy"]))
+    faults = in_order(timelines["fault"], FAULTS)
+    places = [(strategy, fault) for fault in faults for strategy in strategies]
+    with style.applied():
+        drawn = list(axes) if axes is not None else _grid(len(places), 1.9, len(strategies))
+        for ax, (strategy, fault) in zip(drawn, places, strict=True):
+            if (strategy, fault) not in parts:
+                ax.set_axis_off()
+                continue
+            _backlog(ax, strategy, parts[strategy, fault])
+            ax.set_title(f"{strategy_name(strategy)}\n{fault_name(fault)}", fontsize=8.5)
+            ax.set(xlabel="time from the fault (s)", ylabel="backlog (rows)")
+        _backlog_legend(drawn)
+    return [ax for ax, place in zip(drawn, places, strict=True) if place in parts]
+
+
+def in_order(names: Iterable[str], usual: Iterable[str]) -> list[str]:
+    """Each name once, the known ones first and in their usual order.
+
+    >>> in_order(["mine", "b", "mine"], ["a", "b"])
+    ['b', 'mine']
+    """
+    found = dict.fromkeys(names)
+    return [name for name in dict.fromkeys([*usual, *found]) if name in found]
+
+
+_CAUSES = {
+    "rate_per_s": "input rate (rows/s)",
+    "keys": "keys",
+    "moment_s": "time into the running batch (s)",
+}
+_EDGE = 200.0
+
+
+def _grid(count: int, row_in: float, columns: int = COLUMNS) -> list[Axes]:
+    if not count:
+        raise ValueError("there is nothing to be drawn")
+    rows = -(-count // columns)
+    figure = style.new_figure(0.7 + row_in * rows)
+    grid = list(figure.subplots(rows, columns, squeeze=False).flat)
+    for ax in grid[count:]:
+        ax.set_axis_off()
+    return grid[:count]
+
+
+def _identity(ax: Axes, part: pd.DataFrame) -> None:
+    """The identity, the band in which a prediction has not failed, and the same limits on both axes."""
+    import numpy as np
+
+    low = 0.6 * float(np.nanmin(part[["measured", "predicted", "low"]].to_numpy(dtype=float)))
+    high = 1.6 * float(np.nanmax(part[["measured", "predicted", "high"]].to_numpy(dtype=float)))
+    low = max(low, 1e-3)
+    ends = np.array([low, high])
+    band: dict[str, Any] = {"color": style.MUTED, "alpha": 0.14, "linewidth": 0, "zorder": 0.5}
+    ax.fill_between(ends, ends * (1 - FAILED_BEYOND), ends * (1 + FAILED_BEYOND), **band)
+    ax.plot(ends, ends, color=style.MUTED, linewidth=1.0, zorder=1, label="identity")
+    ax.set(xscale="log", yscale="log", xlim=(low, high), ylim=(low, high))
+    ax.set_aspect("equal")
+    for axis in (ax.xaxis, ax.yaxis):
+        _plain_ticks(axis, low, high)
+
+
+def _plain_ticks(axis: Any, low: float, high: float) -> None:
+    """A few numbers as people write them; none of the small ticks between."""
+    from matplotlib.ticker import FixedLocator, NullLocator
+
+    steps = [base * 10.0**power for power in range(-4, 9) for base in (1, 2, 5)]
+    ticks = [step for step in steps if low <= step <= high]
+    while len(ticks) > 5:
+        ticks = ticks[::2] if len(ticks) < 9 else [t for t in ticks if f"{t:e}"[0] == "1"]
+    axis.set_major_locator(FixedLocator(ticks))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(lambda value, _: f"{value:g}")
+
+
+def _pair(ax: Axes, row: Row) -> None:
+    colour = style.colours([row["strategy"]])[row["strategy"]]
+    x, y, low, high = (float(row[key]) for key in ("measured", "predicted", "low", "high"))
+    if low == low and high == high:  # NaN: there is no interval
+        ax.plot([x, x], [max(low, 1e-6), high], color=colour, linewidth=1.0, alpha=0.55, zorder=2)
+    ax.plot(x, y, **_mark(row["strategy"], bool(row["held_out"])), zorder=3)
+    if row["failed"]:
+        ax.plot(x, y, **_RING, zorder=4)
+
+
+def _mark(strategy: str, held_out: bool) -> dict[str, Any]:
+    colour = style.colours([strategy])[strategy]
+    return {
+        "marker": style.markers([strategy])[strategy],
+        "markersize": 4.6,
+        "color": colour,
+        "markerfacecolor": colour if held_out else style.PAPER,
+        "markeredgewidth": 1.0,
+        "linestyle": "none",
+    }
+
+
+_RING: dict[str, Any] = {
+    "marker": "o",
+    "markersize": 9.5,
+    "markerfacecolor": "none",
+    "markeredgecolor": style.FAILURE,
+    "markeredgewidth": 1.2,
+    "linestyle": "none",
+}
+
+
+def _residual_axes(ax: Axes, part: pd.DataFrame, over: str) -> None:
+    ax.axhspan(-100 * FAILED_BEYOND, 100 * FAILED_BEYOND, color=style.MUTED, alpha=0.14, linewidth=0)
+    ax.axhline(0, color=style.MUTED, linewidth=1.0)
+    for row in part.to_dict("records"):
+        x, error = float(row[over]), 100 * float(row["error"])
+        mark = _mark(row["strategy"], bool(row["held_out"]))
+        ax.plot(x, min(error, _EDGE), **(mark | {"marker": "^"} if error > _EDGE else mark), zorder=3)
+        if row["failed"]:
+            ax.plot(x, min(error, _EDGE), **_RING, zorder=4)
+    values = part[over]
+    if over != "moment_s" and len(values) and values.min() > 0:
+        ax.set_xscale("log")
+        low, high = float(values.min()) / 1.4, float(values.max()) * 1.4
+        ax.set_xlim(low, high)
+        _plain_ticks(ax.xaxis, low, high)
+        ax.xaxis.set_major_formatter(lambda value, _: _short(value))
+    most = min(float((100 * part["error"].abs()).max()), _EDGE) if len(part) else 0.0
+    reach = max(40.0, 1.15 * most)
+    ax.set_ylim(max(-105.0, -reach), reach)
+
+
+def _short(value: float) -> str:
+    for unit, letter in ((1e6, "M"), (1e3, "k")):
+        if value >= unit:
+            return f"{value / unit:g}{letter}"
+    return f"{value:g}"
+
+
+def _backlog(ax: Axes, strategy: str, part: pd.DataFrame) -> None:
+    colour = style.colours([strategy])[strategy]
+    for kind, line in _LINES.items():
+        mine = part[part["kind"] == kind].sort_values("at_s", kind="stable")
+        paint: dict[str, Any] = {"color": colour} if kind == "simulated" else {"color": style.INK}
+        ax.plot(mine["at_s"].to_numpy(dtype=float), mine["backlog"].to_numpy(dtype=float), **line, **paint)
+    ax.axvline(0.0, color=style.FAILURE, linewidth=1.0, zorder=0.8)
+    ax.set_ylim(0, None)
+    ax.grid(axis="y")
+    ax.locator_params(axis="y", nbins=4)
+    ax.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+
+
+_LINES: dict[str, dict[str, Any]] = {
+    "measured": {"linewidth": 1.3, "label": "measured"},
+    "simulated": {"linewidth": 1.5, "linestyle": (0, (4, 1.6)), "label": "simulated"},
+}
+
+
+def _backlog_legend(drawn: Sequence[Axes]) -> None:
+    from matplotlib.lines import Line2D
+
+    handles = [
+        Line2D([], [], color=style.INK, **_LINES["measured"]),
+        Line2D(
+            [], [], color=style.MUTED, **(_LINES["simulated"] | {"label": "simulated (strategy's colour)"})
+        ),
+        Line2D([], [], color=style.FAILURE, linewidth=1.0, label="fault"),
+    ]
+    drawn[0].figure.legend(handles=handles, loc="outside lower center", ncols=3)
+
+
+def _legend(drawn: Sequence[Axes], pairs: pd.DataFrame, *, interval: bool) -> None:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    names = list(dict.fromkeys(pairs["strategy"]))
+    handles: list[Line2D | Patch] = [
+        Line2D([], [], **_mark(name, held_out=True), label=strategy_name(name)) for name in names
+    ]
+    ink: dict[str, Any] = {"marker": "o", "markersize": 4.6, "color": style.INK, "linestyle": "none"}
+    handles += [
+        Line2D([], [], **ink, label="held out"),
+        Line2D([], [], **ink, markerfacecolor=style.PAPER, label="seen by the fit"),
+        Line2D([], [], **_RING, label="failed"),
+    ]
+    if interval:
+        handles.append(Line2D([], [], color=style.INK, linewidth=1.0, alpha=0.55, label="90 % interval"))
+    handles.append(Patch(color=style.MUTED, alpha=0.14, label=f"within {100 * FAILED_BEYOND:.0f} %"))
+    drawn[0].figure.legend(handles=handles, loc="outside lower center", ncols=4)

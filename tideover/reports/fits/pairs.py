@@ -1,0 +1,146 @@
+"""Pairs of a measured and a predicted figure: how far apart they are, and which predictions failed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from tideover.reports.columns import DOCUMENTED
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+
+FAILED_BEYOND = 0.30
+"""A prediction that is further off than this has failed, whatever its interval says."""
+
+MEASURES = {
+    "batch_duration_s": "batch duration",
+    "latency_p50_s": "median latency",
+    "latency_p95_s": "p95 latency",
+    "output_gap_s": "output gap",
+    "catch_up_s": "catch-up",
+}
+
+FAULTS = {
+    "none": "nothing failed",
+    "kill_executor": "executor killed",
+    "kill_driver": "driver killed",
+    "stop_executor": "executor stopped",
+}
+
+PURPOSES = {"steady": "Steady", "recovery": "After a fault"}
+
+
+def measure_name(measure: str) -> str:
+    """How a measure is called in a sentence.
+
+    >>> measure_name("output_gap_s"), measure_name("my_own_s")
+    ('output gap', 'my own')
+    """
+    return MEASURES.get(measure, measure.removesuffix("_s").replace("_", " "))
+
+
+def fault_name(fault: str) -> str:
+    """How a fault is called in a sentence.
+
+    >>> fault_name("kill_driver"), fault_name("pull_plug")
+    ('driver killed', 'pull plug')
+    """
+    return FAULTS.get(fault, fault.replace("_", " "))
+
+
+def frame(frames: Mapping[str, pd.DataFrame], name: str) -> pd.DataFrame:
+    """The frame of this name with every documented column; without rows if it is missing."""
+    import pandas as pd
+
+    found = frames.get(name)
+    found = pd.DataFrame() if found is None else found.reset_index(drop=True)
+    missing = [column for column in DOCUMENTED[name] if column.name not in found.columns]
+    types = {"string": object, "bool": object, "int64": float, "float64": float}
+    empty = {column.name: pd.Series(index=found.index, dtype=types[column.dtype]) for column in missing}
+    found = found.assign(**empty)
+    for column in DOCUMENTED[name]:
+        if column.dtype == "bool":
+            found[column.name] = [value is True or value == 1 for value in found[column.name]]
+        elif column.dtype != "string":
+            found[column.name] = found[column.name].astype(float)
+    return found
+
+
+def judged(pairs: pd.DataFrame) -> pd.DataFrame:
+    """The pairs with ``error`` (recomputed), ``covered`` and ``failed``.
+
+    What was not over by the end of a real episode cannot be judged: its error is NaN. What the simulation
+    never ends, or predicts although 0 was measured, is off by infinitely much. ``covered``: the measured
+    figure lies in the interval of prediction; None without an interval. ``failed``: outside of it, or off by
+    more than ``FAILED_BEYOND``.
+    """
+    import numpy as np
+
+    found = frame({"pairs": pairs}, "pairs")
+    measured, predicted = (found[name].to_numpy(dtype=float) for name in ("measured", "predicted"))
+    low, high = (found[name].to_numpy(dtype=float) for name in ("low", "high"))
+    errors = _errors(measured, predicted)
+    bounded = np.isfinite(low) & np.isfinite(high) & np.isfinite(measured)
+    inside = (low <= measured) & (measured <= high)
+    covered = [bool(i) if b else None for i, b in zip(inside, bounded, strict=True)]
+    outside = bounded & ~inside
+    failed = ~np.isnan(errors) & (outside | (np.abs(errors) > FAILED_BEYOND))
+    return found.assign(error=errors, failed=failed).assign(covered=_objects(covered, found))
+
+
+def _errors(measured: np.ndarray, predicted: np.ndarray) -> np.ndarray:
+    import numpy as np
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        errors = predicted / measured - 1
+    errors[(measured == 0) & (predicted == 0)] = 0.0
+    errors[np.isfinite(measured) & ~np.isfinite(predicted)] = np.inf
+    errors[np.isnan(measured)] = np.nan
+    return errors
+
+
+def _objects(values: list[bool | None], like: pd.DataFrame) -> pd.Series[Any]:
+    """Truths and None side by side, which pandas would otherwise make numbers of."""
+    import pandas as pd
+
+    return pd.Series(values, index=like.index, dtype=object)
+
+
+def summary(pairs: pd.DataFrame, *, held_out: bool = True) -> pd.DataFrame:
+    """One row for each purpose, strategy and measure: how far the predictions are off.
+
+    Of the held-out episodes, or of those that the fit has seen. ``median_error`` and ``worst_error`` are of
+    the absolute error; ``coverage``: the part of the ``intervals`` of prediction that hold the measured
+    figure, NaN if there are none; ``failed``: predictions that failed (see ``judged``); ``unmeasured``: pairs
+    that cannot be judged, and are not in ``n``.
+    """
+    import pandas as pd
+
+    every = judged(pairs)
+    mine = every[every["held_out"] == held_out]
+    rows = []
+    for (purpose, strategy, measure), part in mine.groupby(["purpose", "strategy", "measure"], sort=False):
+        known = part[part["error"].notna()]
+        errors, covered = known["error"].abs(), known["covered"].dropna()
+        rows.append(
+            {
+                "purpose": purpose,
+                "strategy": strategy,
+                "measure": measure,
+                "n": len(known),
+                "median_error": float(errors.median()),
+                "worst_error": float(errors.max()),
+                "coverage": float(covered.astype(float).mean()) if len(covered) else float("nan"),
+                "intervals": len(covered),
+                "failed": int(known["failed"].sum()),
+                "unmeasured": len(part) - len(known),
+            }
+        )
+    columns = "purpose strategy measure n median_error worst_error coverage intervals failed unmeasured"
+    found = pd.DataFrame(rows, columns=columns.split())
+    order = {name: place for place, name in enumerate(PURPOSES)}
+    return found.sort_values(
+        "purpose", key=lambda names: names.map(order).fillna(len(order)), kind="stable", ignore_index=True
+    )

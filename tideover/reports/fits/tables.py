@@ -1,0 +1,243 @@
+"""The tables of a calibration: what failed is marked NO, and nothing is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from tideover.reports.fits.pairs import FAILED_BEYOND, PURPOSES, fault_name, measure_name
+from tideover.reports.tables import Table
+from tideover.reports.words import UNDEFINED, amount, fixed, is_undefined, number, strategy_name
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Row = Mapping[Any, Any]
+
+AIMS = {"steady": (0.15, 0.30), "recovery": (0.20, None)}
+"""The aims on held-out episodes, by purpose: the median error, and the worst one (None: no aim)."""
+
+LEAST_COVERAGE = 0.75
+"""The part of the 90 % intervals that has to hold the measured figure, if they are worth their name."""
+
+
+def percent(value: Any, sign: bool = False) -> str:
+    """A ratio in percent.
+
+    >>> percent(0.123), percent(-0.05, sign=True), percent(0.05, sign=True), percent(float("inf"))
+    ('12 %', '−5 %', '+5 %', '∞')
+    """
+    if is_undefined(value):
+        return UNDEFINED
+    if value in (float("inf"), -float("inf")):
+        return "∞"
+    text = fixed(100 * value, 0)
+    return f"{'+' if sign and value > 0 and text != '0' else ''}{text} %"
+
+
+def missed_aims(row: Row) -> list[str]:
+    """Which aims a row of ``summary`` does not meet, in words; none for a purpose without aims."""
+    if row["purpose"] not in AIMS or not row["n"]:
+        return []
+    median, worst = AIMS[row["purpose"]]
+    found = []
+    if row["median_error"] > median:
+        found.append(f"median above {percent(median)}")
+    if worst is not None and row["worst_error"] > worst:
+        found.append(f"worst above {percent(worst)}")
+    if (
+        row["purpose"] == "recovery"
+        and not is_undefined(row["coverage"])
+        and row["coverage"] < LEAST_COVERAGE
+    ):
+        found.append(f"coverage below {percent(LEAST_COVERAGE)}")
+    return found
+
+
+def summary_table(found: pd.DataFrame, title: str) -> Table:
+    """How far the predictions are off, by strategy and measure (from ``pairs.summary``)."""
+    rows: list[tuple[str, ...]] = []
+    previous = None
+    for row in found.to_dict("records"):
+        if row["purpose"] != previous:
+            previous = row["purpose"]
+            rows.append((PURPOSES.get(previous, str(previous)),))
+        intervals = UNDEFINED
+        if row["intervals"]:
+            held = round(row["coverage"] * row["intervals"])
+            intervals = f"{held} of {row['intervals']}"
+        missed = missed_aims(row)
+        more = f" (+{row['unmeasured']} cut off)" if row["unmeasured"] else ""
+        rows.append(
+            (
+                strategy_name(row["strategy"]),
+                measure_name(row["measure"]),
+                f"{row['n']}{more}",
+                percent(row["median_error"]),
+                percent(row["worst_error"]),
+                intervals,
+                str(row["failed"]),
+                f"NO {', '.join(missed)}" if missed else "yes" if row["n"] else UNDEFINED,
+            )
+        )
+    notes = [
+        f"Aims: steady {percent(AIMS['steady'][0])} in the median and {percent(AIMS['steady'][1])} at worst; "
+        f"after a fault {percent(AIMS['recovery'][0])} in the median, and {percent(LEAST_COVERAGE)} of the "
+        "90 % intervals of prediction hold the measured figure.",
+        f"failed: outside of its interval, or off by more than {percent(FAILED_BEYOND)}.",
+    ]
+    if len(found) and found["unmeasured"].any():
+        notes.append("cut off: the real run ended before it was over, so nothing can be compared.")
+    columns = ("", "measure", "n", "median error", "worst", "in interval", "failed", "aims met")
+    return Table(title, columns, tuple(rows), tuple(notes), 2)
+
+
+def pairs_table(pairs: pd.DataFrame, title: str) -> Table:
+    """Measured beside predicted, one row a pair (from ``pairs.judged``); failures are marked."""
+    rows: list[tuple[str, ...]] = []
+    previous = None
+    for row in pairs.to_dict("records"):
+        heading = (row["strategy"], row["measure"], row["purpose"])
+        if heading != previous:
+            previous = heading
+            rows.append((f"{strategy_name(row['strategy'])}: {measure_name(row['measure'])}",))
+        rows.append(_pair_row(row))
+    notes = (
+        "in interval: the measured figure lies in the 90 % interval of prediction. NO: it does not, or the "
+        f"prediction is off by more than {percent(FAILED_BEYOND)}.",
+        f"{UNDEFINED}: it was not over by the end of the episode, or there is no interval. ∞: the simulation "
+        "does not end it, or predicts something where nothing was measurable.",
+    )
+    columns = (
+        "",
+        "pipeline",
+        "rows/s",
+        "keys",
+        "measured, s",
+        "predicted, s",
+        "90 % interval",
+        "error",
+        "holds",
+    )
+    return Table(title, columns, tuple(rows), notes, 2)
+
+
+def _pair_row(row: Row) -> tuple[str, ...]:
+    return (
+        f"{fault_name(row['fault'])} ({episode_name(row)})",
+        str(row["pipeline"]).replace("_", " "),
+        amount(row["rate_per_s"]),
+        amount(row["keys"]),
+        number(row["measured"]),
+        number(row["predicted"]),
+        interval(row["low"], row["high"]),
+        percent(row["error"], sign=True),
+        _holds(row),
+    )
+
+
+def _holds(row: Row) -> str:
+    if is_undefined(row["error"]):
+        return UNDEFINED
+    if not row["failed"]:
+        return "yes"
+    return "NO (outside)" if row["covered"] is False else "NO (error)"
+
+
+def episode_name(row: Row) -> str:
+    """Session and episode, as a row names them: ``s1 #4``."""
+    return f"{row['session']} #{amount(row['episode'])}"
+
+
+def interval(low: Any, high: Any) -> str:
+    """Both ends, or undefined.
+
+    >>> interval(1.0, 2.5), interval(None, 3.0)
+    ('1.00 to 2.50', '–')
+    """
+    return UNDEFINED if is_undefined(low) or is_undefined(high) else f"{number(low)} to {number(high)}"
+
+
+def parameters_table(parameters: pd.DataFrame, by: str = "strategy") -> Table:
+    """Fitted parameters with their intervals, grouped by ``by``; what the data do not identify is marked."""
+    rows: list[tuple[str, ...]] = []
+    previous = None
+    for row in parameters.to_dict("records"):
+        if row[by] != previous:
+            previous = row[by]
+            rows.append((strategy_name(previous) if by == "strategy" else str(previous),))
+        rows.append(
+            (
+                str(row["parameter"]),
+                "" if is_undefined(row["meaning"]) else str(row["meaning"]),
+                "" if is_undefined(row["unit"]) else str(row["unit"]),
+                number(row["value"]),
+                interval(row["low"], row["high"]),
+                "yes" if row["identified"] else "NO",
+            )
+        )
+    columns = ("", "meaning", "unit", "value", "90 % interval", "identified")
+    notes = (
+        "Intervals are from a bootstrap over the measured episodes. identified NO: the measurements do not "
+        "determine it; its value is an assumption, or moves against another parameter.",
+    )
+    return Table("Fitted parameters", columns, tuple(rows), notes, 3)
+
+
+def ranking_table(ranking: pd.DataFrame) -> Table:
+    """The strategies by output gap, in the real runs and in the simulation."""
+    rows: list[tuple[str, ...]] = []
+    for fault, part in ranking.groupby("fault", sort=False):
+        rows.append((fault_name(str(fault)),))
+        same = same_ranking(part)
+        for row in part.sort_values("measured_rank", kind="stable").to_dict("records"):
+            ranks = [amount(row["measured_rank"]), amount(row["simulated_rank"])]
+            verdict = UNDEFINED if same is None else "yes" if ranks[0] == ranks[1] else "NO"
+            gaps = (number(row["measured_gap_s"]), number(row["simulated_gap_s"]))
+            rows.append((strategy_name(row["strategy"]), *gaps, *ranks, amount(row["n"]), verdict))
+    columns = ("", "measured gap, s", "simulated gap, s", "rank measured", "rank simulated", "faults", "same")
+    notes = ("Gaps are medians over the faults of this kind; rank 1 is the shortest gap.",)
+    return Table("Ranking by output gap", columns, tuple(rows), notes)
+
+
+def same_ranking(part: pd.DataFrame) -> bool | None:
+    """Whether measured and simulated ranks of one fault are the same; None for fewer than two strategies."""
+    known = part[part["measured_rank"].notna() & part["simulated_rank"].notna()]
+    if len(known) < 2:
+        return None
+    return bool((known["measured_rank"] == known["simulated_rank"]).all())
+
+
+def correctness_table(correctness: pd.DataFrame) -> Table:
+    """Whether the real counts were exact after each fault, beside the simulated ledger."""
+    rows = []
+    for row in correctness.to_dict("records"):
+        rows.append(
+            (
+                strategy_name(row["strategy"]),
+                fault_name(str(row["fault"])),
+                "" if is_undefined(row["promise"]) else str(row["promise"]),
+                f"{amount(row['exact'])} of {amount(row['kills'])}",
+                *(amount(row[key]) for key in ("missing", "extra", "simulated_lost", "simulated_duplicated")),
+                _kept(row),
+            )
+        )
+    columns = ("", "fault", "promise", "exact after", "missing", "extra", "lost, sim.", "twice, sim.", "kept")
+    notes = (
+        "missing, extra: rows of the real counts against the truth. lost, twice: roots of the simulated "
+        "ledger. kept: exactly once allows neither, at least once no missing, at most once no extra rows.",
+    )
+    return Table("Counts against the truth", columns, tuple(rows), notes, 3)
+
+
+def kept(row: Row) -> bool | None:
+    """Whether the real counts kept the strategy's promise; None for an unknown promise or no fault."""
+    if not row["kills"] or is_undefined(row["kills"]):
+        return None
+    lost, twice = row["missing"] > 0, row["extra"] > 0
+    exact = row["exact"] == row["kills"] and not lost and not twice
+    return {"exactly once": exact, "at least once": not lost, "at most once": not twice}.get(row["promise"])
+
+
+def _kept(row: Row) -> str:
+    return {True: "yes", False: "NO", None: UNDEFINED}[kept(row)]
