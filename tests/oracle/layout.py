@@ -84,6 +84,13 @@ class Layout:
     def stateful(self, name: str) -> bool:
         return self.kind(name) == "windowed_count"
 
+    def by_marker(self, name: str) -> bool:
+        """Whether markers end the windows of a count."""
+        window = self.config[name].bolt.window
+        if window.length is None:
+            return False
+        return window.trigger == "marker" or self.scenario.strategy.event_time
+
     def _topological(self) -> list[str]:
         order: list[str] = []
         while len(order) < len(self.config):

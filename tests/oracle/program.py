@@ -63,8 +63,9 @@ class World:
     # -- what happens by the clock -------------------------------------------------------------------------
 
     def start(self) -> None:
+        cycle = self.scenario.strategy.cycle()
         for index, fault in enumerate(self.scenario.failures):
-            for moment in fault.moments(index, self.layout.draws, self.scenario.run.duration):
+            for moment in fault.moments(index, self.layout.draws, self.scenario.run.duration, cycle):
                 self.clock.at(moment, control(Rank.FAULT, index), partial(self._strike, fault))
         for task in self.tasks:
             if isinstance(task, Bolt) and self.layout.stateful(task.component):
@@ -75,11 +76,12 @@ class World:
 
     def _start_windows(self, window: Window, task: Bolt) -> None:
         """Ticks for the task; or markers, once for all tasks (they agree on the length)."""
-        if window.trigger == "marker" and self.marker_length is None:
+        by_marker = self.layout.by_marker(task.component)
+        if by_marker and self.marker_length is None:
             self.marker_length = window.length
             for spout in self.spouts:
                 self._mark(spout, 1, window.length)
-        elif window.trigger == "tick" and window.length is not None:
+        elif not by_marker and window.length is not None:
             self._tick(task, 1)
 
     def _tick(self, task: Bolt, number: int) -> None:
@@ -99,18 +101,23 @@ class World:
     def _strike(self, fault: Fault) -> None:
         """Hit a task, a host with all that is on it, or the acker."""
         kind, down_for = kind_of(fault), fault.detection + fault.restart
-        if kind == "crash_host":
-            for task in self.tasks:
-                if self.layout.host[task.physical] == fault.host:
-                    task.fail("crash_task", down_for, fault.while_down)
+        on_host = kind == "crash_host"
+        hit = [task for task in self.tasks if self._is_hit(task, fault, on_host)]
+        job = [task for task in hit if isinstance(task, Bolt)] and self.scenario.strategy.fails_together
+        for task in self.tasks:
+            if job and isinstance(task, Bolt):
+                task.fail("crash_task", down_for, fault.while_down)
+            elif task in hit:
+                task.fail("crash_task" if on_host else kind, down_for, fault.while_down)
+        if on_host:
             self.protocol.host_failed(fault.host, down_for)
         elif fault.component == "acker":
             self.protocol.acker_failed(down_for)
-        else:
-            physical = fault.component, fault.task, fault.replica
-            for task in self.tasks:
-                if task.physical == physical:
-                    task.fail(kind, down_for, fault.while_down)
+
+    def _is_hit(self, task: Task, fault: Fault, on_host: bool) -> bool:
+        if on_host:
+            return self.layout.host[task.physical] == fault.host
+        return task.physical == (fault.component, fault.task, fault.replica)
 
     # -- the end -------------------------------------------------------------------------------------------
 

@@ -135,9 +135,10 @@ class Task:
     # -- the queue -----------------------------------------------------------------------------------------
 
     def arrive(self, message: Message) -> None:
-        if not self.down:
+        logged = self.world.scenario.strategy.log_source
+        if not self.down and not (logged and self.waiting):
             self.accept(message)
-        elif self.while_down == "hold":
+        elif logged or self.while_down == "hold":
             self.inbox.append(message)
         else:
             self.world.destroyed(self, message)
@@ -158,10 +159,16 @@ class Task:
     def restored(self) -> None:
         """What was held meanwhile arrives now."""
         self.waiting = False
-        held, self.memory = self.memory, []
-        for message in held:
-            self.accept(message)
+        self.open(self.memory)
+        self.open(self.inbox)
         self.serve()
+
+    def open(self, held: list[Message]) -> None:
+        """What was held arrives now."""
+        messages = list(held)
+        held.clear()
+        for message in messages:
+            self.accept(message)
 
     def place(self, rank: Rank, act: Callable[[], None], request: object = None) -> None:
         """A marker at the end of the queue, now; no effect on a task that is down."""
@@ -300,9 +307,8 @@ class Task:
         self.world.protocol.ready(self, was_down)
         if was_down and self.component in self.world.layout.spouts:
             self.send_missed_markers()
-        held, self.inbox = self.inbox, []
-        for message in held:
-            self.accept(message)
+        if not (self.waiting and self.world.scenario.strategy.log_source):
+            self.open(self.inbox)
         if was_down:
             self.freed()
         self.serve()
@@ -350,7 +356,8 @@ class Bolt(Task):
         state.markers[up] = max(number, state.markers.get(up, 0))
         least = min(state.markers.get(channel.up.logical, 0) for channel in self.inputs.values())
         if least > state.handed:
-            if self.world.layout.stateful(self.component) and self.window.trigger == "marker":
+            layout = self.world.layout
+            if layout.stateful(self.component) and layout.by_marker(self.component):
                 self.close_window(least, before=least)
             self.send_marker(least)
 
@@ -380,7 +387,8 @@ class Bolt(Task):
         emitted = [datum for datum in old.held if before is None or datum.epoch < before]
         world.trace.windows.append((*self.physical, number, world.clock.now, old.keys()))
         again = world.ledger.emitted_window(self, number, emitted)
-        for key, value in sorted(() if again else old.keys().items()):
+        known = again and not world.scenario.strategy.sends_again
+        for key, value in sorted(() if known else old.keys().items()):
             layout = world.layout
             self.send(layout.aggregate(self.component, self.index, number, key, value, self.state.handed))
         world.protocol.ack_window(self, emitted)

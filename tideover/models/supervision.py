@@ -33,7 +33,8 @@ class Supervisor:
             self._world.kernel.process(self._faults(index, fault))
 
     def _faults(self, index: int, fault: Fault) -> Any:
-        for moment in fault.moments(index, self._world.draws, self._world.scenario.run.duration):
+        cycle = self._world.strategy.cycle()
+        for moment in fault.moments(index, self._world.draws, self._world.scenario.run.duration, cycle):
             yield self._world.kernel.until(moment, Rank.FAULT, index)
             self._strike(fault)
 
@@ -48,7 +49,7 @@ class Supervisor:
         world.outages.append(outage)
         # an older one that has recovered gets no more replays
         world.watched = [*(old for old in world.watched if not world.protocol.settled(old)), outage]
-        victims = fault.victims(self)
+        victims, job = self._with_the_job(fault.victims(self))
         outage.tasks = [v for v in victims if v is not ACKER]
         for victim in victims:
             self._down[victim] = outage.number
@@ -57,11 +58,22 @@ class Supervisor:
             else:
                 victim.fault = outage.number
                 victim.hold = fault.while_down == "hold"
-                fault.strike(self, victim, outage)
+                if victim in job:
+                    self.crash(victim, outage)
+                else:
+                    fault.strike(self, victim, outage)
         outage.masked = bool(outage.tasks) and all(self._has_live_replica(task) for task in outage.tasks)
         for victim in victims:
-            order = 0 if victim is ACKER else victim.number
-            self._world.kernel.at(outage.ready_at, Rank.READY, partial(self._ready, outage, victim), order)
+            ready = partial(self._ready, outage, victim)
+            self._world.kernel.at(outage.ready_at, Rank.READY, ready, max(0, _place(victim)))
+
+    def _with_the_job(self, victims: list[Any]) -> tuple[list[Any], list[BoltTask]]:
+        """All that fail because these do, and the tasks of the job among them (none: it goes on)."""
+        bolts = self._world.bolt_tasks
+        if not self._world.strategy.fails_together or not any(v in bolts for v in victims):
+            return victims, []
+        others = [v for v in victims if v not in bolts]
+        return sorted(others + bolts, key=_place), bolts
 
     def _has_live_replica(self, task: BoltTask | SpoutTask) -> bool:
         replicas = self._world.bolts.get((task.component.name, task.task), [])
@@ -117,3 +129,8 @@ class Supervisor:
             self._world.ledger.destroy_effects(task.component, gone.uid, task.replica)
             outage.lost_effects.append((task, gone.uid))
             self._world.protocol.destroyed(outage.number, gone.uid >> task.component.bits, gone.attempt)
+
+
+def _place(victim: Any) -> int:
+    """Place in the physical order; the acker has none."""
+    return -1 if victim is ACKER else victim.number

@@ -274,8 +274,7 @@ class BoltTask(Server):
     @property
     def ends_by_tick(self) -> bool:
         """Whether the task counts over windows that its own clock ends."""
-        window = self.component.window
-        return window is not None and window.window.length is not None and window.window.trigger == "tick"
+        return self.component.trigger == "tick"
 
     @property
     def available(self) -> bool:
@@ -374,9 +373,8 @@ class BoltTask(Server):
         aligned = min(self._epochs.values())
         if aligned == before:
             return 0
-        window = self.component.window
         stall = 0
-        if window is not None and window.window.trigger == "marker":
+        if self.component.trigger == "marker":
             stall = self.end_window(aligned, now, before, up_to=aligned)
         train = single(now, 0, mark=aligned)
         for outlet in self.outlets:
@@ -393,7 +391,7 @@ class BoltTask(Server):
         sums, held = self.counts.take(up_to)
         keys = np.flatnonzero(sums)
         again = self.world.window(self, number, now, keys, sums[keys], held)
-        if len(keys) and self.outlets and not again:
+        if len(keys) and self.outlets and (self.world.strategy.sends_again or not again):
             first = (number * self.component.tasks + self.task) << self.component.key_bits
             moment = np.full(len(keys), now, np.int64)
             epochs = (

@@ -85,6 +85,8 @@ class Component:
     input_keys: int = 1
     routes: int = 1
     """Logical paths by which a tuple can come here."""
+    event_time: bool = False
+    """Whether markers end its windows of time, whatever their trigger."""
 
     @property
     def tasks(self) -> int:
@@ -104,6 +106,15 @@ class Component:
         """The windowed count that this component is; None: it keeps no state."""
         bolt = None if self.is_spout else self.bolt
         return bolt if isinstance(bolt, WindowedCount) else None
+
+    @property
+    def trigger(self) -> str | None:
+        """What ends the component's windows: tick, marker, tuples; None: it has none."""
+        if self.window is None:
+            return None
+        if self.window.window.tuples is not None:
+            return "tuples"
+        return "marker" if self.event_time else self.window.window.trigger
 
     @property
     def keys(self) -> int:
@@ -146,9 +157,10 @@ class Topology:
 
     def __init__(self, scenario: Scenario) -> None:
         configs = scenario.topology
+        event_time = scenario.strategy.event_time
         self.by_name: dict[str, Component] = {}
         for index, name in enumerate(_order(scenario)):
-            self.by_name[name] = Component(name, index, configs[name])
+            self.by_name[name] = Component(name, index, configs[name], event_time=event_time)
         self.components = list(self.by_name.values())
         self.edges: list[Edge] = []
         for down in self.components:
@@ -186,12 +198,12 @@ class Topology:
     def _marker_length(self) -> int | None:
         lengths = {}
         for c in self.components:
-            if c.window and c.window.window.trigger == "marker":
+            if c.window and c.trigger == "marker":
                 lengths[c.window.window.length] = c.name
         if len(lengths) > 1:
-            raise TopologyError(
-                list(lengths.values())[1], "all windows that markers end must have one length"
-            )
+            name = list(lengths.values())[1]
+            all_of = "; this strategy lets markers end all windows" if self.by_name[name].event_time else ""
+            raise TopologyError(name, f"all windows that markers end must have one length{all_of}")
         return next(iter(lengths), None)
 
     @property

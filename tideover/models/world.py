@@ -170,6 +170,7 @@ class World:
     def start(self) -> None:
         """Start ticks, markers, faults and the protocol."""
         for task in self.bolt_tasks:
+            task.from_log = self.strategy.log_source
             window = task.component.window
             if task.ends_by_tick and window is not None and window.window.length is not None:
                 length = window.window.length

@@ -16,6 +16,7 @@ from tideover.models.lump import unfit
 from tideover.models.topology import Topology, TopologyError
 from tideover.scenarios.errors import Problem, suggest
 from tideover.scenarios.yaml_source import Node
+from tideover.sim.draws import Draws
 from tideover.sim.units import format_duration
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
@@ -212,8 +213,8 @@ def _lump(draft: Draft) -> Iterator[Problem]:
     parts = {f"topology.{name}": config for name, config in draft.topology.items() if config is not None}
     for place, config in parts.items():
         own = (config.spout, config.arrivals) if isinstance(config, SpoutConfig) else (config.bolt,)
-        for name in filter(None, map(unfit, own)):
-            yield draft.problem(f"does not go with {place}.{name}, which counts single tuples", "run", key)
+        for counted in filter(None, map(unfit, own)):
+            yield draft.problem(f"does not go with {place}.{counted}, which counts single tuples", "run", key)
     if draft.strategy is not None and (name := unfit(draft.strategy)):
         yield draft.problem(f"does not go with strategy.{name}, which counts single tuples", "run", key)
 
@@ -285,7 +286,28 @@ def _failures(draft: Draft) -> Iterator[Problem]:
         if fault.at is not None and draft.run and fault.at >= draft.run.duration:
             message = f"is not within the run, which ends at {format_duration(draft.run.duration)}"
             yield draft.problem(message, *path, "at")
+        elif fault.in_interval is not None:
+            yield from _in_interval(draft, fault, path)
         yield from _target(draft, fault, path)
+
+
+def _in_interval(draft: Draft, fault: Fault, path: tuple[str | int, ...]) -> Iterator[Problem]:
+    """The strategy has an interval, and the moment in it lies within the run."""
+    if draft.strategy is None or draft.run is None:
+        return
+    cycle = draft.strategy.cycle()
+    if cycle is None:
+        message = (
+            f"{draft.strategy.kind} does nothing at regular intervals that are known before the run; "
+            "leave it out: the fault then strikes at the moment that at says"
+        )
+        yield draft.problem(message, *path, "in_interval")
+    elif (moment := next(fault.moments(0, Draws(0, 0), draft.run.duration, cycle))) >= draft.run.duration:
+        end = format_duration(draft.run.duration)
+        message = (
+            f"the first such moment is {format_duration(moment)}, not within the run, which ends at {end}"
+        )
+        yield draft.problem(message, *path, "in_interval")
 
 
 def _target(draft: Draft, fault: Any, path: tuple[str | int, ...]) -> Iterator[Problem]:

@@ -179,6 +179,8 @@ class Server(Node):
         self.hold = False
         """While down: keep what arrives (True), or lose it."""
         self.held: list[Train] = []
+        self.from_log = False
+        """What waits for the task waits in a log: held whenever the task is down, and no crash takes it."""
         self.paused = False
         """Down with its queue kept (in ``kept``)."""
         self.kept: list[Train] = []
@@ -273,7 +275,7 @@ class Server(Node):
             merged = self.admit(merged)
             if merged.n:
                 self._arrived.append(merged)
-        elif self.hold or self.up:
+        elif self.hold or self.up or self.from_log:
             self.held.append(merged)
         else:
             self.drop(merged)
@@ -363,7 +365,7 @@ class Server(Node):
     def crash(self) -> list[Train]:
         lost = self.clear_queue() + self.kept
         self.kept = []
-        if self.up:  # else what is held waits with its sender
+        if self.up and not self.from_log:  # else what is held waits with its sender
             lost += self.held
             self.held = []
         self.paused = False

@@ -42,6 +42,14 @@ class Strategy(Part):
     """Whether tuples carry the logical path by which they came."""
     acker_at: ClassVar[int | None] = None
     """Host of the acker, if there is one and it has a host."""
+    event_time: ClassVar[bool] = False
+    """Whether windows go by event time: markers in the data end them, whatever their trigger."""
+    log_source: ClassVar[bool] = False
+    """Whether a spout stands for producers and a durable log: what it sends waits there to be read."""
+    fails_together: ClassVar[bool] = False
+    """Whether a fault of one bolt task takes all of them (the job) down."""
+    sends_again: ClassVar[bool] = False
+    """Whether those who read a window are rolled back with it, so that it is sent to them again."""
 
     def protocol(self, world: World) -> Protocol:
         """The strategy at work in ``world``."""
@@ -56,6 +64,12 @@ class Strategy(Part):
     def replicas(self, component: str) -> int:
         """Copies of each task of a bolt, the first included."""
         return 1
+
+    def cycle(self) -> tuple[int, int] | None:
+        """What recurs in normal operation (checkpoints, say): its first moment and its period, ns; None:
+        nothing does.
+        """
+        return None
 
 
 class Protocol:

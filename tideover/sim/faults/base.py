@@ -42,6 +42,15 @@ class Fault(Part):
 
     kind: ClassVar[str]
     at: Annotated[Duration | None, Field(description="when it strikes, e.g. 75 s")] = None
+    in_interval: Annotated[
+        float | None,
+        Field(
+            gt=0,
+            le=1,
+            description="fraction of the strategy's interval (of checkpoints, say) after which it strikes, "
+            "at the first such moment at or after at",
+        ),
+    ] = None
     every: Annotated[
         Distribution | None, Field(description="pauses between strikes, drawn per replication")
     ] = None
@@ -58,6 +67,8 @@ class Fault(Part):
             raise ValueError("give either at (a moment) or every (a distribution of pauses)")
         if self.every is not None and self.every.mean_ns < MS:
             raise ValueError("pauses (every) must be at least 1 ms on average")
+        if self.every is not None and self.in_interval is not None:
+            raise ValueError("in_interval goes with at, not with every")
         return self
 
     @property
@@ -73,10 +84,16 @@ class Fault(Part):
         """Hit one of them."""
         raise NotImplementedError
 
-    def moments(self, index: int, draws: Draws, end: int) -> Iterator[int]:
-        """When it strikes (ns), up to ``end``; ``index`` is the fault's place in the scenario."""
+    def moments(
+        self, index: int, draws: Draws, end: int, cycle: tuple[int, int] | None = None
+    ) -> Iterator[int]:
+        """When it strikes (ns), up to ``end``; ``index`` is the fault's place in the scenario.
+
+        ``cycle``: first moment and period (ns) of the strategy's interval, for ``in_interval``, which raises
+        ValueError without.
+        """
         if self.at is not None:
-            yield self.at
+            yield self.at if self.in_interval is None else self._within(self.at, self.in_interval, cycle)
             return
         assert self.every is not None
         now, n = 0, 0
@@ -87,6 +104,15 @@ class Fault(Part):
                 return
             yield now
             n += 1
+
+    @staticmethod
+    def _within(at: int, fraction: float, cycle: tuple[int, int] | None) -> int:
+        """The first moment at or after ``at`` that lies this fraction of a period into one."""
+        if cycle is None:
+            raise ValueError("in_interval needs a strategy that does something at regular intervals")
+        first, period = cycle
+        moment = first + round(fraction * period)
+        return moment + max(0, -(-(at - moment) // period)) * period
 
 
 class TaskFault(Fault):
