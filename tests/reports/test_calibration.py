@@ -1,5 +1,6 @@
 """A calibration's report: errors as defined, aims that are missed said, failed predictions never left out."""
 
+import io
 import math
 import re
 
@@ -136,9 +137,9 @@ def frames():
 
 
 def shown(view) -> str:
-    console = Console(width=100, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
+    console = Console(width=100, file=io.StringIO())
     console.print(view)
-    return console.export_text()
+    return console.file.getvalue()
 
 
 # Pairs

@@ -319,7 +319,57 @@ CALIBRATION: dict[str, tuple[Column, ...]] = {
 }
 """What a calibration on real runs found, measured beside predicted."""
 
-DOCUMENTED = TABLES | CALIBRATION
+_WORKLOAD = _text("workload", "name of the workload, as in the file of measurements")
+_INTERVAL = Column("checkpoint_interval_s", "time between the starts of two snapshots", "s")
+_RATE = Column("rate_per_s", "input rate when the failure struck", "tuples/s")
+_NO_RECOVERY = "at this rate the backlog does not drain"
+
+POINTS = (
+    _WORKLOAD,
+    _INTERVAL,
+    _RATE,
+    Column("measured_s", "measured time of recovery", "s"),
+    Column("fitted_s", "time that the fit to all points gives", "s", undefined=_NO_RECOVERY),
+    Column("left_out_s", "prediction of a fit that has not seen this point", "s", undefined=_NO_RECOVERY),
+    Column("fluid_s", "the same of the plain fluid law, fitted to all points", "s", undefined=_NO_RECOVERY),
+    Column(
+        "fluid_left_out_s",
+        "prediction of a plain fluid law that has not seen this point",
+        "s",
+        undefined=_NO_RECOVERY,
+    ),
+)
+
+FIT_PARAMETERS = (_WORKLOAD, *_PARAMETER)
+
+ERRORS = (
+    _WORKLOAD,
+    _text("model", "mechanism: the simulated one; fluid: the plain fluid law"),
+    _text("kind", "fit: of points that the fit has seen; leave_one_out: of points that it has not"),
+    _count("n", "points", "points"),
+    Column("mean_error", "mean of |predicted / measured − 1|", "ratio", undefined="no point was predicted"),
+    Column("median_error", "median of the same", "ratio", undefined="no point was predicted"),
+    Column("worst_error", "greatest of the same", "ratio", undefined="no point was predicted"),
+)
+
+CURVES = (
+    _WORKLOAD,
+    _INTERVAL,
+    _RATE,
+    Column("predicted_s", "predicted time of recovery", "s", undefined=_NO_RECOVERY),
+    Column("low_s", "lower end of the 90 % interval of prediction", "s", undefined=_NO_INTERVAL),
+    Column("high_s", "upper end of the 90 % interval of prediction", "s", undefined=_NO_INTERVAL),
+)
+
+RECOVERY_FITS: dict[str, tuple[Column, ...]] = {
+    "points": POINTS,
+    "fit_parameters": FIT_PARAMETERS,
+    "errors": ERRORS,
+    "curves": CURVES,
+}
+"""What a fit to somebody else's recoveries found."""
+
+DOCUMENTED = TABLES | CALIBRATION | RECOVERY_FITS
 """Every table that is written."""
 
 

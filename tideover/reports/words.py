@@ -99,6 +99,18 @@ def size(value: Any) -> str:
     return f"{number(value if value == 0 else int(value))} B"
 
 
+def plain(value: float) -> str:
+    """A tick of an axis, thousands as k, millions as M.
+
+    >>> plain(500.0), plain(20000.0), plain(2.5e6)
+    ('500', '20k', '2.5M')
+    """
+    for unit, letter in ((1e6, "M"), (1e3, "k")):
+        if abs(value) >= unit:
+            return f"{value / unit:g}{letter}"
+    return f"{value:g}"
+
+
 def plural(count: int, one: str) -> str:
     """A count and its noun.
 

@@ -6,6 +6,7 @@ matplotlib and seaborn are imported inside the functions that draw.
 from tideover.reports.figures.calibration import backlogs, predictions, residuals
 from tideover.reports.figures.cost import cost
 from tideover.reports.figures.published import published
+from tideover.reports.figures.recoveries import recoveries_over_rate
 from tideover.reports.figures.recovery import recovery
 from tideover.reports.figures.timeline import timeline, timelines
 
@@ -14,6 +15,7 @@ __all__ = [
     "cost",
     "predictions",
     "published",
+    "recoveries_over_rate",
     "recovery",
     "residuals",
     "timeline",

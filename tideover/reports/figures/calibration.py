@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tideover.reports.figures import style
 from tideover.reports.fits.pairs import FAILED_BEYOND, FAULTS, MEASURES, fault_name, measure_name
-from tideover.reports.words import strategy_name
+from tideover.reports.words import plain, strategy_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -186,17 +186,10 @@ def _residual_axes(ax: Axes, part: pd.DataFrame, over: str) -> None:
         low, high = float(values.min()) / 1.4, float(values.max()) * 1.4
         ax.set_xlim(low, high)
         _plain_ticks(ax.xaxis, low, high)
-        ax.xaxis.set_major_formatter(lambda value, _: _short(value))
+        ax.xaxis.set_major_formatter(lambda value, _: plain(value))
     most = min(float((100 * part["error"].abs()).max()), _EDGE) if len(part) else 0.0
     reach = max(40.0, 1.15 * most)
     ax.set_ylim(max(-105.0, -reach), reach)
-
-
-def _short(value: float) -> str:
-    for unit, letter in ((1e6, "M"), (1e3, "k")):
-        if value >= unit:
-            return f"{value / unit:g}{letter}"
-    return f"{value:g}"
 
 
 def _backlog(ax: Axes, strategy: str, part: pd.DataFrame) -> None:

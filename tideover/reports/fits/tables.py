@@ -178,7 +178,7 @@ def parameters_table(parameters: pd.DataFrame, by: str = "strategy") -> Table:
         )
     columns = ("", "meaning", "unit", "value", "90 % interval", "identified")
     notes = (
-        "Intervals are from a bootstrap over the measured episodes. identified NO: the measurements do not "
+        "Intervals are from a bootstrap over what was measured. identified NO: the measurements do not "
         "determine it; its value is an assumption, or moves against another parameter.",
     )
     return Table("Fitted parameters", columns, tuple(rows), notes, 3)

@@ -1,0 +1,141 @@
+"""The report of a fit to somebody else's recoveries: errors of unseen points, what is not identified."""
+
+import io
+import re
+
+import pandas as pd
+import pytest
+from rich.console import Console
+
+from tideover.reports import figures
+from tideover.reports.columns import RECOVERY_FITS
+from tideover.reports.html import render
+from tideover.reports.output import write_all
+from tideover.reports.parquet import read_tables
+from tideover.reports.recoveries import points_table, recoveries_page, recoveries_view, unidentified, verdict
+
+NAN = float("nan")
+
+
+def fluid(interval: float, rate: float, capacity: float = 1000.0) -> float:
+    """Recovery of a plain fluid queue after an outage of 50 s that lost a whole interval."""
+    return 50 + rate * (interval + 50) / (capacity - rate) if rate < capacity else NAN
+
+
+def point(interval, rate, factor, **more):
+    """A point whose fitted, left-out and fluid predictions are 1, ``factor`` and twice what was measured."""
+    measured = fluid(interval, rate)
+    row = {"workload": "mine", "checkpoint_interval_s": float(interval), "rate_per_s": rate}
+    row |= {"measured_s": measured, "fitted_s": measured, "left_out_s": factor * measured}
+    return row | {"fluid_s": 2 * measured, "fluid_left_out_s": 2 * measured} | more
+
+
+@pytest.fixture
+def frames():
+    """Three points: one is missed, one never ends by the plain law; curves up to saturation."""
+    points = [point(30, 100.0, 1.1), point(30, 500.0, 1.4), point(90, 900.0, 0.9, fluid_left_out_s=NAN)]
+    curves = [
+        {"workload": "mine", "checkpoint_interval_s": t, "rate_per_s": r, "predicted_s": fluid(t, r)}
+        | {"low_s": 0.8 * fluid(t, r), "high_s": 1.2 * fluid(t, r)}
+        for t in (30.0, 60.0, 90.0)
+        for r in (100.0, 500.0, 900.0, 1000.0)
+    ]
+    errors = [
+        {"workload": "mine", "model": model, "kind": kind, "n": 3}
+        | {"mean_error": error, "median_error": error, "worst_error": 2 * error}
+        for model, kind, error in (
+            ("mechanism", "fit", 0.02),
+            ("mechanism", "leave_one_out", 0.2),
+            ("fluid", "leave_one_out", 1.0),
+        )
+    ]
+    parameters = [
+        {"workload": "mine", "parameter": name, "value": 1.0, "low": 0.5, "high": 2.0, "unit": "s"}
+        | {"identified": known, "meaning": f"what {name} is"}
+        for name, known in (("detection", True), ("restart", False), ("reload", False))
+    ]
+    tables = {"points": points, "fit_parameters": parameters, "errors": errors, "curves": curves}
+    return {name: pd.DataFrame(rows) for name, rows in tables.items()}
+
+
+def test_the_verdict_is_of_unseen_points_and_names_the_plain_law(frames):
+    assert verdict(frames["errors"]) == (
+        "mine: predictions of points that the fit has not seen are off by 20 % in the mean (worst 40 %, "
+        "n = 3); those of the plain fluid law by 100 %."
+    )
+    only_seen = frames["errors"].query("kind == 'fit'")
+    assert verdict(only_seen) == "No point was predicted by a fit that had not seen it."
+
+
+def test_each_point_has_its_error_and_misses_are_marked(frames):
+    rows = [row for row in points_table(frames["points"]).rows if len(row) > 1]
+    assert [row[5:] for row in rows] == [
+        ("+10 %", "yes", "+100 %"),
+        ("+40 %", "NO", "+100 %"),
+        ("−10 %", "yes", "∞"),
+    ]
+
+
+def test_a_recovery_that_is_predicted_never_to_end_is_a_miss():
+    rows = points_table(pd.DataFrame([point(30, 100.0, NAN)])).rows
+    assert rows[1][5:7] == ("∞", "NO")
+
+
+def test_without_a_fluid_law_its_column_is_undefined():
+    rows = points_table(pd.DataFrame([point(30, 100.0, 1.0, fluid_s=NAN, fluid_left_out_s=NAN)])).rows
+    assert rows[1][7] == "–"
+
+
+def test_what_the_data_do_not_determine_is_named(frames):
+    (text,) = unidentified(frames["fit_parameters"])
+    assert text.startswith("mine: the measurements do not determine restart and reload.")
+
+
+def test_lines_are_the_predictions_and_marks_the_measurements(frames):
+    (ax,) = figures.recoveries_over_rate(frames["points"], frames["curves"])
+    lines = [line for line in ax.lines if len(line.get_xdata()) == 4]
+    assert [list(line.get_ydata())[:3] for line in lines] == [
+        [fluid(t, r) for r in (100.0, 500.0, 900.0)] for t in (30.0, 60.0, 90.0)
+    ]
+    assert [line.get_linestyle() for line in lines] == ["-", "--", "-"]  # nothing was measured at 60 s
+    marks = {tuple(line.get_xydata()[0]) for line in ax.lines if len(line.get_xdata()) == 1}
+    assert (100.0, fluid(30, 100.0)) in marks
+    assert (500.0, 1.4 * fluid(30, 500.0)) in marks
+    assert len(ax.collections) == 2
+    assert ax.get_ylim()[0] == 0
+
+
+def test_the_page_says_everything_and_loads_nothing(frames):
+    html = render(recoveries_page(frames, {"Source": "a study"}, profiles={"mine.yaml": "name: <mine>"}))
+    text = " ".join(re.sub(r"<[^>]+>", " ", html).split())
+    for part in (
+        "a study",
+        "Off by more than 30 % when left out, 1 of 3 points: mine every 30 s at 500/s",
+        "do not determine restart and reload",
+        "mine.yaml",
+        "name: &lt;mine&gt;",
+        "Figure 1.",
+    ):
+        assert part in text, part
+    assert "http:" not in html
+    for column in (c for columns in RECOVERY_FITS.values() for c in columns):
+        assert column.name in text
+
+
+def test_a_page_without_tables_still_renders():
+    assert "No point was predicted" in render(recoveries_page({}, {}))
+
+
+def test_the_terminal_shows_points_errors_and_parameters(frames):
+    console = Console(width=100, file=io.StringIO())
+    console.print(recoveries_view(frames, ["take care"]))
+    text = console.file.getvalue()
+    for part in ("restart", "every 90 s", "each point left out", "by 100 %", "Warning: take care"):
+        assert part in text, part
+
+
+def test_the_tables_are_written_and_read_back(tmp_path, frames):
+    write_all(tmp_path / "out", tables=frames, page=recoveries_page(frames, {}))
+    found = read_tables(tmp_path / "out")
+    assert list(found) == list(RECOVERY_FITS)
+    pd.testing.assert_frame_equal(found["points"], frames["points"])

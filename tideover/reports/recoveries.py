@@ -1,0 +1,212 @@
+"""What a fit to somebody else's recoveries comes to, as a page and for the terminal.
+
+It takes plain tables (``columns.RECOVERY_FITS``) and knows nothing of how they came about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tideover import __version__
+from tideover.reports import figures
+from tideover.reports.columns import RECOVERY_FITS
+from tideover.reports.figures.svg import to_svg
+from tideover.reports.fits.pairs import FAILED_BEYOND, frame
+from tideover.reports.fits.tables import parameters_table, percent
+from tideover.reports.html import Page, Picture, Section
+from tideover.reports.tables import Table
+from tideover.reports.words import amount, fixed, is_undefined, listed, number, plural
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.console import Group
+
+__all__ = ["recoveries_page", "recoveries_view"]
+
+_MODELS = {"mechanism": "by mechanism", "fluid": "plain fluid law"}
+_KINDS = {"fit": "seen by the fit", "leave_one_out": "each point left out"}
+
+
+def recoveries_page(
+    frames: Mapping[str, pd.DataFrame],
+    provenance: Mapping[str, str],
+    *,
+    title: str = "recoveries",
+    profiles: Mapping[str, str] | None = None,
+    warnings: Sequence[str] = (),
+) -> Page:
+    """Recoveries that others measured beside what the fitted mechanism says of them.
+
+    ``frames`` has the tables of ``columns.RECOVERY_FITS``; one that is missing or empty is left out.
+    ``provenance``: where the measurements come from, label by label; ``profiles``: their texts by name.
+    """
+    points, parameters, errors, curves = (frame(frames, name) for name in RECOVERY_FITS)
+    sections = (
+        Section(
+            "Measured beside predicted",
+            sentences=_misses(points),
+            tables=(*_errors_tables(errors), *((points_table(points),) if len(points) else ())),
+            pictures=_pictures(points, curves),
+        ),
+        Section("What a profile holds", sentences=unidentified(parameters), tables=_parameters(parameters)),
+    )
+    return Page(
+        title=title,
+        kind="measured recoveries, and a mechanism fitted to them",
+        verdict=verdict(errors),
+        asked=tuple(provenance.items()),
+        asked_title="What was measured, and where",
+        tables=(),
+        sections=tuple(part for part in sections if part.sentences or part.tables or part.pictures),
+        version=__version__,
+        warnings=tuple(warnings),
+        scenarios=tuple((profiles or {}).items()),
+        scenarios_title="The profiles",
+        glossary=tuple(RECOVERY_FITS.items()),
+    )
+
+
+def recoveries_view(frames: Mapping[str, pd.DataFrame], warnings: Sequence[str] = ()) -> Group:
+    """What the terminal shows: parameters, every point, errors, verdict."""
+    from rich.console import Group
+    from rich.text import Text
+
+    from tideover.reports.terminal import render, warnings_view
+
+    points, parameters, errors, _ = (frame(frames, name) for name in RECOVERY_FITS)
+    shown = (*_parameters(parameters), *((points_table(points),) if len(points) else ()))
+    sentence = Text(verdict(errors), style="bold")
+    return Group(*map(render, (*shown, *_errors_tables(errors))), sentence, warnings_view(warnings))
+
+
+def verdict(errors: pd.DataFrame) -> str:
+    """One line a workload: how far off the predictions of unseen points are, beside the plain fluid law."""
+    lines = []
+    for workload, part in errors.groupby("workload", sort=False):
+        found = {(row["model"], row["kind"]): row for row in part.to_dict("records")}
+        ours, plain_law = (found.get((model, "leave_one_out")) for model in ("mechanism", "fluid"))
+        if ours is None:
+            continue
+        text = (
+            f"{workload}: predictions of points that the fit has not seen are off by "
+            f"{percent(ours['mean_error'])} in the mean (worst {percent(ours['worst_error'])}, "
+            f"n = {amount(ours['n'])})"
+        )
+        if plain_law is not None:
+            text += f"; those of the plain fluid law by {percent(plain_law['mean_error'])}"
+        lines.append(f"{text}.")
+    return "\n".join(lines) or "No point was predicted by a fit that had not seen it."
+
+
+def points_table(points: pd.DataFrame) -> Table:
+    """Every measured point beside the predictions; those beyond 30 % are marked."""
+    rows: list[tuple[str, ...]] = []
+    previous = None
+    for row in points.to_dict("records"):
+        if row["workload"] != previous:
+            previous = row["workload"]
+            rows.append((str(previous),))
+        error = _error(row["left_out_s"], row["measured_s"])
+        failed = "NO" if abs(error) > FAILED_BEYOND else "yes"
+        fluid = _error(row["fluid_left_out_s"], row["measured_s"], undefined=is_undefined(row["fluid_s"]))
+        rows.append(
+            (
+                f"every {row['checkpoint_interval_s']:g} s",
+                _rate(row["rate_per_s"]),
+                number(row["measured_s"]),
+                number(row["fitted_s"]),
+                number(row["left_out_s"]),
+                percent(error, sign=True),
+                failed,
+                percent(fluid, sign=True),
+            )
+        )
+    columns = ("", "tuples/s", "measured, s", "fitted, s", "left out, s", "error", "within 30 %", "fluid law")
+    notes = (
+        "left out: predicted by a fit that had not seen this point; error: of that prediction.",
+        "fluid law: error of a plain fluid law with three parameters, fitted without this point too.",
+        "∞: predicted that the backlog never drains.",
+    )
+    return Table("Every point", columns, tuple(rows), notes)
+
+
+def _rate(value: Any) -> str:
+    """Whole tuples per second; a rate under ten keeps its decimals."""
+    return fixed(value, 0) if value >= 10 else number(value)
+
+
+def _error(predicted: Any, measured: Any, *, undefined: bool = False) -> float:
+    """Relative; infinite for a recovery that is predicted never to end."""
+    if undefined or is_undefined(measured):
+        return float("nan")
+    return float("inf") if is_undefined(predicted) else float(predicted / measured - 1)
+
+
+def _errors_tables(errors: pd.DataFrame) -> tuple[Table, ...]:
+    if errors.empty:
+        return ()
+    rows: list[tuple[str, ...]] = []
+    previous = None
+    for row in errors.to_dict("records"):
+        if row["workload"] != previous:
+            previous = row["workload"]
+            rows.append((str(previous),))
+        kind = str(row["kind"])
+        rows.append(
+            (
+                _MODELS.get(str(row["model"]), str(row["model"])),
+                _KINDS.get(kind, kind.replace("_", " ")),
+                amount(row["n"]),
+                *(percent(row[name]) for name in ("mean_error", "median_error", "worst_error")),
+            )
+        )
+    columns = ("", "points", "n", "mean error", "median", "worst")
+    return (Table("How far off", columns, tuple(rows), (), 2),)
+
+
+def _parameters(parameters: pd.DataFrame) -> tuple[Table, ...]:
+    return (parameters_table(parameters, by="workload"),) if len(parameters) else ()
+
+
+def unidentified(parameters: pd.DataFrame) -> tuple[str, ...]:
+    """Which parameters the data do not determine, by workload."""
+    told = []
+    for workload, part in parameters.groupby("workload", sort=False):
+        names = [str(name) for name in part[~part["identified"]]["parameter"]]
+        if names:
+            told.append(
+                f"{workload}: the measurements do not determine {listed(names)}. Their values are "
+                "assumptions, and predictions that hang on them are only as good as those."
+            )
+    return tuple(told)
+
+
+def _misses(points: pd.DataFrame) -> tuple[str, ...]:
+    """The points whose prediction failed, in words."""
+    rows = points.to_dict("records")
+    wrong = [row for row in rows if abs(_error(row["left_out_s"], row["measured_s"])) > FAILED_BEYOND]
+    if not wrong:
+        return ()
+    named = [
+        f"{row['workload']} every {row['checkpoint_interval_s']:g} s at {_rate(row['rate_per_s'])}/s "
+        f"(measured {number(row['measured_s'])} s, predicted {number(row['left_out_s'])} s)"
+        for row in wrong
+    ]
+    count = f"{len(wrong)} of {plural(len(rows), 'point')}"
+    return (f"Off by more than {percent(FAILED_BEYOND)} when left out, {count}: {'; '.join(named)}.",)
+
+
+def _pictures(points: pd.DataFrame, curves: pd.DataFrame) -> tuple[Picture, ...]:
+    if points.empty and curves.empty:
+        return ()
+    figure = figures.recoveries_over_rate(points, curves)[0].figure
+    caption = (
+        "Lines are predictions for any rate, one for each interval between snapshots: whole ones, with their "
+        "90 % interval, where something was measured, dashed ones where nothing was. Filled marks are "
+        "measured, open ones predicted by a fit that had not seen the point. Look at the right end: near "
+        "saturation recovery takes several times as long."
+    )
+    alt = "Time of recovery over the input rate, by workload and snapshot interval; the table has the points."
+    svg = to_svg(figure, prefix="recoveries", alt=alt)
+    return (Picture("Time of recovery over the input rate", caption, svg),)
