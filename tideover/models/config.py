@@ -119,10 +119,12 @@ class AppliedProfile(Part):
     ``taken``: keys of the scenario that it gave, and under which of its own names.
     """
 
-    name: str
-    sha256: str
-    file: str
-    taken: dict[str, str]
+    name: Annotated[str, Field(description="the profile's name")]
+    sha256: Annotated[str, Field(description="of its file, in hexadecimal")]
+    file: Annotated[str, Field(description="where it was read from, or its built-in name")]
+    taken: Annotated[
+        dict[str, str], Field(description="keys of the scenario that it gave, and what it calls them")
+    ]
 
 
 class Scenario(Part):

@@ -12,11 +12,7 @@ import math
 import typing
 from typing import Any
 
-from pydantic.fields import FieldInfo
-
-from tideover.models.arrivals.base import Arrivals
 from tideover.models.config import BoltConfig, Scenario, SpoutConfig
-from tideover.models.strategies.base import Strategy
 from tideover.sim.distributions.base import Distribution
 from tideover.sim.registry import Part
 from tideover.sim.units import DURATION, RATE, Unit
@@ -51,14 +47,13 @@ def _component(config: SpoutConfig | BoltConfig, lump: int) -> SpoutConfig | Bol
     return config.model_copy(update=size | {"service": _scaled(config.service, lump)})
 
 
-PartT = typing.TypeVar("PartT", Arrivals, Distribution, Strategy)
+PartT = typing.TypeVar("PartT", bound=Part)
 
 
 def _scaled(part: PartT, lump: int) -> PartT:
     """A part with its rates divided, and with every duration that each tuple costs multiplied."""
     update: dict[str, Any] = {}
-    fields: dict[str, FieldInfo] = type(part).model_fields
-    for name, info in fields.items():
+    for name, info in type(part).model_fields.items():
         value = getattr(part, name)
         units = set(_units((info.annotation, *info.metadata)))
         if value is None:

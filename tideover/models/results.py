@@ -40,6 +40,8 @@ class Result:
         self.replications = list(replications)
         self.version = tideover.__version__
         self.warnings = warnings(scenario)
+        self.prediction: dict[str, Any] | None = None
+        """Estimates with intervals, if the scenario was completed from a profile that allows them."""
         self.strategy = kind_of(scenario.strategy)
 
     @cached_property
@@ -107,6 +109,7 @@ class Result:
             "ledger": _sum([r.ledger for r in self.replications]),
             "windows": _sum([r.windows for r in self.replications]),
             "cost": _mean([r.cost for r in self.replications]),
+            "prediction": self.prediction,
             "configuration": dump(self.scenario),
             "version": self.version,
         }

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from tideover.models.config import Scenario
-from tideover.scenarios import library, loader, overrides, yaml_source
+from tideover.scenarios import library, loader, yaml_source
 from tideover.scenarios.errors import MOST_SHOWN, Problem, ScenarioError, suggest
 from tideover.scenarios.yaml_source import FROM_SET, WHOLE, Node
 
@@ -136,7 +136,7 @@ class _Sweep:
             nodes = dict(zip(self.swept, chosen, strict=True))
             texts = [f"{key}={json.dumps(node.plain(), ensure_ascii=False)}" for key, node in nodes.items()]
             try:
-                scenario = loader.build(overrides.apply(base, texts), directory)
+                scenario = loader.build(loader.settled(base, texts), directory)
             except ScenarioError as error:
                 found |= dict.fromkeys(self._placed(problem, nodes) for problem in error.problems)
                 if len(found) >= MOST_SHOWN:
@@ -154,10 +154,10 @@ class _Sweep:
         fixed = self.fixed | {SHORT[key]: node for key, node in short.items()}
         texts = [f"{key}={json.dumps(node.plain(), ensure_ascii=False)}" for key, node in fixed.items()]
         try:
-            base = overrides.apply(base, texts)
+            base = loader.settled(base, texts)
         except ScenarioError as error:
             raise ScenarioError(self._placed(problem, {}) for problem in error.problems) from None
-        return overrides.apply(base, self.settings)
+        return loader.settled(base, self.settings)
 
     def _placed(self, problem: Problem, swept: Mapping[str, Node]) -> Problem:
         """A problem of a value that this file set, at the line where it was set."""

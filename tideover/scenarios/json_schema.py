@@ -16,6 +16,7 @@ from tideover.models.arrivals.periodic import Periodic
 from tideover.models.config import (
     BOLTS,
     SPOUTS,
+    AppliedProfile,
     BoltConfig,
     Distribution,
     Fault,
@@ -45,6 +46,8 @@ _TOP_MEANINGS = {
     "links": "latency between and within hosts; default: none",
     "store": "the store that checkpoints are written to",
     "run": "how long, how often, with which luck",
+    "profile": "measured values for keys that are not given here: a profile's path, from the file's folder",
+    "parameters": "short names for --set, and the dotted keys that they set",
 }
 _NAMED = {
     Arrivals: "when a spout emits",
@@ -74,6 +77,8 @@ def json_schema() -> Schema:
         "links": _links(),
         "store": _object(Store),
         "run": _object(Run),
+        "profile": {"anyOf": [{"type": "string"}, _object(AppliedProfile)]},
+        "parameters": _parameters(),
     }
     for key, meaning in _TOP_MEANINGS.items():
         properties[key] = {**properties[key], "description": meaning}
@@ -201,6 +206,19 @@ def _strategies() -> Schema:
         for name, part in REGISTRIES[Strategy].items()
     }
     return {"type": "object", "properties": kinds, "additionalProperties": False}
+
+
+def _parameters() -> Schema:
+    keys: Schema = {
+        "sets": {
+            "description": "dotted key that is set, or several",
+            "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}],
+        },
+        "default": {"description": "what the key takes if neither the file nor a profile gives it"},
+        "description": {"type": "string", "description": "what it means"},
+        "inverse": {"type": "boolean", "default": False, "description": "a rate; set is the time of one"},
+    }
+    return {"type": "object", "additionalProperties": _closed(keys, ["sets"])}
 
 
 def _links() -> Schema:

@@ -54,6 +54,19 @@ def catalogue() -> list[BuiltIn]:
     return found
 
 
+@lru_cache(maxsize=1)
+def profiles() -> tuple[str, ...]:
+    """Names of the built-in profiles, sorted."""
+    entries = files("tideover.scenarios").joinpath("measured")
+    found = entries.iterdir() if entries.is_dir() else ()
+    return tuple(sorted(e.name.removesuffix(".yaml") for e in found if e.name.endswith(".yaml")))
+
+
+def profile_text(name: str) -> str:
+    """The YAML text of a built-in profile, one of ``profiles()``."""
+    return files("tideover.scenarios").joinpath("measured", file_name(name)).read_text("utf-8")
+
+
 def is_path(source: str) -> bool:
     """Whether a SCENARIO argument means a file; a bare name means something built in if there is such."""
     if not source or source in _all():

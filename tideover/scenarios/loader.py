@@ -18,6 +18,7 @@ from tideover.models.config import (
     BOLTS,
     SPOUTS,
     STRATEGIES,
+    AppliedProfile,
     BoltConfig,
     Fault,
     Links,
@@ -27,7 +28,7 @@ from tideover.models.config import (
     Store,
     Strategy,
 )
-from tideover.scenarios import checks, library, overrides, yaml_source
+from tideover.scenarios import checks, library, overrides, profiles, shorthand, yaml_source
 from tideover.scenarios.errors import Problem, ScenarioError, is_misspelt, listed, suggest
 from tideover.scenarios.parts import Builder, fields_of, join
 from tideover.scenarios.yaml_source import Node
@@ -48,6 +49,8 @@ TOP = (
     "links",
     "store",
     "run",
+    "profile",
+    "parameters",
 )
 ARRIVAL_KEYS = tuple(fields_of(Periodic))
 
@@ -71,13 +74,18 @@ def load(source: str | Path | Mapping[str, Any], settings: Sequence[str] = ()) -
     ``settings``: texts ``dotted.key=value`` as given to ``--set``. Raises ScenarioError.
     """
     root, directory = tree(source)
-    return build(overrides.apply(root, settings), directory)
+    return build(settled(root, settings), directory)
 
 
 def load_text(text: str, name: str = "scenario", settings: Sequence[str] = ()) -> Scenario:
     """The scenario of a YAML text; ``name`` stands for the file in messages. Raises ScenarioError."""
     load_plugins()
-    return build(overrides.apply(yaml_source.parse(text, name), settings), Path())
+    return build(settled(yaml_source.parse(text, name), settings), Path())
+
+
+def settled(root: Node, settings: Sequence[str]) -> Node:
+    """The tree with the settings applied, short parameters among them; raises ScenarioError."""
+    return overrides.apply(root, shorthand.expand(root, settings))
 
 
 def load_for_strategies(
@@ -89,6 +97,7 @@ def load_for_strategies(
     none. A setting of ``strategy.…`` goes to each kind that knows the key; if none does, it is an error.
     """
     root, directory = tree(source)
+    settings = shorthand.expand(root, settings)
     block = root.value.get("strategies")
     if kinds is None:
         names = list(block.value) if block is not None and isinstance(block.value, dict) else []
@@ -144,11 +153,29 @@ def tree(source: str | Path | Mapping[str, Any]) -> tuple[Node, Path]:
 
 def build(root: Node, directory: Path) -> Scenario:
     """The scenario of a tree; ``directory``: where it looks for files. Raises ScenarioError."""
+    known = shorthand.declared(root, TOP)
+    root, profile = _completed(root, directory)
     loader = _Loader(directory)
-    scenario = loader.scenario(root)
+    scenario = loader.scenario(shorthand.with_defaults(root, known))
     if scenario is None or loader.problems:
         raise ScenarioError(loader.problems)
-    return scenario
+    return scenario if profile is None else scenario.model_copy(update={"profile": profile})
+
+
+def _completed(root: Node, directory: Path) -> tuple[Node, AppliedProfile | None]:
+    """The tree with what its profile gives, and which that was. Raises ScenarioError."""
+    node = root.value.get(profiles.KEY)
+    if node is None or node.value is None:
+        return root, None
+    if isinstance(node.value, dict):  # a scenario that was completed before
+        builder = Builder(directory)
+        applied = builder.part(AppliedProfile, node, profiles.KEY)
+        if applied is None:
+            raise ScenarioError(builder.problems)
+        return root, applied
+    profile = profiles.named(node, directory)
+    root, taken = profiles.apply(root, profile)
+    return root, AppliedProfile(name=profile.name, sha256=profile.sha256, file=profile.file, taken=taken)
 
 
 class _Loader(Builder):
@@ -187,6 +214,8 @@ class _Loader(Builder):
         for name in unknown:
             child = node.value[name]
             near = self._elsewhere(name, child) if child.is_set else []
+            if not key and self.root.value.get(shorthand.KEY):
+                near = shorthand.misspelt(name, [*self.root.value[shorthand.KEY].value]) or near
             owners = [kind for kind, cls in STRATEGIES.items() if name in fields_of(cls)]
             if owners and key == "strategy" and "kind" in node.value:
                 hint = f"it belongs to {listed(owners)}, not to {node.value['kind'].value}"

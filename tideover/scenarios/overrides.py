@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from tideover.models.config import STRATEGIES
 from tideover.scenarios.errors import Problem, ScenarioError, shorten, suggest
+from tideover.scenarios.parts import fields_of
 from tideover.scenarios.yaml_source import FROM_SET, Node, parse_value
 
 
@@ -24,6 +26,47 @@ def apply(root: Node, settings: Sequence[str]) -> Node:
     if problems:
         raise ScenarioError(problems)
     return root
+
+
+def has(root: Node, key: str) -> bool:
+    """Whether the tree gives a dotted key, itself or, for the strategy, in the block ``strategies``.
+
+    A strategy that does not know the key counts as one that has it: there is nothing to complete.
+    """
+    steps = key.split(".")
+    if steps[0] == "strategy" and len(steps) == 2:
+        kind = strategy_kind(root)
+        if (
+            kind is None
+            or steps[1] not in fields_of(STRATEGIES[kind])
+            or _has(root, ["strategies", kind, steps[1]])
+        ):
+            return True
+    return _has(root, steps)
+
+
+def _has(node: Node | None, steps: Sequence[str]) -> bool:
+    for step in steps:
+        inner = node.value if node is not None else None
+        if isinstance(inner, list):
+            node = inner[int(step)] if step.isdigit() and int(step) < len(inner) else None
+        else:
+            node = inner.get(step) if isinstance(inner, dict) else None
+    return node is not None
+
+
+def strategy_kind(root: Node) -> str | None:
+    """The kind of the strategy, if there is such a kind."""
+    node = root.value.get("strategy")
+    if node is not None and isinstance(node.value, dict):
+        node = node.value.get("kind")
+    known = node is not None and isinstance(node.value, str) and node.value in STRATEGIES
+    return node.value if node is not None and known else None
+
+
+def fill(root: Node, key: str, value: Node) -> Node:
+    """The tree with ``value`` at a dotted key; raises ScenarioError if there cannot be one."""
+    return _replaced(root, key.split("."), value, key, 0)
 
 
 def _refuse(key: str, message: str) -> ScenarioError:

@@ -21,6 +21,7 @@ from tideover.models.config import Scenario
 from tideover.models.simulation import Replication, simulate
 from tideover.scenarios.errors import shorten
 from tideover.scenarios.parts import REGISTRIES
+from tideover.scenarios.prediction import predict
 from tideover.scenarios.writer import to_data
 from tideover.sim.histogram import Histogram
 
@@ -66,7 +67,10 @@ def run(scenario: Scenario, *, trace: bool = False, report: Report | None = None
             done.append(simulate(scenario, number, trace=trace))
         except Exception as error:
             raise RunFailed(f"replication {number}: {_told(error)}") from error
-    return Result(scenario, done)
+    result = Result(scenario, done)
+    result.prediction, remarks = predict(scenario)
+    result.warnings += remarks
+    return result
 
 
 def record(result: Result) -> dict[str, Any]:

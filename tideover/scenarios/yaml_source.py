@@ -78,6 +78,11 @@ class Node:
 
 def read(path: Path) -> Node:
     """The mapping in a file; raises ScenarioError."""
+    return parse(text_of(path), str(path))
+
+
+def text_of(path: Path) -> str:
+    """The text of a file that may come from anywhere; raises ScenarioError if it is no small text file."""
     name = str(path)
 
     def refuse(message: str, line: int = 1) -> ScenarioError:
@@ -96,11 +101,10 @@ def read(path: Path) -> Node:
     if len(data) > MAX_BYTES:
         raise refuse(f"is larger than {MAX_BYTES // 2**20} MiB; a scenario is a small text file")
     try:
-        text = data.decode("utf-8-sig")
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise refuse("is not UTF-8 text; save the file as UTF-8", line) from None
-    return parse(text, name)
 
 
 def parse(text: str, name: str) -> Node:
