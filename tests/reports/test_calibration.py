@@ -14,7 +14,7 @@ from tideover.reports.calibration import calibration_page, calibration_view, sum
 from tideover.reports.columns import CALIBRATION
 from tideover.reports.fits.pairs import frame, judged
 from tideover.reports.fits.pictures import chosen
-from tideover.reports.fits.tables import kept, missed_aims, same_ranking
+from tideover.reports.fits.tables import kept, missed_aims, parameters_table, same_ranking
 from tideover.reports.fits.words import MOST_NAMED, unexplained, verdict
 from tideover.reports.html import render
 from tideover.reports.output import write_all
@@ -211,6 +211,31 @@ def test_a_missing_table_and_missing_columns_are_filled():
     assert found["covered"].tolist() == [None]
 
 
+def test_a_fixed_set_of_words_has_no_number_of_keys():
+    assert math.isnan(judged(table(pair(4.0, 5.0, keys=0)))["keys"].iloc[0])
+
+
+@pytest.mark.parametrize(
+    ("figures_s", "written"),
+    [
+        ((2.0, 1.0, 3.0), ("s", "2.00", "1.00 to 3.00")),
+        ((0.12, 0.10, 0.15), ("ms", "120", "100 to 150")),
+        ((3e-7, 1e-7, 4e-7), ("ns", "300", "100 to 400")),
+        ((0.0, 0.0, 2.5), ("s", "0", "0 to 2.50")),
+    ],
+)
+def test_short_durations_are_written_in_small_units(figures_s, written):
+    row = dict(zip(("value", "low", "high"), figures_s, strict=True)) | {"strategy": "rsm", "unit": "s"}
+    assert parameters_table(frame({"parameters": table(row)}, "parameters")).rows[1][2:5] == written
+
+
+def test_parameters_are_grouped_by_profile_where_there_are_profiles(frames):
+    several = [frames["parameters"].assign(profile=name) for name in ("first", "second")]
+    html = render(calibration_page({"parameters": pd.concat(several)}, {}))
+    for name in ("first", "second"):
+        assert f'scope="rowgroup">{name}</th>' in html
+
+
 # Ranking and counts
 
 
@@ -292,7 +317,7 @@ def test_a_trend_of_the_residuals_is_said():
 def test_the_largest_residuals_come_first_and_small_ones_not_at_all(frames):
     told = unexplained(frames["pairs"])
     assert told == (
-        "Source replay, executor killed at 1,000 rows/s (s1 #7, held out): catch-up predicted no end, "
+        "Source replay, executor killed at 1,000 rows/s (s1 #7, held out): catch-up predicted nothing, "
         "measured 8.00 s.",
         "Micro-batches, executor killed at 2,000 rows/s (s1 #5, held out): output gap predicted 6.00 s, "
         "measured 4.00 s (+50 %).",

@@ -12,7 +12,7 @@ from tideover import __version__
 from tideover.reports.columns import CALIBRATION
 from tideover.reports.fits import pictures, tables
 from tideover.reports.fits.pairs import frame, judged, summary
-from tideover.reports.fits.words import unexplained, verdict
+from tideover.reports.fits.words import labelled, unexplained, verdict
 from tideover.reports.html import Page, Section
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ HELD_OUT = "Held-out episodes: how far predictions are off"
 
 def calibration_page(
     frames: Mapping[str, pd.DataFrame],
-    provenance: Mapping[str, str],
+    provenance: Mapping[str, object],
     *,
     title: str = "calibration",
     profile: str = "",
@@ -55,7 +55,7 @@ def calibration_page(
         ),
         Section(
             "What the simulator takes from it",
-            tables=(tables.parameters_table(parameters),) if len(parameters) else (),
+            tables=_parameters(parameters),
         ),
         Section("Every pair", tables=_every_pair(pairs)),
     )
@@ -63,7 +63,7 @@ def calibration_page(
         title=title,
         kind="real runs, really killed, beside what the fitted simulator says of them",
         verdict=verdict(pairs, ranking, correctness),
-        asked=tuple(provenance.items()),
+        asked=labelled(provenance),
         asked_title="What was measured, and where",
         tables=(),
         sections=tuple(section for section in sections if _filled(section)),
@@ -94,10 +94,14 @@ def calibration_view(frames: Mapping[str, pd.DataFrame], warnings: Sequence[str]
         shown.append(tables.ranking_table(ranking))
     if len(correctness):
         shown.append(tables.correctness_table(correctness))
-    if len(parameters):
-        shown.append(tables.parameters_table(parameters))
+    shown += _parameters(parameters)
     sentence = Text(verdict(pairs, ranking, correctness), style="bold")
     return Group(*map(render, shown), sentence, warnings_view(warnings))
+
+
+def _parameters(parameters: pd.DataFrame) -> tuple[Table, ...]:
+    by = "strategy" if parameters["profile"].isna().any() else "profile"
+    return (tables.parameters_table(parameters, by),) if len(parameters) else ()
 
 
 def _predictions(pairs: pd.DataFrame) -> Section:

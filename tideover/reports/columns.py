@@ -255,7 +255,7 @@ PAIRS = (
     _text("master", "Spark master that it ran on"),
     _FAULT,
     Column("rate_per_s", "input rate of the episode", "tuples/s"),
-    _count("keys", "distinct keys of the input", "keys", "the pipeline has a fixed set of words"),
+    _count("keys", "distinct keys of the input", "keys", "the pipeline counts a fixed set of words"),
     Column(
         "moment_s",
         "from the start of the batch that was running until the fault",
@@ -265,14 +265,23 @@ PAIRS = (
     _text("measure", "what was measured: the name of the quantity, with its unit"),
     Column("measured", "what the real run showed", "as in measure", undefined="it was not over by the end"),
     Column(
-        "predicted", "what the simulation predicts", "as in measure", undefined="it does not come to an end"
+        "predicted",
+        "what the simulation predicts",
+        "as in measure",
+        undefined="it is not predicted, or has no end",
     ),
     Column("low", "lower end of the 90 % interval of prediction", "as in measure", undefined=_NO_INTERVAL),
     Column("high", "upper end of the 90 % interval of prediction", "as in measure", undefined=_NO_INTERVAL),
     Column("error", "predicted / measured − 1", "ratio", undefined="one of the two is undefined"),
 )
 
-PARAMETERS = (_text("strategy", "fault-tolerance strategy that the parameter belongs to"), *_PARAMETER)
+PARAMETERS = (
+    _text("strategy", "fault-tolerance strategy that the parameter belongs to"),
+    _text(
+        "profile", "profile that holds it: a strategy and a pipeline", "one profile holds all of a strategy"
+    ),
+    *_PARAMETER,
+)
 
 TIMELINES = (
     _SESSION,

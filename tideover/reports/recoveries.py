@@ -14,6 +14,7 @@ from tideover.reports.columns import RECOVERY_FITS
 from tideover.reports.figures.svg import to_svg
 from tideover.reports.fits.pairs import FAILED_BEYOND, frame
 from tideover.reports.fits.tables import parameters_table, percent
+from tideover.reports.fits.words import labelled
 from tideover.reports.html import Page, Picture, Section
 from tideover.reports.tables import Table
 from tideover.reports.words import amount, fixed, is_undefined, listed, number, plural
@@ -30,7 +31,7 @@ _KINDS = {"fit": "seen by the fit", "leave_one_out": "each point left out"}
 
 def recoveries_page(
     frames: Mapping[str, pd.DataFrame],
-    provenance: Mapping[str, str],
+    provenance: Mapping[str, object],
     *,
     title: str = "recoveries",
     profiles: Mapping[str, str] | None = None,
@@ -55,7 +56,7 @@ def recoveries_page(
         title=title,
         kind="measured recoveries, and a mechanism fitted to them",
         verdict=verdict(errors),
-        asked=tuple(provenance.items()),
+        asked=labelled(provenance),
         asked_title="What was measured, and where",
         tables=(),
         sections=tuple(part for part in sections if part.sentences or part.tables or part.pictures),

@@ -71,14 +71,15 @@ def frame(frames: Mapping[str, pd.DataFrame], name: str) -> pd.DataFrame:
 def judged(pairs: pd.DataFrame) -> pd.DataFrame:
     """The pairs with ``error`` (recomputed), ``covered`` and ``failed``.
 
-    What was not over by the end of a real episode cannot be judged: its error is NaN. What the simulation
-    never ends, or predicts although 0 was measured, is off by infinitely much. ``covered``: the measured
-    figure lies in the interval of prediction; None without an interval. ``failed``: outside of it, or off by
-    more than ``FAILED_BEYOND``.
+    What was not over by the end of a real episode cannot be judged: its error is NaN. What is not predicted
+    (the simulation never ends it), or predicted although 0 was measured, is off by infinitely much.
+    ``covered``: the measured figure lies in the interval of prediction; None without an interval. ``failed``:
+    outside of it, or off by more than ``FAILED_BEYOND``.
     """
     import numpy as np
 
     found = frame({"pairs": pairs}, "pairs")
+    found["keys"] = found["keys"].where(found["keys"] > 0)
     measured, predicted = (found[name].to_numpy(dtype=float) for name in ("measured", "predicted"))
     low, high = (found[name].to_numpy(dtype=float) for name in ("low", "high"))
     errors = _errors(measured, predicted)

@@ -65,10 +65,11 @@ def backlogs(timelines: pd.DataFrame, pairs: pd.DataFrame) -> tuple[Picture, ...
     if typical.empty:
         return ()
     what = "Rows that have come in and are not in the sink's results yet, from the fault on."
+    which = "One episode of each" if worst.empty else "Of the held-out episodes those with the median error"
     shown = [
         (
-            "Real and simulated backlog: typical episodes",
-            f"{what} Of the held-out episodes those with the median error: {_named(typical)}.",
+            f"Real and simulated backlog{'' if worst.empty else ': typical episodes'}",
+            f"{what} {which}: {_named(typical)}.",
             typical,
             "typical",
         )

@@ -105,8 +105,8 @@ def pairs_table(pairs: pd.DataFrame, title: str) -> Table:
     notes = (
         "in interval: the measured figure lies in the 90 % interval of prediction. NO: it does not, or the "
         f"prediction is off by more than {percent(FAILED_BEYOND)}.",
-        f"{UNDEFINED}: it was not over by the end of the episode, or there is no interval. ∞: the simulation "
-        "does not end it, or predicts something where nothing was measurable.",
+        f"{UNDEFINED}: it was not over by the end of the episode, or there is no interval. ∞: not predicted "
+        "(the simulation does not end it), or predicted where nothing was measurable.",
     )
     columns = (
         "",
@@ -166,22 +166,29 @@ def parameters_table(parameters: pd.DataFrame, by: str = "strategy") -> Table:
         if row[by] != previous:
             previous = row[by]
             rows.append((strategy_name(previous) if by == "strategy" else str(previous),))
-        rows.append(
-            (
-                str(row["parameter"]),
-                "" if is_undefined(row["meaning"]) else str(row["meaning"]),
-                "" if is_undefined(row["unit"]) else str(row["unit"]),
-                number(row["value"]),
-                interval(row["low"], row["high"]),
-                "yes" if row["identified"] else "NO",
-            )
-        )
+        unit, scale = _scaled(row)
+        value, low, high = (row[key] * scale for key in ("value", "low", "high"))
+        meaning = "" if is_undefined(row["meaning"]) else str(row["meaning"])
+        marked = "yes" if row["identified"] else "NO"
+        rows.append((str(row["parameter"]), meaning, unit, number(value), interval(low, high), marked))
     columns = ("", "meaning", "unit", "value", "90 % interval", "identified")
     notes = (
         "Intervals are from a bootstrap over what was measured. identified NO: the measurements do not "
         "determine it; its value is an assumption, or moves against another parameter.",
     )
     return Table("Fitted parameters", columns, tuple(rows), notes, 3)
+
+
+def _scaled(row: Row) -> tuple[str, float]:
+    """The unit to write a parameter in, and the factor to it: short durations in ms to ns."""
+    if is_undefined(row["unit"]):
+        return "", 1.0
+    largest = max((v for v in (row["value"], row["high"]) if not is_undefined(v)), default=0.0)
+    if row["unit"] == "s":
+        for unit, scale in (("s", 1.0), ("ms", 1e3), ("us", 1e6), ("ns", 1e9)):
+            if largest * scale >= 1:
+                return unit, scale
+    return str(row["unit"]), 1.0
 
 
 def ranking_table(ranking: pd.DataFrame) -> Table:

@@ -133,6 +133,16 @@ def _counts(correctness: pd.DataFrame) -> str:
     return f"The real counts were exact {told}." if exactly else "The real counts kept what was promised."
 
 
+def labelled(provenance: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
+    """Where it was measured, as labels and texts; a name of a field becomes a label.
+
+    >>> labelled({"measured_on": "2 cores", "os": "Linux", "My label": 1})
+    (('Measured on', '2 cores'), ('Operating system', 'Linux'), ('My label', '1'))
+    """
+    known = {"os": "Operating system"}
+    return tuple((known.get(k, _capital(k.replace("_", " "))), str(v)) for k, v in provenance.items())
+
+
 def unexplained(pairs: pd.DataFrame) -> tuple[str, ...]:
     """What the model does not explain: leanings and trends of the residuals, then the largest ones.
 
@@ -190,7 +200,7 @@ def _residual(row: Mapping[Any, Any]) -> str:
     if row["covered"] is False:
         outside = f", outside its interval of {interval(row['low'], row['high'])} s"
     seen = "held out" if row["held_out"] else "seen by the fit"
-    predicted = "no end" if is_undefined(row["predicted"]) else f"{number(row['predicted'])} s"
+    predicted = "nothing" if is_undefined(row["predicted"]) else f"{number(row['predicted'])} s"
     error = "" if is_undefined(row["predicted"]) else f" ({percent(row['error'], sign=True)})"
     return (
         f"{_capital(strategy_name(row['strategy']))}, {fault_name(row['fault'])} at "
