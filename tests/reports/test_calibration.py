@@ -14,7 +14,7 @@ from tideover.reports.calibration import calibration_page, calibration_view, sum
 from tideover.reports.columns import CALIBRATION
 from tideover.reports.fits.pairs import frame, judged
 from tideover.reports.fits.pictures import chosen
-from tideover.reports.fits.tables import kept, missed_aims, parameters_table, same_ranking
+from tideover.reports.fits.tables import kept, missed_aims, parameters_table, same_ranking, summary_table
 from tideover.reports.fits.words import MOST_NAMED, unexplained, verdict
 from tideover.reports.html import render
 from tideover.reports.output import write_all
@@ -186,6 +186,17 @@ def test_the_summary_keeps_what_the_fit_has_seen_apart():
     assert summary(pairs)["median_error"].tolist() == [0.25]
     assert summary(pairs, held_out=False)["median_error"].tolist() == [0.0]
     assert summary(table()).empty
+
+
+def test_the_summary_can_be_by_fault():
+    """One strategy: 10 % after two killed executors, 30 % after a killed driver, on both sides of it."""
+    rows = [pair(10.0, 11.0), pair(10.0, 13.0, fault="kill_driver"), pair(10.0, 9.0)]
+    found = summary(table(*rows), by_fault=True)
+    assert found["fault"].tolist() == ["kill_executor", "kill_driver"]
+    assert found["n"].tolist() == [2, 1]
+    assert found["median_error"].tolist() == pytest.approx([0.1, 0.3])
+    cells = summary_table(found, "By fault").rows
+    assert [row[0] for row in cells if len(row) == 1] == ["driver killed", "executor killed"]
 
 
 @pytest.mark.parametrize(

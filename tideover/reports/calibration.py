@@ -105,7 +105,12 @@ def _parameters(parameters: pd.DataFrame) -> tuple[Table, ...]:
 
 
 def _predictions(pairs: pd.DataFrame) -> Section:
-    shown = [(summary(pairs), HELD_OUT), (summary(pairs, held_out=False), "Episodes that the fit has seen")]
+    struck = pairs[pairs["purpose"] == "recovery"]
+    shown = [
+        (summary(pairs), HELD_OUT),
+        (summary(struck, by_fault=True), "Held-out faults, by what was done"),
+        (summary(pairs, held_out=False), "Episodes that the fit has seen"),
+    ]
     return Section(
         "Measured beside predicted",
         tables=tuple(tables.summary_table(found, title) for found, title in shown if len(found)),

@@ -109,8 +109,8 @@ def _objects(values: list[bool | None], like: pd.DataFrame) -> pd.Series[Any]:
     return pd.Series(values, index=like.index, dtype=object)
 
 
-def summary(pairs: pd.DataFrame, *, held_out: bool = True) -> pd.DataFrame:
-    """One row for each purpose, strategy and measure: how far the predictions are off.
+def summary(pairs: pd.DataFrame, *, held_out: bool = True, by_fault: bool = False) -> pd.DataFrame:
+    """One row for each purpose, strategy and measure (and fault): how far the predictions are off.
 
     Of the held-out episodes, or of those that the fit has seen. ``median_error`` and ``worst_error`` are of
     the absolute error; ``coverage``: the part of the ``intervals`` of prediction that hold the measured
@@ -121,15 +121,14 @@ def summary(pairs: pd.DataFrame, *, held_out: bool = True) -> pd.DataFrame:
 
     every = judged(pairs)
     mine = every[every["held_out"] == held_out]
+    keys = ["purpose", "strategy", *(["fault"] if by_fault else []), "measure"]
     rows = []
-    for (purpose, strategy, measure), part in mine.groupby(["purpose", "strategy", "measure"], sort=False):
+    for values, part in mine.groupby(keys, sort=False):
         known = part[part["error"].notna()]
         errors, covered = known["error"].abs(), known["covered"].dropna()
         rows.append(
             {
-                "purpose": purpose,
-                "strategy": strategy,
-                "measure": measure,
+                **dict(zip(keys, values, strict=True)),
                 "n": len(known),
                 "median_error": float(errors.median()),
                 "worst_error": float(errors.max()),
@@ -139,8 +138,8 @@ def summary(pairs: pd.DataFrame, *, held_out: bool = True) -> pd.DataFrame:
                 "unmeasured": len(part) - len(known),
             }
         )
-    columns = "purpose strategy measure n median_error worst_error coverage intervals failed unmeasured"
-    found = pd.DataFrame(rows, columns=columns.split())
+    columns = "n median_error worst_error coverage intervals failed unmeasured"
+    found = pd.DataFrame(rows, columns=[*keys, *columns.split()])
     order = {name: place for place, name in enumerate(PURPOSES)}
     return found.sort_values(
         "purpose", key=lambda names: names.map(order).fillna(len(order)), kind="stable", ignore_index=True

@@ -55,13 +55,18 @@ def missed_aims(row: Row) -> list[str]:
 
 
 def summary_table(found: pd.DataFrame, title: str) -> Table:
-    """How far the predictions are off, by strategy and measure (from ``pairs.summary``)."""
+    """How far the predictions are off, by strategy and measure (from ``pairs.summary``).
+
+    Under headings of purposes or, where the rows are by fault, of faults.
+    """
     rows: list[tuple[str, ...]] = []
     previous = None
-    for row in found.to_dict("records"):
-        if row["purpose"] != previous:
-            previous = row["purpose"]
-            rows.append((PURPOSES.get(previous, str(previous)),))
+    by_fault = "fault" in found.columns
+    for row in (found.sort_values("fault", kind="stable") if by_fault else found).to_dict("records"):
+        heading = fault_name(row["fault"]) if by_fault else PURPOSES.get(row["purpose"], str(row["purpose"]))
+        if heading != previous:
+            previous = heading
+            rows.append((heading,))
         intervals = UNDEFINED
         if row["intervals"]:
             held = round(row["coverage"] * row["intervals"])
