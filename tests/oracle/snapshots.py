@@ -1,0 +1,264 @@
+"""Aligned snapshots: barriers, one snapshot of all tasks at a time, and all of them back to the last one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+import simpy
+
+from .buffers import Store
+from .clock import Clock, Priority, Rank, control
+from .layout import Datum
+from .protocol import Protocol
+from .tasks import Bolt, Channel, Message, SpoutTask, State
+
+if TYPE_CHECKING:
+    from .program import World
+    from .tasks import Task
+
+
+@dataclass
+class Picture:
+    """A task at the moment at which it took part."""
+
+    state: State = field(default_factory=State)
+    windows_closed: int = 0
+    served: int = 0  # messages of its log
+
+
+@dataclass
+class Seat:
+    """What the protocol knows of one bolt task."""
+
+    log: list[Message] = field(default_factory=list)  # all messages of spouts that were let in
+    served: int = 0  # how many of them were served
+    blocked: set[Channel] = field(default_factory=set)
+    aside: list[Message] = field(default_factory=list)  # came over a blocked channel
+    out: list[tuple[int, int]] = field(default_factory=list)  # windows: (number of the last picture, window)
+    last_picture: int = 0
+    again: list[Message] = field(default_factory=list)  # to be read once more
+
+
+class Snapshots(Protocol):
+    """aligned_snapshots."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self.store = Store(world)
+        self.seats: dict[Task, Seat] = {}
+        self.count = 0
+        self.current: int | None = None  # number of the snapshot under way
+        self.pictures: dict[Task, Picture] = {}  # of it
+        self.missing: set[Task] = set()  # who has not acknowledged it
+        self.valid: dict[Task, Picture] = {}
+        self.last_end = 0
+        self.last_trigger = -1
+        self.wanted = False
+        self.events: list[simpy.Event] = []  # what a failure of the job prevents
+
+    @property
+    def bolts(self) -> list[Task]:
+        return [task for task in self.world.tasks if isinstance(task, Bolt)]
+
+    def start(self) -> None:
+        self.seats = {task: Seat() for task in self.bolts}
+        phase = self.params.checkpoint_phase
+        self._expect(self.params.checkpoint_interval if phase is None else phase)
+
+    def _at(self, time: int, priority: Priority, act: Callable[[], None]) -> None:
+        self.events.append(self.world.clock.at(time, priority, act))
+
+    # -- the coordinator -----------------------------------------------------------------------------------
+
+    def _expect(self, time: int) -> None:
+        self._at(time, control(Rank.CHECKPOINT), self._due)
+
+    def _due(self) -> None:
+        now = self.world.clock.now
+        self._expect(now + self.params.checkpoint_interval)
+        if self.wanted or self.last_trigger == now:
+            return
+        self.wanted = True
+        if self.current is None:
+            self._trigger_after_pause()
+
+    def _trigger_after_pause(self) -> None:
+        """At once if there is nothing to wait for."""
+        now = self.world.clock.now
+        if self.last_end + self.params.min_pause > now and self.count:
+            self._at(self.last_end + self.params.min_pause, control(Rank.CHECKPOINT), self._trigger)
+        else:
+            self._trigger()
+
+    def _trigger(self) -> None:
+        now = self.world.clock.now
+        self.count += 1
+        self.current, self.wanted, self.last_trigger = self.count, False, now
+        self.pictures, self.missing = {}, set(self.bolts)
+        number = self.count
+        self._at(now + self.params.checkpoint_timeout, control(Rank.ROTATION), lambda: self._expire(number))
+        for task in self.bolts:
+            from_spouts = [c for c in task.inputs.values() if isinstance(c.up, SpoutTask)]
+            if from_spouts:
+                task.place_first(Rank.CHECKPOINT, partial(self._reached, task, from_spouts, number))
+
+    def _expire(self, number: int) -> None:
+        if self.current == number:
+            self.current = None
+            for task in self.bolts:
+                self._unblock(task)
+            self._ended()
+
+    def _ended(self) -> None:
+        now = self.world.clock.now
+        self.last_end = now
+        if self.wanted:
+            self._at(now + self.params.min_pause, control(Rank.CHECKPOINT), self._trigger)
+
+    # -- barriers ------------------------------------------------------------------------------------------
+
+    def admit(self, task: Task, message: Message) -> bool:
+        seat = self.seats[task]
+        if message.barrier is not None:
+            act = partial(self._reached, task, [message.channel], message.barrier)
+            task.place(Rank.CHECKPOINT, act)
+            return False
+        if isinstance(message.channel.up, SpoutTask):
+            seat.log.append(message)
+        if message.channel in seat.blocked:
+            seat.aside.append(message)
+            return False
+        return True
+
+    def served(self, task: Bolt, message: Message) -> None:
+        if isinstance(message.channel.up, SpoutTask):
+            self.seats[task].served += 1
+
+    def _reached(self, task: Task, channels: list[Channel], number: int) -> None:
+        """The barrier has its turn: block its channels, or take the picture if it was the last."""
+        if self.current != number:
+            return
+        seat = self.seats[task]
+        seat.blocked |= set(channels)
+        if seat.blocked == set(task.inputs.values()):
+            self._picture(task)
+            return
+        for entry in list(task.queue):
+            if isinstance(entry.what, Message) and entry.what.channel in channels:
+                task.queue.remove(entry)
+                seat.aside.append(entry.what)
+
+    def _unblock(self, task: Task) -> None:
+        """What was set aside goes to the end of the queue."""
+        seat = self.seats[task]
+        seat.blocked = set()
+        messages, seat.aside = seat.aside, []
+        task.requeue(messages)
+
+    def _picture(self, task: Task) -> None:
+        now, seat, number = self.world.clock.now, self.seats[task], self.current
+        assert number is not None
+        seat.last_picture = number
+        self.pictures[task] = Picture(task.state.copy(), task.windows_closed, seat.served)
+        for channel in task.outputs.values():
+            channel.send(Message(channel, barrier=number))
+        if not self.world.layout.stateful(task.component):
+            self._acknowledge(task, number)
+        else:
+            entries = task.state.entries
+            end = now + self.params.snapshot_time + entries * self.params.snapshot_cost
+            task.occupy(end)
+            upload = partial(self._upload, task, number, entries)
+            if end == now:
+                upload()
+            else:
+                self._at(end, control(Rank.CHECKPOINT, task.rank), upload)
+        self._unblock(task)
+
+    def _upload(self, task: Task, number: int, entries: int) -> None:
+        if self.current == number:
+            end = self.store.request(entries * self.params.entry_size) + self.params.upload_time
+            self._at(end, control(Rank.TRIM, task.rank), partial(self._acknowledge, task, number))
+
+    def _acknowledge(self, task: Task, number: int) -> None:
+        if self.current != number:
+            return
+        self.missing.discard(task)
+        if not self.missing:
+            self.valid, self.current = self.pictures, None
+            for seat in self.seats.values():
+                seat.out = [(picture, window) for picture, window in seat.out if picture >= number]
+            self._ended()
+
+    def window_ended(self, task: Bolt, number: int) -> None:
+        seat = self.seats[task]
+        seat.out.append((seat.last_picture, number))
+
+    # -- back to the last one ------------------------------------------------------------------------------
+
+    def failed(self, task: Task, crash: bool) -> None:
+        """Each bolt task comes here, for they all fail."""
+        if not isinstance(task, Bolt):
+            return
+        for event in self.events:
+            Clock.cancel(event)
+        self.events.clear()
+        self.current, self.wanted = None, False
+        seat = self.seats[task]
+        seat.blocked = set()
+        for message in seat.aside:
+            self.world.destroyed(task, message)
+        seat.aside = []
+        for channel in task.inputs.values():
+            if isinstance(channel.up, Bolt):
+                channel.cut()
+        for _, window in seat.out:
+            self.world.ledger.reopened(task, window)
+        seat.out = []
+        position = self.valid[task].served if task in self.valid else 0
+        task.inbox = seat.log[position:] + task.inbox
+        seat.again = seat.log[position:] + seat.again
+        seat.log = seat.log[:position]
+
+    def ready(self, task: Task, was_down: bool) -> None:
+        if not isinstance(task, Bolt):
+            return
+        task.waiting = True
+        if task is not self.bolts[-1]:
+            return
+        stateful = [task for task in self.bolts if self.world.layout.stateful(task.component)]
+        last = self.world.clock.now
+        for each in stateful:
+            entries = self.valid[each].state.entries if each in self.valid else 0
+            end = self.store.request(entries * self.params.entry_size)
+            last = max(last, end + self.params.restore_time + entries * self.params.restore_cost)
+        self._at(last, control(Rank.RESTORE, self.bolts[-1].rank), self._go_on)
+
+    def _go_on(self) -> None:
+        for task in self.bolts:
+            picture, seat = self.valid.get(task, Picture()), self.seats[task]
+            task.state, task.windows_closed = picture.state.copy(), picture.windows_closed
+            seat.served = picture.served
+            roots = {message.datum.root for message in seat.again if message.datum is not None}
+            self.world.ledger.replayed |= roots
+            seat.again = []
+        for task in self.bolts:
+            task.restored()
+        self.last_end = self.world.clock.now - self.params.min_pause
+        self._expect(self.world.clock.now + self.params.checkpoint_interval)
+
+    # -- the end -------------------------------------------------------------------------------------------
+
+    def elsewhere(self) -> list[tuple[str, Datum]]:
+        found = []
+        for task, seat in self.seats.items():
+            position = self.valid[task].served if task in self.valid else 0
+            messages = seat.log[position:] + seat.aside
+            found += [(task.component, m.datum) for m in messages if m.datum is not None and m.datum.anchored]
+        return found
+
+    def kept_data(self) -> list[tuple[Task, Datum]]:
+        return [(task, datum) for task, picture in self.valid.items() for datum in picture.state.held]
