@@ -12,10 +12,18 @@ from tideover.models.strategies.base import STRATEGIES, Promise, Protocol, Strat
 from tideover.models.strategies.none import Amnesia
 
 PARAMETERS: dict[str, dict[str, Any]] = {
-    "rsm": {"checkpoint_interval": 2_000_000_000, "replay_cost": 1_000_000}
+    "rsm": {"checkpoint_interval": 2_000_000_000, "replay_cost": 1_000_000},
+    "micro_batch": {
+        "trigger_interval": 1_000_000_000,
+        "plan_time": 30_000_000,
+        "task_time": 50_000_000,
+        "state_cost": 1_000_000,
+        "commit_time": 30_000_000,
+        "reload_time": 100_000_000,
+    },
 }
 """What must be given, in ns; all else is left to its default."""
-BUILT_IN = ("none", "source_replay", "rsm", "active_replication")
+BUILT_IN = ("none", "source_replay", "rsm", "active_replication", "micro_batch")
 
 
 def of(kind: str) -> Strategy:

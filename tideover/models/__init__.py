@@ -4,7 +4,7 @@ Importing the room registers its parts, so that scenarios can name them.
 """
 
 from tideover.models import arrivals, bolts, groupings, spouts
-from tideover.models.strategies import active_replication, none, rsm, source_replay
+from tideover.models.strategies import active_replication, micro_batch, none, rsm, source_replay
 from tideover.sim import distributions, faults
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "distributions",
     "faults",
     "groupings",
+    "micro_batch",
     "none",
     "rsm",
     "source_replay",

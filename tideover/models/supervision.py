@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tideover.models.machine import Machine
 from tideover.models.outage import Outage
 from tideover.models.task import BoltTask, SpoutTask
 from tideover.sim.faults.base import Fault
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from tideover.models.world import World
 
 ACKER = "acker"
+DRIVER = "driver"
 
 
 class Supervisor:
@@ -50,11 +52,13 @@ class Supervisor:
         # an older one that has recovered gets no more replays
         world.watched = [*(old for old in world.watched if not world.protocol.settled(old)), outage]
         victims, job = self._with_the_job(fault.victims(self))
-        outage.tasks = [v for v in victims if v is not ACKER]
+        outage.tasks = [task for victim in victims for task in _tasks_of(victim)]
         for victim in victims:
             self._down[victim] = outage.number
             if victim is ACKER:
                 self._world.protocol.acker_failed()
+            elif isinstance(victim, Machine):
+                victim.failed(outage)
             else:
                 victim.fault = outage.number
                 victim.hold = fault.while_down == "hold"
@@ -85,6 +89,9 @@ class Supervisor:
         if victim is ACKER:
             self._world.protocol.acker_ready()
             return
+        if isinstance(victim, Machine):
+            victim.ready(outage)
+            return
         was_down = not victim.up
         if was_down:
             victim.revive()
@@ -95,6 +102,8 @@ class Supervisor:
     def tasks_of(self, component: str, task: int, replica: int) -> list[Any]:
         if component == ACKER:
             return [ACKER]
+        if component == DRIVER:
+            return [m for m in self._machines if m.name == DRIVER and m.replica == replica]
         if (component, task) in self._world.bolts:
             replicas = self._world.bolts[component, task]
             return replicas[replica : replica + 1]
@@ -102,10 +111,22 @@ class Supervisor:
 
     def tasks_on(self, host: int) -> list[Any]:
         acker: list[Any] = [ACKER] if self._world.strategy.acker_at == host else []
-        return [t for t in self._world.tasks if t.host == host] + acker
+        world = self._world
+        own = world.spouts if world.strategy.batched else world.tasks  # batches run in executors
+        machines = [m for m in self._machines if m.host == host]
+        return [t for t in own if t.host == host] + machines + acker
+
+    @property
+    def _machines(self) -> list[Machine]:
+        return self._world.protocol.machines()
+
+    @property
+    def _by_protocol(self) -> bool:
+        """Whether the protocol itself says what a fault does to a bolt."""
+        return self._world.strategy.batched
 
     def lose_state(self, task: BoltTask | SpoutTask, outage: Outage, keep: bool) -> None:
-        if isinstance(task, BoltTask):
+        if isinstance(task, BoltTask) and not self._by_protocol:
             if not keep:
                 task.pause()
             self._forget(task, outage)
@@ -113,8 +134,9 @@ class Supervisor:
 
     def crash(self, task: BoltTask | SpoutTask, outage: Outage) -> None:
         if isinstance(task, BoltTask):
-            self._world.destroyed(task, task.crash())
-            self._forget(task, outage)
+            if not self._by_protocol:
+                self._world.destroyed(task, task.crash())
+                self._forget(task, outage)
         else:
             waiting = [roots for roots, _ in task.retries]
             task.crash()
@@ -129,6 +151,13 @@ class Supervisor:
             self._world.ledger.destroy_effects(task.component, gone.uid, task.replica)
             outage.lost_effects.append((task, gone.uid))
             self._world.protocol.destroyed(outage.number, gone.uid >> task.component.bits, gone.attempt)
+
+
+def _tasks_of(victim: Any) -> list[Any]:
+    """The tasks that fail with a victim."""
+    if victim is ACKER:
+        return []
+    return victim.tasks() if isinstance(victim, Machine) else [victim]
 
 
 def _place(victim: Any) -> int:

@@ -257,6 +257,7 @@ class BoltTask(Server):
         self._window = None if component.window is None else component.window.window
         self._constant = self.config.service.value if isinstance(self.config.service, Constant) else None
         self._overhead = world.protocol.overhead_ns(component)
+        self._in_batches = world.strategy.batched
 
     def connect(self, channel: Channel) -> None:
         super().connect(channel)
@@ -306,7 +307,8 @@ class BoltTask(Server):
 
     # -- service ---------------------------------------------------------------------------------------------
 
-    def service(self, train: Train) -> Ints:
+    def demand(self, train: Train) -> Ints:
+        """Service that each tuple asks for (ns), a fresh array; markers ask for none."""
         if self._constant is not None:
             demand = np.full(train.n, self._constant, np.int64)
         else:
@@ -316,8 +318,11 @@ class BoltTask(Server):
             demand += self._overhead
         if train.mark is not None:
             demand[train.mark != 0] = 0
-        self._scheduled += _data_count(train)
         return demand
+
+    def service(self, train: Train) -> Ints:
+        self._scheduled += _data_count(train)
+        return np.zeros(train.n, np.int64) if self._in_batches else self.demand(train)
 
     def find_trigger(self, train: Train) -> int | None:
         row = None

@@ -73,12 +73,16 @@ class Twin:
             for task in self._main.bolt_tasks
             for number in task.ticks_waiting
         }
-        self.audit.due = set(truth.open) - waiting
+        self.audit.due = {place for place in set(truth.open) - waiting if not self._awaited(*place)}
         while self._main.windows.open.keys() - truth.open.keys():
             event = kernel.next_data_event()
             if event is None or event <= kernel.now:
                 return
             kernel.run(event)
+
+    def _awaited(self, component: str, task: int, number: int) -> bool:
+        replicas = self._main.bolts[component, task]
+        return any(self._main.protocol.awaited(replica, number) for replica in replicas)
 
     def counts(self) -> dict[str, int]:
         """emitted, correct, wrong, missing windows."""

@@ -82,6 +82,11 @@ class Counts:
         """Keys with a sum, over all epochs: what a checkpoint has to write."""
         return sum(int(np.count_nonzero(sums)) for sums in self.sums.values())
 
+    @property
+    def size(self) -> int:
+        """Tuples that are counted here."""
+        return sum(len(part.uid) for held in self.held.values() for _, part in held)
+
     def effects(self) -> Held:
         """The tuples that are counted here."""
         return joined([part for held in self.held.values() for _, part in held])

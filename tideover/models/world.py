@@ -21,7 +21,7 @@ from tideover.models.topology import Topology, placement
 from tideover.models.tracing import Trace
 from tideover.models.twin import Twin, effects_of, expected_effects
 from tideover.models.windowlog import WindowLog
-from tideover.models.windows import Held
+from tideover.models.windows import Counts, Held
 from tideover.sim.distributions.base import Distribution
 from tideover.sim.distributions.constant import Constant
 from tideover.sim.draws import Draws, Purpose
@@ -125,8 +125,10 @@ class World:
 
     def _channel(self, up: SpoutTask | BoltTask, down: BoltTask) -> Channel:
         links = self.scenario.links
-        if up.host == down.host:
-            spread: Distribution = links.local
+        if self.strategy.batched and isinstance(up, BoltTask):
+            spread: Distribution = Constant(value=0)
+        elif up.host == down.host:
+            spread = links.local
         else:
             pair = links.pairs.get(f"{up.host}-{down.host}", links.pairs.get(f"{down.host}-{up.host}"))
             spread = links.latency if pair is None else pair
@@ -369,6 +371,24 @@ class World:
         if task.component.anchored and len(uid):
             self.ledger.apply(task.component, uid, task.replica)
         self.note(f"{task.name}: state restored ({len(uid)} tuples in it)")
+
+    def reloaded(self, task: BoltTask, outage: int, since: int) -> None:
+        """``task`` has had its state again since ``since`` (ns), which ``outage`` took."""
+        assert task.counts is not None
+        hit = self.outages[outage]
+        hit.restored += task.counts.size
+        hit.restored_at = max(since, hit.restored_at or 0)
+
+    def roll_back(self, task: BoltTask, counts: Counts | None) -> None:
+        """``task`` goes back to an earlier state; effects since then are undone, unless a window has them."""
+        if task.counts is None or counts is None:
+            return
+        gone, back = task.counts.effects().uid, counts.effects().uid
+        task.restore(counts)
+        if task.component.anchored:
+            self.ledger.destroy_effects(task.component, gone, task.replica)
+            if len(back):
+                self.ledger.apply(task.component, back, task.replica)
 
     def reopen(self, task: BoltTask, train: Train) -> None:
         """Tuples are on their way to ``task`` once more (a replay, a copied queue)."""

@@ -21,7 +21,8 @@ from tideover.sim.units import format_duration
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 _PAIR = re.compile(r"([0-9]{1,6})-([0-9]{1,6})")
-ACKER = "acker"
+ROLES = {"acker": "the acker itself", "driver": "the driver of micro-batches"}
+"""What a fault can hit besides components."""
 
 
 @dataclass
@@ -64,8 +65,8 @@ class Draft:
 
 def name_fault(name: str) -> str | None:
     """What is wrong with a component's name."""
-    if name == ACKER:
-        return f"the name {ACKER} stands for the acker itself; choose another"
+    if name in ROLES:
+        return f"the name {name} stands for {ROLES[name]}; choose another"
     if not _NAME.fullmatch(name):
         return "a component's name starts with a letter or _ and goes on with letters, digits, _ or -"
     return None
@@ -316,7 +317,7 @@ def _target(draft: Draft, fault: Any, path: tuple[str | int, ...]) -> Iterator[P
     task = getattr(fault, "task", None)
     host = getattr(fault, "host", None)
     if component is not None and component not in draft.topology:
-        if component != ACKER and draft.topology:
+        if component not in ROLES and draft.topology:
             message = f"there is no component {component!r}; {suggest(component, draft.topology)}"
             yield draft.problem(message, *path, "component")
     elif component is not None and task is not None:

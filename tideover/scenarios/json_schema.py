@@ -67,7 +67,10 @@ def json_schema() -> Schema:
         "description": _field(fields["description"]),
         "topology": {
             "type": "object",
-            "propertyNames": {"pattern": "^[A-Za-z_][A-Za-z0-9_-]{0,63}$", "not": {"const": "acker"}},
+            "propertyNames": {
+                "pattern": "^[A-Za-z_][A-Za-z0-9_-]{0,63}$",
+                "not": {"enum": ["acker", "driver"]},
+            },
             "additionalProperties": {"$ref": "#/$defs/Component"},
         },
         "strategy": {"$ref": "#/$defs/Strategy"},

@@ -30,6 +30,7 @@ class Rank(IntEnum):
     REQUEST = 16
     MARKER = 17
     ROTATION = 18
+    BATCH = 19
 
 
 ORDER = 1 << 20

@@ -10,6 +10,7 @@ from tideover.sim.registry import Part, Registry
 from tideover.sim.train import Ints, Train
 
 if TYPE_CHECKING:
+    from tideover.models.machine import Machine
     from tideover.models.outage import Outage
     from tideover.models.stream import Sent
     from tideover.models.task import BoltTask, SpoutTask
@@ -48,6 +49,10 @@ class Strategy(Part):
     """Whether a spout stands for producers and a durable log: what it sends waits there to be read."""
     fails_together: ClassVar[bool] = False
     """Whether a fault of one bolt task takes all of them (the job) down."""
+    batched: ClassVar[bool] = False
+    """Whether the protocol serves tuples in batches: it hands them to the tasks when they are done, keeps the
+    tasks busy, and takes the faults of bolts upon itself; what passes between bolts takes no time on links.
+    """
     sends_again: ClassVar[bool] = False
     """Whether those who read a window are rolled back with it, so that it is sent to them again."""
 
@@ -92,6 +97,10 @@ class Protocol:
     def overhead_ns(self, component: Component) -> int:
         """Time that each tuple of ``component`` costs on top of its service."""
         return 0
+
+    def machines(self) -> list[Machine]:
+        """What can fail besides tasks."""
+        return []
 
     def start(self) -> None:
         """All tasks exist, the clock stands at 0."""
@@ -163,6 +172,10 @@ class Protocol:
     def settled(self, outage: Outage) -> bool:
         """Whether everything that was to be replayed because of the outage was."""
         return True
+
+    def awaited(self, task: BoltTask, number: int) -> bool:
+        """Whether window ``number`` of ``task`` is still to come, for all that it needs is safe in a log."""
+        return False
 
 
 def task_inputs_open(task: BoltTask | SpoutTask) -> None:

@@ -116,11 +116,13 @@ class Fault(Part):
 
 
 class TaskFault(Fault):
-    """A fault that hits one task: ``component`` (or ``acker``), ``task`` number, and under replication
-    ``replica``.
+    """A fault that hits one task: ``component`` (or ``acker``, or ``driver``), ``task`` number, and under
+    replication ``replica``.
     """
 
-    component: Annotated[str, Field(description="component that is hit; acker: the acker")]
+    component: Annotated[
+        str, Field(description="component that is hit; acker: the acker; driver: that of micro-batches")
+    ]
     task: Annotated[int, Field(ge=0, description="which of the component's tasks")] = 0
     replica: Annotated[int, Field(ge=0, description="which replica of it (active replication)")] = 0
 

@@ -1,0 +1,356 @@
+"""The executors of a query, and how the tasks of a batch run on them.
+
+The scheduler is Spark's (DAGScheduler, TaskSetManager): stages one after the other; tasks without state go
+wherever a core is free, tasks with state to the executor that has it; an executor's death takes the attempts
+that run on it and the shuffle files of those that have run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from tideover.models.batches.rehearsal import Share
+from tideover.models.machine import Machine
+from tideover.models.task import BoltTask
+from tideover.sim.kernel import ORDER, Rank
+
+if TYPE_CHECKING:
+    from tideover.models.outage import Outage
+    from tideover.models.strategies.micro_batch import MicroBatch
+    from tideover.models.world import World
+
+LATE = ORDER // 2
+"""Order of what comes after the events of single tasks, at one instant and rank."""
+
+
+class Executor(Machine):
+    """A process with some cores on a host. ``life`` counts its deaths: a new life knows nothing of the old.
+
+    warm        a task has ended in it: classes are loaded, code is compiled
+    has_store   a stateful task has: its state store is open
+    noticed     whether the scheduler knows that it is dead
+    """
+
+    def __init__(self, cluster: Cluster, host: int, replica: int, number: int) -> None:
+        super().__init__("executor", host, replica, number)
+        self._cluster = cluster
+        self.up = self.warm = self.has_store = self.noticed = True
+        self.life = 0
+        self.running = 0
+        self.outage = -1
+
+    def die(self, outage: int) -> None:
+        """All that is in it is gone."""
+        self.up = self.noticed = False
+        self.life += 1
+        self.running = 0
+        self.outage = outage
+
+    def begin(self) -> None:
+        """A new process stands in its place."""
+        self.up = self.noticed = True
+        self.warm = self.has_store = False
+
+    def tasks(self) -> list[BoltTask]:
+        return [p.task for p in self._cluster.partitions if p.is_at(self)]
+
+    def failed(self, outage: Outage) -> None:
+        self._cluster.executor_failed(self, outage)
+
+    def ready(self, outage: Outage) -> None:
+        self._cluster.executor_ready(self)
+
+
+Life = tuple[Executor, int]
+"""An executor in one of its lives."""
+
+
+def lives(life: Life | None) -> bool:
+    """Whether that life is still going on."""
+    return life is not None and life[0].life == life[1]
+
+
+class Partition:
+    """A bolt task as Spark runs it: one partition of a stage (a component), over and over.
+
+    home         where its state was loaded last
+    stale        that copy is spoilt; ``spoilt`` counts how often it was, by a fault of the state alone
+    lost_by      number of the outage that took the copy
+    blocked      number of the outage because of which it may not run; None: it may
+    In the batch that runs:
+    attempt      number of the attempt that runs; 0: none does
+    ran          where the attempt runs, or has ended
+    not_before   ns; None: its executor is dead, and the scheduler does not know yet
+    again        number of the outage because of which it runs again; -1: none
+    """
+
+    def __init__(self, task: BoltTask, home: Executor) -> None:
+        self.task = task
+        self.home: Life = (home, 0)
+        self.stale = False
+        self.spoilt = 0
+        self.lost_by = -1
+        self.blocked: int | None = None
+        self.share = Share(0, 0)
+        self.done = True
+        self.attempt = 0
+        self.began_at = 0
+        self.ran: Life | None = None
+        self.not_before: int | None = 0
+        self.again = -1
+
+    @property
+    def stateful(self) -> bool:
+        return self.task.counts is not None
+
+    @property
+    def gone(self) -> bool:
+        """Whether what it has put out for others in this batch died with its executor."""
+        return self.done and not lives(self.ran)
+
+    def is_at(self, executor: Executor) -> bool:
+        """Whether its state is there, or, if it has none, it has run there last."""
+        return (self.home if self.stateful else self.ran) == (executor, executor.life)
+
+    def begin(self, share: Share) -> None:
+        """A batch begins, or begins anew."""
+        self.share = share
+        self.done = False
+        self.attempt = 0
+        self.ran = None
+        self.not_before = 0
+
+
+class Cluster:
+    """Executors and partitions of one query; runs the stages of one batch at a time.
+
+    ``finished`` is called when the last task of a batch has ended.
+    """
+
+    def __init__(
+        self, world: World, strategy: MicroBatch, replica: int, finished: Callable[[], None]
+    ) -> None:
+        self._world, self._strategy, self._finished = world, strategy, finished
+        tasks = [t for t in world.bolt_tasks if t.replica == replica]
+        hosts = sorted({task.host for task in tasks})
+        first = 1 + replica * (1 + len(hosts))
+        self.executors = [Executor(self, host, replica, first + i) for i, host in enumerate(hosts)]
+        at = {executor.host: executor for executor in self.executors}
+        self.of = {task: Partition(task, at[task.host]) for task in tasks}
+        self.partitions = list(self.of.values())
+        self._stages: dict[str, list[Partition]] = {}
+        for partition in self.partitions:
+            self._stages.setdefault(partition.task.component.name, []).append(partition)
+        self._launched: dict[str, int] = {}
+        """Last launch in each stage."""
+        self._active = False
+        """Whether stages are run."""
+        self._open = False
+        """Whether there is a batch that is not committed."""
+        self._attempts = 0
+
+    # -- a batch ---------------------------------------------------------------------------------------------
+
+    def start(self, shares: dict[tuple[str, int], Share]) -> None:
+        """Run all stages of a batch, of which each task has its share."""
+        for p in self.partitions:
+            p.begin(shares[p.task.component.name, p.task.task])
+        self._active = self._open = True
+        self._schedule()
+
+    def forget(self) -> None:
+        """The batch is committed: what ran again in it does so no more."""
+        self._open = False
+        for p in self.partitions:
+            p.again = -1
+
+    def _schedule(self) -> None:
+        """Start every task that can be started; or say that the batch is done."""
+        if not self._active:
+            return
+        name = self._current()
+        if name is None:
+            self._active = False
+            self._finished()
+            return
+        now = self._world.kernel.now
+        for p in self._stages[name]:
+            if p.done or p.attempt or p.blocked is not None or p.not_before is None or p.not_before > now:
+                continue
+            executor = self._place(p)
+            if executor is None:
+                continue
+            if self._fetch_fails(p):
+                return
+            self._launch(p, executor)
+
+    def _current(self) -> str | None:
+        """The first stage that is not done."""
+        return next((name for name, stage in self._stages.items() if not all(p.done for p in stage)), None)
+
+    def _place(self, p: Partition) -> Executor | None:
+        """Where a task is to run now; None: nowhere yet."""
+        free = [e for e in self.executors if e.up and e.running < self._strategy.cores]
+        if not p.stateful:
+            return min(free, key=lambda e: (e.running, e.number), default=None)
+        home = p.home[0]
+        if lives(p.home):
+            return home if home in free else None
+        if not home.noticed:
+            return None
+        return min(free, key=lambda e: (self._states_on(e), e.running, e.number), default=None)
+
+    def _states_on(self, executor: Executor) -> int:
+        return sum(p.stateful and p.home == (executor, executor.life) for p in self.partitions)
+
+    def _fetch_fails(self, p: Partition) -> bool:
+        """Whether an input of a task died with its executor; then the tasks that made it are submitted
+        again.
+        """
+        ups = [edge.up.name for edge in p.task.component.inputs if not edge.up.is_spout]
+        gone = [q for up in ups for q in self._stages[up] if q.gone]
+        for q in gone:
+            self._submit_again(q, self._world.kernel.now + self._strategy.resubmit_time)
+        return bool(gone)
+
+    def _submit_again(self, p: Partition, when: int) -> None:
+        if p.ran is not None:
+            p.again = p.ran[0].outage
+        p.done = False
+        p.not_before = when
+        self._look(when)
+
+    def _look(self, when: int) -> None:
+        self._world.kernel.at(when, Rank.BATCH, self._schedule, LATE)
+
+    def _launch(self, p: Partition, executor: Executor) -> None:
+        s, now = self._strategy, self._world.kernel.now
+        here = (executor, executor.life)
+        before = 0 if executor.warm else s.executor_cold
+        loads = p.stateful and (p.home != here or p.stale)
+        if p.stateful:
+            before += 0 if executor.has_store else s.state_cold
+            if loads:
+                assert p.task.counts is not None
+                before += s.reload_time + p.task.counts.entries * s.reload_cost
+            p.home, p.stale = here, loads
+        work = s.task_time + p.share.demand
+        if p.stateful:
+            work += s.state_time + p.share.entries * s.state_cost
+        self._attempts += 1
+        p.attempt, p.began_at, p.ran = self._attempts, now, here
+        executor.running += 1
+        self._launched[p.task.component.name] = now
+        loaded = (now + before, p.spoilt) if loads else None
+        ended = partial(self._ended, p, p.attempt, loaded)
+        self._world.kernel.at(now + before + work, Rank.BATCH, ended, p.task.number)
+
+    def _ended(self, p: Partition, attempt: int, loaded: tuple[int, int] | None) -> None:
+        if p.attempt != attempt:
+            return
+        assert p.ran is not None
+        executor = p.ran[0]
+        self._stop_attempt(p)
+        p.done = True
+        executor.running -= 1
+        executor.warm = True
+        executor.has_store |= p.stateful
+        if loaded is not None:
+            since, spoilt = loaded
+            p.stale = p.spoilt != spoilt
+            self._world.reloaded(p.task, p.lost_by, since)
+        self._schedule()
+
+    def _stop_attempt(self, p: Partition) -> None:
+        p.attempt = 0
+        p.task.busy_ns += self._world.kernel.now - p.began_at
+
+    # -- faults ----------------------------------------------------------------------------------------------
+
+    def executor_failed(self, executor: Executor, outage: Outage) -> None:
+        """An executor is gone; the scheduler learns of it when it is detected."""
+        for p in self.partitions:
+            here = (executor, executor.life)
+            if p.stateful and p.home == here:
+                p.lost_by = outage.number
+            if p.attempt and p.ran == here:
+                self._stop_attempt(p)
+                p.again, p.not_before = outage.number, None
+        executor.die(outage.number)
+        notice = partial(self._notice, executor, outage)
+        self._world.kernel.at(outage.detected_at, Rank.FAULT, notice, LATE + executor.number)
+
+    def _notice(self, executor: Executor, outage: Outage) -> None:
+        """The scheduler learns of a death: what was lost is submitted again."""
+        if executor.outage != outage.number or executor.up:
+            return
+        executor.noticed = True
+        now = self._world.kernel.now
+        if any(e.up for e in self.executors) and all(isinstance(t, BoltTask) for t in outage.tasks):
+            outage.ready_at = min(outage.ready_at, now)  # others take over
+        current = self._current()
+        for p in self.partitions if self._active else ():
+            if p.ran is None or p.ran[0] is not executor:
+                continue
+            if p.not_before is None:
+                self._submit_again(p, self._after_locality_wait(p, now))
+            elif p.gone and p.task.component.name == current and p.task.component.outputs:
+                self._submit_again(p, now)  # losses in earlier stages are found by those who read them
+        self._schedule()
+
+    def _after_locality_wait(self, p: Partition, now: int) -> int:
+        """A task that has lost the executor it preferred waits while others of its stage have theirs."""
+        stage = p.task.component.name
+        others = any(q is not p and lives(q.home) for q in self._stages[stage])
+        if not p.stateful or not others:
+            return now
+        return max(now, self._launched[stage] + self._strategy.locality_wait)
+
+    def executor_ready(self, executor: Executor) -> None:
+        """A new process stands in for one that is dead."""
+        if not executor.up:
+            executor.begin()
+            self._schedule()
+
+    def stop(self, outage: Outage) -> None:
+        """The driver is lost, and with it the batch and all executors."""
+        for p in self.partitions:
+            if self._open and p.ran is not None:
+                p.again = outage.number
+            if p.attempt:
+                self._stop_attempt(p)
+            p.lost_by = outage.number
+        self._active = self._open = False
+        for executor in self.executors:
+            executor.die(outage.number)
+
+    def renew(self) -> None:
+        """The driver is back, with new executors."""
+        for executor in self.executors:
+            executor.begin()
+        for p in self.partitions:
+            p.blocked = None
+
+    def task_failed(self, task: BoltTask, outage: Outage) -> None:
+        """A task alone fails: its attempt is lost, or its state's copy, or (if it has to restart) both."""
+        p = self.of[task]
+        if outage.kind == "lose_state":
+            p.stale, p.spoilt, p.lost_by = True, p.spoilt + 1, outage.number
+            if outage.ready_at == outage.failed_at:
+                return
+        p.blocked = outage.number
+        if p.attempt:
+            assert p.ran is not None
+            p.ran[0].running -= 1
+            self._stop_attempt(p)
+            p.again = outage.number
+            self._look(self._world.kernel.now)
+
+    def task_ready(self, task: BoltTask, outage: Outage) -> None:
+        """A task that failed alone may run again."""
+        p = self.of[task]
+        if p.blocked == outage.number:
+            p.blocked = None
+            self._schedule()
