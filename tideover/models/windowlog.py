@@ -46,6 +46,14 @@ class WindowLog:
         self.open[place] = (keys, sums)
         return again
 
+    def reopen(self, component: str, task: int, replica: int, after: int) -> None:
+        """A task goes back to the time before its window ``after`` + 1: it will emit those that follow as if
+        it had not yet; their readers keep the first.
+        """
+        for place, by in self._by.items():
+            if place[:2] == (component, task) and place[2] > after:
+                by.discard(replica)
+
 
 class WindowAudit:
     """Compares windows with those of a failure-free twin."""

@@ -66,6 +66,14 @@ class Channel:
         """Nothing that is sent from now on arrives before ``moment``."""
         self._last = max(self._last, moment)
 
+    def cut(self) -> list[Train]:
+        """The connection breaks: returns what is on the wire, which is lost; what is sent later does not wait
+        for it.
+        """
+        lost, self.wire = list(self.wire), deque()
+        self._last = 0
+        return lost
+
     def take(self, until: int) -> Train | None:
         """Everything that arrives at or before ``until``, off the wire; None if nothing does."""
         wire = self.wire

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from tideover.sim.fifo import departures
 from tideover.sim.link import Channel
@@ -184,6 +185,7 @@ class Server(Node):
         self.paused = False
         """Down with its queue kept (in ``kept``)."""
         self.kept: list[Train] = []
+        """Admitted tuples that are out of the queue for a while; a crash takes them all the same."""
         self._arrived: deque[Train | Marker] = deque()
         """What came last: arrivals, and the control markers that those behind them have to wait for."""
         self._inbox: deque[Train] = deque()
@@ -193,6 +195,62 @@ class Server(Node):
     def enqueue(self, rank: int, action: Action) -> None:
         self._arrived.append(marker := Marker(rank, action))
         self._place(marker)
+
+    def enqueue_first(self, rank: int, action: Action) -> None:
+        """Put a control marker ahead of all that waits: its turn comes when the tuple in service is done."""
+        self._take_back()
+        marker = Marker(rank, action)
+        self._arrived.appendleft(marker)
+        self.markers.insert(0, marker)
+        self.serve_markers()
+
+    def wait_in_line(self, rank: int, action: Action) -> None:
+        """Put a control marker behind what has arrived, and leave it to a control event to serve it."""
+        self._arrived.append(marker := Marker(rank, action))
+        self.markers.append(marker)
+
+    def serve_markers(self) -> None:
+        """Let the first control marker act, now or when its turn comes."""
+        self._serve_marker(self.life)
+
+    def _take_back(self) -> None:
+        """Take back the departures of all tuples but the one in service: they wait again."""
+        served, waiting = list(self._served), list(self._inbox)
+        self._served.clear()
+        self._inbox.clear()
+        if served:
+            (train, done), behind = served[0], [train for train, _ in served[1:]]
+            first = train.pick(slice(0, 1))
+            begun = int(done[0]) - int(self.demand(first)[0])
+            if begun <= self.kernel.now:
+                self.free_at = int(done[0])
+                self._served.append((first, done[:1]))
+                train = train.pick(slice(1, None))
+            else:
+                self.free_at = begun
+            back = [train, *behind] if train.n else behind
+            for train in back:
+                self.taken_back(train)
+            if back:
+                self._trigger_at = None  # it was the last of them
+            waiting = back + waiting
+        self._arrived.extendleft(reversed(waiting))
+
+    def withdraw(self, chosen: Callable[[Train], npt.NDArray[np.bool_]]) -> list[Train]:
+        """Take the chosen tuples out of what waits behind the control marker that acts now; returns them in
+        order.
+        """
+        out: list[Train] = []
+        left: deque[Train | Marker] = deque()
+        for item in self._arrived:
+            if isinstance(item, Train):
+                mask = chosen(item)
+                out.append(item.pick(mask))
+                item = item.pick(~mask)
+            if isinstance(item, Marker) or item.n:
+                left.append(item)
+        self._arrived = left
+        return [train for train in out if train.n]
 
     def pass_marker(self) -> None:
         super().pass_marker()
@@ -210,7 +268,15 @@ class Server(Node):
     # -- what subclasses say ---------------------------------------------------------------------------------
 
     def service(self, train: Train) -> Ints:
-        """Service demand of each tuple (ns); a fresh array."""
+        """Service demand of each tuple (ns), which is now given to it; a fresh array."""
+        raise NotImplementedError
+
+    def demand(self, train: Train) -> Ints:
+        """The same, for who only wants to know."""
+        raise NotImplementedError
+
+    def taken_back(self, train: Train) -> None:
+        """Tuples that were given service wait again: undo what was counted of it."""
         raise NotImplementedError
 
     def process(self, train: Train, arrival: Ints) -> None:
@@ -224,6 +290,10 @@ class Server(Node):
     def admit(self, train: Train) -> Train:
         """What of the merged arrivals is let in."""
         return train
+
+    def take_in(self, train: Train) -> None:
+        """Put admitted arrivals behind what waits."""
+        self._arrived.append(train)
 
     def drop(self, train: Train) -> None:
         """Arrivals that found the task down and are lost."""
@@ -274,7 +344,7 @@ class Server(Node):
         if self.available:
             merged = self.admit(merged)
             if merged.n:
-                self._arrived.append(merged)
+                self.take_in(merged)
         elif self.hold or self.up or self.from_log:
             self.held.append(merged)
         else:
