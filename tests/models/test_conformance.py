@@ -13,6 +13,11 @@ from tideover.models.strategies.none import Amnesia
 
 PARAMETERS: dict[str, dict[str, Any]] = {
     "rsm": {"checkpoint_interval": 2_000_000_000, "replay_cost": 1_000_000},
+    "aligned_snapshots": {
+        "checkpoint_interval": 4_000_000_000,
+        "snapshot_time": 20_000_000,
+        "upload_time": 300_000_000,
+    },
     "micro_batch": {
         "trigger_interval": 1_000_000_000,
         "plan_time": 30_000_000,
@@ -23,7 +28,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     },
 }
 """What must be given, in ns; all else is left to its default."""
-BUILT_IN = ("none", "source_replay", "rsm", "active_replication", "micro_batch")
+BUILT_IN = ("none", "source_replay", "rsm", "active_replication", "aligned_snapshots", "micro_batch")
 
 
 def of(kind: str) -> Strategy:

@@ -48,6 +48,10 @@ class Ledger:
         windows.setdefault(number, [(task.component, datum.uid) for datum in data])
         return again
 
+    def reopened(self, task: Task, number: int) -> None:
+        """A window will be emitted again, with the same tuples: until then they are not out."""
+        self.out[task.physical].pop(number, None)
+
     def _applied(self, task: Task) -> list[Effect]:
         """What is in the task's counts, or has left it for good; twice if it is there twice."""
         live = [(task.component, datum.uid) for datum in task.state.held]
@@ -102,7 +106,7 @@ class Ledger:
             for message in channel.buffer
             if message.datum is not None and message.datum.anchored
         ]
-        for component, datum in self.moving() + buffered:
+        for component, datum in self.moving() + buffered + world.protocol.elsewhere():
             copies |= layout.effects(component, datum)
         for task, datum in world.protocol.kept_data():
             copies.add((task.component, datum.uid))

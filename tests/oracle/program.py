@@ -18,6 +18,7 @@ from .layout import Layout
 from .ledger import Ledger
 from .protocol import Protocol
 from .replicas import Replication
+from .snapshots import Snapshots
 from .tasks import Bolt, Channel, Message, SpoutTask, Task
 from .trace import Trace
 
@@ -26,6 +27,7 @@ PROTOCOLS = {
     "source_replay": SourceReplay,
     "rsm": UpstreamBuffer,
     "active_replication": Replication,
+    "aligned_snapshots": Snapshots,
 }
 
 

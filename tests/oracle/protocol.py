@@ -44,6 +44,9 @@ class Protocol:
     def ack_window(self, task: Bolt, data: list[Datum]) -> None:
         """A window has been emitted; these were in it."""
 
+    def window_ended(self, task: Bolt, number: int) -> None:
+        """A window has been emitted."""
+
     def ticked(self, task: Bolt) -> None:
         """A tick has ended a window."""
 
@@ -83,6 +86,10 @@ class Protocol:
     def waiting_roots(self) -> set[int]:
         """Roots that wait for a retry."""
         return set()
+
+    def elsewhere(self) -> list[tuple[str, Datum]]:
+        """(component, tuple): copies that can still be served there."""
+        return []
 
     def kept_data(self) -> list[tuple[Task, Datum]]:
         """Tuples whose effect is in a checkpoint."""

@@ -8,13 +8,13 @@ from typing import Any
 from hypothesis import strategies as st
 
 from tideover.models.arrivals.poisson import Poisson
-from tideover.models.config import GROUPINGS, BoltConfig, Links, Scenario, SpoutConfig, Store
+from tideover.models.config import GROUPINGS, STRATEGIES, BoltConfig, Links, Scenario, SpoutConfig, Store
 from tideover.sim.distributions.base import Distribution
 from tideover.sim.distributions.exponential import Exponential
 
 from .worlds import MS, bolt, fault, ms, spout, world
 
-STRATEGY_NAMES = ("none", "source_replay", "rsm", "active_replication")
+STRATEGY_NAMES = ("none", "source_replay", "rsm", "active_replication", "aligned_snapshots")
 
 
 @dataclass
@@ -63,17 +63,24 @@ def spouts(draw: st.DrawFn, ties: bool, hosts: int | None) -> tuple[SpoutConfig,
 
 
 @st.composite
-def windows(draw: st.DrawFn, marker_ms: int) -> dict[str, Any]:
+def windows(draw: st.DrawFn, marker_ms: int, event_time: bool) -> dict[str, Any]:
     trigger = draw(st.sampled_from(("tick", "tick", "marker", "marker", "tuples")))
     if trigger == "tuples":
         return {"tuples": draw(st.integers(1, 9))}
-    length = marker_ms if trigger == "marker" else draw(st.sampled_from((10, 20, 30, 37)))
+    by_marker = event_time or trigger == "marker"
+    length = marker_ms if by_marker else draw(st.sampled_from((10, 20, 30, 37)))
     return {"length": length * MS, "trigger": trigger}
 
 
 @st.composite
 def bolts(
-    draw: st.DrawFn, ties: bool, hosts: int | None, streams: dict[str, Stream], last: bool, marker_ms: int
+    draw: st.DrawFn,
+    ties: bool,
+    hosts: int | None,
+    streams: dict[str, Stream],
+    last: bool,
+    marker_ms: int,
+    event_time: bool,
 ) -> tuple[BoltConfig, Stream]:
     unread = [name for name in streams if last and not streams[name].used and streams[name].spout]
     first = draw(st.sampled_from(unread or list(streams)))
@@ -91,7 +98,7 @@ def bolts(
     if kind == "generic":
         more["selectivity"] = draw(st.sampled_from((0.0, 0.5, 1.0, 1.5, 2.0, 2.5)))
     if kind == "windowed_count":
-        more["window"] = draw(windows(marker_ms))
+        more["window"] = draw(windows(marker_ms, event_time))
     if hosts is not None and draw(st.booleans()):
         more["hosts"] = tuple(draw(st.integers(0, hosts - 1)) for _ in range(more["parallelism"]))
     config = bolt(kind, inputs, draw(durations(ties, 0, 0, 1, 2, 4)), **more)
@@ -133,6 +140,18 @@ def parameters(
             "replay_rate": some(None, None, 1000.0, 300.0),
             "serialise_time": ns(0, 0, 1),
             "serialise_cost": ns(0, 0, 0.5),
+            "restore_time": ns(0, 0, 3),
+            "restore_cost": ns(0, 0, 1),
+        }
+    if strategy == "aligned_snapshots":
+        return {
+            "checkpoint_interval": some(5, 10, 20, 35) * MS,
+            "checkpoint_phase": some(None, None, 0, 7 * MS),
+            "min_pause": ns(0, 0, 0, 4, 25),
+            "checkpoint_timeout": some(None, None, None, 3 * MS, 12 * MS) or 1000 * MS,
+            "snapshot_time": ns(0, 0, 1, 3),
+            "snapshot_cost": ns(0, 0, 0.5),
+            "upload_time": ns(0, 0, 2, 8),
             "restore_time": ns(0, 0, 3),
             "restore_cost": ns(0, 0, 1),
         }
@@ -190,13 +209,15 @@ def worlds(draw: st.DrawFn, strategies: tuple[str, ...] = STRATEGY_NAMES) -> Sce
     strategy = draw(st.sampled_from(strategies))
     hosts = draw(st.sampled_from((None, None, 1, 2, 3, 4)))
     marker_ms = draw(st.sampled_from((10, 20, 30)))
+    event_time = STRATEGIES[strategy].event_time
     streams: dict[str, Stream] = {}
     topology: dict[str, SpoutConfig | BoltConfig] = {}
     for name in ("a", "b")[: draw(st.integers(1, 2))]:
         topology[name], streams[name] = draw(spouts(ties, hosts))
     names = ["p", "q", "r"][: draw(st.integers(1, 3))]
     for name in names:
-        topology[name], streams[name] = draw(bolts(ties, hosts, streams, name == names[-1], marker_ms))
+        config, streams[name] = draw(bolts(ties, hosts, streams, name == names[-1], marker_ms, event_time))
+        topology[name] = config
     params = draw(parameters(strategy, ties, names, hosts))
     until = draw(st.sampled_from((60, 90, 150, 200)))
     copies = 1 + params.get("k", 0)

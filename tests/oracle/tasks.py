@@ -33,6 +33,7 @@ class Message:
     end: bool = False
     number: int = 0  # of a buffered channel: 1, 2, ...
     recovery: int | None = None  # replayed, for this recovery of the receiver
+    barrier: int | None = None  # of the snapshot with this number
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +87,7 @@ class Channel:
         self.sent = 0
         self.last_arrival = 0
         self.wire: deque[Message] = deque()
+        self.due: deque[simpy.Event] = deque()  # their arrivals
         self.buffered = world.protocol.buffers(up, down)
         self.numbered = 0
         self.buffer: list[Message] = []
@@ -101,10 +103,22 @@ class Channel:
         self.sent += 1
         self.last_arrival = max(self.world.clock.now + delay, self.last_arrival)
         self.wire.append(message)
-        self.world.clock.at(self.last_arrival, arrival(self.down.rank, self.up.rank), self._arrive)
+        priority = arrival(self.down.rank, self.up.rank)
+        self.due.append(self.world.clock.at(self.last_arrival, priority, self._arrive))
 
     def _arrive(self) -> None:
+        self.due.popleft()
         self.down.arrive(self.wire.popleft())
+
+    def cut(self) -> None:
+        """The connection breaks: what is on the wire is lost, and a new one begins."""
+        for event in self.due:
+            Clock.cancel(event)
+        for message in self.wire:
+            self.world.destroyed(self.down, message)
+        self.due.clear()
+        self.wire.clear()
+        self.last_arrival = 0
 
 
 class Task:
@@ -170,10 +184,21 @@ class Task:
         for message in messages:
             self.accept(message)
 
+    def requeue(self, messages: list[Message]) -> None:
+        """These go to the end of the queue."""
+        self.queue.extend(Entry(self.world.clock.now, message) for message in messages)
+        self.serve()
+
     def place(self, rank: Rank, act: Callable[[], None], request: object = None) -> None:
         """A marker at the end of the queue, now; no effect on a task that is down."""
         if not self.down:
             self.queue.append(Entry(self.world.clock.now, Control(rank, act, request)))
+            self.serve()
+
+    def place_first(self, rank: Rank, act: Callable[[], None]) -> None:
+        """A marker ahead of all that waits, now; no effect on a task that is down."""
+        if not self.down:
+            self.queue.appendleft(Entry(self.world.clock.now, Control(rank, act)))
             self.serve()
 
     def serve(self) -> None:
@@ -391,6 +416,7 @@ class Bolt(Task):
         for key, value in sorted(() if known else old.keys().items()):
             layout = world.layout
             self.send(layout.aggregate(self.component, self.index, number, key, value, self.state.handed))
+        world.protocol.window_ended(self, number)
         world.protocol.ack_window(self, emitted)
 
 

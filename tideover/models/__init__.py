@@ -4,11 +4,19 @@ Importing the room registers its parts, so that scenarios can name them.
 """
 
 from tideover.models import arrivals, bolts, groupings, spouts
-from tideover.models.strategies import active_replication, micro_batch, none, rsm, source_replay
+from tideover.models.strategies import (
+    active_replication,
+    aligned_snapshots,
+    micro_batch,
+    none,
+    rsm,
+    source_replay,
+)
 from tideover.sim import distributions, faults
 
 __all__ = [
     "active_replication",
+    "aligned_snapshots",
     "arrivals",
     "bolts",
     "distributions",

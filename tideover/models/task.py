@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 AHEAD = 32_768
 """Calls of a spout that are worked out at a time."""
+BARRIER = -2
+"""Mark of a message that becomes a control marker in the queue of the task where it arrives."""
 
 
 class SpoutTask(Node):
@@ -302,6 +305,18 @@ class BoltTask(Server):
     def admit(self, train: Train) -> Train:
         return self.world.protocol.admit(self, train)
 
+    def take_in(self, train: Train) -> None:
+        rows = () if train.mark is None else np.flatnonzero(train.mark == BARRIER).tolist()
+        begin = 0
+        for row in rows:
+            if row > begin:
+                super().take_in(train.pick(slice(begin, row)))
+            message = train.pick(slice(row, row + 1))
+            self.wait_in_line(Rank.CHECKPOINT, partial(self.world.protocol.barrier, self, message))
+            begin = row + 1
+        if begin < train.n:
+            super().take_in(train.pick(slice(begin, None)) if begin else train)
+
     def drop(self, train: Train) -> None:
         self.world.destroyed(self, [train], arrived=True)
 
@@ -323,6 +338,10 @@ class BoltTask(Server):
     def service(self, train: Train) -> Ints:
         self._scheduled += _data_count(train)
         return np.zeros(train.n, np.int64) if self._in_batches else self.demand(train)
+
+    def taken_back(self, train: Train) -> None:
+        self._scheduled -= _data_count(train)
+        self.busy_ns -= int(self.demand(train).sum())
 
     def find_trigger(self, train: Train) -> int | None:
         row = None

@@ -290,7 +290,9 @@ class World:
     ) -> None:
         mask = self.protocol.replayed(task, train, outage.number)
         if mask is not None and task in outage.tasks and mask.any():
-            outage.last_replay = max(int(arrival[np.flatnonzero(mask)[-1]]), outage.last_replay or 0)
+            # who reads a log takes from it what it can work off: it is there when it is done
+            there = train.time if self.strategy.log_source else arrival
+            outage.last_replay = max(int(there[np.flatnonzero(mask)[-1]]), outage.last_replay or 0)
             outage.replayed += int(np.count_nonzero(mask))
         if latency is not None:
             outage.span.add(train.time, latency, mask)

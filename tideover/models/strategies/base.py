@@ -49,12 +49,12 @@ class Strategy(Part):
     """Whether a spout stands for producers and a durable log: what it sends waits there to be read."""
     fails_together: ClassVar[bool] = False
     """Whether a fault of one bolt task takes all of them (the job) down."""
+    sends_again: ClassVar[bool] = False
+    """Whether those who read a window are rolled back with it, so that it is sent to them again."""
     batched: ClassVar[bool] = False
     """Whether the protocol serves tuples in batches: it hands them to the tasks when they are done, keeps the
     tasks busy, and takes the faults of bolts upon itself; what passes between bolts takes no time on links.
     """
-    sends_again: ClassVar[bool] = False
-    """Whether those who read a window are rolled back with it, so that it is sent to them again."""
 
     def protocol(self, world: World) -> Protocol:
         """The strategy at work in ``world``."""
@@ -80,7 +80,8 @@ class Strategy(Part):
 class Protocol:
     """A strategy at work. Everything here does nothing: what remains is amnesia.
 
-    Hooks that control events call: ``start``, ``failed``, ``ready``, ``acker_failed``, ``acker_ready``.
+    Hooks that control events call: ``start``, ``failed``, ``ready``, ``barrier``, ``acker_failed``,
+    ``acker_ready``.
     Hooks that the data plane calls while it moves: ``emitted``, ``processed``, ``window_ended``, ``receive``,
     ``admit``, ``control_mark``, ``destroyed``; these may touch only their own task, what is downstream of it,
     and the protocol's records.
@@ -135,6 +136,11 @@ class Protocol:
         the task (ns).
         """
         return 0
+
+    def barrier(self, task: BoltTask, message: Train) -> None:
+        """The turn of a message with mark BARRIER has come in the queue (a control event: its sender has to
+        see to it that there is one when it arrives).
+        """
 
     def moved(self, now: int) -> None:
         """The data plane was moved to ``now``."""
