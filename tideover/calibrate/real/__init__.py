@@ -1,0 +1,1 @@
+"""Everything that runs, and kills, real processes."""

@@ -1,0 +1,134 @@
+"""All sessions of a plan, one after the other; what is done already is not done again."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+
+import pandas as pd
+
+from tideover.calibrate.real.columns import TABLES, frame
+from tideover.calibrate.real.machine import requirements
+from tideover.calibrate.real.plan import OVERHEAD_S, Plan, SessionPlan
+from tideover.calibrate.real.processes import Registry
+from tideover.calibrate.real.supervisor import SessionFailed, Supervisor
+from tideover.calibrate.real.tables import tables
+from tideover.scenarios.java import JavaNotFound, find_java
+
+Progress = Callable[[float, str], None]
+"""Called with the fraction that is done, 0 to 1, and with what is going on."""
+
+MEASUREMENTS = "measurements"
+"""The directory of the tables, below the one of the calibration."""
+
+_DONE = "done.json"
+
+
+class NotPossible(RuntimeError):
+    """A calibration cannot run here, or not now. The message says why."""
+
+
+def run(plan: Plan, out: Path, progress: Progress = lambda fraction, text: None) -> dict[str, pd.DataFrame]:
+    """Carry out what is not done yet, and return the tables of all sessions (see ``columns.TABLES``).
+
+    They are also written to OUT/measurements/<table>.parquet. A session that failed has its reason in the
+    column ``error`` of ``sessions``, and is tried again the next time.
+
+    Raises:
+        NotPossible: the machine lacks something, or another calibration works in the same directory
+    """
+    if problems := requirements():
+        raise NotPossible(" ".join(problems))
+    java = find_java()
+    if java is None:
+        raise JavaNotFound()
+    out.mkdir(parents=True, exist_ok=True)
+    with _alone(out):
+        registry = Registry(out / "processes.json")
+        registry.end_leftovers()
+        plan.write(out / "plan.json")
+        passed = 0.0
+        for session in plan.sessions:
+
+            def tell(seconds: float, session: SessionPlan = session, before: float = passed) -> None:
+                progress((before + max(0.0, seconds)) / plan.seconds, _describe(session, seconds))
+
+            tell(0.0)
+            directory = out / "sessions" / session.name
+            if not is_done(directory, session):
+                shutil.rmtree(directory, ignore_errors=True)
+                directory.mkdir(parents=True)
+                _carry_out(Supervisor(session, directory, registry, java, tell), session, directory)
+            passed += session.end_s + OVERHEAD_S
+        progress(1.0, "all sessions are done")
+        return collect(plan, out)
+
+
+def is_done(directory: Path, session: SessionPlan) -> bool:
+    """Whether this very session has been carried out to its end."""
+    path = directory / _DONE
+    return path.exists() and json.loads(path.read_text()) == _plain(session)
+
+
+def collect(plan: Plan, out: Path) -> dict[str, pd.DataFrame]:
+    """The tables of all sessions of the plan that have some, written to OUT/measurements/."""
+    found = {}
+    (out / MEASUREMENTS).mkdir(exist_ok=True)
+    for table in TABLES:
+        parts = [out / "sessions" / session.name / f"{table}.parquet" for session in plan.sessions]
+        frames = [pd.read_parquet(path) for path in parts if path.exists()]
+        found[table] = pd.concat(frames, ignore_index=True) if frames else frame(table, [])
+        found[table].to_parquet(out / MEASUREMENTS / f"{table}.parquet", index=False)
+    return found
+
+
+def _carry_out(supervisor: Supervisor, session: SessionPlan, directory: Path) -> None:
+    error = ""
+    try:
+        supervisor.run()
+    except SessionFailed as failed:
+        error = str(failed)
+    if (directory / "session.json").exists():
+        found = tables(directory, error)
+    else:  # it never began
+        found = {table: frame(table, []) for table in TABLES}
+        found["sessions"] = frame("sessions", [{"session": session.name, "error": error}])
+    for table, rows in found.items():
+        rows.to_parquet(directory / f"{table}.parquet", index=False)
+    # These are large, and all that is known from them is in the tables now.
+    for path in ("checkpoints", "spark-events", "sink/batches"):
+        shutil.rmtree(directory / path, ignore_errors=True)
+    if not error:
+        (directory / _DONE).write_text(json.dumps(_plain(session)))
+
+
+def _plain(session: SessionPlan) -> object:
+    """As it is after a way through JSON."""
+    return json.loads(json.dumps(asdict(session)))
+
+
+def _describe(session: SessionPlan, seconds: float) -> str:
+    at = next((n for n, e in enumerate(session.episodes) if e.begin_s <= seconds < e.end_s), None)
+    if at is None:
+        return f"{session.name}: warming up"
+    episode = session.episodes[at]
+    fault = f", {episode.fault.kind.replace('_', ' ')}" if episode.fault else ""
+    return f"{session.name}: episode {at + 1} of {len(session.episodes)}, {episode.rate_per_s}/s{fault}"
+
+
+@contextmanager
+def _alone(out: Path) -> Iterator[None]:
+    """Holds a lock that goes away with this process, however it ends."""
+    with (out / "lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise NotPossible(
+                f"{out}: another calibration is at work there; wait, or choose --out"
+            ) from error
+        yield

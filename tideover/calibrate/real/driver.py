@@ -1,0 +1,179 @@
+"""The process of one query: ``python -m tideover.calibrate.real.driver SPEC.json``.
+
+It starts Spark, says that it is ready, waits for a line on its standard input that holds the beginning of the
+input, runs the query until the standard input is closed, and then ends with all that it started. So nobody is
+left behind when the process that supervises it dies.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tideover.calibrate.real.events import EventLog
+from tideover.calibrate.real.pipelines import counts, sentences
+from tideover.calibrate.real.schedule import MICROSECONDS, Schedule
+from tideover.calibrate.real.sink import Sink, oldest_unfinished
+from tideover.calibrate.real.spec import DriverSpec
+from tideover.scenarios.spark import is_embedded
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming import StreamingQuery
+
+POLL_S = 0.05
+"""How often the driver looks which executors there are."""
+
+
+class Driver:
+    """One life of a query's driver."""
+
+    def __init__(self, spec: DriverSpec) -> None:
+        self.spec = spec
+        self.log = EventLog(spec.events, query=spec.query, life=spec.life)
+        self.sink_directory = spec.directory / "sink"
+        self.run = 0
+        self.log.write("begun", pid=os.getpid())
+
+    def main(self) -> int:
+        """Returns the exit code: 0 never (it is ended from outside), 3: the query failed."""
+        spark = _session(self.spec)
+        self.log.write("spark", version=spark.version)
+        executors = self._wait_for_executors(spark)
+        self.log.write("ready", executors=executors)
+        go = sys.stdin.readline()
+        if not go:
+            _end_all()
+        threading.Thread(target=_end_with_stdin, daemon=True).start()
+        self.schedule = Schedule(json.loads(go)["t0"], self.spec.pieces, self.spec.end_s)
+        spark.streams.addListener(_listener(self.log))
+        query = self._start(spark)
+        self._watch(spark, query, executors)
+        return 3
+
+    def _wait_for_executors(self, spark: SparkSession) -> list[str]:
+        while len(found := _executors(spark)) < self.spec.executors:
+            time.sleep(POLL_S)
+        return found
+
+    def _watch(self, spark: SparkSession, query: StreamingQuery, executors: list[str]) -> None:
+        """Note which executors come and go; ends when the query has failed."""
+        while query.isActive:
+            time.sleep(POLL_S)
+            found = _executors(spark)
+            for executor in sorted(set(found) - set(executors)):
+                self.log.write("executor_added", executor=executor)
+            lost = sorted(set(executors) - set(found))
+            for executor in lost:
+                self.log.write("executor_removed", executor=executor)
+            executors = found
+            if lost and self.spec.strategy == "source_replay":
+                query.stop()
+                self.log.write("stopped", run=self.run)
+                self.run += 1
+                query = self._start(spark)
+        self.log.write("failed", error=str(query.exception()))
+
+    def _start(self, spark: SparkSession) -> StreamingQuery:
+        from tideover.calibrate.real.source import NAME, Content, options
+
+        spec = self.spec
+        replay = spec.strategy == "source_replay"
+        window_s = spec.window_s if spec.pipeline == "word_count" else None
+        first = oldest_unfinished(self.sink_directory) if replay else 0
+        start = self.schedule.rows_before(first * spec.window_s * MICROSECONDS) if replay else 0
+        # State that is not kept: every run has a checkpoint of its own, and nobody reads the one before.
+        name = f"{spec.query}-{spec.life}-{self.run}" if replay else str(spec.query)
+        checkpoint = spec.directory / "checkpoints" / name
+        content = Content(spec.seed, start, spec.partitions, sentences(spec.pipeline), spec.keys)
+        rows = spark.readStream.format(NAME).options(**options(self.schedule, content)).load()
+
+        def end_row(batch: int) -> int:
+            # The third line of a batch's entry in the offset log is the offset of the one source.
+            return int(json.loads((checkpoint / "offsets" / str(batch)).read_text().splitlines()[2])["row"])
+
+        if not replay:
+            first = oldest_unfinished(self.sink_directory)
+        sink = Sink(self.sink_directory, name, self.schedule, window_s, first, self.run, end_row, self.log)
+        query = (
+            counts(rows, spec.pipeline, spec.window_s, spec.work)
+            .writeStream.outputMode("update")
+            .foreachBatch(sink)
+            .option("checkpointLocation", str(checkpoint))
+            .trigger(processingTime=f"{round(spec.trigger_s * 1000)} milliseconds")
+            .start()
+        )
+        self.log.write(
+            "query", run=self.run, run_id=str(query.runId), start_row=start, checkpoint=str(checkpoint)
+        )
+        return query
+
+
+def _session(spec: DriverSpec) -> SparkSession:
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
+    from tideover.calibrate.real.settings import settings
+    from tideover.calibrate.real.source import ScheduleSource
+
+    spec.spark_events.mkdir(parents=True)
+    conf = SparkConf(loadDefaults=False).setAll(list(settings(spec).items()))
+    with (spec.scratch / "spark.log").open("ab") as printed:
+        gateway = launch_gateway(conf, {"stdout": printed, "stderr": printed})
+        spark = SparkSession(SparkContext(conf=conf, gateway=gateway))
+    spark.dataSource.register(ScheduleSource)
+    return spark
+
+
+def _executors(spark: SparkSession) -> list[str]:
+    """The ids of the executors that the scheduler has now; a local master has none."""
+    if is_embedded(spark.sparkContext.master):
+        return []
+    ids = spark.sparkContext._jsc.sc().getExecutorIds()
+    return [name for name in str(ids.mkString(",")).split(",") if name]
+
+
+def _listener(log: EventLog) -> Any:
+    from pyspark.sql.streaming import StreamingQueryListener
+
+    class Listener(StreamingQueryListener):
+        def onQueryStarted(self, event: Any) -> None:
+            log.write("query_started", run_id=str(event.runId))
+
+        def onQueryProgress(self, event: Any) -> None:
+            log.write("progress", progress=json.loads(event.progress.json))
+
+        def onQueryIdle(self, event: Any) -> None:
+            pass
+
+        def onQueryTerminated(self, event: Any) -> None:
+            log.write("query_ended", run_id=str(event.runId), error=event.exception)
+
+    return Listener()
+
+
+def _end_with_stdin() -> None:
+    sys.stdin.read()
+    _end_all()
+
+
+def _end_all() -> None:
+    """End this process's group: Java, its executors, and this process."""
+    os.killpg(os.getpgid(0), signal.SIGKILL)
+
+
+def main() -> int:
+    """Run the driver that the one argument describes."""
+    spec = DriverSpec.from_json(json.loads(Path(sys.argv[1]).read_text()))
+    return Driver(spec).main()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
