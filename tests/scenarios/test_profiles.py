@@ -82,11 +82,9 @@ def test_a_setting_wins_over_the_profile(files: Path) -> None:
 
 
 def test_the_kind_that_is_simulated_gets_its_own_values(files: Path) -> None:
-    chosen = ["strategy.kind=source_replay"]
-    assert load(files, chosen).strategy.ack_cost == MS
-    text = files.read_text().replace("component: job", "component: driver").replace("job:", "driver:")
-    files.write_text(text.replace("{job: shuffle}", "{driver: shuffle}"))
-    assert [f.restart for f in load(files).failures] == [9 * S, 5 * S]
+    assert load(files, ["strategy.kind=source_replay"]).strategy.ack_cost == MS
+    files.write_text(files.read_text().replace("component: job", "component: driver"))
+    assert [f.restart for f in load(files, ["strategy.kind=micro_batch"]).failures] == [9 * S, 5 * S]
 
 
 def test_a_path_starts_at_the_file_or_where_the_command_runs(

@@ -197,7 +197,9 @@ def _named(base: type[Part], meaning: str) -> Schema:
         bare = [n for n, part in registry.items() if not _required(part)]
         forms.append({"enum": bare})
     for name, part in registry.items():
-        forms.append(_object(part, {"kind": _kind(name, part)}))
+        whole = _object(part, {"kind": _kind(name, part)})
+        # A profile, or a short parameter's default, can give what is missing.
+        forms.append(whole | {"required": ["kind"]} if base in (Strategy, Fault) else whole)
         if name in _keys(part):
             forms.append(_object(part))
     return {"description": meaning, "anyOf": forms}
@@ -241,5 +243,5 @@ def _component() -> Schema:
     streams = {k: _field(info) for k, info in _keys(BoltConfig).items() if k != "bolt"}
     for name, bolt in BOLTS.items():
         own = _object(bolt, {"bolt": _kind(name, bolt)})
-        forms.append(_closed(streams | own["properties"], [*own["required"], "from", "service"]))
+        forms.append(_closed(streams | own["properties"], [*own["required"], "from"]))
     return {"description": "a spout or a bolt", "anyOf": forms}

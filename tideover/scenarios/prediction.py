@@ -7,7 +7,7 @@ as the scatter that the profile states.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import NormalDist
 from typing import Any
 
@@ -17,16 +17,24 @@ from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import load
 from tideover.scenarios.profiles import Profile, again
 from tideover.scenarios.writer import to_data
+from tideover.sim.units import S
 
 LEVEL = 0.9
-DRAWS = 40
-"""How many of the profile's draws are simulated, one replication each."""
+DRAWS, FEWEST_DRAWS = 40, 12
+"""How many of the profile's draws are simulated, one replication each; fewer if that takes long."""
+SIMULATED_S = 30_000
+"""Simulated seconds after which it does."""
 _SCATTER = [NormalDist().inv_cdf((i + 0.5) / 21) for i in range(21)]
 """The scatter of each draw, in standard deviations: evenly spread, so nothing is left to luck."""
 
 
-def predict(scenario: Scenario, draws: int = DRAWS) -> tuple[dict[str, Any] | None, list[str]]:
+def predict(
+    scenario: Scenario, found: Sequence[Mapping[str, Any]]
+) -> tuple[dict[str, Any] | None, list[str]]:
     """What a run is likely to show, for each measure that the profile knows the scatter of; and remarks.
+
+    ``found``: the recoveries with the profile's own values; draws are simulated for three times as long, and
+    to the end of the run only if that is not enough.
 
     ``estimate``, ``low`` and ``high`` (at ``level``), and ``undefined``, the share of draws without one. An
     end is None if the measure is undefined there (a backlog that is never worked off). None without a
@@ -42,20 +50,34 @@ def predict(scenario: Scenario, draws: int = DRAWS) -> tuple[dict[str, Any] | No
         return None, [f"profile {profile.name}: has changed since it was read, so there are no intervals"]
     if not profile.scatter or not scenario.failures:
         return None, []
-    found = _simulated(scenario, profile, draws)
-    return {name: _interval([row[name] for row in found], s) for name, s in profile.scatter.items()}, []
+    rows = _simulated(scenario, profile, _duration(scenario, profile, found))
+    return {name: _interval([row[name] for row in rows], s) for name, s in profile.scatter.items()}, []
 
 
-def _simulated(scenario: Scenario, profile: Profile, draws: int) -> list[dict[str, Any]]:
+def _duration(scenario: Scenario, profile: Profile, found: Sequence[Mapping[str, Any]]) -> int:
+    """For how long draws are simulated at first (ns)."""
+    last = [row[name] for row in found for name in profile.scatter]
+    if len(scenario.failures) > 1 or not last or None in last:
+        return scenario.run.duration
+    failed = max(row["failed_at_s"] for row in found)
+    return min(scenario.run.duration, round((failed + 60 + 3 * max(last)) * S))
+
+
+def _simulated(scenario: Scenario, profile: Profile, duration: int) -> list[dict[str, Any]]:
     """Recoveries under draws that are spread over all of the profile's."""
     taken = scenario.profile.taken if scenario.profile else {}
     data = to_data(scenario)
-    n = min(draws, len(profile.draws))
+    most = max(FEWEST_DRAWS, min(DRAWS, SIMULATED_S * S // duration))
+    n = min(most, len(profile.draws))
     chosen = [profile.draws[i * len(profile.draws) // n] for i in range(n)] or [{}]
     rows: list[dict[str, Any]] = []
     for number, draw in enumerate(chosen):
-        settings = [f"{key}={draw[source]}" for key, source in taken.items() if source in draw]
-        rows += simulate(load(data, settings), number).recoveries
+        one = load(data, [f"{key}={draw[source]}" for key, source in taken.items() if source in draw])
+        run = one.run.model_copy(update={"duration": duration})
+        part = simulate(one.model_copy(update={"run": run}), number).recoveries
+        if any(row[name] is None for row in part for name in profile.scatter) or not part:
+            part = simulate(one, number).recoveries
+        rows += part
     return rows
 
 

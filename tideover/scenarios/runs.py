@@ -68,7 +68,7 @@ def run(scenario: Scenario, *, trace: bool = False, report: Report | None = None
         except Exception as error:
             raise RunFailed(f"replication {number}: {_told(error)}") from error
     result = Result(scenario, done)
-    result.prediction, remarks = predict(scenario)
+    result.prediction, remarks = predict(scenario, [row for one in done for row in one.recoveries])
     result.warnings += remarks
     return result
 

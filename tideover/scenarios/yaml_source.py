@@ -20,6 +20,8 @@ MAX_DEPTH = 100
 MAX_VALUES = 20_000
 _MAX_SCALAR = 100_000
 
+_WANTED = "give a YAML file or the name of a built-in scenario"
+
 FROM_SET = "--set"
 WHOLE = "(file)"
 
@@ -81,7 +83,7 @@ def read(path: Path) -> Node:
     return parse(text_of(path), str(path))
 
 
-def text_of(path: Path) -> str:
+def text_of(path: Path, wanted: str = _WANTED) -> str:
     """The text of a file that may come from anywhere; raises ScenarioError if it is no small text file."""
     name = str(path)
 
@@ -90,10 +92,10 @@ def text_of(path: Path) -> str:
 
     try:
         if path.is_dir():
-            raise refuse("is a directory; give a YAML file")
+            raise refuse(f"is a directory; {wanted}")
         if not path.is_file():
             what = "is not a regular file" if path.exists() else "does not exist"
-            raise refuse(f"{what}; give a YAML file or the name of a built-in scenario")
+            raise refuse(f"{what}; {wanted}")
         with path.open("rb") as stream:
             data = stream.read(MAX_BYTES + 1)
     except OSError as error:
