@@ -48,7 +48,7 @@ def run(plan: Plan, out: Path, progress: Progress = lambda fraction, text: None)
     if java is None:
         raise JavaNotFound()
     out.mkdir(parents=True, exist_ok=True)
-    with _alone(out):
+    with alone(out):
         registry = Registry(out / "processes.json")
         registry.end_leftovers()
         plan.write(out / "plan.json")
@@ -122,8 +122,12 @@ def _describe(session: SessionPlan, seconds: float) -> str:
 
 
 @contextmanager
-def _alone(out: Path) -> Iterator[None]:
-    """Holds a lock that goes away with this process, however it ends."""
+def alone(out: Path) -> Iterator[None]:
+    """Hold this directory for the length of the block; the lock goes away with the process, however it ends.
+
+    Raises:
+        NotPossible: somebody else holds it
+    """
     with (out / "lock").open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

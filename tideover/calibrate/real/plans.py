@@ -15,7 +15,7 @@ from tideover.calibrate.real.spec import StrategyName
 CLUSTER = "local-cluster[2,1,1024]"
 LOCAL = "local[2]"
 
-WORK = 100
+WORK = 10
 """Extra work per sentence: without it a row costs next to nothing beside what a batch costs."""
 
 _WARM_S = {"micro_batch": 18.0, "source_replay": 18.0, "active_replication": 26.0}
@@ -104,7 +104,7 @@ def _recoveries(seed: int) -> list[SessionPlan]:
         ("kill_executor", 4500, 0.45),
         ("kill_driver", 3000, 0.6),
         ("kill_executor", 2500, 0.8),
-        ("kill_executor", 3500, 0.3),
+        ("kill_executor", 3500, 0.35),
         ("kill_driver", 3500, 0.2),
     ]
     strategies: list[StrategyName] = ["micro_batch", "source_replay", "active_replication"]

@@ -74,6 +74,9 @@ def environment(java: Java, tag: str, scratch: Path) -> dict[str, str]:
         # The workers of a local cluster would write into the installed package.
         "SPARK_WORKER_DIR": str(scratch / "work"),
         "TMPDIR": str(scratch),
+        # Executors, too, are out of the network's reach.
+        "SPARK_LOCAL_HOSTNAME": "127.0.0.1",
+        "SPARK_LOCAL_IP": "127.0.0.1",
         # Draws and Arrow are fast enough on one thread, and more would take the cores from the tasks.
         "OMP_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",
@@ -83,7 +86,7 @@ def environment(java: Java, tag: str, scratch: Path) -> dict[str, str]:
 
 
 def executors_of(master: str) -> tuple[int, int]:
-    """(executors, cores) of a master: ``local[2]`` has no executors apart, ``local-cluster[2,1,1024]`` two.
+    """(executors, cores) of a master: ``local[2]`` has (0, 2), ``local-cluster[2,1,1024]`` has (2, 2).
 
     Raises:
         ValueError: neither of the two forms

@@ -110,7 +110,7 @@ def _session(session: Session, error: str) -> Row:
         "window_s": plan.window_s,
         "partitions": plan.partitions,
         "executors": executors,
-        "cores": cores or int(plan.master[6:-1]),
+        "cores": cores,
         "locality_wait_s": LOCALITY_WAIT_S,
         "seed": plan.seed,
         "schedule": json.dumps(session.schedule.to_json()),
