@@ -91,6 +91,13 @@ def test_what_the_data_do_not_determine_is_named(frames):
     assert text.startswith("mine: the measurements do not determine restart and reload.")
 
 
+def test_the_terminal_tells_once_what_a_parameter_means(frames):
+    twice = pd.concat([frames["fit_parameters"].assign(workload=name) for name in ("one", "two")])
+    console = Console(width=100, file=io.StringIO())
+    console.print(recoveries_view({"fit_parameters": twice}))
+    assert console.file.getvalue().count("what restart is") == 1
+
+
 def test_lines_are_the_predictions_and_marks_the_measurements(frames):
     (ax,) = figures.recoveries_over_rate(frames["points"], frames["curves"])
     lines = [line for line in ax.lines if len(line.get_xdata()) == 4]
@@ -120,6 +127,13 @@ def test_the_page_says_everything_and_loads_nothing(frames):
     assert "http:" not in html
     for column in (c for columns in RECOVERY_FITS.values() for c in columns):
         assert column.name in text
+
+
+@pytest.mark.parametrize(("window", "said"), [(30.0, True), (0.0, False)])
+def test_steps_of_the_curves_are_explained_if_there_are_any(frames, window, said):
+    row = frames["fit_parameters"].head(1).assign(parameter="lag_window", value=window)
+    html = render(recoveries_page(frames | {"fit_parameters": row}, {}))
+    assert ("windows of 30 s" in html) is said
 
 
 def test_a_page_without_tables_still_renders():

@@ -94,14 +94,14 @@ def calibration_view(frames: Mapping[str, pd.DataFrame], warnings: Sequence[str]
         shown.append(tables.ranking_table(ranking))
     if len(correctness):
         shown.append(tables.correctness_table(correctness))
-    shown += _parameters(parameters)
+    shown += _parameters(parameters, brief=True)
     sentence = Text(verdict(pairs, ranking, correctness), style="bold")
     return Group(*map(render, shown), sentence, warnings_view(warnings))
 
 
-def _parameters(parameters: pd.DataFrame) -> tuple[Table, ...]:
+def _parameters(parameters: pd.DataFrame, *, brief: bool = False) -> tuple[Table, ...]:
     by = "strategy" if parameters["profile"].isna().any() else "profile"
-    return (tables.parameters_table(parameters, by),) if len(parameters) else ()
+    return (tables.parameters_table(parameters, by, brief=brief),) if len(parameters) else ()
 
 
 def _predictions(pairs: pd.DataFrame) -> Section:

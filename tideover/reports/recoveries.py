@@ -26,7 +26,12 @@ if TYPE_CHECKING:
 __all__ = ["recoveries_page", "recoveries_view"]
 
 _MODELS = {"mechanism": "by mechanism", "fluid": "plain fluid law"}
-_KINDS = {"fit": "seen by the fit", "leave_one_out": "each point left out"}
+_KINDS = {
+    "fit": "seen by the fit",
+    "leave_one_out": "each point left out",
+    "leave_interval_out": "each interval left out",
+    "leave_top_rate_out": "highest rates left out",
+}
 
 
 def recoveries_page(
@@ -48,7 +53,7 @@ def recoveries_page(
             "Measured beside predicted",
             sentences=_misses(points),
             tables=(*_errors_tables(errors), *((points_table(points),) if len(points) else ())),
-            pictures=_pictures(points, curves),
+            pictures=_pictures(points, curves, parameters),
         ),
         Section("What a profile holds", sentences=unidentified(parameters), tables=_parameters(parameters)),
     )
@@ -76,7 +81,7 @@ def recoveries_view(frames: Mapping[str, pd.DataFrame], warnings: Sequence[str] 
     from tideover.reports.terminal import render, warnings_view
 
     points, parameters, errors, _ = (frame(frames, name) for name in RECOVERY_FITS)
-    shown = (*_parameters(parameters), *((points_table(points),) if len(points) else ()))
+    shown = (*_parameters(parameters, brief=True), *((points_table(points),) if len(points) else ()))
     sentence = Text(verdict(errors), style="bold")
     return Group(*map(render, (*shown, *_errors_tables(errors))), sentence, warnings_view(warnings))
 
@@ -166,8 +171,8 @@ def _errors_tables(errors: pd.DataFrame) -> tuple[Table, ...]:
     return (Table("How far off", columns, tuple(rows), (), 2),)
 
 
-def _parameters(parameters: pd.DataFrame) -> tuple[Table, ...]:
-    return (parameters_table(parameters, by="workload"),) if len(parameters) else ()
+def _parameters(parameters: pd.DataFrame, *, brief: bool = False) -> tuple[Table, ...]:
+    return (parameters_table(parameters, by="workload", brief=brief),) if len(parameters) else ()
 
 
 def unidentified(parameters: pd.DataFrame) -> tuple[str, ...]:
@@ -177,8 +182,8 @@ def unidentified(parameters: pd.DataFrame) -> tuple[str, ...]:
         names = [str(name) for name in part[~part["identified"]]["parameter"]]
         if names:
             told.append(
-                f"{workload}: the measurements do not determine {listed(names)}. Their values are "
-                "assumptions, and predictions that hang on them are only as good as those."
+                f"{workload}: the measurements do not determine {listed(names)}. Predictions that hang on "
+                f"{'its value' if len(names) == 1 else 'their values'} are only as good as an assumption."
             )
     return tuple(told)
 
@@ -198,7 +203,7 @@ def _misses(points: pd.DataFrame) -> tuple[str, ...]:
     return (f"Off by more than {percent(FAILED_BEYOND)} when left out, {count}: {'; '.join(named)}.",)
 
 
-def _pictures(points: pd.DataFrame, curves: pd.DataFrame) -> tuple[Picture, ...]:
+def _pictures(points: pd.DataFrame, curves: pd.DataFrame, parameters: pd.DataFrame) -> tuple[Picture, ...]:
     if points.empty and curves.empty:
         return ()
     figure = figures.recoveries_over_rate(points, curves)[0].figure
@@ -208,6 +213,12 @@ def _pictures(points: pd.DataFrame, curves: pd.DataFrame) -> tuple[Picture, ...]
         "measured, open ones predicted by a fit that had not seen the point. Look at the right end: near "
         "saturation recovery takes several times as long."
     )
+    windows = parameters[parameters["parameter"] == "lag_window"]["value"]
+    if (windows > 0).any():
+        caption += (
+            f" The steps are the instrument's: that the backlog was gone showed in a metric over windows of "
+            f"{windows.max():g} s."
+        )
     alt = "Time of recovery over the input rate, by workload and snapshot interval; the table has the points."
     svg = to_svg(figure, prefix="recoveries", alt=alt)
     return (Picture("Time of recovery over the input rate", caption, svg),)

@@ -163,9 +163,13 @@ def interval(low: Any, high: Any) -> str:
     return UNDEFINED if is_undefined(low) or is_undefined(high) else f"{number(low)} to {number(high)}"
 
 
-def parameters_table(parameters: pd.DataFrame, by: str = "strategy") -> Table:
-    """Fitted parameters with their intervals, grouped by ``by``; what the data do not identify is marked."""
+def parameters_table(parameters: pd.DataFrame, by: str = "strategy", *, brief: bool = False) -> Table:
+    """Fitted parameters with their intervals, grouped by ``by``; what the data do not identify is marked.
+
+    ``brief``: what they mean is told once for each, below the table.
+    """
     rows: list[tuple[str, ...]] = []
+    meanings: dict[str, str] = {}
     previous = None
     for row in parameters.to_dict("records"):
         if row[by] != previous:
@@ -175,13 +179,16 @@ def parameters_table(parameters: pd.DataFrame, by: str = "strategy") -> Table:
         value, low, high = (row[key] * scale for key in ("value", "low", "high"))
         meaning = "" if is_undefined(row["meaning"]) else str(row["meaning"])
         marked = "yes" if row["identified"] else "NO"
-        rows.append((str(row["parameter"]), meaning, unit, number(value), interval(low, high), marked))
-    columns = ("", "meaning", "unit", "value", "90 % interval", "identified")
-    notes = (
-        "Intervals are from a bootstrap over what was measured. identified NO: the measurements do not "
-        "determine it; its value is an assumption, or moves against another parameter.",
+        meanings.setdefault(str(row["parameter"]).rsplit(".", 1)[-1], meaning)
+        told = () if brief else (meaning,)
+        rows.append((str(row["parameter"]), *told, unit, number(value), interval(low, high), marked))
+    columns = ("", *(() if brief else ("meaning",)), "unit", "value", "90 % interval", "identified")
+    notes = [f"{name}: {meaning}" for name, meaning in meanings.items() if brief and meaning]
+    notes.append(
+        "identified NO: the measurements do not determine it; its value is an assumption, or moves against "
+        "another parameter."
     )
-    return Table("Fitted parameters", columns, tuple(rows), notes, 3)
+    return Table("Fitted parameters", columns, tuple(rows), tuple(notes), len(columns) - 3)
 
 
 def _scaled(row: Row) -> tuple[str, float]:
