@@ -233,6 +233,8 @@ def test_a_fixed_set_of_words_has_no_number_of_keys():
         ((0.12, 0.10, 0.15), ("ms", "120", "100 to 150")),
         ((3e-7, 1e-7, 4e-7), ("ns", "300", "100 to 400")),
         ((0.0, 0.0, 2.5), ("s", "0", "0 to 2.50")),
+        ((2e-11, 0.0, 3e-11), ("ns", "0.0200", "0 to 0.0300")),
+        ((0.0, 0.0, 0.0), ("s", "0", "0 to 0")),
     ],
 )
 def test_short_durations_are_written_in_small_units(figures_s, written):
@@ -467,6 +469,12 @@ def test_the_terminal_shows_aims_failures_ranking_counts_and_parameters(frames):
     ):
         assert part in text, part
     assert max(map(len, text.splitlines())) <= 100
+
+
+def test_without_held_out_episodes_the_terminal_shows_those_of_the_fit(frames):
+    text = shown(calibration_view({"pairs": frames["pairs"].assign(held_out=False)}))
+    assert "Episodes that the fit has seen" in text
+    assert "Held-out episodes" not in text
 
 
 def test_the_tables_are_written_with_units_and_read_back(tmp_path, frames):

@@ -86,8 +86,7 @@ def calibration_view(frames: Mapping[str, pd.DataFrame], warnings: Sequence[str]
     pairs = judged(pairs)
     failed = pairs[pairs["held_out"] & pairs["failed"]]
     shown: list[Table] = []
-    if len(pairs):
-        shown.append(tables.summary_table(summary(pairs), HELD_OUT))
+    shown += _summaries(pairs)[:1]
     if len(failed):
         shown.append(tables.pairs_table(failed, "Held-out predictions that failed"))
     if len(ranking):
@@ -105,17 +104,18 @@ def _parameters(parameters: pd.DataFrame, *, brief: bool = False) -> tuple[Table
 
 
 def _predictions(pairs: pd.DataFrame) -> Section:
+    return Section("Measured beside predicted", tables=_summaries(pairs), pictures=pictures.scatter(pairs))
+
+
+def _summaries(pairs: pd.DataFrame) -> tuple[Table, ...]:
+    """Of held-out episodes first, if there are any."""
     struck = pairs[pairs["purpose"] == "recovery"]
     shown = [
         (summary(pairs), HELD_OUT),
         (summary(struck, by_fault=True), "Held-out faults, by what was done"),
         (summary(pairs, held_out=False), "Episodes that the fit has seen"),
     ]
-    return Section(
-        "Measured beside predicted",
-        tables=tuple(tables.summary_table(found, title) for found, title in shown if len(found)),
-        pictures=pictures.scatter(pairs),
-    )
+    return tuple(tables.summary_table(found, title) for found, title in shown if len(found))
 
 
 def _residuals(pairs: pd.DataFrame) -> Section:

@@ -196,11 +196,10 @@ def _scaled(row: Row) -> tuple[str, float]:
     if is_undefined(row["unit"]):
         return "", 1.0
     largest = max((v for v in (row["value"], row["high"]) if not is_undefined(v)), default=0.0)
-    if row["unit"] == "s":
-        for unit, scale in (("s", 1.0), ("ms", 1e3), ("us", 1e6), ("ns", 1e9)):
-            if largest * scale >= 1:
-                return unit, scale
-    return str(row["unit"]), 1.0
+    if row["unit"] != "s" or largest <= 0:
+        return str(row["unit"]), 1.0
+    units = (("s", 1.0), ("ms", 1e3), ("us", 1e6), ("ns", 1e9))
+    return next((found for found in units if largest * found[1] >= 1), units[-1])
 
 
 def ranking_table(ranking: pd.DataFrame) -> Table:
