@@ -22,6 +22,7 @@ class Rank(IntEnum):
     REQUEST = 7
     MARKER = 8
     ROTATION = 9
+    BATCH = 10
 
 
 def arrival(task: int, upstream: int) -> Priority:

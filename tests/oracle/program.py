@@ -12,6 +12,7 @@ from tideover.sim.faults.base import Fault
 from tideover.sim.registry import kind_of
 
 from .acks import SourceReplay
+from .batches import MicroBatches
 from .buffers import UpstreamBuffer
 from .clock import Clock, Rank, control
 from .layout import Layout
@@ -28,6 +29,7 @@ PROTOCOLS = {
     "rsm": UpstreamBuffer,
     "active_replication": Replication,
     "aligned_snapshots": Snapshots,
+    "micro_batch": MicroBatches,
 }
 
 
@@ -104,7 +106,8 @@ class World:
         """Hit a task, a host with all that is on it, or the acker."""
         kind, down_for = kind_of(fault), fault.detection + fault.restart
         on_host = kind == "crash_host"
-        hit = [task for task in self.tasks if self._is_hit(task, fault, on_host)]
+        found = [task for task in self.tasks if self._is_hit(task, fault, on_host)]
+        hit = [task for task in found if not self.protocol.spares(task)]
         job = [task for task in hit if isinstance(task, Bolt)] and self.scenario.strategy.fails_together
         for task in self.tasks:
             if job and isinstance(task, Bolt):
@@ -115,6 +118,7 @@ class World:
             self.protocol.host_failed(fault.host, down_for)
         elif fault.component == "acker":
             self.protocol.acker_failed(down_for)
+        self.protocol.struck(fault)
 
     def _is_hit(self, task: Task, fault: Fault, on_host: bool) -> bool:
         if on_host:

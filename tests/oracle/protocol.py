@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from .layout import Datum
 
 if TYPE_CHECKING:
+    from tideover.sim.faults.base import Fault
+
     from .program import World
     from .tasks import Bolt, Message, SpoutTask, Task
 
@@ -70,6 +72,13 @@ class Protocol:
 
     def ready(self, task: Task, was_down: bool) -> None:
         """Detection and restart are over; what was held meanwhile has not yet arrived."""
+
+    def spares(self, task: Task) -> bool:
+        """Whether faults leave a task alone, as the protocol deals with them."""
+        return False
+
+    def struck(self, fault: Fault) -> None:
+        """A fault has struck."""
 
     def host_failed(self, host: int, down_for: int) -> None:
         """All tasks on a host have crashed."""

@@ -14,7 +14,7 @@ from tideover.sim.distributions.exponential import Exponential
 
 from .worlds import MS, bolt, fault, ms, spout, world
 
-STRATEGY_NAMES = ("none", "source_replay", "rsm", "active_replication", "aligned_snapshots")
+STRATEGY_NAMES = ("none", "source_replay", "rsm", "active_replication", "aligned_snapshots", "micro_batch")
 
 
 @dataclass
@@ -155,6 +155,26 @@ def parameters(
             "restore_time": ns(0, 0, 3),
             "restore_cost": ns(0, 0, 1),
         }
+    if strategy == "micro_batch":
+        return {
+            "trigger_interval": some(0, 0, 10, 10, 20, 37) * MS,
+            "poll_interval": some(1, 10) * MS,
+            "plan_time": ns(0, 0, 1, 4),
+            "task_time": ns(0, 2, 5, 10),
+            "cores": some(1, 1, 2),
+            "state_time": ns(0, 0, 1),
+            "state_cost": ns(0, 0, 0.5),
+            "output_time": ns(0, 0, 1, 3),
+            "commit_time": ns(0, 1, 8, 15),
+            "reload_time": ns(0, 0, 2),
+            "reload_cost": ns(0, 0, 1),
+            "executor_cold": ns(0, 0, 4),
+            "state_cold": ns(0, 0, 3),
+            "locality_wait": ns(0, 0, 5, 20),
+            "resubmit_time": ns(0, 0, 2),
+            "recovery_time": ns(0, 0, 5),
+            "cold_time": ns(0, 0, 7),
+        }
     if strategy == "active_replication":
         chosen = tuple(name for name in names if draw(st.booleans()))
         return {
@@ -171,6 +191,8 @@ def faults(
     draw: st.DrawFn, strategy: str, ties: bool, topology: dict, params: dict, until: int, hosts: int
 ) -> Any:
     kinds = ["lose_state", "lose_state", "crash_task", "crash_task", "crash_host"]
+    if strategy == "micro_batch":
+        kinds = ["lose_state", "crash_task", "crash_task", "crash_task", *["crash_host"] * 4]
     kind = draw(st.sampled_from(kinds))
     at = draw(st.one_of(st.integers(1, until // 10).map(lambda n: 10 * n), times(ties, *range(1, until))))
     more: dict[str, Any] = {
@@ -183,8 +205,10 @@ def faults(
     names = [name for name in topology if kind == "crash_task" or isinstance(topology[name], BoltConfig)]
     if strategy == "source_replay" and kind == "crash_task":
         names.append("acker")
+    if strategy == "micro_batch" and kind == "crash_task":
+        names = [*names, *["driver"] * 2 * len(names)]
     name = draw(st.sampled_from(names))
-    if name != "acker":
+    if name not in ("acker", "driver"):
         more["task"] = draw(st.integers(0, topology[name].parallelism - 1))
     replicated = strategy == "active_replication" and isinstance(topology.get(name), BoltConfig)
     if replicated and (params["components"] is None or name in params["components"]):
@@ -207,7 +231,8 @@ def worlds(draw: st.DrawFn, strategies: tuple[str, ...] = STRATEGY_NAMES) -> Sce
     """A whole scenario: one or two spouts, one to three bolts, up to three faults, some 20 to 500 tuples."""
     ties = draw(st.booleans())
     strategy = draw(st.sampled_from(strategies))
-    hosts = draw(st.sampled_from((None, None, 1, 2, 3, 4)))
+    machines = (None, 1, 2, 2, 2, 3) if strategy == "micro_batch" else (None, None, 1, 2, 3, 4)
+    hosts = draw(st.sampled_from(machines))
     marker_ms = draw(st.sampled_from((10, 20, 30)))
     event_time = STRATEGIES[strategy].event_time
     streams: dict[str, Stream] = {}

@@ -100,6 +100,8 @@ class Channel:
             self.buffer.append(message)
         name = f"{self.up.name}->{self.down.name}"
         delay = self.world.layout.sample(self.latency, name, Purpose.LATENCY, self.sent)
+        if self.world.scenario.strategy.batched and isinstance(self.up, Bolt):
+            delay = 0
         self.sent += 1
         self.last_arrival = max(self.world.clock.now + delay, self.last_arrival)
         self.wire.append(message)
@@ -215,7 +217,7 @@ class Task:
     def service(self, message: Message) -> int:
         """How long a message takes, alone."""
         datum = message.datum
-        if datum is None:
+        if datum is None or self.world.scenario.strategy.batched:
             return 0
         config, layout = self.world.layout.config[self.component], self.world.layout
         time = layout.sample(config.service, self.component, Purpose.SERVICE, datum.uid, datum.attempt)

@@ -143,8 +143,12 @@ class Cluster:
         self._stages: dict[str, list[Partition]] = {}
         for partition in self.partitions:
             self._stages.setdefault(partition.task.component.name, []).append(partition)
-        self._launched: dict[str, int] = {}
-        """Last launch in each stage."""
+        self._stage: str | None = None
+        """The current one."""
+        self._preferred: dict[Partition, Life] = {}
+        """Where states were when the current stage began, or began again, of the tasks that it had to run."""
+        self._waiting_since = 0
+        """When it did so, or when the last of its tasks was launched."""
         self._active = False
         """Whether stages are run."""
         self._open = False
@@ -157,6 +161,7 @@ class Cluster:
         """Run all stages of a batch, of which each task has its share."""
         for p in self.partitions:
             p.begin(shares[p.task.component.name, p.task.task])
+        self._stage = None
         self._active = self._open = True
         self._schedule()
 
@@ -172,10 +177,13 @@ class Cluster:
             return
         name = self._current()
         if name is None:
-            self._active = False
+            self._active, self._stage = False, None
             self._finished()
             return
         now = self._world.kernel.now
+        if name != self._stage:
+            self._stage, self._waiting_since = name, now
+            self._preferred = {p: p.home for p in self._stages[name] if not p.done}
         for p in self._stages[name]:
             if p.done or p.attempt or p.blocked is not None or p.not_before is None or p.not_before > now:
                 continue
@@ -198,9 +206,19 @@ class Cluster:
         home = p.home[0]
         if lives(p.home):
             return home if home in free else None
-        if not home.noticed:
+        if not home.noticed or self._waits_for_locality(p):
             return None
         return min(free, key=lambda e: (self._states_on(e), e.running, e.number), default=None)
+
+    def _waits_for_locality(self, p: Partition) -> bool:
+        """Whether a task that has lost its executor still waits, as others of its task set have theirs."""
+        if not any(lives(home) for q, home in self._preferred.items() if q is not p):
+            return False
+        until = self._waiting_since + self._strategy.locality_wait
+        waits = self._world.kernel.now < until
+        if waits:
+            self._look(until)
+        return waits
 
     def _states_on(self, executor: Executor) -> int:
         return sum(p.stateful and p.home == (executor, executor.life) for p in self.partitions)
@@ -242,7 +260,7 @@ class Cluster:
         self._attempts += 1
         p.attempt, p.began_at, p.ran = self._attempts, now, here
         executor.running += 1
-        self._launched[p.task.component.name] = now
+        self._waiting_since = now
         loaded = (now + before, p.spoilt) if loads else None
         ended = partial(self._ended, p, p.attempt, loaded)
         self._world.kernel.at(now + before + work, Rank.BATCH, ended, p.task.number)
@@ -295,18 +313,10 @@ class Cluster:
             if p.ran is None or p.ran[0] is not executor:
                 continue
             if p.not_before is None:
-                self._submit_again(p, self._after_locality_wait(p, now))
+                self._submit_again(p, now)
             elif p.gone and p.task.component.name == current and p.task.component.outputs:
                 self._submit_again(p, now)  # losses in earlier stages are found by those who read them
         self._schedule()
-
-    def _after_locality_wait(self, p: Partition, now: int) -> int:
-        """A task that has lost the executor it preferred waits while others of its stage have theirs."""
-        stage = p.task.component.name
-        others = any(q is not p and lives(q.home) for q in self._stages[stage])
-        if not p.stateful or not others:
-            return now
-        return max(now, self._launched[stage] + self._strategy.locality_wait)
 
     def executor_ready(self, executor: Executor) -> None:
         """A new process stands in for one that is dead."""
@@ -338,7 +348,7 @@ class Cluster:
         p = self.of[task]
         if outage.kind == "lose_state":
             p.stale, p.spoilt, p.lost_by = True, p.spoilt + 1, outage.number
-            if outage.ready_at == outage.failed_at:
+            if outage.ready_at == outage.failed_at and p.blocked is None:
                 return
         p.blocked = outage.number
         if p.attempt:

@@ -58,7 +58,7 @@ class Query(Machine):
     def _at(self, when: int, action: Callable[[], None]) -> None:
         """Do it then, unless the driver dies before."""
         life = self._life
-        order = LATE + self.number
+        order = LATE + 1 + self.number
         self._world.kernel.at(when, Rank.BATCH, lambda: action() if self._life == life else None, order)
 
     def _after(self, delay: int, action: Callable[[], None]) -> None:

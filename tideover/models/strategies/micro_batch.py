@@ -73,8 +73,8 @@ class MicroBatch(Strategy):
     locality_wait: Annotated[
         Duration,
         Field(
-            description="how long a stateful task whose executor died while it ran waits, from its stage's "
-            "last launch, if other tasks of the stage have their executor (spark.locality.wait)"
+            description="how long a stateful task whose executor is dead waits, from its stage's begin or "
+            "last launch, if others of the stage have theirs (spark.locality.wait)"
         ),
     ] = 3 * S
     resubmit_time: Annotated[
