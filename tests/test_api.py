@@ -7,6 +7,7 @@ import pytest
 
 import tideover
 from tideover.reports.columns import TABLES
+from tideover.scenarios.loader import tree
 
 SHORT = ["run.duration=100s", "run.warmup=30s", "run.replications=2"]
 
@@ -61,7 +62,7 @@ def test_compare_subtracts_what_shares_its_luck():
 
 def test_compare_takes_what_the_scenario_lists():
     found = tideover.compare("wordcount", settings=SHORT)
-    assert list(found.results) == ["source_replay", "rsm", "active_replication", "none"]
+    assert list(found.results) == list(tree("wordcount")[0].value["strategies"].value)
 
 
 @pytest.mark.parametrize(("strategies", "says"), [(["rsm"], "at least two"), (["rsm", "rsm"], "twice")])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tideover.models.config import Scenario, SpoutConfig
 from tideover.models.strategies.active_replication import ActiveReplication
+from tideover.models.strategies.aligned_snapshots import AlignedSnapshots
 from tideover.models.strategies.base import Strategy
 from tideover.models.strategies.rsm import StateManagement
 from tideover.models.strategies.source_replay import SourceReplay
@@ -21,6 +22,7 @@ def warnings(scenario: Scenario) -> list[str]:
         *_timeouts(scenario, topology, loads),
         *_replicas(scenario, topology),
         *_checkpoints(scenario, topology),
+        *_snapshots(scenario, topology),
     ]
 
 
@@ -44,6 +46,9 @@ def task_loads(topology: Topology, strategy: Strategy) -> dict[str, tuple[float,
             stall = (
                 strategy.serialise_time + c.keys * strategy.serialise_cost
             ) / strategy.checkpoint_interval
+        if isinstance(strategy, AlignedSnapshots) and c.window:
+            copying = strategy.snapshot_time + _entries(c) * strategy.snapshot_cost
+            stall = copying / strategy.checkpoint_interval
         loads[c.name] = (busiest, busiest * work / S + stall)
         out[c.name] = 0.0 if c.window else rate * _selectivity(c)
     return loads
@@ -55,6 +60,12 @@ def _selectivity(component: Component) -> float:
     if bolt.kind == "split_words":
         return float(LENGTHS.mean())
     return float(getattr(bolt, "selectivity", getattr(bolt, "keep", 1.0)))
+
+
+def _entries(component: Component) -> int:
+    """Most entries that the state of one task can have; a fields grouping spreads the keys."""
+    spread = all(edge.grouping.kind == "fields" for edge in component.inputs)
+    return -(-component.keys // component.tasks) if spread else component.keys
 
 
 def _load(loads: dict[str, tuple[float, float]]) -> list[str]:
@@ -146,3 +157,26 @@ def _checkpoints(scenario: Scenario, topology: Topology) -> list[str]:
                 "order, so windows after a recovery hold other tuples than before it"
             )
     return remarks
+
+
+def _snapshots(scenario: Scenario, topology: Topology) -> list[str]:
+    """A snapshot of the job takes as long as its slowest task; the store writes one after the other."""
+    strategy = scenario.strategy
+    if not isinstance(strategy, AlignedSnapshots):
+        return []
+    counts = [c for c in topology.components if c.window]
+    entries = max((_entries(c) for c in counts), default=0)
+    size = sum(c.tasks * _entries(c) for c in counts) * strategy.entry_size
+    write = sum(c.tasks for c in counts) * scenario.store.latency + size * S // scenario.store.bandwidth
+    takes = strategy.snapshot_time + entries * strategy.snapshot_cost + write + strategy.upload_time
+    if takes > strategy.checkpoint_timeout:
+        return [
+            f"checkpoint_timeout {strategy.checkpoint_timeout / S:g} s: a snapshot takes up to "
+            f"{takes / S:.4g} s: it may be abandoned each time, and a failure then goes back to the beginning"
+        ]
+    if takes > strategy.checkpoint_interval:
+        return [
+            f"checkpoint_interval {strategy.checkpoint_interval / S:g} s: a snapshot takes up to "
+            f"{takes / S:.4g} s, longer than the interval: the next one begins when it has ended"
+        ]
+    return []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 from tideover.sim.train import Train
 
 
@@ -17,7 +19,7 @@ class SourceLog:
         """Position up to which the log has been read."""
         self.start = 0
         """Position from which it is kept."""
-        self._trains: list[Train] = []
+        self._trains: deque[Train] = deque()
 
     @property
     def size(self) -> int:
@@ -38,13 +40,13 @@ class SourceLog:
     def trim(self, position: int) -> None:
         """Messages before ``position`` will not be read again."""
         while self._trains and self.start + self._trains[0].n <= position:
-            self.start += self._trains.pop(0).n
+            self.start += self._trains.popleft().n
         if self.start < position:
             self._trains[0] = self._trains[0].pick(slice(position - self.start, None))
             self.start = position
 
     def rewind(self) -> list[Train]:
         """Go back to the start: returns what will be read once more, in order."""
-        again, self._trains = self._trains, []
+        again, self._trains = self._trains, deque()
         self.read = self.start
-        return again
+        return list(again)

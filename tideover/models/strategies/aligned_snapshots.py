@@ -103,6 +103,7 @@ class Snapshots(Protocol):
 
     def _trigger(self) -> None:
         self.triggered += 1
+        self.world.note(f"snapshot {self.triggered} begins")
         snapshot = self.under_way = Snapshot(self.triggered, set(self.members))
         for task, member in self.members.items():
             if member.reads_log:
@@ -169,6 +170,8 @@ class Snapshots(Protocol):
 
     def _give_up(self) -> None:
         """It takes too long: its barriers, where they still are, mean nothing."""
+        assert self.under_way is not None
+        self.world.note(f"snapshot {self.under_way.number} is abandoned")
         self.under_way = None
         for member in self.members.values():
             member.let_go()
@@ -234,6 +237,7 @@ class Snapshots(Protocol):
             task.recovering = False
         for task, train in self.again:
             self.world.replayed(task, train)
+        self.world.note(f"the job runs again, and reads {sum(t.n for _, t in self.again)} messages once more")
         self.again.clear()
         for task in self.members:
             task.release_held()
@@ -249,6 +253,10 @@ class Snapshots(Protocol):
             member.log.size + sum(t.n for t in task.held) for task, member in self._logs() if member.log
         )
         self.world.peak_buffered = max(self.world.peak_buffered, kept)
+
+    def awaited(self, task: BoltTask, number: int) -> bool:
+        ended = task.windows if task.component.trigger == "tuples" else min(task.epochs.values())
+        return number > ended
 
     def copies(self) -> Ints:
         parts = [

@@ -46,6 +46,9 @@ class StateManagement(Strategy):
     restore_cost: Annotated[Duration, Field(description="the same, for each entry of the state")] = 0
     entry_size: Annotated[Size, Field(description="bytes of an entry in the store")] = 64
 
+    def cycle(self) -> tuple[int, int]:
+        return self.checkpoint_interval, self.checkpoint_interval
+
     def protocol(self, world: World) -> Recovery:
         return Recovery(world, self)
 

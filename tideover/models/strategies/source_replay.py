@@ -55,6 +55,9 @@ class SourceReplay(Acking):
     def acker_at(self) -> int | None:  # type: ignore[override]
         return self.acker_host
 
+    def cycle(self) -> tuple[int, int] | None:
+        return None if self.timeout_phase is None else (self.timeout_phase, self.message_timeout)
+
     def undisturbed(self) -> Strategy:
         return Acking(ack_cost=self.ack_cost)
 
