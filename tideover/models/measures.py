@@ -44,21 +44,25 @@ def caught_up_at(world: World, curves: Curves, outage: Outage, until: int) -> in
 
     Looked for from the moment when the task is ready and everything was replayed: before it there is nothing
     to catch up with (source replay waits for its timeout with an empty backlog). If replicas masked the
-    fault: from the fault.
+    fault: from the fault. Where tuples are done in batches the backlog is a saw: its peaks are compared, and
+    it has to stay down for a batch at least.
     """
     warmup, failed = world.scenario.run.warmup, outage.failed_at
     before = curves.present[warmup // SLOT + 1 : failed // SLOT + 1]
+    pulse = world.protocol.pulse(failed) // SLOT
+    if pulse and len(before) > pulse:
+        before = np.lib.stride_tricks.sliding_window_view(before, pulse + 1).max(axis=1)
     if not len(before):
         return None
     normal = int(np.quantile(before, 0.99, method="inverted_cdf"))
     # spouts that were restarted may from then on call together: a root of each may always be on its way
-    normal = max(normal, len(world.spouts))
+    normal = normal + len(world.spouts) if pulse else max(normal, len(world.spouts))
     start = failed if outage.masked else max(failed, outage.ready_at, outage.last_replay or 0)
     begin, end = -(-start // SLOT), until // SLOT
     high = np.flatnonzero(curves.present[begin : end + 1] > normal)
     quiet_from = np.concatenate(([0], high + 1))
     quiet_to = np.concatenate((high, [end + 1 - begin]))
-    long_enough = np.flatnonzero(quiet_to - quiet_from > SECOND)
+    long_enough = np.flatnonzero(quiet_to - quiet_from > max(SECOND, pulse))
     if not len(long_enough):
         return None
     first = int(quiet_from[long_enough[0]])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from tideover.models.task import BoltTask
 from tideover.sim.train import Train, merge
 
@@ -13,17 +15,21 @@ Content = dict[BoltTask, Train]
 
 @dataclass
 class Batch:
-    """One batch. ``logged``: its range is durable; ``visible``: the sink has its results."""
+    """One batch. ``logged``: its range is durable; ``visible``: the sink has its results, ``shown_at``: since
+    when (ns).
+    """
 
     number: int
     content: Content
     logged: bool = False
     visible: bool = False
+    shown_at: int | None = None
 
     @property
-    def holds_tuples(self) -> bool:
-        """Whether it holds more than end markers."""
-        return any(train.mark is None or not train.mark.all() for train in self.content.values())
+    def tuples(self) -> int:
+        """What it reads, without end markers."""
+        trains = self.content.values()
+        return sum(t.n if t.mark is None else int(np.count_nonzero(t.mark == 0)) for t in trains)
 
 
 @dataclass

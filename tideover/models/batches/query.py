@@ -33,6 +33,20 @@ class Version(NamedTuple):
     windows: int
 
 
+class Record(NamedTuple):
+    """A batch that was committed; instants in ns.
+
+    ``triggered``: its last trigger (it may have been run before); ``visible``: the sink has it for the first
+    time; ``tuples``: read from the log.
+    """
+
+    number: int
+    triggered: int
+    visible: int
+    committed: int
+    tuples: int
+
+
 class Query(Machine):
     """One query with its driver, its log position and its executors."""
 
@@ -46,6 +60,8 @@ class Query(Machine):
         self._rehearsal = Rehearsal(world)
         self._shares = self._rehearsal.play({})
         self._batches = 0
+        self.history: list[Record] = []
+        """Batches that were committed."""
         self._versions: list[Version] = []
         self._life = 0
         self._cold = False
@@ -107,9 +123,11 @@ class Query(Machine):
             for task in self.tasks()
         ]
         self.batch.visible = True
+        if self.batch.shown_at is None:
+            self.batch.shown_at = self._world.kernel.now
         for task, train in self.batch.content.items():
             task.refill([train])
-        if self._strategy.output_mode == "update" and self.batch.holds_tuples:
+        if self._strategy.output_mode == "update" and self.batch.tuples:
             self._world.recorder.note_output(
                 (DRIVER, self.replica, self.batch.number), self._world.kernel.now
             )
@@ -118,7 +136,10 @@ class Query(Machine):
 
     def _commit(self) -> None:
         """The batch is done for good; the next follows."""
-        assert self.batch is not None
+        batch, now = self.batch, self._world.kernel.now
+        assert batch is not None
+        assert batch.shown_at is not None
+        self.history.append(Record(batch.number, self._triggered, batch.shown_at, now, batch.tuples))
         self.batch = None
         self._versions = []
         self._cold = False

@@ -179,6 +179,10 @@ class Protocol:
         """Whether everything that was to be replayed because of the outage was."""
         return True
 
+    def pulse(self, until: int) -> int:
+        """Longest time (ns) between two outputs up to ``until``, if tuples are done in batches; else 0."""
+        return 0
+
     def awaited(self, task: BoltTask, number: int) -> bool:
         """Whether window ``number`` of ``task`` is still to come, for all that it needs is safe in a log."""
         return False

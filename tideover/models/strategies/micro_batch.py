@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import numpy as np
@@ -151,6 +152,10 @@ class Batches(Protocol):
 
     def settled(self, outage: Outage) -> bool:
         return not any(p.again == outage.number for query in self.queries for p in query.cluster.partitions)
+
+    def pulse(self, until: int) -> int:
+        shown = [record.visible for record in self.queries[0].history if record.visible <= until]
+        return max((b - a for a, b in itertools.pairwise(shown)), default=0)
 
     def awaited(self, task: BoltTask, number: int) -> bool:
         return number > (task.windows if task.component.trigger == "tuples" else min(task.epochs.values()))
