@@ -200,6 +200,8 @@ def faults(
         "restart": draw(times(ties, 0, 0, 3, 10, 20)),
         "while_down": draw(st.sampled_from(("drop", "hold"))),
     }
+    if STRATEGIES[strategy](**params).cycle() is not None:
+        more["in_interval"] = draw(st.sampled_from((None, None, 0.3, 1.0)))
     if kind == "crash_host":
         return fault(kind, at, host=draw(st.integers(0, hosts - 1)), **more)
     names = [name for name in topology if kind == "crash_task" or isinstance(topology[name], BoltConfig)]
