@@ -37,7 +37,7 @@ def _phase(meaning: str) -> Column:
     return Column(meaning, "ms", "float64", _UNENDED)
 
 
-_UNENDED = "the batch never ended (its driver was killed), but its results were seen"
+_UNENDED = "its driver was killed before it could tell; only its results were seen"
 _SESSION = _text("name of the session")
 _QUERY = _count("0, or 1 for the second of two queries", "index")
 _LIFE = _count("how often the query's driver was started before", "index")

@@ -59,6 +59,8 @@ def settings(spec: DriverSpec) -> dict[str, str]:
         # partitions that were lost. This is short enough for the survivor to get them in any case, and long
         # enough for its partitions to wait for each other there.
         "spark.locality.wait": f"{round(LOCALITY_WAIT_S * 1000)}ms",
+        # Whether a wait is over is looked at once a second by default, which adds half a second of chance.
+        "spark.scheduler.revive.interval": "100ms",
         # On one machine a refused connection says that the process is gone. The defaults, three times after
         # 5 s each, wait for a network to mend.
         "spark.shuffle.io.maxRetries": "1",
