@@ -1,0 +1,117 @@
+"""The fit of faults finds, from output gaps and catch-up times alone, what the runs were made with."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.calibrate import campaigns
+from tideover.calibrate import faults as fitting
+from tideover.calibrate.comparison import correctness, fit, pairs, ranking, timelines
+from tideover.calibrate.costs import fit_costs
+from tideover.calibrate.course import Course
+from tideover.calibrate.episodes import episodes, figures
+from tideover.calibrate.worlds import Faults, predicted, simulated
+
+TRUE = {
+    "kill_executor": Faults(detection_s=0.05, restart_s=1.9, executor_cold_s=2.1, state_cold_s=0.6),
+    "kill_driver": Faults(detection_s=0.1, restart_s=8.0, cold_s=5.0),
+}
+
+
+def steady_episode(strategy="micro_batch"):
+    tables = campaigns.steady(
+        "s", (2000, 5000), lambda rows: 0.25 + 1e-5 * rows, length=40.0, strategy=strategy
+    )
+    found = episodes(tables)
+    return found[1], fit_costs(found, np.random.default_rng(1))[found[0].condition].costs
+
+
+def killed(kind, at, held_out=False, strategy="micro_batch", number=0, prior=False):
+    """An episode with a fault ``at`` s after its begin, whose course is the simulator's own."""
+    plain, costs = steady_episode(strategy)
+    truth = TRUE[kind]
+    struck = plain.begin_s + at
+    episode = replace(
+        plain,
+        number=number,
+        purpose="recovery",
+        fault=kind,
+        held_out=held_out,
+        prior=prior,
+        at_s=struck,
+        detected_s=struck + truth.detection_s,
+        ready_s=struck + truth.detection_s + truth.restart_s,
+    )
+    run = simulated(episode, costs, truth)
+    later = struck - run.failed_s
+    moments, rows = run.course.emitted
+    course = Course(run.course.outputs + later, run.course.done, (moments + later, rows))
+    return replace(episode, course=course), costs
+
+
+def silent(done, what):
+    pass
+
+
+@pytest.mark.parametrize("kind", sorted(TRUE))
+def test_what_was_put_in_is_found(kind):
+    made = [killed(kind, 12.1), killed(kind, 12.6, prior=kind == "kill_executor")]
+    known = [e for e, _ in made]
+    found = fitting.fit_faults(known, {e.condition: c for e, c in made}, np.random.default_rng(1), silent)
+    fitted, truth = found["micro_batch", kind], TRUE[kind]
+    assert fitted.faults.detection_s == pytest.approx(truth.detection_s)
+    assert fitted.faults.restart_s == pytest.approx(truth.restart_s)
+    for name in fitting.FREE["micro_batch", kind]:
+        assert getattr(fitted.faults, name) == pytest.approx(getattr(truth, name), rel=0.15, abs=0.25), name
+    unseen, costs = killed(kind, 12.47)
+    measured, made_again = figures(unseen), predicted(unseen, costs, fitted.faults)
+    for measure in fitting.MEASURES:
+        assert made_again[measure] == pytest.approx(measured[measure], rel=0.1), measure
+
+
+def test_comparison_tells_errors_and_intervals():
+    plain, _ = steady_episode()
+    kills = [killed("kill_driver", at, number=i)[0] for i, at in enumerate((12.1, 12.6), 1)]
+    unseen = killed("kill_driver", 12.4, held_out=True, number=4)[0]
+    known = [plain, *kills, unseen]
+    fits = fit(known, 1, silent)
+    table = pairs(known, fits, silent)
+    assert set(table["measure"]) == set(figures(plain)) | set(fitting.MEASURES)
+    held = table[table["held_out"]]
+    assert (held["error"].abs() < 0.1).all()
+    assert ((held["low"] < held["measured"]) & (held["measured"] < held["high"])).all()
+    ranks = ranking(table)
+    assert ranks[["measured_rank", "simulated_rank"]].to_numpy().tolist() == [[1, 1]]
+    shown = timelines(known, fits)
+    assert set(shown["kind"]) == {"measured", "simulated"}
+    assert (shown["episode"] == 4).all()  # what was held out is shown
+
+
+def test_two_queries_hide_the_loss_of_one():
+    """The sink keeps what comes first: after any kill of one query the outputs come as always."""
+    for kind in TRUE:
+        episode, _ = killed(kind, 12.3, strategy="active_replication")
+        spacing = np.diff(episode.course.outputs)
+        assert figures(episode)["output_gap_s"] == pytest.approx(np.median(spacing), rel=0.05)
+        alone, _ = killed(kind, 12.3)
+        assert figures(alone)["output_gap_s"] > 1.5 * np.median(spacing)
+
+
+def test_excess_is_told_beside_the_simulated_ledger():
+    episode, _ = killed("kill_executor", 12.3)
+    plain, _ = steady_episode()
+    counts = campaigns.steady("s", (2000, 5000), lambda rows: 0.25)["episodes"].assign(
+        missing=[0, 3], extra=0
+    )
+    episode = replace(episode, number=1)
+    (row,) = correctness([plain, episode], counts, fit([plain, episode], 1, silent)).to_dict("records")
+    assert (row["kills"], row["exact"], row["missing"], row["extra"]) == (1, 0, 3, 0)
+    assert (row["simulated_lost"], row["simulated_duplicated"]) == (0, 0)
+
+
+def test_interval_is_wider_for_fewer_kills():
+    draws = np.full(12, 5.0)
+    widths = [np.subtract(*reversed(fitting.interval(draws, 5.0, 0.1, n))) for n in (3, 6, 30)]
+    assert widths == sorted(widths, reverse=True)
+    assert all(np.isnan(fitting.interval(draws, float("nan"), 0.1, 5)))

@@ -1,0 +1,112 @@
+"""A calibration from start to end: measure, fit, predict what was held out, write profiles."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from tideover import __version__
+from tideover.calibrate import comparison, profile
+from tideover.calibrate.comparison import Fits
+from tideover.calibrate.episodes import Episode, episodes
+
+Progress = Callable[[float, str], None]
+"""Told how much is done (0 to 1), and what is being done."""
+
+SEED = 1
+"""Of the bootstrap."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What came of a calibration.
+
+    frames      pairs, parameters, timelines, ranking, correctness: tidy tables
+    profiles    profiles as plain data, by file name without suffix
+    provenance  where, when and on what it was measured
+    warnings    what could not be used, and why
+    """
+
+    frames: dict[str, pd.DataFrame]
+    profiles: dict[str, dict[str, Any]]
+    provenance: dict[str, Any]
+    warnings: tuple[str, ...]
+
+
+def analyse(tables: Mapping[str, pd.DataFrame], progress: Progress) -> Calibration:
+    """Fit the tables of a campaign, and set what the fits predict beside what was measured.
+
+    Raises ValueError if there is nothing that could be fitted.
+    """
+    found = episodes(tables)
+    fits = comparison.fit(found, SEED, lambda done, what: progress(0.4 * done, what))
+    if not fits.costs:
+        raise ValueError("no episode has batches enough to be fitted: see the errors of the sessions")
+    pairs = comparison.pairs(found, fits, lambda done, what: progress(0.4 + 0.5 * done, what))
+    progress(0.9, "comparing")
+    provenance = _provenance(tables, found)
+    frames = {
+        "pairs": pairs,
+        "parameters": profile.parameters(fits),
+        "timelines": comparison.timelines(found, fits),
+        "ranking": comparison.ranking(pairs),
+        "correctness": comparison.correctness(found, tables["episodes"], fits),
+    }
+    made = {
+        name: profile.profile(name, condition, fits, provenance)
+        for name, condition in profile.profiles(fits).items()
+    }
+    return Calibration(frames, made, provenance, tuple(_warnings(tables, found, fits)))
+
+
+def write(calibration: Calibration, directory: Path) -> list[Path]:
+    """Write the profiles; returns their files."""
+    paths = []
+    for name, data in calibration.profiles.items():
+        paths.append(directory / f"{name}.yaml")
+        profile.write(paths[-1], data)
+    return paths
+
+
+def _provenance(tables: Mapping[str, pd.DataFrame], found: list[Episode]) -> dict[str, Any]:
+    sessions = tables["sessions"]
+    first = sessions.iloc[0]
+    same = ("machine", "os", "java", "python", "spark")
+    return {
+        "source": "real PySpark runs, processes really killed",
+        "measured": str(sessions["t0"].min()),
+        **{name: str(first[name]) for name in same if name in sessions},
+        "tideover": __version__,
+        "sessions": len(sessions),
+        "episodes": len(found),
+        "kills": sum(e.fault.startswith("kill") for e in found),
+        "seed": int(first["seed"]),
+    }
+
+
+def _warnings(tables: Mapping[str, pd.DataFrame], found: list[Episode], fits: Fits) -> list[str]:
+    said = []
+    for row in tables["sessions"].to_dict("records"):
+        if isinstance(row.get("error"), str) and row["error"]:
+            said.append(f"session {row['session']} failed and is left out: {row['error'].splitlines()[-1]}")
+    for kind in sorted({(e.strategy, e.fault) for e in found if fits.of(e) is None}):
+        said.append(f"{kind[1]} under {kind[0]} has no episode to be fitted on: it is not predicted")
+    return said
+
+
+def record(calibration: Calibration) -> dict[str, Any]:
+    """What ``--json`` prints."""
+    frames = {name: json.loads(frame.to_json(orient="records")) for name, frame in calibration.frames.items()}
+    frames.pop("timelines")
+    return {
+        "schema": 1,
+        "provenance": calibration.provenance,
+        "warnings": list(calibration.warnings),
+        "profiles": sorted(calibration.profiles),
+        **frames,
+    }

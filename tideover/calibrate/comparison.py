@@ -1,0 +1,197 @@
+"""Measured beside predicted, episode by episode, as tidy tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tideover.calibrate.costs import CostFit, fit_costs
+from tideover.calibrate.course import CALM
+from tideover.calibrate.episodes import PRE, Episode, Figures, figures
+from tideover.calibrate.faults import FaultFit, Kind, fit_faults, interval
+from tideover.calibrate.worlds import Costs, Faults, predicted, simulated
+
+Progress = Callable[[float, str], None]
+Condition = tuple[str, str, str]
+
+SIMULATED_DRAWS = 12
+"""Draws of the parameters that a prediction's interval rests on."""
+TIMELINE = (-5.0, 30.0)
+"""Seconds around the fault that timelines show."""
+
+
+@dataclass(frozen=True)
+class Fits:
+    """All that was fitted: costs by condition, faults by strategy and kind, relative scatter of steady
+    measures.
+    """
+
+    costs: Mapping[Condition, CostFit]
+    faults: Mapping[Kind, FaultFit]
+    scatter: Mapping[str, float]
+
+    def of(self, episode: Episode) -> tuple[Costs, Faults | None] | None:
+        """The estimates for an episode; None: there are none for its condition or its fault."""
+        if episode.condition not in self.costs:
+            return None
+        if episode.fault == "none":
+            return self.costs[episode.condition].costs, None
+        fault = self.faults.get((episode.strategy, episode.fault))
+        return None if fault is None else (self.costs[episode.condition].costs, fault.faults)
+
+
+def fit(episodes: Sequence[Episode], seed: int, progress: Progress) -> Fits:
+    """Fit everything on the episodes that are not held out; ``seed`` is the bootstrap's."""
+    bits = np.random.Generator(np.random.PCG64(seed))
+    costs = fit_costs(episodes, bits)
+    estimates = {condition: found.costs for condition, found in costs.items()}
+    faults = fit_faults(episodes, estimates, bits, progress)
+    return Fits(costs, faults, _steady_scatter(episodes, estimates))
+
+
+def _steady_scatter(episodes: Sequence[Episode], costs: Mapping[Condition, Costs]) -> dict[str, float]:
+    """Standard deviation of log residuals of each steady measure, over the episodes of the fit."""
+    left: dict[str, list[float]] = {}
+    for e in episodes:
+        if not e.held_out and e.fault == "none" and e.condition in costs:
+            made = predicted(e, costs[e.condition], None)
+            for measure, value in figures(e).items():
+                left.setdefault(measure, []).append(float(np.log(made[measure] / value)))
+    return {m: float(np.sqrt(np.nanmean(np.square(values)))) for m, values in left.items()}
+
+
+def pairs(episodes: Sequence[Episode], fits: Fits, progress: Progress) -> pd.DataFrame:
+    """One row an episode and measure: measured, predicted, 90 % interval, error (predicted/measured - 1).
+
+    What was measured and can't be predicted has no ``predicted``; it is not left out.
+    """
+    rows = []
+    for i, episode in enumerate(episodes):
+        progress(i / len(episodes), f"predicting episode {i + 1} of {len(episodes)}")
+        measured = figures(episode)
+        found = fits.of(episode)
+        made = {} if found is None else predicted(episode, *found)
+        spread = _drawn(episode, fits) if made and episode.held_out else []
+        for measure in sorted({*measured, *made}):
+            rows.append(_pair(episode, fits, measure, measured, made, spread))
+    return pd.DataFrame(rows)
+
+
+def _drawn(episode: Episode, fits: Fits) -> list[Figures]:
+    """Predictions with drawn parameters."""
+    costs = fits.costs[episode.condition].draws[:SIMULATED_DRAWS]
+    if episode.fault == "none":
+        return [predicted(episode, c, None) for c in costs]
+    faults = fits.faults[episode.strategy, episode.fault].draws
+    return [predicted(episode, c, f) for c, f in zip(costs, faults, strict=False)]
+
+
+def _pair(
+    episode: Episode, fits: Fits, measure: str, measured: Figures, made: Figures, spread: list[Figures]
+) -> dict[str, Any]:
+    nan = float("nan")
+    seen, said = measured.get(measure, nan), made.get(measure, nan)
+    if episode.fault == "none":
+        scatter, n = fits.scatter.get(measure, nan), sum(f.episodes for f in fits.costs.values())
+    elif (episode.strategy, episode.fault) in fits.faults:
+        found = fits.faults[episode.strategy, episode.fault]
+        scatter, n = found.scatter[measure], found.episodes
+    else:
+        scatter, n = nan, 0
+    low, high = interval(np.array([s.get(measure, nan) for s in spread]), said, scatter, n)
+    return {
+        "session": episode.session,
+        "episode": episode.number,
+        "purpose": episode.purpose,
+        "held_out": episode.held_out,
+        "strategy": episode.strategy,
+        "pipeline": episode.pipeline,
+        "master": episode.master,
+        "fault": episode.fault,
+        "rate_per_s": episode.rate_per_s,
+        "keys": episode.keys,
+        "measure": measure,
+        "measured": seen,
+        "predicted": said,
+        "low": low,
+        "high": high,
+        "error": said / seen - 1,
+    }
+
+
+def ranking(found: pd.DataFrame) -> pd.DataFrame:
+    """Strategies by their median output gap after the same fault, measured and simulated (1: shortest)."""
+    gaps = found[
+        (found["measure"] == "output_gap_s") & found["measured"].notna() & found["predicted"].notna()
+    ]
+    table = gaps.groupby(["fault", "strategy"], as_index=False).agg(
+        measured_gap_s=("measured", "median"), simulated_gap_s=("predicted", "median"), n=("measured", "size")
+    )
+    for kind in ("measured", "simulated"):
+        table[f"{kind}_rank"] = table.groupby("fault")[f"{kind}_gap_s"].rank().astype(int)
+    return table
+
+
+def timelines(episodes: Sequence[Episode], fits: Fits) -> pd.DataFrame:
+    """Backlogs around the fault, measured and simulated, of one episode for each strategy and fault.
+
+    That is a held-out one if there is any: the one with the median output gap.
+    """
+    rows = []
+    faulted = [e for e in episodes if e.fault != "none" and fits.of(e) is not None]
+    for kind in sorted({(e.strategy, e.fault) for e in faulted}):
+        mine = [e for e in faulted if (e.strategy, e.fault) == kind]
+        mine = [e for e in mine if e.held_out] or mine
+        mine.sort(key=lambda e: figures(e).get("output_gap_s", np.inf))
+        rows.append(_timeline(mine[len(mine) // 2], fits))
+    return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame()
+
+
+def _timeline(episode: Episode, fits: Fits) -> pd.DataFrame:
+    found = fits.of(episode)
+    assert found is not None
+    made = simulated(episode, *found)
+    last = min(TIMELINE[1], episode.end_s - episode.at_s + CALM)
+    at = np.arange(max(TIMELINE[0], -PRE), last, 0.05)
+    parts = [
+        {"kind": "measured", "at_s": at, "backlog": episode.course.backlog(episode.at_s + at)},
+        {"kind": "simulated", "at_s": at, "backlog": made.course.backlog(made.failed_s + at)},
+    ]
+    who = {
+        "session": episode.session,
+        "episode": episode.number,
+        "strategy": episode.strategy,
+        "fault": episode.fault,
+    }
+    return pd.concat([pd.DataFrame({**who, **part}) for part in parts], ignore_index=True)
+
+
+def correctness(episodes: Sequence[Episode], counts: pd.DataFrame, fits: Fits) -> pd.DataFrame:
+    """By strategy and fault: kills after which all counts were exact, rows missing and in excess, and what
+    the simulated ledgers say. ``counts``: the table of episodes, with the columns missing and extra.
+    """
+    rows = []
+    faulted = [e for e in episodes if e.fault != "none"]
+    for strategy, fault in sorted({(e.strategy, e.fault) for e in faulted}):
+        mine = [e for e in faulted if (e.strategy, e.fault) == (strategy, fault)]
+        names = {(e.session, e.number) for e in mine}
+        seen = counts[[pair in names for pair in zip(counts["session"], counts["episode"], strict=True)]]
+        made = [simulated(e, *found) for e in mine if (found := fits.of(e)) is not None]
+        rows.append(
+            {
+                "strategy": strategy,
+                "fault": fault,
+                "kills": len(mine),
+                "exact": int(((seen["missing"] == 0) & (seen["extra"] == 0)).sum()),
+                "missing": int(seen["missing"].sum()),
+                "extra": int(seen["extra"].sum()),
+                "simulated_lost": sum(run.lost for run in made),
+                "simulated_duplicated": sum(run.duplicated for run in made),
+                "promise": "exactly once",
+            }
+        )
+    return pd.DataFrame(rows)

@@ -1,0 +1,105 @@
+"""Fit of what a batch costs, on batches of normal operation.
+
+A batch lasts from its trigger to its commit: planning, then tasks and sink, then the commit log. Planning and
+commit are measured by themselves. The time of tasks and sink is a constant, plus a cost per row, plus a cost
+per row of state; that its rows are read by several tasks side by side is in the model, and so divided out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.optimize import lsq_linear
+
+from tideover.calibrate.episodes import Episode
+from tideover.calibrate.worlds import Costs
+
+Floats = npt.NDArray[np.float64]
+
+DRAWS = 100
+"""Bootstrap draws of every fit."""
+STAGES = 2
+"""Stages of a batch: one reads, one counts."""
+LEAST_BATCHES = 3
+"""Batches that an episode must have to tell its mean."""
+PHASES = ("latest_offset_ms", "wal_ms", "planning_ms", "get_batch_ms")
+
+
+@dataclass(frozen=True)
+class CostFit:
+    """The fit of one condition: the estimate, and draws of it (rows and columns as in ``Costs``).
+
+    episodes   how many it rests on
+    separable  whether rows and state vary enough to tell their costs from the constant
+    """
+
+    costs: Costs
+    draws: tuple[Costs, ...]
+    episodes: int
+    rows_vary: bool
+    state_varies: bool
+
+
+def fit_costs(episodes: Sequence[Episode], bits: np.random.Generator) -> dict[tuple[str, str, str], CostFit]:
+    """Costs by condition (strategy, pipeline, master), from episodes that are not held out.
+
+    Each episode counts once, by its mean batch. The bootstrap is Bayesian (Rubin, *The Bayesian Bootstrap*,
+    Annals of Statistics 9(1), 1981): episodes get random weights, none is left out, so few of them suffice.
+    """
+    found = {}
+    known = [e for e in episodes if not e.held_out and len(e.settled()) >= LEAST_BATCHES]
+    for condition in sorted({e.condition for e in known}):
+        mine = [e for e in known if e.condition == condition]
+        table = pd.DataFrame([_means(e) for e in mine])
+        parts = mine[0].partitions
+        weights = bits.dirichlet(np.ones(len(mine)), DRAWS) * len(mine)
+        found[condition] = CostFit(
+            costs=_solve(table, np.ones(len(mine)), parts),
+            draws=tuple(_solve(table, w, parts) for w in weights),
+            episodes=len(mine),
+            rows_vary=bool(table["rows"].max() > 1.5 * table["rows"].min()),
+            state_varies=bool(table["state_rows"].max() > 1.5 * table["state_rows"].min() + 1000),
+        )
+    return found
+
+
+def _means(episode: Episode) -> dict[str, float]:
+    """The mean batch of an episode (s, rows)."""
+    batches = episode.settled()
+    plan = batches[list(PHASES)].sum(axis=1) / 1000
+    lasted = batches["sink_s"] - batches["start_s"] - plan
+    return {
+        "plan": float(plan.mean()),
+        "work": float(lasted.mean()),
+        "commit": float((batches["end_s"] - batches["sink_s"]).mean()),
+        "state_commit": float(batches["state_commit_ms"].mean()) / 1000 / episode.partitions,
+        "rows": float(batches["rows"].mean()),
+        "state_rows": float(batches["state_rows"].mean()),
+    }
+
+
+def _solve(table: pd.DataFrame, weights: Floats, partitions: int) -> Costs:
+    """Costs that meet the weighted episodes best, by relative error; none of them is negative."""
+    work = table["work"].to_numpy()
+    columns = np.column_stack([np.ones(len(work)), table["rows"], table["state_rows"]])
+    scale = np.array([1.0, 1e-6, 1e-6])  # s, us a row, us a row of state: of like size
+    root = np.sqrt(weights) / work
+    constant, row, state = lsq_linear((columns * scale) * root[:, None], work * root, (0, np.inf)).x * scale
+    mean = table.mul(weights, axis=0).sum() / weights.sum()
+    # that part of the constant which the state store reports is in the stateful task; of the rest, half is
+    # in the tasks and half in the driver: only a stage that runs one after the other could tell them apart
+    kept = min(float(mean["state_commit"]), constant / 2)
+    rest = constant - kept
+    return Costs(
+        plan_s=float(mean["plan"]),
+        task_s=rest / 2 / STAGES,
+        row_s=row * partitions,
+        state_s=kept,
+        state_row_s=state * partitions,
+        output_s=rest / 2,
+        commit_s=float(mean["commit"]),
+    )

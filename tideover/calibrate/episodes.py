@@ -1,0 +1,163 @@
+"""Measured episodes, out of the tables of a campaign."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tideover.calibrate.course import CALM, Course, catch_up, output_gap, progress
+
+PRE = 8.0
+"""Seconds before a fault in which the backlog is taken for usual."""
+SETTLE = 2.0
+"""Seconds after the begin of an episode that still see the rate of the one before."""
+
+Figures = dict[str, float]
+"""By measure: batch_duration_s, latency_p50_s, latency_p95_s, output_gap_s, catch_up_s."""
+
+
+@dataclass(frozen=True)
+class Episode:
+    """One rate and at most one fault; times in s since the session's start, which is a whole second.
+
+    prior     an executor was killed before, and its state has stayed with the one that is killed now
+    batches   the batches that were started in it (of the query that is looked at, if there are two)
+    fault     what was done (``none``, ``kill_executor``, ``kill_driver``, ``stop_executor``) at ``at_s``
+    """
+
+    session: str
+    number: int
+    purpose: str
+    held_out: bool
+    strategy: str
+    pipeline: str
+    master: str
+    keys: int
+    rate_per_s: float
+    trigger_s: float
+    window_s: float
+    partitions: int
+    executors: int
+    locality_wait_s: float
+    begin_s: float
+    end_s: float
+    t0: float
+    fault: str
+    at_s: float
+    stop_s: float
+    prior: bool
+    detected_s: float
+    ready_s: float
+    first_batch_s: float
+    batches: pd.DataFrame
+    course: Course
+
+    @property
+    def name(self) -> str:
+        """For messages and figures."""
+        return f"{self.session}/{self.number}"
+
+    @property
+    def condition(self) -> tuple[str, str, str]:
+        """What the cost of a batch depends on besides rows and state: strategy, pipeline, master."""
+        return self.strategy, self.pipeline, self.master
+
+    def settled(self) -> pd.DataFrame:
+        """Batches of normal operation: after the begin has passed, before any fault."""
+        until = self.end_s if self.fault == "none" else self.at_s
+        inside = (self.batches["start_s"] >= self.begin_s + SETTLE) & (self.batches["end_s"] <= until)
+        return self.batches[inside]
+
+
+def episodes(tables: Mapping[str, pd.DataFrame]) -> list[Episode]:
+    """All episodes of a campaign whose sessions did not fail; ``tables`` as the campaign returns them."""
+    found = []
+    for session in tables["sessions"].to_dict("records"):
+        if isinstance(session.get("error"), str) and session["error"]:
+            continue
+        mine = {name: t[t["session"] == session["session"]] for name, t in tables.items()}
+        for row in mine["episodes"].sort_values("episode").to_dict("records"):
+            found.append(_episode(dict(session), dict(row), mine))
+    return found
+
+
+def _episode(session: Mapping[Any, Any], row: Mapping[Any, Any], tables: Mapping[str, Any]) -> Episode:
+    begin, end = float(row["begin_s"]), float(row["end_s"])
+    faults = tables["faults"]
+    struck = faults[faults["episode"] == row["episode"]].to_dict("records") if len(faults) else []
+    fault = struck[0] if struck else {}
+    batches = tables["batches"]
+    inside = (batches["start_s"] >= begin) & (batches["start_s"] < end) & (batches["query"] == 0)
+    return Episode(
+        session=str(session["session"]),
+        number=int(row["episode"]),
+        purpose=str(row["purpose"]),
+        held_out=bool(row["held_out"]),
+        strategy=str(session["strategy"]),
+        pipeline=str(session["pipeline"]),
+        master=str(session["master"]),
+        keys=int(session["keys"]),
+        rate_per_s=float(row["rate_per_s"]),
+        trigger_s=float(session["trigger_s"]),
+        window_s=float(session["window_s"]),
+        partitions=int(session["partitions"]),
+        executors=int(session["executors"]),
+        locality_wait_s=float(session["locality_wait_s"]),
+        begin_s=begin,
+        end_s=end,
+        t0=pd.Timestamp(session["t0"]).timestamp(),
+        fault=str(row["fault"]) if struck else "none",
+        at_s=float(fault.get("at_s", np.nan)),
+        stop_s=float(row.get("stop_s") or 0.0),
+        prior=_prior(faults, fault),
+        detected_s=float(fault.get("detected_s", np.nan)),
+        ready_s=float(fault.get("ready_s", np.nan)),
+        first_batch_s=float(fault.get("first_batch_s", np.nan)),
+        batches=batches[inside].sort_values("start_s"),
+        course=_course(batches, session, float(tables["episodes"]["end_s"].max())),
+    )
+
+
+def _prior(faults: pd.DataFrame, fault: Mapping[Any, Any]) -> bool:
+    """Whether an executor of the same driver was killed before this one."""
+    if fault.get("fault") != "kill_executor":
+        return False
+    earlier = faults[(faults["at_s"] < fault["at_s"]) & (faults["fault"] == "kill_executor")]
+    return bool(((earlier["life"] == fault["life"]) & (earlier["query"] == fault["query"])).any())
+
+
+def _course(batches: pd.DataFrame, session: Mapping[Any, Any], end: float) -> Course:
+    """The course of a whole session, out of all its queries' batches."""
+    out = batches.dropna(subset=["sink_s", "last_row"])
+    moments, rows = progress(out["sink_s"].to_numpy(float), out["last_row"].to_numpy(float))
+    pieces = np.array(json.loads(session["schedule"])["pieces"], float)
+    edges = np.append(pieces[:, 0], end)
+    created = np.concatenate(([0.0], np.cumsum(pieces[:, 1] * np.diff(edges))))
+    return Course(moments, rows, (edges, created))
+
+
+def figures(episode: Episode) -> Figures:
+    """What was measured: the figures that predictions are compared with."""
+    found: Figures = {}
+    if episode.fault == "none":
+        batches = episode.settled()
+        if len(batches):
+            found["batch_duration_s"] = float((batches["end_s"] - batches["start_s"]).mean())
+        latency = episode.course.latencies(episode.begin_s + SETTLE + episode.trigger_s, episode.end_s)
+        if len(latency):
+            found["latency_p50_s"], found["latency_p95_s"] = np.quantile(latency, (0.5, 0.95)).tolist()
+        return found
+    gap = output_gap(episode.course, episode.at_s, episode.end_s)
+    back = catch_up(
+        episode.course, max(episode.begin_s + SETTLE, episode.at_s - PRE), episode.at_s, episode.end_s + CALM
+    )
+    if gap is not None:
+        found["output_gap_s"] = gap
+    if back is not None:
+        found["catch_up_s"] = back
+    return found

@@ -1,0 +1,188 @@
+"""From fits to profiles: YAML that any scenario takes by ``profile: path``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tideover.calibrate.comparison import Condition, Fits
+from tideover.calibrate.costs import CostFit
+from tideover.calibrate.faults import FaultFit
+from tideover.calibrate.worlds import Costs, Faults
+
+SERVICE = {"word_count": "bolts.split_words.service", "running_count": "bolts.forward.service"}
+"""The bolt that reads the rows, by pipeline."""
+PLACES = {"kill_executor": "failures.crash_host", "kill_driver": "failures.driver"}
+"""What a real fault is to a scenario."""
+STRATEGY = "strategy.micro_batch"
+
+MEANING = {
+    "plan_time": "offsets are found and logged, the batch is planned",
+    "task_time": "a task, besides its rows (half of what no row explains, shared by the stages)",
+    "state_time": "a stateful task commits its version of the state",
+    "state_cost": "the same for each row of state",
+    "output_time": "the driver and the sink (the other half of what no row explains)",
+    "commit_time": "the commit log is written",
+    "service": "a row, in the task that reads it",
+    "executor_cold": "first task of an executor that has started",
+    "state_cold": "first stateful task of an executor that has started",
+    "cold_time": "first batch of a driver that has started",
+    "detection": "from the fault until it is noticed",
+    "restart": "from then until it is there again",
+}
+
+Flat = dict[str, float]
+"""Values in s by dotted key."""
+
+
+def profiles(fits: Fits) -> dict[str, Condition]:
+    """File names (without suffix) and the condition that each is for: those measured on executors apart, if
+    there are such, since only there executors can be lost.
+    """
+    found: dict[str, Condition] = {}
+    for strategy, pipeline, master in sorted(fits.costs, key=lambda c: c[2].startswith("local-cluster")):
+        found[f"{strategy}-{pipeline}".replace("_", "-")] = (strategy, pipeline, master)
+    return found
+
+
+def profile(name: str, condition: Condition, fits: Fits, provenance: Mapping[str, Any]) -> dict[str, Any]:
+    """A profile as plain data, ready to be written as YAML."""
+    cost = fits.costs[condition]
+    faults = _faults(condition, fits)
+    estimate = _flat(condition, cost.costs, {f: fit.faults for f, fit in faults.items()})
+    draws = [
+        _flat(condition, costs, {f: fit.draws[i] for f, fit in faults.items()})
+        for i, costs in enumerate(cost.draws)
+    ]
+    scatter: dict[str, float] = {}
+    for fit in faults.values():
+        for measure, value in fit.scatter.items():
+            scatter[measure] = round(max(value, scatter.get(measure, 0.0)), 4)
+    kept = {"recovery": "replay"} if condition[0] == "source_replay" else {}
+    return {
+        "name": name,
+        "provenance": dict(provenance) | {"pipeline": condition[1], "master": condition[2]},
+        "values": _nested({key: _written(value) for key, value in estimate.items()}, kept),
+        "intervals": {
+            key: {
+                "low": _written(float(np.quantile([d[key] for d in draws], 0.05))),
+                "high": _written(float(np.quantile([d[key] for d in draws], 0.95))),
+                "identified": identified(key, cost, faults),
+            }
+            for key in estimate
+        },
+        "draws": {
+            "keys": list(estimate),
+            "rows": [[_written(draw[key]) for key in estimate] for draw in draws],
+        },
+        "scatter": scatter,
+    }
+
+
+def _faults(condition: Condition, fits: Fits) -> dict[str, FaultFit]:
+    return {
+        fault: fit for (who, fault), fit in fits.faults.items() if who == condition[0] and fault in PLACES
+    }
+
+
+def _flat(condition: Condition, costs: Costs, faults: Mapping[str, Faults]) -> Flat:
+    """All values of one condition by dotted key, in s."""
+    found = {
+        f"{STRATEGY}.plan_time": costs.plan_s,
+        f"{STRATEGY}.task_time": costs.task_s,
+        f"{STRATEGY}.state_time": costs.state_s,
+        f"{STRATEGY}.state_cost": costs.state_row_s,
+        f"{STRATEGY}.output_time": costs.output_s,
+        f"{STRATEGY}.commit_time": costs.commit_s,
+        SERVICE[condition[1]]: costs.row_s,
+    }
+    for fault, values in faults.items():
+        found[f"{PLACES[fault]}.detection"] = values.detection_s
+        found[f"{PLACES[fault]}.restart"] = values.restart_s
+    if "kill_executor" in faults:
+        found[f"{STRATEGY}.executor_cold"] = faults["kill_executor"].executor_cold_s
+        found[f"{STRATEGY}.state_cold"] = faults["kill_executor"].state_cold_s
+    if "kill_driver" in faults:
+        found[f"{STRATEGY}.cold_time"] = faults["kill_driver"].cold_s
+    return found
+
+
+def identified(key: str, cost: CostFit, faults: Mapping[str, FaultFit]) -> bool:
+    """Whether the measurements tell a value from its bounds and from others."""
+    what = key.rsplit(".", 1)[-1]
+    match what:
+        case "task_time" | "output_time":
+            return False  # only their sum is
+        case "service":
+            return cost.rows_vary
+        case "state_cost":
+            return cost.state_varies
+        case "executor_cold" | "state_cold":
+            return faults["kill_executor"].identified.get(f"{what}_s", False)
+        case "cold_time":
+            return faults["kill_driver"].identified.get("cold_s", False)
+    return True
+
+
+def _written(seconds: float) -> str:
+    """A duration as scenarios write it, in three digits."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if seconds >= size:
+            return f"{seconds / size:.4g} {unit}"
+    return f"{max(0, round(seconds * 1e9))} ns"
+
+
+def _nested(flat: Mapping[str, str], strategy: Mapping[str, str]) -> dict[str, Any]:
+    """Dotted keys as nested mappings; ``strategy``: further keys of the strategy."""
+    found: dict[str, Any] = {}
+    more = {f"{STRATEGY}.{key}": value for key, value in strategy.items()}
+    for key, value in {**flat, **more}.items():
+        *path, last = key.split(".")
+        place = found
+        for step in path:
+            place = place.setdefault(step, {})
+        place[last] = value
+    return found
+
+
+def parameters(fits: Fits) -> pd.DataFrame:
+    """One row a profile and value: strategy, parameter, value, low, high, unit, identified, meaning."""
+    rows = []
+    for name, condition in profiles(fits).items():
+        cost, faults = fits.costs[condition], _faults(condition, fits)
+        estimate = _flat(condition, cost.costs, {f: fit.faults for f, fit in faults.items()})
+        for key, value in estimate.items():
+            drawn = [
+                _flat(condition, costs, {f: fit.draws[i] for f, fit in faults.items()})[key]
+                for i, costs in enumerate(cost.draws)
+            ]
+            low, high = np.quantile(drawn, (0.05, 0.95))
+            rows.append(
+                {
+                    "strategy": condition[0],
+                    "profile": name,
+                    "parameter": key,
+                    "value": value,
+                    "low": float(low),
+                    "high": float(high),
+                    "unit": "s",
+                    "identified": identified(key, cost, faults),
+                    "meaning": MEANING[key.rsplit(".", 1)[-1]],
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def write(path: Path, data: Mapping[str, Any]) -> None:
+    """Write a profile."""
+    from ruamel.yaml import YAML
+
+    yaml = YAML()
+    yaml.default_flow_style = None
+    yaml.width = 110
+    with path.open("w", encoding="utf-8") as stream:
+        yaml.dump(dict(data), stream)

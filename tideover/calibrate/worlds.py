@@ -1,0 +1,241 @@
+"""The simulated counterpart of a measured episode."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from tideover.calibrate.course import CALM, Course, Floats, catch_up, output_gap, progress
+from tideover.calibrate.episodes import PRE, Episode, Figures
+from tideover.models.config import Scenario
+from tideover.models.lump import lump_of, lumped
+from tideover.models.strategies.micro_batch import Batches
+from tideover.models.world import World
+from tideover.scenarios.loader import load
+from tideover.sim.recorder import SLOT
+from tideover.sim.units import S
+
+LUMPS = 40.0
+"""Simulated roots per second: a batch sees only how many rows it has."""
+KEYS = 100
+WHOLE_S = 10_000.0
+"""A window that does not end: a running count."""
+BEFORE_S = 16.0
+"""Simulated time (s) between the loss of an executor and that of the one that took its place."""
+WARM = 3
+"""Batches at the start that are not looked at."""
+SETTLED = 12
+"""Batches that a steady episode is simulated for; the first few see the empty start."""
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What a batch costs (s): of one strategy, pipeline and master.
+
+    row_s         of a row, in the task that reads it
+    state_row_s   of a row of state, in the task that keeps it; state_s: of a stateful task besides
+    """
+
+    plan_s: float
+    task_s: float
+    row_s: float
+    state_s: float
+    state_row_s: float
+    output_s: float
+    commit_s: float
+
+
+@dataclass(frozen=True)
+class Faults:
+    """What a fault costs (s): of one strategy and kind of fault.
+
+    detection_s       from the fault until it is noticed
+    restart_s         from then until the executor, or the driver's query, is there again
+    executor_cold_s   of the first task of an executor that has started
+    state_cold_s      of the first stateful task there
+    cold_s            of the first batch of a query that has started
+    """
+
+    detection_s: float = 0.0
+    restart_s: float = 0.0
+    executor_cold_s: float = 0.0
+    state_cold_s: float = 0.0
+    cold_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """A simulated episode: its course (s since its own zero), the mean duration of its batches, when the
+    fault struck, and what the ledger says of rows lost and counted twice.
+    """
+
+    course: Course
+    batch_s: float
+    failed_s: float
+    lost: int
+    duplicated: int
+
+
+def scenario(episode: Episode, costs: Costs, faults: Faults) -> Scenario:
+    """The scenario of an episode: the same rate, the fault at the same moment between two triggers.
+
+    Its time zero is a whole number of triggers before the fault, and the state has the measured size from the
+    start (as a cost per batch).
+    """
+    failed, duration = _span(episode)
+    lump = max(1, ceil(episode.rate_per_s / LUMPS))
+    state = costs.state_s + costs.state_row_s * _state_rows(episode) / episode.partitions
+    strategy = {
+        "kind": "micro_batch",
+        "trigger_interval": _time(episode.trigger_s),
+        "plan_time": _time(costs.plan_s),
+        "task_time": _time(costs.task_s),
+        "state_time": _time(state),
+        "output_time": _time(costs.output_s),
+        "commit_time": _time(costs.commit_s),
+        "executor_cold": _time(faults.executor_cold_s),
+        "state_cold": _time(faults.state_cold_s),
+        "locality_wait": _time(episode.locality_wait_s),
+        "cold_time": _time(faults.cold_s),
+        "output_mode": "update",
+    }
+    if episode.strategy == "source_replay":
+        strategy["recovery"] = "replay"
+    return load(
+        {
+            "name": f"{episode.pipeline} under {episode.strategy}",
+            "topology": _topology(episode, costs),
+            "strategy": strategy,
+            "failures": _failures(episode, faults, failed),
+            "hosts": max(episode.executors, 1) + 1,
+            "run": {"duration": _time(duration), "seed": 1, "lump": lump},
+        }
+    )
+
+
+def _span(episode: Episode) -> tuple[float, float]:
+    """When the fault strikes, and the duration, in the episode's simulated time."""
+    interval = episode.trigger_s
+    if episode.fault == "none":
+        return 0.0, SETTLED * interval
+    phase = (episode.t0 + episode.at_s) % interval
+    before = PRE + 2 * interval + (BEFORE_S if episode.prior else 0.0)
+    failed = ceil(before / interval) * interval + phase
+    return failed, failed + episode.end_s - episode.at_s + 2 * CALM
+
+
+def _state_rows(episode: Episode) -> float:
+    return float(episode.keys) if episode.pipeline == "running_count" else 0.0
+
+
+def _topology(episode: Episode, costs: Costs) -> dict[str, Any]:
+    """Rows are read in one stage and counted in the next, whatever they hold: no batch lasts by its words."""
+    executors = max(episode.executors, 1)
+    tasks = {"parallelism": episode.partitions, "hosts": [i % executors for i in range(episode.partitions)]}
+    length = episode.window_s if episode.pipeline == "word_count" else WHOLE_S
+    return {
+        "rows": {
+            "spout": "keys",
+            "keys": KEYS,
+            "order": "in_turn",
+            "rate": f"{episode.rate_per_s}/s",
+            "offset": "0 s",
+            "hosts": [executors],  # the log is none of the hosts that die
+        },
+        "read": {"bolt": "forward", "from": {"rows": "direct"}, "service": _time(costs.row_s), **tasks},
+        "count": {
+            "bolt": "windowed_count",
+            "from": {"read": {"fields": ["key"]}},
+            "service": "0 s",
+            "window": {"length": _time(length), "trigger": "marker"},
+            **tasks,
+        },
+    }
+
+
+def _failures(episode: Episode, faults: Faults, failed: float) -> list[dict[str, Any]]:
+    times = {"at": _time(failed), "detection": _time(faults.detection_s), "restart": _time(faults.restart_s)}
+    match episode.fault:
+        case "kill_executor" if episode.prior:
+            first = {"kind": "crash_host", "host": 0, **times, "at": _time(2 * episode.trigger_s)}
+            return [first, {"kind": "crash_host", "host": 1, **times}]
+        case "kill_executor":
+            return [{"kind": "crash_host", "host": 0, **times}]
+        case "kill_driver":
+            return [{"kind": "crash_task", "component": "driver", **times}]
+        case "stop_executor":
+            return [
+                {
+                    "kind": "pause",
+                    "component": "count",
+                    "at": _time(failed),
+                    "duration": _time(episode.stop_s),
+                }
+            ]
+    return []
+
+
+def _time(seconds: float) -> str:
+    return f"{max(0, round(seconds * 1e9))} ns"
+
+
+def simulated(episode: Episode, costs: Costs, faults: Faults | None = None) -> Simulated:
+    """Simulate the counterpart of an episode; without ``faults`` its fault does not happen.
+
+    Active replication is two queries that do not know of each other, of which the fault hits one; the sink
+    keeps what comes first.
+    """
+    failed, _ = _span(episode)
+    asked = scenario(episode, costs, faults or Faults())
+    whole = asked.model_copy(update={"failures": ()})
+    run = _run(whole if faults is None else asked, failed)
+    if faults is None or episode.strategy != "active_replication":
+        return run
+    other = _run(whole, failed)
+    both = [np.concatenate(two) for two in zip(_outputs(run), _outputs(other), strict=True)]
+    return replace(run, course=Course(*progress(*both), run.course.emitted))
+
+
+def _outputs(run: Simulated) -> tuple[Floats, Floats]:
+    return run.course.outputs, run.course.done
+
+
+def _run(asked: Scenario, failed: float) -> Simulated:
+    lump = lump_of(asked)
+    world = World(lumped(asked, lump))
+    world.twin = None  # nobody asks whether its windows are right
+    world.run()
+    end = asked.run.duration
+    entered: Floats = (np.cumsum(world.recorder.entered.until(end)) * lump).astype(np.float64)
+    left: Floats = (np.cumsum(world.recorder.left.until(end)) * lump).astype(np.float64)
+    outputs = world.recorder.outputs()
+    done = left[np.minimum(-(-outputs // SLOT), len(left) - 1)]
+    grid: Floats = np.arange(len(entered), dtype=np.float64) * (SLOT / S)
+    assert isinstance(world.protocol, Batches)
+    history = world.protocol.queries[0].history[WARM:]
+    lasted = [(batch.committed - batch.triggered) / S for batch in history]
+    return Simulated(
+        course=Course(*progress(outputs / S, done), (grid, entered)),
+        batch_s=float(np.mean(lasted)) if lasted else float("nan"),
+        failed_s=failed,
+        lost=world.balance()["lost"] * lump,
+        duplicated=len(world.ledger.duplicated) * lump,
+    )
+
+
+def predicted(episode: Episode, costs: Costs, faults: Faults | None) -> Figures:
+    """The figures of an episode as the simulation has them, under the same definitions as the measured."""
+    if episode.fault == "none":
+        run = simulated(episode, costs, None)
+        latency = run.course.latencies(WARM * episode.trigger_s, SETTLED * episode.trigger_s)
+        p50, p95 = np.quantile(latency, (0.5, 0.95)).tolist()
+        return {"batch_duration_s": run.batch_s, "latency_p50_s": p50, "latency_p95_s": p95}
+    run = simulated(episode, costs, faults)
+    until = run.failed_s + episode.end_s - episode.at_s
+    gap = output_gap(run.course, run.failed_s, until)
+    back = catch_up(run.course, run.failed_s - PRE, run.failed_s, until + CALM)
+    nan = float("nan")
+    return {"output_gap_s": nan if gap is None else gap, "catch_up_s": nan if back is None else back}
