@@ -162,6 +162,14 @@ def test_what_the_simulation_never_ends_is_infinitely_far_off():
     assert found["failed"].tolist() == [True, True, False]
 
 
+def test_an_interval_may_have_no_upper_end():
+    """Some draws never catch up: whatever is longer than the lower end is inside. And it is drawn."""
+    found = judged(table(pair(4.0, 4.4, 3.0, math.inf), pair(2.0, 2.2, 3.0, math.inf)))
+    assert found["covered"].tolist() == [True, False]
+    assert "3.00 to ∞" in render(calibration_page({"pairs": found}, {}))
+    assert judged(table(pair(4.0, math.inf)))["error"].tolist() == [math.inf]
+
+
 def test_what_was_cut_off_in_the_real_run_is_not_judged_but_counted():
     """Two pairs, one of them without a measured figure."""
     found = summary(table(pair(4.0, 5.0, 3.0, 6.0), pair(NAN, 5.0, 3.0, 6.0)))

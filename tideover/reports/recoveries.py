@@ -143,8 +143,8 @@ def _rate(value: Any) -> str:
 
 
 def _error(predicted: Any, measured: Any, *, undefined: bool = False) -> float:
-    """Relative; infinite for a recovery that is predicted never to end."""
-    if undefined or is_undefined(measured):
+    """Relative; infinite for a recovery that is predicted never to end, NaN if nothing was measured."""
+    if undefined or not measured > 0:
         return float("nan")
     return float("inf") if is_undefined(predicted) else float(predicted / measured - 1)
 

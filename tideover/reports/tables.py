@@ -129,6 +129,7 @@ def overview(results: Sequence[Record], *, brief: bool = False) -> Table:
     rows: list[tuple[str, ...]] = []
     if any(result["recoveries"] for result in results):
         rows += _recovery_rows(results, notes, brief)
+    rows += _predicted_rows(results)
     rows += _pooled_rows(results, notes, brief)
     names = tuple(strategy_name(result["strategy"]) for result in results)
     return Table("Result", ("", *names), tuple(rows), notes.lines())
@@ -153,6 +154,28 @@ def _recovery_rows(results: Sequence[Record], notes: Notes, brief: bool) -> list
     noted = "latency in recovery"
     rows += [row(_LATENCY[k], f"latency_{k}_ms", lambda r, k=k: r["latency_ms"][k], noted) for k in keys]
     return rows
+
+
+def _predicted_rows(results: Sequence[Record]) -> list[tuple[str, ...]]:
+    """What a profile lets one expect, with its interval; nothing without a profile."""
+    found = [result.get("prediction") or {} for result in results]
+    measures = [name for name in MEASURES if any(name in prediction for prediction in found)]
+    if not measures:
+        return []
+    levels = {one["level"] for prediction in found for one in prediction.values()}
+    interval = f" ({100 * levels.pop():g} % interval)" if len(levels) == 1 else ""
+    rows: list[tuple[str, ...]] = [(f"Predicted from the profile{interval}",)]
+    for name in measures:
+        rows.append((MEASURES[name], *(_predicted(prediction.get(name)) for prediction in found)))
+    return rows
+
+
+def _predicted(one: Mapping[str, Any] | None) -> str:
+    """``204 (173 to 235)``; a value that is not reached by the end of the run is ``never``."""
+    if one is None:
+        return UNDEFINED
+    estimate, low, high = ("never" if one[k] is None else number(one[k]) for k in ("estimate", "low", "high"))
+    return f"{estimate} ({low} to {high})"
 
 
 def _pooled_rows(results: Sequence[Record], notes: Notes, brief: bool) -> list[tuple[str, ...]]:

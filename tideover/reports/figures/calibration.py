@@ -113,9 +113,9 @@ def _identity(ax: Axes, part: pd.DataFrame) -> None:
     """The identity, the band in which a prediction has not failed, and the same limits on both axes."""
     import numpy as np
 
-    low = 0.6 * float(np.nanmin(part[["measured", "predicted", "low"]].to_numpy(dtype=float)))
-    high = 1.6 * float(np.nanmax(part[["measured", "predicted", "high"]].to_numpy(dtype=float)))
-    low = max(low, 1e-3)
+    shown = part[["measured", "predicted", "low", "high"]].to_numpy(dtype=float)
+    shown = shown[np.isfinite(shown) & (shown > 0)]
+    low, high = max(0.6 * float(shown.min()), 1e-3), 1.6 * float(shown.max())
     ends = np.array([low, high])
     band: dict[str, Any] = {"color": style.MUTED, "alpha": 0.14, "linewidth": 0, "zorder": 0.5}
     ax.fill_between(ends, ends * (1 - FAILED_BEYOND), ends * (1 + FAILED_BEYOND), **band)
@@ -143,7 +143,11 @@ def _pair(ax: Axes, row: Row) -> None:
     colour = style.colours([row["strategy"]])[row["strategy"]]
     x, y, low, high = (float(row[key]) for key in ("measured", "predicted", "low", "high"))
     if low == low and high == high:  # NaN: there is no interval
-        ax.plot([x, x], [max(low, 1e-6), high], color=colour, linewidth=1.0, alpha=0.55, zorder=2)
+        ends = [
+            max(low, 1e-6),
+            min(high, ax.get_ylim()[1]),
+        ]  # a prediction that may have no end leaves the axes
+        ax.plot([x, x], ends, color=colour, linewidth=1.0, alpha=0.55, zorder=2)
     ax.plot(x, y, **_mark(row["strategy"], bool(row["held_out"])), zorder=3)
     if row["failed"]:
         ax.plot(x, y, **_RING, zorder=4)

@@ -69,10 +69,13 @@ def _points(ax: Axes, at: pd.DataFrame, look: dict[str, Any], marker: str) -> No
 
 def _finish(ax: Axes, workload: str, points: pd.DataFrame) -> None:
     """From zero, and high enough for what was measured; a line that leaves for infinity is cut."""
+    import numpy as np
+
     ax.set(title=workload, xlabel="input rate (tuples/s)")
     ax.xaxis.set_major_formatter(lambda value, _: plain(value))
-    most = points[["measured_s", "left_out_s"]].max().max() if len(points) else ax.get_ylim()[1]
-    ax.set_ylim(0, 1.5 * float(most))
+    heights = points[["measured_s", "left_out_s"]].to_numpy(dtype=float)
+    heights = heights[np.isfinite(heights) & (heights > 0)]
+    ax.set_ylim(0, 1.5 * float(heights.max()) if len(heights) else None)
     ax.grid(axis="y")
 
 

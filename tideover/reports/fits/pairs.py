@@ -62,7 +62,7 @@ def frame(frames: Mapping[str, pd.DataFrame], name: str) -> pd.DataFrame:
     found = found.assign(**empty)
     for column in DOCUMENTED[name]:
         if column.dtype == "bool":
-            found[column.name] = [value is True or value == 1 for value in found[column.name]]
+            found[column.name] = found[column.name].eq(True).astype(bool)  # what is missing is not true
         elif column.dtype != "string":
             found[column.name] = found[column.name].astype(float)
     return found
@@ -73,17 +73,19 @@ def judged(pairs: pd.DataFrame) -> pd.DataFrame:
 
     What was not over by the end of a real episode cannot be judged: its error is NaN. What is not predicted
     (the simulation never ends it), or predicted although 0 was measured, is off by infinitely much.
-    ``covered``: the measured figure lies in the interval of prediction; None without an interval. ``failed``:
-    outside of it, or off by more than ``FAILED_BEYOND``.
+    ``covered``: the measured figure lies in the interval of prediction, whose upper end may be infinite; None
+    without an interval. ``failed``: outside of it, or off by more than ``FAILED_BEYOND``.
     """
     import numpy as np
 
     found = frame({"pairs": pairs}, "pairs")
     found["keys"] = found["keys"].where(found["keys"] > 0)
+    for name in ("measured", "predicted"):
+        found[name] = found[name].where(np.isfinite(found[name]))
     measured, predicted = (found[name].to_numpy(dtype=float) for name in ("measured", "predicted"))
     low, high = (found[name].to_numpy(dtype=float) for name in ("low", "high"))
     errors = _errors(measured, predicted)
-    bounded = np.isfinite(low) & np.isfinite(high) & np.isfinite(measured)
+    bounded = ~np.isnan(low) & ~np.isnan(high) & np.isfinite(measured)
     inside = (low <= measured) & (measured <= high)
     covered = [bool(i) if b else None for i, b in zip(inside, bounded, strict=True)]
     outside = bounded & ~inside
