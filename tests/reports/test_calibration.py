@@ -459,6 +459,14 @@ def test_empty_sections_are_left_out(frames):
     assert "<figure>" not in render(calibration_page({}, {}))
 
 
+@pytest.mark.parametrize("name", CALIBRATION)
+def test_each_table_may_be_missing_or_alone(frames, name):
+    others = {other: found for other, found in frames.items() if other != name}
+    for part in ({name: frames[name]}, others, {**others, name: frames[name].head(0)}):
+        assert "</html>" in render(calibration_page(part, {}))
+        assert shown(calibration_view(part))
+
+
 def test_one_strategy_and_one_pair_are_enough():
     html = render(calibration_page({"pairs": table(pair(4.0, 4.4, 3.0, 5.0))}, {}))
     assert "aims met" in html
