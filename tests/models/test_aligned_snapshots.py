@@ -121,6 +121,37 @@ def test_who_has_a_barrier_waits_for_the_others(phase: float, done: list[tuple[s
     assert [("ab"[row[3] >> 1 & 1], row[6] / MS) for row in rows] == done
 
 
+def test_what_waits_behind_a_barrier_belongs_to_the_time_after() -> None:
+    """a ──▶ p (0) ──▶ count (3) ◀── q (12) ◀── b: a's roots come to count at 1 … 8, b's only one at 13.
+
+    A trigger at 2.5: p's barrier is behind a's roots 0 and 1, and has its turn at 7; roots 2 to 6 are then
+    behind it in the queue, root 7 is to come. All wait until q's barrier has had its turn behind b's root, at
+    16. The crash at 18 goes back to a0, a1 and b0.
+    """
+    topology = {
+        "a": spout(**EIGHT),
+        "b": spout("values", values=(1,), gap=1),
+        "p": bolt("forward", {"a": "shuffle"}, 0),
+        "q": bolt("forward", {"b": "shuffle"}, 12),
+        "count": bolt("windowed_count", {"p": "shuffle", "q": "shuffle"}, 3, window={"length": FOREVER * MS}),
+    }
+    run = simulate(job(topology, (crash(18),), checkpoint_phase=2.5), trace=True)
+    assert run.trace is not None
+    times = [row[6] / MS for row in run.trace.processed if row[0] == "count"]
+    assert times == [4, 7, 16, *(18 + 3 * n for n in range(1, 7))]
+    assert run.recoveries[0]["restored"] == 3
+
+
+def test_a_barrier_does_not_change_windows_by_tuple() -> None:
+    """Windows of four: the departures of 3 to 7 are taken back at 5, and given anew 2 later."""
+    topology = {
+        "s": spout(**EIGHT),
+        "count": bolt("windowed_count", {"s": "shuffle"}, 3, window={"tuples": 4}),
+    }
+    run = simulate(job(topology, checkpoint_phase=5, snapshot_time=2), trace=True)
+    assert windows(run) == [(1, 15, 4), (2, 27, 4)]
+
+
 # -- which snapshot counts -----------------------------------------------------------------------------------
 
 
