@@ -15,6 +15,7 @@ from tideover.cli import main
 from tideover.reports.parquet import read_tables
 from tideover.scenarios import java
 from tideover.scenarios.java import Java
+from tideover.scenarios.loader import load, load_text
 
 SHORT = ["--set", "run.duration=100s", "--set", "run.warmup=30s", "--set", "run.replications=2"]
 
@@ -312,13 +313,27 @@ def test_reproduce_sets_the_published_beside_the_simulated(tideover, tmp_path):
 # scenarios, doctor, version
 
 
+def test_short_parameters_are_listed_with_what_they_mean(tideover):
+    """What is printed is still the scenario: the list is a comment."""
+    listed = {entry["name"]: entry for entry in strict(tideover("scenarios", "list", "--json")[1])}
+    assert listed["flink-recovery"]["parameters"][:2] == ["rate", "checkpoint_interval"]
+    assert listed["wordcount"]["parameters"] == []
+    assert "rate=…, checkpoint_interval=…" in tideover("scenarios", "list")[1]
+    shown = tideover("scenarios", "show", "flink-recovery")[1]
+    assert re.search(r"^#   checkpoint_interval +60 s +time between two snapshots$", shown, re.M)
+    assert load_text(shown) == load("flink-recovery").model_copy(update={"name": load_text(shown).name})
+    code, _, err = tideover("run", "flink-recovery", "--set", "checkpoint_intervall=60 s")
+    assert code == 2
+    assert "did you mean 'checkpoint_interval'?" in err
+
+
 def test_built_in_scenarios_are_listed_shown_and_copied(tideover, tmp_path):
     code, out, _ = tideover("scenarios", "list")
     assert code == 0
     assert "wordcount" in out
     assert tideover("scenarios")[1] == out
     listed = strict(tideover("scenarios", "list", "--json")[1])
-    assert {"name", "sort", "description"} == listed[0].keys()
+    assert {"name", "sort", "description", "parameters"} == listed[0].keys()
     shown = tideover("scenarios", "show", "wordcount")[1]
     code, out, _ = tideover("scenarios", "copy", "wordcount", tmp_path)
     assert code == 0

@@ -39,16 +39,26 @@ def list_scenarios(as_json: Json = False) -> None:
     table = Table("name", "", "what it is about", box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for entry in found:
         sort = "sweep" if entry.sort == "sweep" else ""
-        table.add_row(Text(entry.name, no_wrap=True), sort, Text(entry.description))
+        short = f"\n--set {', '.join(f'{name}=…' for name in entry.parameters)}" if entry.parameters else ""
+        table.add_row(Text(entry.name, no_wrap=True), sort, Text(entry.description).append(short, "dim"))
     show(table, Text("\nTry: tideover run wordcount, or tideover scenarios copy wordcount", style="dim"))
 
 
 @app.command("show")
 def show_scenario(name: Name) -> None:
-    """Print the file of a built-in scenario."""
-    from tideover.scenarios import library
+    """Print the file of a built-in scenario, and what its short parameters mean."""
+    from tideover.scenarios import library, shorthand, yaml_source
 
-    sys.stdout.write(library.file_text(name))
+    text = library.file_text(name)
+    sys.stdout.write(text)
+    short = shorthand.shown(yaml_source.parse(text, library.file_name(name)))
+    if short:  # as comments, so that what is printed is still a scenario
+        sys.stdout.write(
+            "\n# Short parameters: --set NAME=VALUE; else what a profile says, else the default.\n"
+        )
+        widths = [max(len(row[i]) for row in short) for i in range(2)]
+        for parameter, default, meaning in short:
+            sys.stdout.write(f"#   {parameter:{widths[0]}}  {default:{widths[1]}}  {meaning}\n")
 
 
 @app.command("copy")

@@ -19,11 +19,14 @@ SWEEP = "-sweep"
 
 @dataclass(frozen=True)
 class BuiltIn:
-    """Something built in: its name on the command line, ``scenario`` or ``sweep``, and what it is about."""
+    """Something built in: its name on the command line, ``scenario`` or ``sweep``, what it is about, and its
+    short parameters.
+    """
 
     name: str
     sort: str
     description: str
+    parameters: tuple[str, ...] = ()
 
 
 @lru_cache(maxsize=1)
@@ -45,12 +48,14 @@ def sweeps() -> tuple[str, ...]:
 
 
 def catalogue() -> list[BuiltIn]:
-    """Every built-in scenario and sweep with its description."""
+    """Every built-in scenario and sweep with its description and its short parameters."""
     found = []
     for name in _all():
-        description = parse(file_text(name), file_name(name)).value.get("description")
+        root = parse(file_text(name), file_name(name))
+        description, short = root.value.get("description"), root.value.get("parameters")
         about = " ".join(str(description.value).split()) if description else ""
-        found.append(BuiltIn(name, "sweep" if name in sweeps() else "scenario", about))
+        sort = "sweep" if name in sweeps() else "scenario"
+        found.append(BuiltIn(name, sort, about, tuple(short.value) if short else ()))
     return found
 
 

@@ -22,7 +22,7 @@ from tideover.sim.units import S
 LEVEL = 0.9
 DRAWS, FEWEST_DRAWS = 40, 12
 """How many of the profile's draws are simulated, one replication each; fewer if that takes long."""
-SIMULATED_S = 30_000
+SIMULATED_S = 15_000
 """Simulated seconds after which it does."""
 _SCATTER = [NormalDist().inv_cdf((i + 0.5) / 21) for i in range(21)]
 """The scatter of each draw, in standard deviations: evenly spread, so nothing is left to luck."""
@@ -33,8 +33,8 @@ def predict(
 ) -> tuple[dict[str, Any] | None, list[str]]:
     """What a run is likely to show, for each measure that the profile knows the scatter of; and remarks.
 
-    ``found``: the recoveries with the profile's own values; draws are simulated for three times as long, and
-    to the end of the run only if that is not enough.
+    ``found``: the recoveries with the profile's own values; draws are simulated for one and a half times as
+    long, and to the end of the run only if that is not enough.
 
     ``estimate``, ``low`` and ``high`` (at ``level``), and ``undefined``, the share of draws without one. An
     end is None if the measure is undefined there (a backlog that is never worked off). None without a
@@ -60,7 +60,7 @@ def _duration(scenario: Scenario, profile: Profile, found: Sequence[Mapping[str,
     if len(scenario.failures) > 1 or not last or None in last:
         return scenario.run.duration
     failed = max(row["failed_at_s"] for row in found)
-    return min(scenario.run.duration, round((failed + 60 + 3 * max(last)) * S))
+    return min(scenario.run.duration, round((failed + 60 + 1.5 * max(last)) * S))
 
 
 def _simulated(scenario: Scenario, profile: Profile, duration: int) -> list[dict[str, Any]]:

@@ -23,6 +23,7 @@ import hashlib
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -88,6 +89,7 @@ def again(name: str) -> Profile:
     return named(Node(name, yaml_source.FROM_SET), Path())
 
 
+@lru_cache(maxsize=8)
 def parse(text: str, name: str) -> Profile:
     """The profile in a text; ``name`` stands for the file in messages. Raises ScenarioError."""
     reader = _Reader(Path(name).parent)
@@ -152,9 +154,7 @@ class _Reader(Builder):
         ok, plain = self._value(info.annotation, node, key)
         if ok:
             try:
-                kind: Any = Annotated[info.annotation, info]
-                config = None if isinstance(plain, Part) else cls.model_config
-                TypeAdapter(kind, config=config).validate_python(plain, strict=True, context=self._context)
+                _adapter(cls, name).validate_python(plain, strict=True, context=self._context)
             except ValidationError as error:
                 said = error.errors(include_url=False, include_input=False)[0]
                 reason = said.get("ctx", {}).get("error", said["msg"])
@@ -230,6 +230,14 @@ class _Reader(Builder):
         return {
             str(name): float(value) for name, value in node.plain().items() if isinstance(value, int | float)
         }
+
+
+@cache
+def _adapter(cls: type[Part], name: str) -> TypeAdapter[Any]:
+    """What checks a value of a field by itself."""
+    info = cls.model_fields[name]
+    kind: Any = Annotated[info.annotation, info]
+    return TypeAdapter(kind)
 
 
 def _field(key: str) -> tuple[type[Part], str]:

@@ -97,6 +97,16 @@ class _Reader(Builder):
         )
 
 
+def shown(root: Node) -> list[tuple[str, str, str]]:
+    """Name, default and meaning of each short parameter, as texts; raises ScenarioError."""
+    found = []
+    for parameter in declared(root).values():
+        default = parameter.default.plain() if parameter.default is not None else None
+        meaning = parameter.description or f"sets {', '.join(parameter.sets)}"
+        found.append((parameter.name, "" if default is None else str(default), meaning))
+    return found
+
+
 def expand(root: Node, settings: Sequence[str]) -> list[str]:
     """The settings, short parameters replaced by what they stand for; raises ScenarioError."""
     try:

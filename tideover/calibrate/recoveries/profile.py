@@ -1,0 +1,148 @@
+"""A fit as a profile: values in the words of the scenario ``flink-recovery``, draws, scatter, errors."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+
+from tideover import __version__
+from tideover.calibrate.recoveries.fits import Fitted
+from tideover.calibrate.recoveries.measurements import Floats, Measurements
+from tideover.calibrate.recoveries.parameters import parameters
+from tideover.calibrate.recoveries.tables import errors
+from tideover.sim.units import S, format_duration
+
+DRAWS = 120
+BOLT = "windowed_count"
+"""The stateful bolt of ``flink-recovery``."""
+
+OUTAGE = "failures.crash_task.detection"
+RESTART = "failures.crash_task.restart"
+UPLOAD = "strategy.aligned_snapshots.upload_time"
+FRACTION = "failures.crash_task.in_interval"
+SERVICE = f"bolts.{BOLT}.service"
+SNAPSHOT = "strategy.aligned_snapshots.snapshot_time"
+
+
+def profile(name: str, found: Fitted, measured: Measurements, seed: int) -> dict[str, Any]:
+    """A profile as plain data, ready to be written as YAML."""
+    rows = [_values(found, i) for i in _spread_over(len(found.posterior.v))]
+    flat = _values(found, found.point)
+    keys = list(flat)
+    known = {p.parameter: p.identified for p in parameters(found)}
+    identified = {
+        OUTAGE: known["outage"],
+        SERVICE: known["capacity"],
+        FRACTION: known["fraction"],
+        SNAPSHOT: known["snapshot"],
+    }
+    return {
+        "name": name,
+        "provenance": _provenance(found, measured, seed),
+        "values": _nested(_text(flat) | {RESTART: "0 s", UPLOAD: "0 s"} | _instrument(found)),
+        "intervals": {
+            key: {"low": low, "high": high, "identified": identified[key]}
+            for key, (low, high) in _intervals(found, keys).items()
+        },
+        "draws": {"keys": keys, "rows": [list(_text(row).values()) for row in rows]},
+        "scatter": {"catch_up_s": round(found.scatter, 4)},
+        "errors": {
+            row["kind"]: {k: _rounded(row[k]) for k in ("n", "mean_error", "median_error", "worst_error")}
+            for row in errors(found)
+            if row["model"] == "mechanism"
+        },
+    }
+
+
+def text(data: dict[str, Any]) -> str:
+    """The profile as YAML."""
+    from ruamel.yaml import YAML
+
+    yaml = YAML()
+    yaml.default_flow_style = None
+    yaml.width = 120
+    stream = io.StringIO()
+    yaml.dump(data, stream)
+    return stream.getvalue()
+
+
+def _provenance(found: Fitted, measured: Measurements, seed: int) -> dict[str, Any]:
+    setting = found.posterior.prior.setting
+    how = "at once" if setting.window is None else f"in a metric over windows of {setting.window:g} s"
+    return {
+        "source": measured.file,
+        "sha256": measured.sha256,
+        "measurements": len(found.points),
+        "method": "posterior of the law of aligned snapshots, by sequential Monte Carlo",
+        "chosen": f"the end of the backlog was seen {how}, by the evidence of all workloads of the file",
+        "evidence": round(found.window_gain, 1),
+        "evidence_is": "gain of the log likelihood over the other reading of the instrument",
+        "restart": "0 s: part of detection; such data cannot tell them apart",
+        "version": f"tideover {__version__}",
+        "seed": seed,
+    }
+
+
+def _values(found: Fitted, draw: int) -> dict[str, float]:
+    """Values of one draw by key: durations in s, the fraction as it is."""
+    values = found.posterior.values
+    outage, capacity, fraction, snapshot = (float(np.asarray(part)[draw]) for part in values)
+    return {OUTAGE: outage, SERVICE: 1 / capacity, FRACTION: fraction, SNAPSHOT: snapshot}
+
+
+def _intervals(found: Fitted, keys: list[str]) -> dict[str, tuple[Any, Any]]:
+    """Both ends at 90 %, as texts."""
+    values = found.posterior.values
+    columns: list[Floats] = [
+        np.asarray(values.outage),
+        1 / np.asarray(values.capacity),
+        np.asarray(values.fraction),
+        np.asarray(values.snapshot),
+    ]
+    ends = [
+        _text(dict(zip(keys, (float(np.quantile(c, q)) for c in columns), strict=True))) for q in (0.05, 0.95)
+    ]
+    return {key: (ends[0][key], ends[1][key]) for key in keys}
+
+
+def _instrument(found: Fitted) -> dict[str, Any]:
+    window = found.posterior.prior.setting.window
+    return {} if window is None else {"run.lag_window": format_duration(round(window * S))}
+
+
+def _text(flat: dict[str, float]) -> dict[str, Any]:
+    """Values as a file has them."""
+    return {
+        key: round(min(max(value, 0.001), 1), 4) if key == FRACTION else _duration(value)
+        for key, value in flat.items()
+    }
+
+
+def _duration(seconds: float) -> str:
+    """To the microsecond, but short ones to the nanosecond."""
+    nanoseconds = round(seconds * S)
+    return format_duration(nanoseconds if seconds < 0.001 else round(nanoseconds, -6))
+
+
+def _nested(flat: dict[str, Any]) -> dict[str, Any]:
+    """Dotted keys as mappings."""
+    found: dict[str, Any] = {}
+    for key, value in sorted(flat.items()):
+        *steps, last = key.split(".")
+        inner = found
+        for step in steps:
+            inner = inner.setdefault(step, {})
+        inner[last] = value
+    return found
+
+
+def _rounded(value: float) -> float | None:
+    if isinstance(value, int):
+        return value
+    return round(float(value), 4) if np.isfinite(value) else None
+
+
+def _spread_over(n: int) -> list[int]:
+    return [i * n // DRAWS for i in range(min(n, DRAWS))]

@@ -1,0 +1,109 @@
+"""``tideover calibrate``: from measurements to profiles."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tideover.cli import output
+from tideover.cli.output import BadInput, Json, Out
+from tideover.cli.progress import Bar
+
+Source = Annotated[
+    Path | None,
+    typer.Option(
+        "--from",
+        metavar="CSV",
+        help="Fit to recoveries that were measured elsewhere, without running Spark.",
+        show_default=False,
+    ),
+]
+Seed = Annotated[int, typer.Option(min=0, help="Chooses the luck of the fit.")]
+
+
+Quick = Annotated[bool, typer.Option("--quick", help="Fewer runs: eight minutes instead of half an hour.")]
+
+
+def calibrate(
+    source: Source = None, quick: Quick = False, out: Out = None, seed: Seed = 1, as_json: Json = False
+) -> None:
+    """Fit the simulator to measurements, and write profiles that any scenario can use.
+
+    Without --from it measures here: it runs small PySpark pipelines and kills their processes. What is done
+    is kept in DIR, and not done again when the same command is given again.
+
+    For example: tideover calibrate --quick --out measured, or
+    tideover calibrate --from recoveries.csv --out fitted
+    """
+    if source is not None and quick:
+        raise BadInput("--quick: goes without --from, which runs nothing")
+    if source is not None:
+        _recoveries(source, out, seed, as_json)
+    elif out is None:
+        raise BadInput("--out: is missing; name a directory for the measurements, or give --from CSV")
+    else:
+        _real(out, quick, seed, as_json)
+
+
+def _real(out: Path, quick: bool, seed: int, as_json: bool) -> None:
+    """Real runs, really killed: profiles, and how far their predictions are off."""
+    from tideover.calibrate import calibration
+    from tideover.calibrate.real import campaign, plans
+
+    output.prepare(out)
+    plan = (plans.quick if quick else plans.full)(seed)
+    with Bar("calibrating") as bar:
+        try:
+            tables = campaign.run(plan, out, lambda done, what: bar(what, 95 * done, 100))
+            found = calibration.analyse(tables, lambda done, what: bar(what, 95 + 5 * done, 100))
+        except (campaign.NotPossible, ValueError) as problem:
+            raise BadInput(f"calibrate: {problem}") from None
+    if as_json:
+        output.print_json(calibration.record(found))
+        output.warn(found.warnings)
+    else:
+        from tideover.reports.calibration import calibration_view
+
+        output.show(calibration_view(found.frames, found.warnings))
+    from tideover.reports.calibration import calibration_page
+
+    page = calibration_page(found.frames, found.provenance, title=plan.name, warnings=found.warnings)
+    output.write(out, found.frames, page, calibration.record(found), errors=as_json)
+    stream = sys.stderr if as_json else sys.stdout
+    for path in calibration.write(found, out):
+        stream.write(f"Profile: {path}\n")
+
+
+def _recoveries(source: Path, out: Path | None, seed: int, as_json: bool) -> None:
+    """Somebody else's recoveries: a profile a workload, a table on the terminal, a report."""
+    from tideover.calibrate.recoveries import calibrate as fit
+
+    output.prepare(out)
+    with Bar("fitting") as bar:
+        found = fit(source, seed=seed, report=bar)
+    if as_json:
+        output.print_json(found.to_dict())
+    else:
+        from tideover.reports.recoveries import recoveries_view
+
+        output.show(recoveries_view(found.frames))
+    if out is None:
+        return
+    from tideover.reports.recoveries import recoveries_page
+
+    page = recoveries_page(found.frames, found.provenance, title=source.stem, profiles=found.profiles)
+    output.write(out, found.frames, page, found.to_dict(), errors=as_json)
+    stream = sys.stderr if as_json else sys.stdout
+    for name, text in found.profiles.items():
+        path = out / f"{name}.yaml"
+        try:
+            path.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise BadInput(f"--out: {path}: cannot be written: {error.strerror or error}") from None
+        stream.write(f"Profile: {path}\n")
+    if found.profiles:
+        path = out / f"{next(iter(found.profiles))}.yaml"
+        stream.write(f"Try: tideover run flink-recovery --set profile={path} --set rate=…/s\n")
