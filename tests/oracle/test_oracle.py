@@ -239,6 +239,24 @@ def test_a_buffer_that_dies_too_is_a_loss() -> None:
     assert trace.ledger["lost"] == 2
 
 
+def test_a_job_goes_back_to_its_last_snapshot() -> None:
+    """Eight roots at 1 … 8, 3 each; the barrier of 5 passes the queue, is reached at 7, and takes 2.
+
+    After the crash at 14 roots 0 and 1 are back, and the others are read again.
+    """
+    topology = {
+        "s": spout("values", values=(1,) * 8, gap=1),
+        "count": bolt("windowed_count", {"s": "shuffle"}, 3, window={"length": 1000 * MS}),
+    }
+    hit = fault("crash_task", 14, component="count")
+    times = {"checkpoint_interval": 1000 * MS, "checkpoint_phase": 5 * MS, "snapshot_time": 2 * MS}
+    trace = run(world(topology, "aligned_snapshots", (hit,), 60, entry_size=0, **times))
+    again = [(n, 14 + 3 * (n - 1)) for n in range(2, 8)]
+    assert departures(trace, "count") == [(0, 4), (1, 7), (2, 12), *again]
+    assert trace.final_state == {("count", 0, 0): {0: 8}}
+    assert (trace.ledger["lost"], trace.ledger["duplicated"], trace.ledger["replayed"]) == (0, 0, 6)
+
+
 def replicated(trigger: str, links: Links, **more: object) -> Scenario:
     topology = {
         "s": spout("values", values=(2, 3, 3, 5), hosts=(0,)),
