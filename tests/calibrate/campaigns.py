@@ -20,7 +20,7 @@ def session(name, **more):
         "window_s": 2.0,
         "partitions": 2,
         "executors": 2,
-        "cores": 1,
+        "cores": 2,
         "locality_wait_s": 0.0,
         "seed": 1,
         "t0": pd.Timestamp(T0, unit="s", tz="UTC").isoformat(),
@@ -55,6 +55,12 @@ def batch_row(name, number, start, rows, first, cost, query=0):
     }
 
 
+def task_row(name, number, stage, start):
+    """A task of 30 ms; its batch may need more for its rows."""
+    what = {"session": name, "query": 0, "life": 0, "run": 0, "batch": number, "stage": stage}
+    return what | {"result": "Success", "launch_s": start, "finish_s": start + 0.03}
+
+
 def steady(name, rates, work, state_rows=0.0, length=12.0, warmup=6.0, held_out=(), **more):
     """A session of episodes without faults; ``work``: time of tasks and sink (s) by rows of a batch."""
     pieces = [[0.0, rates[0]], *([warmup + i * length, rate] for i, rate in enumerate(rates))]
@@ -80,10 +86,11 @@ def steady(name, rates, work, state_rows=0.0, length=12.0, warmup=6.0, held_out=
     created = np.interp(
         at, [*edges, end], np.concatenate([[0], np.cumsum([p[1] for p in pieces] * np.diff([*edges, end]))])
     )
-    first, rows = 0, []
+    first, rows, tasks = 0, [], []
     for number, (start, upto) in enumerate(zip(at, created, strict=True)):
         n = int(upto) - first
         rows.append(batch_row(name, number, start, n, first, (0.05, work(n), 0.03, state_rows)))
+        tasks += [task_row(name, number, stage, start + 0.05) for stage in ("map", "reduce")]
         first += n
     schedule = json.dumps({"t0": T0, "pieces": pieces, "end_s": end})
     return {
@@ -91,6 +98,7 @@ def steady(name, rates, work, state_rows=0.0, length=12.0, warmup=6.0, held_out=
         "episodes": pd.DataFrame(episodes),
         "batches": pd.DataFrame(rows),
         "faults": pd.DataFrame(columns=["session", "episode"]),
+        "tasks": pd.DataFrame(tasks),
     }
 
 

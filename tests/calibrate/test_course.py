@@ -51,6 +51,11 @@ def test_one_large_batch_catches_up_at_its_end(duration, phase, missed):
     assert course.catch_up(seen, 10.0, failed, 60.0) == pytest.approx(first - failed)
 
 
+@given(st.floats(0.1, 0.9), st.floats(20, 40))
+def test_nothing_lost_is_nothing_to_catch_up_with(duration, failed):
+    assert course.catch_up(batches(duration), 10.0, failed, 60.0) == 0.0
+
+
 def test_catch_up_waits_for_slow_batches():
     """After the outage the batches are late by 2 s, 1 s, 0.5 s, and then as they were."""
     triggers = np.arange(1.0, 50.0)

@@ -65,7 +65,8 @@ def _steady_scatter(episodes: Sequence[Episode], costs: Mapping[Condition, Costs
 
 
 def pairs(episodes: Sequence[Episode], fits: Fits, progress: Progress) -> pd.DataFrame:
-    """One row an episode and measure: measured, predicted, 90 % interval, error (predicted/measured - 1).
+    """One row an episode and measure: measured, predicted, 90 % interval, and the error relative to what was
+    measured, or after a fault to the trigger interval if that is longer: less is not seen at the sink.
 
     What was measured and can't be predicted has no ``predicted``; it is not left out.
     """
@@ -102,7 +103,8 @@ def _pair(
         scatter, n = found.scatter[measure], found.episodes
     else:
         scatter, n = nan, 0
-    low, high = interval(np.array([s.get(measure, nan) for s in spread]), said, scatter, n)
+    floor = 0.0 if episode.fault == "none" else episode.trigger_s  # less is not seen at the sink
+    low, high = interval(np.array([s.get(measure, nan) for s in spread]), said, scatter, n, floor)
     return {
         "session": episode.session,
         "episode": episode.number,
@@ -114,12 +116,13 @@ def _pair(
         "fault": episode.fault,
         "rate_per_s": episode.rate_per_s,
         "keys": episode.keys,
+        "moment_s": episode.moment_s,
         "measure": measure,
         "measured": seen,
         "predicted": said,
         "low": low,
         "high": high,
-        "error": said / seen - 1,
+        "error": (said - seen) / max(seen, floor),
     }
 
 
@@ -137,17 +140,12 @@ def ranking(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def timelines(episodes: Sequence[Episode], fits: Fits) -> pd.DataFrame:
-    """Backlogs around the fault, measured and simulated, of one episode for each strategy and fault.
-
-    That is a held-out one if there is any: the one with the median output gap.
+    """Backlogs around the fault, measured and simulated, of the held-out episodes with one; of all if none is
+    held out.
     """
-    rows = []
     faulted = [e for e in episodes if e.fault != "none" and fits.of(e) is not None]
-    for kind in sorted({(e.strategy, e.fault) for e in faulted}):
-        mine = [e for e in faulted if (e.strategy, e.fault) == kind]
-        mine = [e for e in mine if e.held_out] or mine
-        mine.sort(key=lambda e: figures(e).get("output_gap_s", np.inf))
-        rows.append(_timeline(mine[len(mine) // 2], fits))
+    shown = [e for e in faulted if e.held_out] or faulted
+    rows = [_timeline(e, fits) for e in shown]
     return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame()
 
 

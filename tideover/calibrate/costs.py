@@ -1,8 +1,9 @@
 """Fit of what a batch costs, on batches of normal operation.
 
-A batch lasts from its trigger to its commit: planning, then tasks and sink, then the commit log. Planning and
-commit are measured by themselves. The time of tasks and sink is a constant, plus a cost per row, plus a cost
-per row of state; that its rows are read by several tasks side by side is in the model, and so divided out.
+A batch lasts from its trigger to its commit: planning, up to its first task, then tasks and sink, then the
+commit log. Planning and commit are measured by themselves. The time of tasks and sink is a constant, plus a
+cost per row, plus a cost per row of state; that its rows are read by several tasks side by side is in the
+model, and so divided out.
 """
 
 from __future__ import annotations
@@ -70,13 +71,14 @@ def fit_costs(episodes: Sequence[Episode], bits: np.random.Generator) -> dict[tu
 def _means(episode: Episode) -> dict[str, float]:
     """The mean batch of an episode (s, rows)."""
     batches = episode.settled()
-    plan = batches[list(PHASES)].sum(axis=1) / 1000
-    lasted = batches["sink_s"] - batches["start_s"] - plan
-    return {
-        "plan": float(plan.mean()),
-        "work": float(lasted.mean()),
+    stages = episode.stages()
+    plan = stages.pop("lead")
+    if not np.isfinite(plan):
+        plan = float(batches[list(PHASES)].sum(axis=1).mean()) / 1000
+    return stages | {
+        "plan": plan,
+        "work": float((batches["sink_s"] - batches["start_s"]).mean()) - plan,
         "commit": float((batches["end_s"] - batches["sink_s"]).mean()),
-        "state_commit": float(batches["state_commit_ms"].mean()) / 1000 / episode.partitions,
         "rows": float(batches["rows"].mean()),
         "state_rows": float(batches["state_rows"].mean()),
     }
@@ -90,16 +92,28 @@ def _solve(table: pd.DataFrame, weights: Floats, partitions: int) -> Costs:
     root = np.sqrt(weights) / work
     constant, row, state = lsq_linear((columns * scale) * root[:, None], work * root, (0, np.inf)).x * scale
     mean = table.mul(weights, axis=0).sum() / weights.sum()
-    # that part of the constant which the state store reports is in the stateful task; of the rest, half is
-    # in the tasks and half in the driver: only a stage that runs one after the other could tell them apart
-    kept = min(float(mean["state_commit"]), constant / 2)
-    rest = constant - kept
+    task_s, state_s = _stages(mean, row, state, constant)
     return Costs(
         plan_s=float(mean["plan"]),
-        task_s=rest / 2 / STAGES,
+        task_s=task_s,
         row_s=row * partitions,
-        state_s=kept,
+        state_s=state_s,
         state_row_s=state * partitions,
-        output_s=rest / 2,
+        output_s=constant - STAGES * task_s - state_s,
         commit_s=float(mean["commit"]),
     )
+
+
+def _stages(mean: pd.Series[float], row: float, state: float, constant: float) -> tuple[float, float]:
+    """The constant time of any task, and what a stateful one takes longer; the rest is the driver's.
+
+    Where single tasks were not measured, half of the constant is taken for theirs.
+    """
+    reading = float(mean["map"]) - row * float(mean["rows"])
+    counting = float(mean["reduce"]) - state * float(mean["state_rows"])
+    if not np.isfinite(reading + counting):
+        return constant / 2 / STAGES, 0.0
+    task_s = max(0.0, min(reading, counting))
+    state_s = max(0.0, counting - task_s)
+    scale = min(1.0, constant / max(STAGES * task_s + state_s, 1e-9))
+    return scale * task_s, scale * state_s

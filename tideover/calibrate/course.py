@@ -91,13 +91,15 @@ def catch_up(course: Course, since: float, failed: float, until: float) -> float
     ``until``.
 
     Usual is what it was in [since, failed): its 99th percentile there, and a tenth more. It has to stay so
-    for 4 s.
+    for 4 s. If it has never been anything else, there was nothing to catch up with: 0.
     """
     before = course.backlog(np.arange(since, failed, STEP))
     after = course.outputs[(course.outputs > failed) & (course.outputs <= until)]
     if not len(before) or not len(after):
         return None
     usual = SLACK * float(np.quantile(before, 0.99))
+    if (course.backlog(np.arange(failed, until, STEP)) <= usual).all():
+        return 0.0
     at = np.arange(float(after[0]), until, STEP)
     high = np.flatnonzero(course.backlog(at) > usual)
     quiet_from = np.concatenate(([0], high + 1))

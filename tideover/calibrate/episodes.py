@@ -14,8 +14,11 @@ from tideover.calibrate.course import CALM, Course, catch_up, output_gap, progre
 
 PRE = 8.0
 """Seconds before a fault in which the backlog is taken for usual."""
-SETTLE = 2.0
+SETTLE = 1.0
 """Seconds after the begin of an episode that still see the rate of the one before."""
+
+BATCH = ("life", "run", "batch")
+"""What names a batch within a session and query."""
 
 Figures = dict[str, float]
 """By measure: batch_duration_s, latency_p50_s, latency_p95_s, output_gap_s, catch_up_s."""
@@ -25,6 +28,7 @@ Figures = dict[str, float]
 class Episode:
     """One rate and at most one fault; times in s since the session's start, which is a whole second.
 
+    moment_s  when in the running batch the fault struck; NaN: between batches
     prior     an executor was killed before, and its state has stayed with the one that is killed now
     batches   the batches that were started in it (of the query that is looked at, if there are two)
     fault     what was done (``none``, ``kill_executor``, ``kill_driver``, ``stop_executor``) at ``at_s``
@@ -43,6 +47,7 @@ class Episode:
     window_s: float
     partitions: int
     executors: int
+    cores: int
     locality_wait_s: float
     begin_s: float
     end_s: float
@@ -50,11 +55,13 @@ class Episode:
     fault: str
     at_s: float
     stop_s: float
+    moment_s: float
     prior: bool
     detected_s: float
     ready_s: float
     first_batch_s: float
     batches: pd.DataFrame
+    tasks: pd.DataFrame
     course: Course
 
     @property
@@ -66,6 +73,17 @@ class Episode:
     def condition(self) -> tuple[str, str, str]:
         """What the cost of a batch depends on besides rows and state: strategy, pipeline, master."""
         return self.strategy, self.pipeline, self.master
+
+    def stages(self) -> dict[str, float]:
+        """Of the settled batches, the mean times (s) from the trigger to the first task (``lead``), and of a
+        task that reads (``map``) or counts (``reduce``). NaN: single tasks were not measured.
+        """
+        mine = self.tasks[self.tasks["result"] == "Success"]
+        mine = mine.merge(self.settled()[[*BATCH, "start_s"]], on=list(BATCH))
+        lasted = (mine["finish_s"] - mine["launch_s"]).groupby(mine["stage"]).mean()
+        lead = (mine["launch_s"] - mine["start_s"]).groupby([mine[name] for name in BATCH]).min()
+        found = {"lead": float(lead.mean()) if len(lead) else float("nan")}
+        return found | {stage: float(lasted.get(stage, np.nan)) for stage in ("map", "reduce")}
 
     def settled(self) -> pd.DataFrame:
         """Batches of normal operation: after the begin has passed, before any fault."""
@@ -107,6 +125,7 @@ def _episode(session: Mapping[Any, Any], row: Mapping[Any, Any], tables: Mapping
         window_s=float(session["window_s"]),
         partitions=int(session["partitions"]),
         executors=int(session["executors"]),
+        cores=int(session["cores"]),
         locality_wait_s=float(session["locality_wait_s"]),
         begin_s=begin,
         end_s=end,
@@ -114,11 +133,13 @@ def _episode(session: Mapping[Any, Any], row: Mapping[Any, Any], tables: Mapping
         fault=str(row["fault"]) if struck else "none",
         at_s=float(fault.get("at_s", np.nan)),
         stop_s=float(row.get("stop_s") or 0.0),
+        moment_s=float(fault.get("in_batch_s", np.nan)),
         prior=_prior(faults, fault),
         detected_s=float(fault.get("detected_s", np.nan)),
         ready_s=float(fault.get("ready_s", np.nan)),
         first_batch_s=float(fault.get("first_batch_s", np.nan)),
         batches=batches[inside].sort_values("start_s"),
+        tasks=tables["tasks"][tables["tasks"]["query"] == 0],
         course=_course(batches, session, float(tables["episodes"]["end_s"].max())),
     )
 

@@ -157,10 +157,12 @@ def _residuals(
     Simulated on the grid, and linear in between.
     """
 
+    floor = np.array([[e.trigger_s] for e in episodes])  # less is not seen at the sink
+
     def at(values: tuple[float, ...]) -> Floats:
         faults = replace(base, **dict(zip(free, values, strict=True)))
         made = [[predicted(e, costs[e.condition], faults)[m] for m in MEASURES] for e in episodes]
-        return np.log(np.array(made) / seen)
+        return np.log(np.maximum(made, floor) / np.maximum(seen, floor))
 
     table = np.array([at(values) for values in product(*grid)])
     if not free:
@@ -200,15 +202,17 @@ def _spread(left: Floats, parameters: int) -> float:
 
 
 def interval(
-    draws: Floats, estimate: float, scatter: float, episodes: int, level: float = 0.9
+    draws: Floats, estimate: float, scatter: float, episodes: int, floor: float = 0.0, level: float = 0.9
 ) -> tuple[float, float]:
     """Interval of prediction: spread of the draws and scatter together, with Student's t for few episodes.
 
-    ``draws``: predictions with the drawn parameters.
+    ``draws``: predictions with the drawn parameters. What is less than ``floor`` (s) is not told apart.
     """
-    known = draws[np.isfinite(draws) & (draws > 0)]
+    known = np.maximum(draws[np.isfinite(draws)], floor)
     if not np.isfinite(estimate) or not len(known):
         return float("nan"), float("nan")
-    spread = float(np.sqrt(np.log(known / estimate).var() + scatter**2))
+    middle = max(estimate, floor)
+    spread = float(np.sqrt(np.log(known / middle).var() + scatter**2))
     wide = float(student.ppf(0.5 + level / 2, max(2, episodes - 1))) * spread
-    return estimate * float(np.exp(-wide)), estimate * float(np.exp(wide))
+    low = middle * float(np.exp(-wide))
+    return low if low > floor else 0.0, middle * float(np.exp(wide))

@@ -22,10 +22,10 @@ STRATEGY = "strategy.micro_batch"
 
 MEANING = {
     "plan_time": "offsets are found and logged, the batch is planned",
-    "task_time": "a task, besides its rows (half of what no row explains, shared by the stages)",
-    "state_time": "a stateful task commits its version of the state",
+    "task_time": "a task, besides its rows",
+    "state_time": "a stateful task takes so much longer",
     "state_cost": "the same for each row of state",
-    "output_time": "the driver and the sink (the other half of what no row explains)",
+    "output_time": "the driver and the sink: what neither tasks nor rows explain",
     "commit_time": "the commit log is written",
     "service": "a row, in the task that reads it",
     "executor_cold": "first task of an executor that has started",
@@ -107,7 +107,10 @@ def _flat(condition: Condition, costs: Costs, faults: Mapping[str, Faults]) -> F
         found[f"{STRATEGY}.executor_cold"] = faults["kill_executor"].executor_cold_s
         found[f"{STRATEGY}.state_cold"] = faults["kill_executor"].state_cold_s
     if "kill_driver" in faults:
-        found[f"{STRATEGY}.cold_time"] = faults["kill_driver"].cold_s
+        # a driver's executors are new, too, and cold as any: only what its first batch takes beyond that
+        lost = faults.get("kill_executor", Faults())
+        new = lost.executor_cold_s + lost.state_cold_s
+        found[f"{STRATEGY}.cold_time"] = max(0.0, faults["kill_driver"].cold_s - new)
     return found
 
 
@@ -115,8 +118,6 @@ def identified(key: str, cost: CostFit, faults: Mapping[str, FaultFit]) -> bool:
     """Whether the measurements tell a value from its bounds and from others."""
     what = key.rsplit(".", 1)[-1]
     match what:
-        case "task_time" | "output_time":
-            return False  # only their sum is
         case "service":
             return cost.rows_vary
         case "state_cost":

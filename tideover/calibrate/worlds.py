@@ -90,6 +90,7 @@ def scenario(episode: Episode, costs: Costs, faults: Faults) -> Scenario:
     state = costs.state_s + costs.state_row_s * _state_rows(episode) / episode.partitions
     strategy = {
         "kind": "micro_batch",
+        "cores": max(1, episode.cores // max(episode.executors, 1)),
         "trigger_interval": _time(episode.trigger_s),
         "plan_time": _time(costs.plan_s),
         "task_time": _time(costs.task_s),
