@@ -205,6 +205,15 @@ def test_latency_is_from_the_stamp_to_the_first_time_in_the_sink(recorded):
     assert first.latency_p95_s == pytest.approx(np.percentile(latencies, 95), abs=1e-4)
 
 
+def test_an_episode_says_how_busy_others_were(recorded):
+    """Looks at 3 and 9 lie in the episode [2, 10), the one at 10 does not."""
+    session = recorded()
+    session.query(0.1)
+    for at, cores in [(1.0, 9.0), (3.0, 0.5), (9.0, 1.5), (10.0, 0.0)]:
+        session.supervisor.write("others", T0 + at, cores=cores)
+    assert session.tables()["episodes"].others_cores.tolist() == [1.0, 0.0]
+
+
 def test_a_column_that_is_not_described_is_refused():
     with pytest.raises(KeyError, match="speed"):
         frame("faults", [{"speed": 3.0}])

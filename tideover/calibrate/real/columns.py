@@ -88,6 +88,11 @@ TABLES: dict[str, dict[str, Column]] = {
         "windows_right": _count("of these, with a result that is exact", "windows"),
         "latency_p50_s": Column("median, over its rows, of the time from stamp to sink", "s"),
         "latency_p95_s": Column("95th percentile of the same", "s"),
+        "others_cores": Column(
+            "cores busy with other programs, on average: above some tenths the episode was disturbed",
+            "cores",
+            undefined="the episode was shorter than a second",
+        ),
     },
     "batches": {
         "session": _SESSION,

@@ -17,6 +17,7 @@ from typing import Any
 
 from tideover.calibrate.real import faults, processes
 from tideover.calibrate.real.events import EventLog, read_events
+from tideover.calibrate.real.load import OtherWork
 from tideover.calibrate.real.plan import Episode, Fault, SessionPlan
 from tideover.calibrate.real.settings import environment, executors_of
 from tideover.calibrate.real.spec import DriverSpec
@@ -71,6 +72,7 @@ class Supervisor:
         self.progress = progress
         self.log = EventLog(directory / "supervisor.jsonl")
         self.queries = [_Query(number) for number in range(plan.queries)]
+        self.others = OtherWork()
         self.t0 = 0
 
     def run(self) -> None:
@@ -182,6 +184,7 @@ class Supervisor:
     def _until(self, moment_s: float) -> None:
         while (left := self.t0 + moment_s - time.time()) > 0:
             self._look_after()
+            self._look_around()
             self.progress(moment_s - left)
             time.sleep(min(left, 10 * _TICK_S))
 
@@ -189,6 +192,12 @@ class Supervisor:
         for query in self.queries:
             if query.process is not None and query.process.poll() is not None:
                 raise self._failed(f"a driver ended by itself with code {query.process.returncode}")
+
+    def _look_around(self) -> None:
+        drivers = [query.process.pid for query in self.queries if query.process is not None]
+        cores = self.others.look([os.getpid(), *drivers])
+        if cores is not None:
+            self.log.write("others", cores=cores)
 
     def _failed(self, what: str) -> SessionFailed:
         logs = [self.directory / "printed.log", *sorted(self.scratch.glob("*/spark.log"))]

@@ -16,7 +16,7 @@ from tideover.calibrate.real import truth
 from tideover.calibrate.real.columns import TABLES, frame
 from tideover.calibrate.real.events import read_events
 from tideover.calibrate.real.machine import machine
-from tideover.calibrate.real.plan import SessionPlan, session_from_json
+from tideover.calibrate.real.plan import Episode, SessionPlan, session_from_json
 from tideover.calibrate.real.schedule import MICROSECONDS, Schedule
 from tideover.calibrate.real.settings import LOCALITY_WAIT_S, executors_of
 from tideover.calibrate.real.sink import read_batches, read_windows
@@ -262,6 +262,7 @@ def _episodes(session: Session, batches: pd.DataFrame) -> list[Row]:
                 **ledgers[number],
                 "latency_p50_s": p50,
                 "latency_p95_s": p95,
+                "others_cores": _others(session, episode),
             }
         )
     return rows
@@ -312,6 +313,12 @@ def _counted(emitted: int, ledger: truth.Ledger, windows: int, right: int) -> Ro
         "windows": windows,
         "windows_right": right,
     }
+
+
+def _others(session: Session, episode: Episode) -> float:
+    begin, end = session.schedule.t0 + episode.begin_s, session.schedule.t0 + episode.end_s
+    seen = [e["cores"] for e in session.supervisor if e["event"] == "others" and begin <= e["at"] < end]
+    return float(np.mean(seen)) if seen else NAN
 
 
 def _latencies(session: Session, batches: pd.DataFrame, begin_s: float, end_s: float) -> tuple[float, float]:
