@@ -57,7 +57,7 @@ class Job:
     """What one bolt task has to do in a batch, and where its state is."""
 
     task: Task
-    home: tuple[Executor, int]
+    home: tuple[Executor, int] | None
     stateful: bool
     work: int = 0  # service of its tuples
     rows: int = 0  # of its state, after the batch
@@ -101,7 +101,11 @@ class MicroBatches(Protocol):
         self.begun = False  # tasks of the batch have run, or run
         self.stage: list[Job] = []
         self.since = 0
-        self.preferred: dict[Job, tuple[Executor, int]] = {}
+        self.preferred: dict[Job, tuple[Executor, int] | None] = {}
+        self.keeps = self.params.recovery == "checkpoint"
+        self.kept: dict[Task, list[Message]] = {}  # without checkpoints: what may have to be read again
+        self.broken: dict[Any, int] = {}  # what is not ready again, and since which outage
+        self.reread: set[int] | None = None  # roots that are read again; None: the query does not start anew
 
     def start(self) -> None:
         bolts = [task for task in self.world.tasks if task not in self.world.spouts]
@@ -207,17 +211,17 @@ class MicroBatches(Protocol):
         free = [e for e in self.executors if e.up and e.running < self.params.cores]
         if not job.stateful:
             return min(free, key=lambda e: (e.running, e.index)) if free else None
-        home = job.home[0]
-        if alive(job.home):
-            return home if home in free else None
-        if not home.known:
-            return None
-        end = self.since + self.params.locality_wait
-        if end > self.world.clock.now and any(
-            alive(process) for other, process in self.preferred.items() if other is not job
-        ):
-            self._wake(end)
-            return None
+        if job.home is not None:
+            home = job.home[0]
+            if alive(job.home):
+                return home if home in free else None
+            if not home.known:
+                return None
+            end = self.since + self.params.locality_wait
+            others = [process for other, process in self.preferred.items() if other is not job]
+            if end > self.world.clock.now and any(alive(process) for process in others):
+                self._wake(end)
+                return None
         states = [other.home for other in self.jobs.values() if other.stateful]
         return min(free, key=lambda e: (states.count(e.now), e.running, e.index)) if free else None
 
@@ -231,7 +235,9 @@ class MicroBatches(Protocol):
     def _run_job(self, job: Job, executor: Executor) -> None:
         p, now = self.params, self.world.clock.now
         time = p.task_time + job.work + (0 if executor.warm else p.executor_cold)
-        load = job.stateful and (job.home != executor.now or job.loaded != job.spoilt)
+        load = (
+            job.home is not None and job.stateful and (job.home != executor.now or job.loaded != job.spoilt)
+        )
         spoilt = job.spoilt
         if job.stateful:
             time += p.state_time + job.rows * p.state_cost + (0 if executor.store else p.state_cold)
@@ -263,16 +269,22 @@ class MicroBatches(Protocol):
         self.batch.before = {task: (task.state.copy(), task.windows_closed) for task in self.jobs}
         for task, messages in self.batch.content.items():
             task.requeue(messages)
+            if not self.keeps:
+                self.kept[task] = self.kept.get(task, []) + messages
         self._in(self.params.commit_time, self._commit)
 
     def _commit(self) -> None:
-        self.batch, self.cold, self.begun = None, False, False
+        self.batch, self.cold, self.begun, self.reread = None, False, False, None
+        if not self.keeps:
+            self._forget_before(self._unfinished())
         for job in self.jobs.values():
             job.again = False
         self._at(max(self.world.clock.now, self._next()), self._trigger)
 
     def served(self, task: Any, message: Message) -> None:
-        if message.datum is not None and message.datum.anchored and self.jobs[task].again:
+        if message.datum is None or not message.datum.anchored:
+            return
+        if self.jobs[task].again if self.keeps else message.datum.root in (self.reread or ()):
             self.world.ledger.replayed.add(message.datum.root)
 
     # -- faults --------------------------------------------------------------------------------------------
@@ -284,7 +296,9 @@ class MicroBatches(Protocol):
         self.outages += 1
         now, kind = self.world.clock.now, kind_of(fault)
         ready = now + fault.detection + fault.restart
-        if kind == "crash_host":
+        if not self.keeps:
+            self._stop_query(fault, now + fault.detection, ready)
+        elif kind == "crash_host":
             for executor in self.executors:
                 if executor.host == fault.host:
                     self._kill(executor, now + fault.detection, ready)
@@ -362,6 +376,89 @@ class MicroBatches(Protocol):
             self.triggered = self.world.clock.now
             self._run()
 
+    # -- without checkpoints -------------------------------------------------------------------------------
+
+    def _unfinished(self) -> int:
+        """The oldest window without an end, less one; 0: from the beginning."""
+        layout = self.world.layout
+        windows = [task.window for task in self.jobs if layout.stateful(task.component)]
+        if not windows or any(window.tuples is not None for window in windows):
+            return 0
+        newest = [
+            task.state.markers.get(channel.up.logical, 0)
+            for task in self.jobs
+            for channel in task.inputs.values()
+        ]
+        return min(newest)
+
+    def _forget_before(self, window: int) -> None:
+        if window:
+            for task, messages in self.kept.items():
+                self.kept[task] = [m for m in messages if self._belongs(m, window)]
+
+    @staticmethod
+    def _belongs(message: Message, window: int) -> bool:
+        if message.datum is not None:
+            return message.datum.epoch >= window
+        assert message.marker is not None
+        return message.marker > window
+
+    def _stop_query(self, fault: Any, noticed: int, ready: int) -> None:
+        """Whatever fails, the query stops, and starts without state when all that has failed is back."""
+        if kind_of(fault) == "crash_host":
+            for executor in self.executors:
+                if executor.host == fault.host:
+                    self._kill(executor, noticed, ready)
+                    self._start_over(executor, executor.index + 1, ready)
+        elif fault.component == "driver":
+            for executor in self.executors:
+                executor.kill(self.outages)
+            self._start_over("driver", 0, ready)
+        else:
+            for task, job in self.jobs.items():
+                if task.physical == (fault.component, fault.task, fault.replica):
+                    self._start_over(job, task.rank, ready)
+
+    def _start_over(self, what: Any, rank: int, ready: int) -> None:
+        self.life, self.stages_on, self.begun = self.life + 1, False, False
+        for job in self.jobs.values():
+            if job.running and alive(job.ran):
+                job.ran[0].running -= 1
+            job.running, job.home, job.loaded = 0, None, job.spoilt
+        batch, self.batch = self.batch, None
+        window = self._unfinished()
+        self._forget_before(window)
+        messages = [m for kept in self.kept.values() for m in kept]
+        if batch is not None and batch.before is None:
+            for task, content in batch.content.items():
+                self.log[task] = content + self.log.get(task, [])
+                messages += content if batch.logged else []
+        for task, kept in self.kept.items():
+            if kept:
+                self.log[task] = kept + self.log.get(task, [])
+        self.kept = {}
+        roots = {m.datum.root for m in messages if m.datum is not None and m.datum.anchored}
+        self.reread = (self.reread or set()) | roots
+        for task in self.jobs:
+            ups = {channel.up.logical: window for channel in task.inputs.values()} if window else {}
+            task.state, task.windows_closed = State(markers=ups, handed=window), 0
+        outage = self.broken[what] = self.outages
+
+        def back() -> None:
+            if self.broken.get(what) != outage:
+                return
+            if what == "driver":
+                for executor in self.executors:
+                    executor.replace()
+            del self.broken[what]
+            if not self.broken:
+                self.cold = True
+                self._in(self.params.recovery_time, self._resume)
+
+        self.world.clock.at(ready, control(Rank.READY, rank), back)
+
+    # -- what both do --------------------------------------------------------------------------------------
+
     def _undo(self, batch: Batch) -> None:
         """Back to the states before the batch; what it has put out is not taken twice."""
         assert batch.before is not None
@@ -402,7 +499,7 @@ class MicroBatches(Protocol):
     # -- the end -------------------------------------------------------------------------------------------
 
     def elsewhere(self) -> list[tuple[str, Datum]]:
-        contents = [self.log] + ([self.batch.content] if self.batch is not None else [])
+        contents = [self.log, self.kept] + ([self.batch.content] if self.batch is not None else [])
         return [
             (task.component, message.datum)
             for content in contents

@@ -157,6 +157,7 @@ def parameters(
         }
     if strategy == "micro_batch":
         return {
+            "recovery": some("checkpoint", "checkpoint", "replay"),
             "trigger_interval": some(0, 0, 10, 10, 20, 37) * MS,
             "poll_interval": some(1, 10) * MS,
             "plan_time": ns(0, 0, 1, 4),

@@ -308,7 +308,7 @@ class World:
         again = self.windows.emitted(place, task.replica, now, keys, sums)
         if not component.outputs:
             self.recorder.note_output(place, now)
-        if again and component.anchored:
+        if again and component.anchored and not self.fed:
             # the same window once more, out of a replay, is void: its reader has it by its number
             for part in held:
                 self.ledger.destroy_effects(component, part.uid, task.replica)

@@ -7,9 +7,8 @@ that run on it and the shuffle files of those that have run.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from tideover.models.batches.rehearsal import Share
 from tideover.models.machine import Machine
@@ -25,6 +24,19 @@ LATE = ORDER // 2
 """Order of what comes after the events of single tasks, at one instant and rank."""
 
 
+class Owner(Protocol):
+    """Who is told what happens to a cluster."""
+
+    def stages_done(self) -> None:
+        """The last task of a batch has ended."""
+
+    def executor_failed(self, executor: Executor, outage: Outage) -> None:
+        """An executor is killed."""
+
+    def executor_ready(self, executor: Executor, outage: Outage) -> None:
+        """A new process can stand in its place."""
+
+
 class Executor(Machine):
     """A process with some cores on a host. ``life`` counts its deaths: a new life knows nothing of the old.
 
@@ -33,9 +45,9 @@ class Executor(Machine):
     noticed     whether the scheduler knows that it is dead
     """
 
-    def __init__(self, cluster: Cluster, host: int, replica: int, number: int) -> None:
+    def __init__(self, cluster: Cluster, owner: Owner, host: int, replica: int, number: int) -> None:
         super().__init__("executor", host, replica, number)
-        self._cluster = cluster
+        self._cluster, self._owner = cluster, owner
         self.up = self.warm = self.has_store = self.noticed = True
         self.life = 0
         self.running = 0
@@ -57,10 +69,10 @@ class Executor(Machine):
         return [p.task for p in self._cluster.partitions if p.is_at(self)]
 
     def failed(self, outage: Outage) -> None:
-        self._cluster.executor_failed(self, outage)
+        self._owner.executor_failed(self, outage)
 
     def ready(self, outage: Outage) -> None:
-        self._cluster.executor_ready(self)
+        self._owner.executor_ready(self, outage)
 
 
 Life = tuple[Executor, int]
@@ -75,7 +87,7 @@ def lives(life: Life | None) -> bool:
 class Partition:
     """A bolt task as Spark runs it: one partition of a stage (a component), over and over.
 
-    home         where its state was loaded last
+    home         where its state was loaded last; None: nowhere, there is nothing to load
     stale        that copy is spoilt; ``spoilt`` counts how often it was, by a fault of the state alone
     lost_by      number of the outage that took the copy
     blocked      number of the outage because of which it may not run; None: it may
@@ -88,7 +100,7 @@ class Partition:
 
     def __init__(self, task: BoltTask, home: Executor) -> None:
         self.task = task
-        self.home: Life = (home, 0)
+        self.home: Life | None = (home, 0)
         self.stale = False
         self.spoilt = 0
         self.lost_by = -1
@@ -124,19 +136,14 @@ class Partition:
 
 
 class Cluster:
-    """Executors and partitions of one query; runs the stages of one batch at a time.
+    """Executors and partitions of one query; runs the stages of one batch at a time."""
 
-    ``finished`` is called when the last task of a batch has ended.
-    """
-
-    def __init__(
-        self, world: World, strategy: MicroBatch, replica: int, finished: Callable[[], None]
-    ) -> None:
-        self._world, self._strategy, self._finished = world, strategy, finished
+    def __init__(self, world: World, strategy: MicroBatch, replica: int, owner: Owner) -> None:
+        self._world, self._strategy, self._owner = world, strategy, owner
         tasks = [t for t in world.bolt_tasks if t.replica == replica]
         hosts = sorted({task.host for task in tasks})
         first = 1 + replica * (1 + len(hosts))
-        self.executors = [Executor(self, host, replica, first + i) for i, host in enumerate(hosts)]
+        self.executors = [Executor(self, owner, host, replica, first + i) for i, host in enumerate(hosts)]
         at = {executor.host: executor for executor in self.executors}
         self.of = {task: Partition(task, at[task.host]) for task in tasks}
         self.partitions = list(self.of.values())
@@ -145,7 +152,7 @@ class Cluster:
             self._stages.setdefault(partition.task.component.name, []).append(partition)
         self._stage: str | None = None
         """The current one."""
-        self._preferred: dict[Partition, Life] = {}
+        self._preferred: dict[Partition, Life | None] = {}
         """Where states were when the current stage began, or began again, of the tasks that it had to run."""
         self._waiting_since = 0
         """When it did so, or when the last of its tasks was launched."""
@@ -178,7 +185,7 @@ class Cluster:
         name = self._current()
         if name is None:
             self._active, self._stage = False, None
-            self._finished()
+            self._owner.stages_done()
             return
         now = self._world.kernel.now
         if name != self._stage:
@@ -203,11 +210,12 @@ class Cluster:
         free = [e for e in self.executors if e.up and e.running < self._strategy.cores]
         if not p.stateful:
             return min(free, key=lambda e: (e.running, e.number), default=None)
-        home = p.home[0]
-        if lives(p.home):
-            return home if home in free else None
-        if not home.noticed or self._waits_for_locality(p):
-            return None
+        if p.home is not None:
+            home = p.home[0]
+            if lives(p.home):
+                return home if home in free else None
+            if not home.noticed or self._waits_for_locality(p):
+                return None
         return min(free, key=lambda e: (self._states_on(e), e.running, e.number), default=None)
 
     def _waits_for_locality(self, p: Partition) -> bool:
@@ -247,7 +255,7 @@ class Cluster:
         s, now = self._strategy, self._world.kernel.now
         here = (executor, executor.life)
         before = 0 if executor.warm else s.executor_cold
-        loads = p.stateful and (p.home != here or p.stale)
+        loads = p.home is not None and p.stateful and (p.home != here or p.stale)
         if p.stateful:
             before += 0 if executor.has_store else s.state_cold
             if loads:
@@ -306,7 +314,8 @@ class Cluster:
             return
         executor.noticed = True
         now = self._world.kernel.now
-        if any(e.up for e in self.executors) and all(isinstance(t, BoltTask) for t in outage.tasks):
+        others = any(e.up for e in self.executors) and self._strategy.recovery == "checkpoint"
+        if others and all(isinstance(t, BoltTask) for t in outage.tasks):
             outage.ready_at = min(outage.ready_at, now)  # others take over
         current = self._current()
         for p in self.partitions if self._active else ():
@@ -323,6 +332,16 @@ class Cluster:
         if not executor.up:
             executor.begin()
             self._schedule()
+
+    def halt(self) -> None:
+        """The query is stopped, and its state dropped; processes that live go on."""
+        for p in self.partitions:
+            if p.attempt:
+                self._stop_attempt(p)
+                if lives(p.ran) and p.ran is not None:
+                    p.ran[0].running -= 1
+            p.home, p.stale, p.blocked = None, False, None
+        self._active = self._open = False
 
     def stop(self, outage: Outage) -> None:
         """The driver is lost, and with it the batch and all executors."""

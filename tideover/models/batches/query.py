@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tideover.models.batches.cluster import LATE, Cluster
-from tideover.models.batches.log import Batch, Content, Log
+from tideover.models.batches.cluster import LATE, Cluster, Executor
+from tideover.models.batches.log import Batch, Content, Log, data
 from tideover.models.batches.rehearsal import Rehearsal
+from tideover.models.intake import Mask
 from tideover.models.machine import Machine
 from tideover.models.supervision import DRIVER
 from tideover.models.task import BoltTask
@@ -53,7 +54,7 @@ class Query(Machine):
     def __init__(self, world: World, strategy: MicroBatch, replica: int) -> None:
         super().__init__(DRIVER, None, replica, 0)
         self._world, self._strategy = world, strategy
-        self.cluster = Cluster(world, strategy, replica, self._stages_done)
+        self.cluster = Cluster(world, strategy, replica, self)
         self.number += self.cluster.executors[0].number - 1
         self.log = Log()
         self.batch: Batch | None = None
@@ -110,7 +111,7 @@ class Query(Machine):
     def _run(self) -> None:
         self._after(self._strategy.cold_time if self._cold else 0, lambda: self.cluster.start(self._shares))
 
-    def _stages_done(self) -> None:
+    def stages_done(self) -> None:
         self._after(self._strategy.output_time, self._output)
 
     def _output(self) -> None:
@@ -150,6 +151,20 @@ class Query(Machine):
 
     def tasks(self) -> list[BoltTask]:
         return [p.task for p in self.cluster.partitions]
+
+    def executor_failed(self, executor: Executor, outage: Outage) -> None:
+        self.cluster.executor_failed(executor, outage)
+
+    def executor_ready(self, executor: Executor, outage: Outage) -> None:
+        self.cluster.executor_ready(executor)
+
+    def task_failed(self, task: BoltTask, outage: Outage) -> None:
+        """A bolt's task alone is hit."""
+        self.cluster.task_failed(task, outage)
+
+    def task_ready(self, task: BoltTask, outage: Outage) -> None:
+        """It may go on."""
+        self.cluster.task_ready(task, outage)
 
     def failed(self, outage: Outage) -> None:
         """The driver dies, and all executors with it. What the offset log has will be run again."""
@@ -196,24 +211,34 @@ class Query(Machine):
     def _name(self) -> str:
         return DRIVER if self.replica == 0 else f"{DRIVER}/{self.replica}"
 
+    def read_again(self, task: BoltTask, train: Train, outage: int | None = None) -> Mask | None:
+        """Which of a task's tuples in this batch are worked off again (because of ``outage``); None: none."""
+        again = self.cluster.of[task].again
+        return np.ones(train.n, np.bool_) if again >= 0 and outage in (None, again) else None
+
+    def settled(self, outage: int) -> bool:
+        """Whether nothing has to be worked off again because of the outage, or no more."""
+        return all(p.again != outage for p in self.cluster.partitions)
+
     def _effects(self, content: Content) -> dict[str, Ints]:
         """Uids of the effects that this content has at the ends of the topology."""
         at: dict[str, list[Train]] = {c.name: [] for c in self._world.topology.components}
         for task, train in content.items():
             if task.component.anchored:
-                at[task.component.name].append(train if train.mark is None else train.pick(train.mark == 0))
+                at[task.component.name].append(data(train))
         return effects_of(self._world.topology, self._world.draws, at)
 
     def kept_effects(self) -> dict[str, Ints]:
-        """The same of all that is in the log and not committed."""
+        """The same of all that the log keeps."""
         parts: dict[str, list[Ints]] = {}
-        contents: list[Content] = [{task: train} for task, ts in self.log.waiting.items() for train in ts]
-        if self.batch is not None:
-            contents.append(self.batch.content)
-        for content in contents:
+        for content in self._contents():
             for name, uid in self._effects(content).items():
                 parts.setdefault(name, []).append(uid)
         return {name: np.concatenate(uids) for name, uids in parts.items()}
+
+    def _contents(self) -> list[Content]:
+        contents: list[Content] = [{task: train} for task, ts in self.log.waiting.items() for train in ts]
+        return contents if self.batch is None else [*contents, self.batch.content]
 
     @property
     def size(self) -> int:

@@ -45,6 +45,14 @@ class Rehearsal:
         quiet = world.scenario.model_copy(update={"failures": ()})
         self._world = type(world)(quiet, world.draws.replication, feed=True, strategy=world.strategy)
 
+    def start_from(self, tasks: list[BoltTask]) -> None:
+        """Take the states of these tasks: the next batch is played from there."""
+        for task in tasks:
+            mine = self._world.bolts[task.component.name, task.task][0]
+            if task.counts is not None:
+                mine.restore(task.counts.copy())
+            mine.epochs, mine.windows = task.epochs, task.windows
+
     def play(self, content: Content) -> dict[tuple[str, int], Share]:
         """Shares of all logical tasks in a batch of this content."""
         world, protocol = self._world, self._world.protocol

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from tideover.models.batches.query import Query
 from tideover.models.batches.rehearsal import Rehearsing
+from tideover.models.batches.starting_over import StartingOver
 from tideover.models.machine import Machine
 from tideover.models.strategies.base import STRATEGIES, Promise, Protocol, Strategy, task_inputs_open
 from tideover.models.task import BoltTask, SpoutTask
@@ -88,6 +89,13 @@ class MicroBatch(Strategy):
     cold_time: Annotated[
         Duration, Field(description="extra time of the first batch after a driver's restart")
     ] = 0
+    recovery: Annotated[
+        Literal["checkpoint", "replay"],
+        Field(
+            description="checkpoint: states and offsets are kept; replay: they are not: after a failure the "
+            "query starts anew, without state, from the first window that the sink does not have"
+        ),
+    ] = "checkpoint"
     output_mode: Annotated[
         Literal["append", "update"],
         Field(description="what the sink gets: finished windows, or from every batch what it has changed"),
@@ -110,7 +118,8 @@ class Batches(Protocol):
         self.queries: list[Query] = []
 
     def start(self) -> None:
-        self.queries = [Query(self.world, self.strategy, 0)]
+        kind = Query if self.strategy.recovery == "checkpoint" else StartingOver
+        self.queries = [kind(self.world, self.strategy, 0)]
         for query in self.queries:
             query.start()
 
@@ -129,29 +138,26 @@ class Batches(Protocol):
 
     def failed(self, task: BoltTask | SpoutTask, outage: Outage) -> None:
         if isinstance(task, BoltTask):
-            self.queries[task.replica].cluster.task_failed(task, outage)
+            self.queries[task.replica].task_failed(task, outage)
 
     def ready(self, task: BoltTask | SpoutTask, outage: Outage) -> None:
         if isinstance(task, BoltTask):
-            self.queries[task.replica].cluster.task_ready(task, outage)
+            self.queries[task.replica].task_ready(task, outage)
         else:
             task_inputs_open(task)
 
     # -- what is left to see ---------------------------------------------------------------------------------
 
-    def _again(self, task: BoltTask) -> int:
-        """Number of the outage because of which the task runs again in this batch; -1: none."""
-        return self.queries[task.replica].cluster.of[task].again
-
     def processed(self, task: BoltTask, train: Train, sent: list[Sent]) -> None:
-        if self._again(task) >= 0:
-            self.world.replayed(task, train)
+        again = self.queries[task.replica].read_again(task, train)
+        if again is not None:
+            self.world.replayed(task, train.pick(again))
 
     def replayed(self, task: BoltTask, train: Train, outage: int) -> np.ndarray | None:
-        return np.ones(train.n, np.bool_) if self._again(task) == outage else None
+        return self.queries[task.replica].read_again(task, train, outage)
 
     def settled(self, outage: Outage) -> bool:
-        return not any(p.again == outage.number for query in self.queries for p in query.cluster.partitions)
+        return all(query.settled(outage.number) for query in self.queries)
 
     def pulse(self, until: int) -> int:
         shown = [record.visible for record in self.queries[0].history if record.visible <= until]
