@@ -367,6 +367,14 @@ def test_pairs_are_drawn_where_they_are_and_failures_have_a_ring(frames):
     assert list(identity.get_xdata()) == list(identity.get_ydata())
 
 
+@pytest.mark.parametrize(("first", "last"), [(1.0, 1.2), (1.0, 5.0), (0.01, 900.0)])
+def test_axes_have_a_few_ticks_whatever_they_span(first, last):
+    """From 20 % to five powers of ten: enough to read a figure off, and few enough not to touch."""
+    for ax in figures.predictions(judged(table(pair(first, first), pair(last, last)))):
+        low, high = ax.get_xlim()
+        assert 2 <= len([tick for tick in ax.get_xticks() if low <= tick <= high]) <= 5
+
+
 def test_what_the_fit_has_seen_is_told_apart(frames):
     batch = figures.predictions(judged(frames["pairs"]))[0]
     faces = [line.get_markerfacecolor() for line in batch.lines if line.get_marker() == "D"]

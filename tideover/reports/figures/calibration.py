@@ -130,8 +130,11 @@ def _plain_ticks(axis: Any, low: float, high: float) -> None:
     """A few numbers as people write them; none of the small ticks between."""
     from matplotlib.ticker import FixedLocator, NullLocator
 
-    steps = [base * 10.0**power for power in range(-4, 9) for base in (1, 2, 5)]
-    ticks = [step for step in steps if low <= step <= high]
+    ticks: list[float] = []
+    for bases in ((1, 2, 5), (1, 1.5, 2, 3, 4, 6, 8)):
+        if len(ticks) < 3:
+            steps = [base * 10.0**power for power in range(-4, 9) for base in bases]
+            ticks = [step for step in steps if low <= step <= high]
     while len(ticks) > 5:
         ticks = ticks[::2] if len(ticks) < 9 else [t for t in ticks if f"{t:e}"[0] == "1"]
     axis.set_major_locator(FixedLocator(ticks))

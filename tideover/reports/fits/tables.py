@@ -176,7 +176,7 @@ def parameters_table(parameters: pd.DataFrame, by: str = "strategy", *, brief: b
             previous = row[by]
             rows.append((strategy_name(previous) if by == "strategy" else str(previous),))
         unit, scale = _scaled(row)
-        value, low, high = (row[key] * scale for key in ("value", "low", "high"))
+        value, low, high = (round(row[key] * scale, 4) for key in ("value", "low", "high"))
         meaning = "" if is_undefined(row["meaning"]) else str(row["meaning"])
         marked = "yes" if row["identified"] else "NO"
         meanings.setdefault(str(row["parameter"]).rsplit(".", 1)[-1], meaning)
