@@ -86,7 +86,7 @@ class Driver:
         spec = self.spec
         replay = spec.strategy == "source_replay"
         window_s = spec.window_s if spec.pipeline == "word_count" else None
-        first = oldest_unfinished(self.sink_directory) if replay else 0
+        first = oldest_unfinished(self.sink_directory)
         start = self.schedule.rows_before(first * spec.window_s * MICROSECONDS) if replay else 0
         # State that is not kept: every run has a checkpoint of its own, and nobody reads the one before.
         name = f"{spec.query}-{spec.life}-{self.run}" if replay else str(spec.query)
@@ -98,8 +98,6 @@ class Driver:
             # The third line of a batch's entry in the offset log is the offset of the one source.
             return int(json.loads((checkpoint / "offsets" / str(batch)).read_text().splitlines()[2])["row"])
 
-        if not replay:
-            first = oldest_unfinished(self.sink_directory)
         sink = Sink(self.sink_directory, name, self.schedule, window_s, first, self.run, end_row, self.log)
         query = (
             counts(rows, spec.pipeline, spec.window_s, spec.work)
