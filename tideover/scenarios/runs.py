@@ -24,6 +24,7 @@ from tideover.scenarios.parts import REGISTRIES
 from tideover.scenarios.prediction import predict
 from tideover.scenarios.writer import to_data
 from tideover.sim.histogram import Histogram
+from tideover.sim.units import format_duration
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,8 +70,26 @@ def run(scenario: Scenario, *, trace: bool = False, report: Report | None = None
             raise RunFailed(f"replication {number}: {_told(error)}") from error
     result = Result(scenario, done)
     result.prediction, remarks = predict(scenario, [row for one in done for row in one.recoveries])
-    result.warnings += remarks
+    result.warnings += remarks + _unfinished(result)
     return result
+
+
+def _unfinished(result: Result) -> list[str]:
+    """A remark if, at the end of the run, more waits than ever did before a failure."""
+    stuck = [row["failed_at_s"] for r in result.replications for row in r.recoveries[-1:] if _waits(r, row)]
+    if not stuck:
+        return []
+    end = format_duration(result.scenario.run.duration)
+    return [
+        f"failure at {min(stuck):g} s: its backlog is not gone at the end of the run ({end}); "
+        "at this rate there is no recovery, or run.duration is too short for it"
+    ]
+
+
+def _waits(replication: Replication, row: dict[str, Any]) -> bool:
+    before = [second["backlog"] for second in replication.timeline if second["second"] < row["failed_at_s"]]
+    left = replication.timeline[-1]["backlog"] if replication.timeline else 0
+    return row["catch_up_s"] is None and left > max(before, default=0)
 
 
 def record(result: Result) -> dict[str, Any]:

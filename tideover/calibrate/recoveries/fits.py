@@ -19,6 +19,8 @@ SETTINGS = tuple(Setting(window, late) for window in (None, LAG_WINDOW_S) for la
 interval, or rather at its end.
 """
 
+_NORMAL_95 = 1.6449
+"""95 % of a standard normal distribution lie below it."""
 _UNLIKELY = 8.0
 """A setting with so much less log evidence in the whole file is not tried again when points are left out."""
 
@@ -30,11 +32,21 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Predictions for points that their fits have not seen, s: by the mechanism, by the plain fluid law."""
+    """Predictions for points that their fits have not seen, s.
+
+    By the mechanism, with both ends of its interval at 90 %, and by the plain fluid law.
+    """
 
     points: Points
     mechanism: Floats
+    low: Floats
+    high: Floats
     fluid: Floats
+
+    @property
+    def coverage(self) -> float:
+        """Share of the points that lie in their intervals."""
+        return float(np.mean((self.low <= self.points.recovery) & (self.points.recovery <= self.high)))
 
 
 @dataclass(frozen=True)
@@ -72,17 +84,18 @@ class Fitted:
 
     @cached_property
     def scatter(self) -> float:
-        """Relative scatter of measurements around the law: half the width of the middle two thirds of their
-        logarithms.
+        """Relative scatter of what is measured around what is the case in a run.
+
+        The standard deviation of the normal distribution that has the same middle 90 % of logarithms.
         """
         rng = np.random.default_rng(1)
         logs = []
         for interval, rate in zip(self.points.interval, self.points.rate, strict=True):
             clean = self.posterior.predictions(interval, rate)
-            noisy = self.posterior.noisy(interval, rate, rng)
-            logs.append(np.log(noisy / clean)[np.isfinite(clean)])
-        low, high = np.quantile(np.concatenate(logs), [0.1587, 0.8413])
-        return float(high - low) / 2
+            ends = np.isfinite(clean)
+            logs.append(np.log(self.posterior.noisy(interval, rate, rng)[ends] / clean[ends]))
+        low, high = np.quantile(np.concatenate(logs), [0.05, 0.95])
+        return float(high - low) / (2 * _NORMAL_95)
 
 
 def fit_all(measured: Measurements, seed: int = 1, report: Report | None = None) -> dict[str, Fitted]:
@@ -97,7 +110,7 @@ def fit_all(measured: Measurements, seed: int = 1, report: Report | None = None)
     setting, gain = _chosen(whole), _window_gain(whole)
     most = _evidence(whole, setting)
     likely = [s for s in SETTINGS if _evidence(whole, s) > most - _UNLIKELY]
-    parts: dict[str, dict[str, list[tuple[Mask, Floats, Floats]]]] = {name: {} for name in whole}
+    parts: dict[str, dict[str, list[tuple[Mask, Floats]]]] = {name: {} for name in whole}
     for done, (name, kind, mask) in enumerate(work, len(whole)):
         if report is not None:
             report(f"leaving points of {name} out", done, total)
@@ -105,11 +118,9 @@ def fit_all(measured: Measurements, seed: int = 1, report: Report | None = None)
         seen, unseen = points.without(mask), points.without(~mask)
         fits = {s: fit(seen, s, draws=1500, seed=seed + 1 + done) for s in likely}
         best = fits[_chosen(whole | {name: fits})]
-        pairs = list(zip(unseen.interval, unseen.rate, strict=True))
-        ours = np.array([np.median(best.predictions(t, r)) for t, r in pairs])
-        parts[name].setdefault(kind, []).append(
-            (mask, ours, fluid.predict(fluid.fit(seen), unseen.interval, unseen.rate))
-        )
+        plain = fluid.predict(fluid.fit(seen), unseen.interval, unseen.rate)
+        told = np.vstack([_told(best, unseen), plain])
+        parts[name].setdefault(kind, []).append((mask, told))
     return {
         name: Fitted(
             points,
@@ -161,10 +172,19 @@ def _enough(points: Points, left_out: Mask) -> bool:
     return len(seen) >= 3 and len(np.unique(seen.rate)) > 1
 
 
-def _joined(points: Points, found: list[tuple[Mask, Floats, Floats]]) -> HeldOut:
+def _told(posterior: Posterior, points: Points) -> Floats:
+    """Median, low and high end at 90 % for each point, s."""
+    rng = np.random.default_rng(1)
+    found = []
+    for interval, rate in zip(points.interval, points.rate, strict=True):
+        low, high = posterior.interval(interval, rate, rng)
+        found.append((np.median(posterior.predictions(interval, rate)), low, high))
+    return np.array(found).T
+
+
+def _joined(points: Points, found: list[tuple[Mask, Floats]]) -> HeldOut:
     """Predictions of several folds, in the order of the points."""
-    places = np.concatenate([np.flatnonzero(mask) for mask, _, _ in found])
-    order = np.argsort(places, kind="stable")
-    mechanism, plain = (np.concatenate([part[i] for part in found])[order] for i in (1, 2))
+    places = np.concatenate([np.flatnonzero(mask) for mask, _ in found])
+    told = np.concatenate([part for _, part in found], axis=1)[:, np.argsort(places, kind="stable")]
     chosen = np.isin(np.arange(len(points)), places)
-    return HeldOut(points.without(~chosen), mechanism, plain)
+    return HeldOut(points.without(~chosen), *told)

@@ -1,10 +1,11 @@
 """Which values fit the measurements: draws from their posterior, by sequential Monte Carlo.
 
-A recovery is ``outage + shown(catch_up)``. The law's catch-up varies from run to run (lognormal, ``spread``);
-what is measured is off by a few seconds (Student's t with three degrees of freedom, ``jitter``), and one
-point in twenty may be anything (within a factor of about two). The lag window makes the likelihood a
-staircase, which an optimiser cannot climb; draws can. P. Del Moral, A. Doucet, A. Jasra, *Sequential Monte
-Carlo samplers*, JRSS B 68(3), 2006; moves by C. ter Braak, *Differential evolution Markov chain*, 2006.
+A recovery is ``outage + shown(catch_up)``. The capacity varies from run to run (lognormal, ``spread``), which
+matters most near saturation; what is measured is off by a few seconds (Student's t with three degrees of
+freedom, ``jitter``), and one point in twenty may be anything (within a factor of about two). The lag window
+makes the likelihood a staircase, which an optimiser cannot climb; draws can. P. Del Moral, A. Doucet and A.
+Jasra, *Sequential Monte Carlo samplers*, JRSS B 68(3), 2006; moves by C. ter Braak, *A Markov chain Monte
+Carlo version of the genetic algorithm Differential Evolution*, Statistics and Computing 16, 2006.
 """
 
 from __future__ import annotations
@@ -72,8 +73,8 @@ class Prior:
         )
 
     def spread(self, v: Floats) -> Floats:
-        """Standard deviation of the logarithm of the catch-up: about 5 %, by a factor of two."""
-        return 0.05 * np.exp(0.7 * v[..., 4])
+        """Standard deviation of the logarithm of a run's capacity: about 3 %, by a factor of two."""
+        return 0.03 * np.exp(0.7 * v[..., 4])
 
     def jitter(self, v: Floats) -> Floats:
         """Scale of what is added to a measurement, s: about 2 % of the median, by a factor of three."""
@@ -96,18 +97,28 @@ class Posterior:
         """The draws as values of the law."""
         return self.prior.values(self.v)
 
+    @cached_property
+    def runs(self) -> Values:
+        """The same with the capacity of a run each."""
+        z = np.random.default_rng(2).standard_normal(len(self.v))
+        return self.values._replace(capacity=self.values.capacity * np.exp(self.prior.spread(self.v) * z))
+
     def predictions(self, interval: float, rate: float) -> Floats:
-        """Recovery by each draw without noise, s; infinite where it never ends."""
-        return recovery(self.values, interval, rate, self.prior.setting.window)
+        """Recovery in a run by each draw, s; infinite where it never ends."""
+        return recovery(self.runs, interval, rate, self.prior.setting.window)
 
     def noisy(self, interval: float, rate: float, rng: np.random.Generator) -> Floats:
-        """The same as it would be measured: with the spread of the catch-up, and jitter."""
-        after = catch_up(self.values, interval, rate)
-        after = after * np.exp(self.prior.spread(self.v) * rng.standard_normal(len(after)))
-        window = self.prior.setting.window
-        seen = after if window is None else window * (np.floor(after / window) + 2)
-        found = self.values.outage + seen + self.prior.jitter(self.v) * rng.standard_t(3, len(after))
-        return np.maximum(found, 0.5 * self.values.outage)
+        """The same as it would be measured, s: with jitter, and now and then anything."""
+        clean = self.predictions(interval, rate)
+        n = len(clean)
+        usual = np.maximum(clean + self.prior.jitter(self.v) * rng.standard_t(3, n), 0.5 * self.values.outage)
+        wild = clean * np.exp(_WILD * rng.standard_normal(n))
+        return np.where(rng.random(n) < OUTLIERS, wild, usual)
+
+    def interval(self, interval: float, rate: float, rng: np.random.Generator) -> tuple[float, float]:
+        """Both ends of the interval of prediction at 90 %, s; infinite if it has no end."""
+        ends = np.quantile(self.noisy(interval, rate, rng), [0.05, 0.95], method="inverted_cdf")
+        return float(ends[0]), float(ends[1])
 
 
 def fit(points: Points, setting: Setting, *, draws: int = 3000, seed: int = 1) -> Posterior:
@@ -164,23 +175,40 @@ def _move(
 def _log_likelihood(prior: Prior, points: Points, v: Floats) -> Floats:
     """Of all points together, for each draw."""
     values = prior.values(v[:, None, :])
-    after = catch_up(values, points.interval, points.rate)
-    window = prior.setting.window
+    outage, after = values.outage, catch_up(values, points.interval, points.rate)
     spread, jitter = prior.spread(v)[:, None, None], prior.jitter(v)[:, None, None]
+    window = prior.setting.window
     if window is None:
-        seen = after[:, :, None] * np.exp(spread * _NORMAL)
-        share = np.full(len(_NORMAL), 1 / len(_NORMAL))
+        share, seen = _at_once(values, points, spread)
     else:
-        steps = np.arange(int(points.recovery.max() / window) + 3)
-        below = ndtr((np.log(window * (steps + 1)) - np.log(after)[:, :, None]) / spread)
-        share = np.diff(below, axis=2, prepend=0)
-        seen = np.broadcast_to(window * (steps + 2.0), share.shape)
-    off = (points.recovery[:, None] - np.asarray(values.outage)[..., None] - seen) / jitter
+        share, seen = _through_windows(values, points, spread, window)
+    off = (points.recovery[:, None] - np.asarray(outage)[..., None] - seen) / jitter
     usual = (share * _student(off) / jitter).sum(2)
-    middle = values.outage + after + (0 if window is None else 1.5 * window)
+    middle = outage + after + (0 if window is None else 1.5 * window)
     wild = np.exp(-0.5 * (np.log(points.recovery / middle) / _WILD) ** 2) / (_WILD * np.sqrt(2 * np.pi))
     mixed = (1 - OUTLIERS) * usual + OUTLIERS * wild / points.recovery
     return np.asarray(np.log(mixed + 1e-300).sum(1))
+
+
+def _at_once(values: Values, points: Points, spread: Floats) -> tuple[Floats, Floats]:
+    """Catch-up in runs of several capacities, and the share of each of them."""
+    runs = Values(*(np.asarray(part)[..., None] for part in values))
+    runs = runs._replace(capacity=runs.capacity * np.exp(spread * _NORMAL))
+    share = np.full(len(_NORMAL), 1 / len(_NORMAL))
+    return share, catch_up(runs, points.interval[:, None], points.rate[:, None])
+
+
+def _through_windows(values: Values, points: Points, spread: Floats, window: float) -> tuple[Floats, Floats]:
+    """When the end is seen, window by window, and the share of runs that end there.
+
+    A run ends within window number i if its capacity is enough for the backlog by then, and was not before.
+    """
+    steps = np.arange(int(points.recovery.max() / window) + 3)
+    backlog = points.rate * (values.fraction * points.interval + values.outage)
+    left = np.maximum(values.capacity * (1 - np.minimum(values.snapshot / points.interval, 1)), 1e-9)
+    need = points.rate[:, None] + backlog[..., None] / (window * (steps + 1.0))
+    share = np.diff(ndtr((np.log(left)[..., None] - np.log(need)) / spread), axis=2, prepend=0)
+    return share, np.broadcast_to(window * (steps + 2.0), share.shape)
 
 
 def _student(x: Floats) -> Floats:

@@ -9,6 +9,7 @@ import numpy as np
 
 from tideover import __version__
 from tideover.calibrate.recoveries.fits import Fitted
+from tideover.calibrate.recoveries.law import Values
 from tideover.calibrate.recoveries.measurements import Floats, Measurements
 from tideover.calibrate.recoveries.parameters import parameters
 from tideover.calibrate.recoveries.tables import errors
@@ -28,8 +29,8 @@ SNAPSHOT = "strategy.aligned_snapshots.snapshot_time"
 
 def profile(name: str, found: Fitted, measured: Measurements, seed: int) -> dict[str, Any]:
     """A profile as plain data, ready to be written as YAML."""
-    rows = [_values(found, i) for i in _spread_over(len(found.posterior.v))]
-    flat = _values(found, found.point)
+    rows = [_values(found.posterior.runs, i) for i in _spread_over(len(found.posterior.v))]
+    flat = _values(found.posterior.values, found.point)
     keys = list(flat)
     known = {p.parameter: p.identified for p in parameters(found)}
     identified = {
@@ -50,6 +51,7 @@ def profile(name: str, found: Fitted, measured: Measurements, seed: int) -> dict
         "scatter": {"catch_up_s": round(found.scatter, 4)},
         "errors": {
             row["kind"]: {k: _rounded(row[k]) for k in ("n", "mean_error", "median_error", "worst_error")}
+            | _coverage(found, row["kind"])
             for row in errors(found)
             if row["model"] == "mechanism"
         },
@@ -85,9 +87,8 @@ def _provenance(found: Fitted, measured: Measurements, seed: int) -> dict[str, A
     }
 
 
-def _values(found: Fitted, draw: int) -> dict[str, float]:
+def _values(values: Values, draw: int) -> dict[str, float]:
     """Values of one draw by key: durations in s, the fraction as it is."""
-    values = found.posterior.values
     outage, capacity, fraction, snapshot = (float(np.asarray(part)[draw]) for part in values)
     return {OUTAGE: outage, SERVICE: 1 / capacity, FRACTION: fraction, SNAPSHOT: snapshot}
 
@@ -136,6 +137,12 @@ def _nested(flat: dict[str, Any]) -> dict[str, Any]:
             inner = inner.setdefault(step, {})
         inner[last] = value
     return found
+
+
+def _coverage(found: Fitted, kind: str) -> dict[str, float]:
+    """How many of the points left out lie in their intervals at 90 %."""
+    held_out = found.held_out.get(kind)
+    return {} if held_out is None else {"coverage": round(held_out.coverage, 4)}
 
 
 def _rounded(value: float) -> float | None:

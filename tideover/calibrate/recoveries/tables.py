@@ -81,7 +81,7 @@ def _curves(found: Fitted) -> Iterator[dict[str, Any]]:
     rates = np.linspace(points.rate.min() / 2, min(1.2 * points.rate.max(), 0.97 * capacity), _RATES)
     for interval in _intervals(points.interval):
         for rate in rates:
-            low, high = np.quantile(found.posterior.noisy(interval, float(rate), rng), [0.05, 0.95])
+            low, high = found.posterior.interval(interval, float(rate), rng)
             yield {
                 "checkpoint_interval_s": interval,
                 "rate_per_s": float(rate),
