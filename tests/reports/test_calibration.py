@@ -136,8 +136,8 @@ def frames():
     }
 
 
-def shown(view) -> str:
-    console = Console(width=100, file=io.StringIO())
+def shown(view, width=100) -> str:
+    console = Console(width=width, file=io.StringIO())
     console.print(view)
     return console.file.getvalue()
 
@@ -160,6 +160,7 @@ def test_what_the_simulation_never_ends_is_infinitely_far_off():
     found = judged(table(pair(4.0, NAN), pair(0.0, 1.0), pair(0.0, 0.0)))
     assert found["error"].tolist() == [math.inf, math.inf, 0.0]
     assert found["failed"].tolist() == [True, True, False]
+    assert found["covered"].tolist() == [False, None, None]
 
 
 def test_an_interval_may_have_no_upper_end():
@@ -292,10 +293,10 @@ def test_the_verdict_says_every_part(frames):
     assert lines == [
         "Without faults (2 held-out episodes a measure), predictions are off in the median by: "
         "batch duration 10 % (worst 10 %); aims met.",
-        "Micro-batches after 3 held-out faults: off in the median by output gap 20 %; 2 of 3 intervals of "
-        "90 % hold the measured figure; aims missed: output gap (coverage below 75 %).",
-        "Source replay after 1 held-out fault: off in the median by catch-up ∞; aims missed: catch-up "
-        "(median above 20 %).",
+        "Micro-batches after 3 held-out faults: off in the median by output gap 20 %; 2 of 3 figures "
+        "lie in their 90 % interval; aims missed: output gap (coverage below 75 %).",
+        "Source replay after 1 held-out fault: off in the median by catch-up ∞; 0 of 1 figures lie in "
+        "their 90 % interval; aims missed: catch-up (median above 20 %, coverage below 75 %).",
         "3 of 6 held-out predictions failed; they are marked below.",
         "The simulation ranks the strategies by output gap otherwise than the real runs do: driver killed.",
         "The real counts broke the promise: source replay, driver killed (0 missing, 31 extra).",
@@ -428,7 +429,8 @@ def test_the_page_has_its_sections_and_every_failure(frames):
         assert f">{heading}</h2>" in html, heading
     assert "two cores" in text
     assert text.count("NO (outside)") == 1
-    assert text.count("NO (error)") == 2
+    assert text.count("NO (error)") == 1
+    assert text.count("NO (nothing)") == 1
     assert re.findall(r"Figure (\d+)\.", text) == [str(n) for n in range(1, html.count("<figure>") + 1)]
     for column in (c for columns in CALIBRATION.values() for c in columns):
         assert column.name in text
@@ -444,6 +446,12 @@ def test_the_page_loads_nothing_and_is_the_same_every_time(frames):
     ids = re.findall(r'\bid="([^"]+)"', html)
     assert len(ids) == len(set(ids))
     assert html == draw()
+
+
+def test_failed_predictions_stand_under_one_heading_each():
+    mixed = table(*(pair(4.0, 9.0, measure=m, rate_per_s=r) for r in (2.0, 1.0) for m in ("a_s", "b_s")))
+    text = shown(calibration_view({"pairs": mixed}), width=160)
+    assert text.count("micro-batches: a") == text.count("micro-batches: b") == 1
 
 
 def test_everything_is_escaped(frames):

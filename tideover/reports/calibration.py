@@ -84,7 +84,7 @@ def calibration_view(frames: Mapping[str, pd.DataFrame], warnings: Sequence[str]
 
     pairs, parameters, _, ranking, correctness = (frame(frames, name) for name in CALIBRATION)
     pairs = judged(pairs)
-    failed = pairs[pairs["held_out"] & pairs["failed"]]
+    failed = _placed(pairs[pairs["held_out"] & pairs["failed"]])
     shown: list[Table] = []
     shown += _summaries(pairs)[:1]
     if len(failed):
@@ -126,13 +126,18 @@ def _residuals(pairs: pd.DataFrame) -> Section:
 
 
 def _every_pair(pairs: pd.DataFrame) -> tuple[Table, ...]:
-    order = ["strategy", "measure", "purpose", "fault", "rate_per_s", "keys"]
-    placed = pairs.sort_values(order, kind="stable")
+    placed = _placed(pairs)
     parts = [
         (placed[placed["held_out"]], "Held out: the fit has not seen them"),
         (placed[~placed["held_out"]], "Seen by the fit"),
     ]
     return tuple(tables.pairs_table(part, title) for part, title in parts if len(part))
+
+
+def _placed(pairs: pd.DataFrame) -> pd.DataFrame:
+    """In the order in which they are listed: what stands under one heading together."""
+    order = ["strategy", "measure", "purpose", "fault", "rate_per_s", "keys"]
+    return pairs.sort_values(order, kind="stable")
 
 
 def _filled(section: Section) -> bool:

@@ -74,7 +74,8 @@ def judged(pairs: pd.DataFrame) -> pd.DataFrame:
     What was not over by the end of a real episode cannot be judged: its error is NaN. What is not predicted
     (the simulation never ends it), or predicted although 0 was measured, is off by infinitely much.
     ``covered``: the measured figure lies in the interval of prediction, whose upper end may be infinite; None
-    without an interval. ``failed``: outside of it, or off by more than ``FAILED_BEYOND``.
+    without an interval, but not where nothing is predicted: that holds nothing. ``failed``: outside of it, or
+    off by more than ``FAILED_BEYOND``.
     """
     import numpy as np
 
@@ -87,7 +88,9 @@ def judged(pairs: pd.DataFrame) -> pd.DataFrame:
     errors = _errors(measured, predicted)
     bounded = ~np.isnan(low) & ~np.isnan(high) & np.isfinite(measured)
     inside = (low <= measured) & (measured <= high)
-    covered = [bool(i) if b else None for i, b in zip(inside, bounded, strict=True)]
+    silent = np.isfinite(measured) & np.isnan(predicted)
+    known = bounded | silent
+    covered = [bool(i and b) if k else None for i, b, k in zip(inside, bounded, known, strict=True)]
     outside = bounded & ~inside
     failed = ~np.isnan(errors) & (outside | (np.abs(errors) > FAILED_BEYOND))
     return found.assign(error=errors, failed=failed).assign(covered=_objects(covered, found))
@@ -115,9 +118,9 @@ def summary(pairs: pd.DataFrame, *, held_out: bool = True, by_fault: bool = Fals
     """One row for each purpose, strategy and measure (and fault): how far the predictions are off.
 
     Of the held-out episodes, or of those that the fit has seen. ``median_error`` and ``worst_error`` are of
-    the absolute error; ``coverage``: the part of the ``intervals`` of prediction that hold the measured
-    figure, NaN if there are none; ``failed``: predictions that failed (see ``judged``); ``unmeasured``: pairs
-    that cannot be judged, and are not in ``n``.
+    the absolute error; ``coverage``: the part of the ``intervals`` (predictions that have one, or should)
+    that hold the measured figure, NaN if there are none; ``failed``: predictions that failed (see ``judged``);
+    ``unmeasured``: pairs that cannot be judged, and are not in ``n``.
     """
     import pandas as pd
 

@@ -146,6 +146,8 @@ def _holds(row: Row) -> str:
         return UNDEFINED
     if not row["failed"]:
         return "yes"
+    if is_undefined(row["predicted"]):
+        return "NO (nothing)"
     return "NO (outside)" if row["covered"] is False else "NO (error)"
 
 

@@ -73,7 +73,7 @@ def _recoveries(found: pd.DataFrame) -> list[str]:
         )
         count = int(part["intervals"].sum())
         held = round(float((part["coverage"].fillna(0) * part["intervals"]).sum()))
-        covers = f"; {held} of {count} intervals of 90 % hold the measured figure" if count else ""
+        covers = f"; {held} of {count} figures lie in their 90 % interval" if count else ""
         faults = plural(int(part["n"].max()), "held-out fault")
         sentences.append(
             f"{_capital(strategy_name(str(strategy)))} after {faults}: off in the median by {errors}{covers}"
@@ -197,7 +197,7 @@ def _trends(part: pd.DataFrame) -> list[str]:
 
 def _residual(row: Mapping[Any, Any]) -> str:
     outside = ""
-    if row["covered"] is False:
+    if row["covered"] is False and not is_undefined(row["predicted"]):
         outside = f", outside its interval of {interval(row['low'], row['high'])} s"
     seen = "held out" if row["held_out"] else "seen by the fit"
     predicted = "nothing" if is_undefined(row["predicted"]) else f"{number(row['predicted'])} s"
