@@ -123,7 +123,7 @@ class Coordinator:
         self._under_way = False
         self._earliest = self._kernel.now + self._min_pause
         if self._wanted:
-            self._at(max(self._earliest, self._kernel.now), Rank.CHECKPOINT, self._trigger)
+            self._at(self._earliest, Rank.CHECKPOINT, self._trigger)
 
 
 class Member:
