@@ -27,7 +27,7 @@ STEPS = st.lists(
 
 @given(STEPS)
 def test_what_is_read_again_is_what_was_read_since(steps: list[tuple[str, float]]) -> None:
-    """The list of all messages that were ever let in, and two positions in it, say the same as the log does."""
+    """A list of all messages that were let in, and two positions in it, say the same as the log."""
     log, messages, start = SourceLog(), list[int](), 0
     for step, value in steps:
         if step == "read":
