@@ -35,7 +35,7 @@ class CostFit:
     """The fit of one condition: the estimate, and draws of it (rows and columns as in ``Costs``).
 
     episodes   how many it rests on
-    separable  whether rows and state vary enough to tell their costs from the constant
+    rows_vary, state_varies    whether their costs can be told from the constant
     """
 
     costs: Costs
@@ -62,10 +62,20 @@ def fit_costs(episodes: Sequence[Episode], bits: np.random.Generator) -> dict[tu
             costs=_solve(table, np.ones(len(mine)), parts),
             draws=tuple(_solve(table, w, parts) for w in weights),
             episodes=len(mine),
-            rows_vary=bool(table["rows"].max() > 1.5 * table["rows"].min()),
-            state_varies=bool(table["state_rows"].max() > 1.5 * table["state_rows"].min() + 1000),
+            rows_vary=_rows_vary(table),
+            state_varies=_state_varies(table),
         )
     return found
+
+
+def _rows_vary(table: pd.DataFrame) -> bool:
+    """Whether batches of different size were seen."""
+    return bool(table["rows"].max() > 1.5 * table["rows"].min())
+
+
+def _state_varies(table: pd.DataFrame) -> bool:
+    """Whether states of different size were seen, beyond the few words of a window."""
+    return bool(table["state_rows"].max() > 1.5 * table["state_rows"].min() + 1000)
 
 
 def _means(episode: Episode) -> dict[str, float]:
@@ -89,8 +99,11 @@ def _solve(table: pd.DataFrame, weights: Floats, partitions: int) -> Costs:
     work = table["work"].to_numpy()
     columns = np.column_stack([np.ones(len(work)), table["rows"], table["state_rows"]])
     scale = np.array([1.0, 1e-6, 1e-6])  # s, us a row, us a row of state: of like size
+    told = [True, _rows_vary(table), _state_varies(table)]  # else the constant has it
     root = np.sqrt(weights) / work
-    constant, row, state = lsq_linear((columns * scale) * root[:, None], work * root, (0, np.inf)).x * scale
+    found = np.zeros(3)
+    found[told] = lsq_linear((columns * scale)[:, told] * root[:, None], work * root, (0, np.inf)).x
+    constant, row, state = found * scale
     mean = table.mul(weights, axis=0).sum() / weights.sum()
     task_s, state_s = _stages(mean, row, state, constant)
     return Costs(

@@ -29,12 +29,14 @@ MEASURES = ("output_gap_s", "catch_up_s")
 FREE: dict[Kind, tuple[str, ...]] = {
     ("micro_batch", "kill_executor"): ("executor_cold_s", "state_cold_s"),
     ("micro_batch", "kill_driver"): ("cold_s",),
-    ("source_replay", "kill_executor"): ("restart_s", "executor_cold_s"),
+    ("source_replay", "kill_executor"): ("cold_s", "executor_cold_s"),
     ("source_replay", "kill_driver"): ("cold_s",),
 }
 """What is fitted through the simulator. Of replicas the sink sees nothing, so there nothing can be."""
 GRID = {1: 9, 2: 6}
 """Points a parameter has on the grid of simulations, by the number of parameters."""
+NEVER = 3.0
+"""Residual of a simulation that never gets as far as was measured: about twenty times as long."""
 LEAST_SCATTER = 0.03
 """Relative: no prediction of a wall clock is better than this."""
 
@@ -63,16 +65,15 @@ def fit_faults(
     """Costs of faults by strategy and kind; ``costs`` by condition."""
     known = [e for e in episodes if not e.held_out and e.fault != "none" and e.condition in costs]
     kinds = sorted({(e.strategy, e.fault) for e in known})
-    found = {}
+    found: dict[Kind, FaultFit] = {}
     for i, kind in enumerate(kinds):
         progress(i / len(kinds), f"fitting {kind[1].replace('_', ' ')} under {kind[0].replace('_', ' ')}")
         mine = [e for e in known if (e.strategy, e.fault) == kind]
         free = FREE.get(kind, ())
-        if not any(e.prior for e in mine):
-            free = tuple(
-                name for name in free if name != "state_cold_s"
-            )  # no state has come to a new executor
-        found[kind] = _fit(mine, costs, free, bits)
+        if not any(e.prior for e in mine):  # no state has come to a new executor
+            free = tuple(name for name in free if name != "state_cold_s")
+        executor = found.get(("micro_batch", "kill_executor"))
+        found[kind] = _fit(mine, costs, free, bits, None if executor is None else executor.faults)
     return found
 
 
@@ -81,11 +82,12 @@ def _fit(
     costs: Mapping[tuple[str, str, str], Costs],
     free: tuple[str, ...],
     bits: np.random.Generator,
+    executor: Faults | None,
 ) -> FaultFit:
     seen = np.array([[figures(e).get(m, np.nan) for m in MEASURES] for e in episodes])
     weights = bits.dirichlet(np.ones(len(episodes)), DRAWS) * len(episodes)
     even = np.ones(len(episodes))
-    base = _direct(episodes, even)
+    base = _direct(episodes, even, executor)
     grid = _grid(episodes, seen, costs, base, free)
     residuals = _residuals(episodes, seen, costs, base, free, grid)
     best = _minimise(residuals, grid, even)
@@ -96,7 +98,7 @@ def _fit(
     draws = []
     for w in weights:
         values = dict(zip(free, _minimise(residuals, grid, w), strict=True))
-        draws.append(replace(_direct(episodes, w), **values))
+        draws.append(replace(_direct(episodes, w, executor), **values))
     left = residuals(np.array(best))
     spread = {m: _spread(left[:, i], len(free)) for i, m in enumerate(MEASURES)}
     inside = {
@@ -107,11 +109,19 @@ def _fit(
     )
 
 
-def _direct(episodes: Sequence[Episode], weights: Floats) -> Faults:
-    """What the stamps say: the weighted means of detection and restart."""
-    detection = np.array([e.detected_s - e.at_s for e in episodes])
+def _direct(episodes: Sequence[Episode], weights: Floats, executor: Faults | None) -> Faults:
+    """What the stamps say: the weighted means of detection and restart.
+
+    A query that keeps no state does not wait for its lost executor, so its stamps tell when it went on; when
+    the ``executor`` came back is known from the queries that keep their state.
+    """
+    detection = np.array([e.detected_s - e.at_s for e in episodes])  # NaN: it was not noticed (a stop)
     restart = np.array([e.ready_s - e.detected_s for e in episodes])
-    return Faults(detection_s=_mean(detection, weights), restart_s=_mean(restart, weights))
+    found = Faults(detection_s=_mean(detection, weights), restart_s=_mean(restart, weights))
+    if (episodes[0].strategy, episodes[0].fault) != ("source_replay", "kill_executor"):
+        return found
+    back = found.restart_s if executor is None else executor.restart_s
+    return replace(found, restart_s=back, recovery_s=found.restart_s)
 
 
 def _mean(values: Floats, weights: Floats) -> float:
@@ -156,13 +166,13 @@ def _residuals(
 
     Simulated on the grid, and linear in between.
     """
-
     floor = np.array([[e.trigger_s] for e in episodes])  # less is not seen at the sink
 
     def at(values: tuple[float, ...]) -> Floats:
         faults = replace(base, **dict(zip(free, values, strict=True)))
         made = [[predicted(e, costs[e.condition], faults)[m] for m in MEASURES] for e in episodes]
-        return np.log(np.maximum(made, floor) / np.maximum(seen, floor))
+        left = np.log(np.maximum(made, floor) / np.maximum(seen, floor))
+        return np.where(np.isnan(made) & np.isfinite(seen), NEVER, left)
 
     table = np.array([at(values) for values in product(*grid)])
     if not free:

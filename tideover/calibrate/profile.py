@@ -30,6 +30,7 @@ MEANING = {
     "service": "a row, in the task that reads it",
     "executor_cold": "first task of an executor that has started",
     "state_cold": "first stateful task of an executor that has started",
+    "recovery_time": "a query without state starts anew",
     "cold_time": "first batch of a driver that has started",
     "detection": "from the fault until it is noticed",
     "restart": "from then until it is there again",
@@ -106,7 +107,14 @@ def _flat(condition: Condition, costs: Costs, faults: Mapping[str, Faults]) -> F
     if "kill_executor" in faults:
         found[f"{STRATEGY}.executor_cold"] = faults["kill_executor"].executor_cold_s
         found[f"{STRATEGY}.state_cold"] = faults["kill_executor"].state_cold_s
-    if "kill_driver" in faults:
+    if condition[0] == "source_replay" and len(faults) == 2:
+        # a query that starts anew in a driver that lives is less cold than one in a new driver
+        lost, driver = faults["kill_executor"], faults["kill_driver"]
+        found[f"{STRATEGY}.recovery_time"] = lost.recovery_s
+        found[f"{STRATEGY}.cold_time"] = lost.cold_s
+        late = driver.restart_s + driver.cold_s - lost.recovery_s - lost.cold_s - lost.executor_cold_s
+        found[f"{PLACES['kill_driver']}.restart"] = max(0.0, late)
+    elif "kill_driver" in faults:
         # a driver's executors are new, too, and cold as any: only what its first batch takes beyond that
         lost = faults.get("kill_executor", Faults())
         new = lost.executor_cold_s + lost.state_cold_s

@@ -54,6 +54,7 @@ class Faults:
 
     detection_s       from the fault until it is noticed
     restart_s         from then until the executor, or the driver's query, is there again
+    recovery_s        from then until a query that keeps no state starts anew on the executors that are left
     executor_cold_s   of the first task of an executor that has started
     state_cold_s      of the first stateful task there
     cold_s            of the first batch of a query that has started
@@ -61,6 +62,7 @@ class Faults:
 
     detection_s: float = 0.0
     restart_s: float = 0.0
+    recovery_s: float = 0.0
     executor_cold_s: float = 0.0
     state_cold_s: float = 0.0
     cold_s: float = 0.0
@@ -104,7 +106,7 @@ def scenario(episode: Episode, costs: Costs, faults: Faults) -> Scenario:
         "output_mode": "update",
     }
     if episode.strategy == "source_replay":
-        strategy["recovery"] = "replay"
+        strategy |= {"recovery": "replay", "recovery_time": _time(faults.recovery_s)}
     return load(
         {
             "name": f"{episode.pipeline} under {episode.strategy}",
