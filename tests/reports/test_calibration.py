@@ -327,6 +327,17 @@ def test_a_leaning_of_the_residuals_is_said():
     )
 
 
+def test_a_leaning_is_of_what_is_predicted_at_all():
+    """Five errors of −20 %, and six episodes in which nothing is predicted."""
+    rows = [pair(10.0, 8.0 if n < 5 else NAN, rate_per_s=100.0 * n, episode=n) for n in range(1, 12)]
+    told = unexplained(table(*rows, pair(10.0, 8.0)))
+    assert told == (
+        "Micro-batches, output gap: nothing is predicted in 7 of 12 episodes: s1 #5, s1 #6, s1 #7, s1 #8, "
+        "s1 #9, s1 #10 and 1 more.",
+        "Micro-batches, output gap: predicted too short in 5 of 5 episodes, by 20 % in the median.",
+    )
+
+
 def test_a_trend_of_the_residuals_is_said():
     """Errors −2, −1, 0, 1, 2 % that rise with the rate: no bias, a rank correlation of 1."""
     told = unexplained(table(*(pair(100.0, 98.0 + n, rate_per_s=100.0 * (n + 1)) for n in range(5))))
@@ -339,8 +350,7 @@ def test_a_trend_of_the_residuals_is_said():
 def test_the_largest_residuals_come_first_and_small_ones_not_at_all(frames):
     told = unexplained(frames["pairs"])
     assert told == (
-        "Source replay, executor killed at 1,000 rows/s (s1 #7, held out): catch-up predicted nothing, "
-        "measured 8.00 s.",
+        "Source replay, catch-up: nothing is predicted in 1 of 1 episode: s1 #7.",
         "Micro-batches, executor killed at 2,000 rows/s (s1 #5, held out): output gap predicted 6.00 s, "
         "measured 4.00 s (+50 %).",
         "Micro-batches, executor killed at 1,000 rows/s (s1 #6, held out): output gap predicted 4.80 s, "

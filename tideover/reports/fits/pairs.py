@@ -119,7 +119,7 @@ def summary(pairs: pd.DataFrame, *, held_out: bool = True, by_fault: bool = Fals
 
     Of the held-out episodes, or of those that the fit has seen. ``median_error`` and ``worst_error`` are of
     the absolute error; ``coverage``: the part of the ``intervals`` (predictions that have one, or should)
-    that hold the measured figure, NaN if there are none; ``failed``: predictions that failed (see ``judged``);
+    that hold the measured figure, NaN if there are none; ``failed``: how many failed (see ``judged``);
     ``unmeasured``: pairs that cannot be judged, and are not in ``n``.
     """
     import pandas as pd

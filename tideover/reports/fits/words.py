@@ -14,7 +14,7 @@ from tideover.reports.fits.tables import (
     percent,
     same_ranking,
 )
-from tideover.reports.words import amount, is_undefined, listed, number, plural, strategy_name
+from tideover.reports.words import amount, listed, number, plural, strategy_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -144,7 +144,7 @@ def labelled(provenance: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
 
 
 def unexplained(pairs: pd.DataFrame) -> tuple[str, ...]:
-    """What the model does not explain: leanings and trends of the residuals, then the largest ones.
+    """What the model does not explain: silence, leanings and trends of the residuals, then the largest ones.
 
     All pairs count, those of the fit too: a model that misses what it was fitted on has no excuse.
     """
@@ -154,14 +154,27 @@ def unexplained(pairs: pd.DataFrame) -> tuple[str, ...]:
     for (strategy, measure, purpose), part in known.groupby(["strategy", "measure", "purpose"], sort=False):
         name = f"{_capital(strategy_name(str(strategy)))}, {measure_name(str(measure))}"
         name += ", without faults" if purpose == "steady" else ""
-        leanings += [f"{name}: {text}" for text in (_bias(part), *_trends(part)) if text]
-    failed = known[known["failed"]]
+        leanings += [f"{name}: {text}" for text in (_silence(part), _bias(part), *_trends(part)) if text]
+    failed = known[known["failed"] & known["predicted"].notna()]
     worst = failed.reindex(failed["error"].abs().sort_values(ascending=False, kind="stable").index)
     return (*leanings, *(_residual(row) for row in worst.head(MOST_NAMED).to_dict("records")))
 
 
+def _silence(part: pd.DataFrame) -> str:
+    """Said if the simulation does not come to an end, or nothing was fitted that could predict it."""
+    silent = part[part["predicted"].isna()]
+    if silent.empty:
+        return ""
+    named = [episode_name(row) for row in silent.head(MOST_NAMED).to_dict("records")]
+    named += [f"{len(silent) - MOST_NAMED} more"] if len(silent) > MOST_NAMED else []
+    return f"nothing is predicted in {len(silent)} of {plural(len(part), 'episode')}: {listed(named)}."
+
+
 def _bias(part: pd.DataFrame) -> str:
     """Said if at least four of five residuals have the sign of a median that is not small."""
+    import numpy as np
+
+    part = part[np.isfinite(part["error"])]
     errors = part["error"]
     median = float(errors.median())
     same = int(((errors > 0) == (median > 0)).sum())
@@ -197,15 +210,14 @@ def _trends(part: pd.DataFrame) -> list[str]:
 
 def _residual(row: Mapping[Any, Any]) -> str:
     outside = ""
-    if row["covered"] is False and not is_undefined(row["predicted"]):
+    if row["covered"] is False:
         outside = f", outside its interval of {interval(row['low'], row['high'])} s"
     seen = "held out" if row["held_out"] else "seen by the fit"
-    predicted = "nothing" if is_undefined(row["predicted"]) else f"{number(row['predicted'])} s"
-    error = "" if is_undefined(row["predicted"]) else f" ({percent(row['error'], sign=True)})"
     return (
         f"{_capital(strategy_name(row['strategy']))}, {fault_name(row['fault'])} at "
         f"{amount(row['rate_per_s'])} rows/s ({episode_name(row)}, {seen}): {measure_name(row['measure'])} "
-        f"predicted {predicted}, measured {number(row['measured'])} s{error}{outside}."
+        f"predicted {number(row['predicted'])} s, measured {number(row['measured'])} s "
+        f"({percent(row['error'], sign=True)}){outside}."
     )
 
 
