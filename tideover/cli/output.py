@@ -24,7 +24,7 @@ Settings = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="Set any key of the scenario, as in failures.0.at=80s. Repeatable.",
+        help="Set any key of the scenario, as in failures.0.at=80s, or a short parameter. Repeatable.",
         show_default=False,
     ),
 ]
