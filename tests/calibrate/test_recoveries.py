@@ -193,6 +193,7 @@ def test_a_profile_predicts_unseen_rates_and_intervals(
     profile = profiles.read(path)
     assert profile.intervals["strategy.aligned_snapshots.snapshot_time"]["identified"] is False
     assert profile.provenance["measurements"] == len(GRID)
+    assert profile.provenance["source"] == "None.csv"  # no folder of the machine that it was fitted on
     for interval, rate in ((60, 2200), (120, 3000), (20, 1000)):
         settings = [f"profile={path}", f"rate={rate}/s", f"checkpoint_interval={interval} s"]
         found = tideover.run("flink-recovery", settings).to_dict()

@@ -49,7 +49,7 @@ class Points:
 
 @dataclass(frozen=True)
 class Measurements:
-    """A file of recoveries: its points by workload, and the SHA-256 of its bytes."""
+    """A file of recoveries: its name without the folder, the SHA-256 of its bytes, its points by workload."""
 
     file: str
     sha256: str
@@ -101,7 +101,7 @@ def read(path: Path) -> Measurements:
     if problems:
         raise ScenarioError(problems)
     return Measurements(
-        str(path),
+        path.name,
         hashlib.sha256(path.read_bytes()).hexdigest(),
         {name: Points(name, *np.array(points, np.float64).T) for name, points in found.items()},
     )
