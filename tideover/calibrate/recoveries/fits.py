@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tideover.calibrate.recoveries import fluid
-from tideover.calibrate.recoveries.law import LAG_WINDOW_S, Values
+from tideover.calibrate.recoveries.law import LAG_WINDOW_S, Values, recovery
 from tideover.calibrate.recoveries.measurements import Floats, Measurements, Points
 from tideover.calibrate.recoveries.posterior import Posterior, Setting, fit
 
@@ -70,15 +70,17 @@ class Fitted:
 
     @cached_property
     def point(self) -> int:
-        """The draw that comes nearest to the medians of all draws, over intervals and rates like the measured
-        ones: values that go together.
+        """The draw that comes nearest to the medians of all draws: values that go together.
+
+        Over intervals and rates around the measured ones, and a little above the highest rate.
         """
         intervals = np.geomspace(self.points.interval.min() / 3, self.points.interval.max() * 4 / 3, 6)
-        rates = np.linspace(self.points.rate.min(), self.points.rate.max(), 8)
+        rates = np.linspace(self.points.rate.min(), 1.2 * self.points.rate.max(), 9)
         off = np.zeros(len(self.posterior.v))
         for interval in intervals:
             for rate in rates:
-                logs = np.log(np.minimum(self.posterior.predictions(interval, rate), 1e9))
+                found = recovery(self.posterior.values, interval, rate, self.posterior.prior.setting.window)
+                logs = np.log(np.minimum(found, 1e9))
                 off += np.abs(logs - np.median(logs))
         return int(np.argmin(off))
 
