@@ -7,6 +7,7 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -382,6 +383,29 @@ def test_doctor_says_how_to_mend_what_is_missing(tideover, monkeypatch, depth):
     assert code == 1
     assert "NO  Java" in out
     assert 'pip install "tideover[java]"' in out
+
+
+def test_little_memory_is_told_by_doctor_and_by_calibrate(tideover, monkeypatch, tmp_path):
+    little = SimpleNamespace(available=2**30, total=2**31)
+    monkeypatch.setattr("psutil.virtual_memory", lambda: little)
+    code, out, _ = tideover("doctor", "--no-spark")
+    assert code == 1
+    assert "NO  calibrate" in out
+    assert "3 GiB of free memory" in out
+    code, out, err = tideover("calibrate", "--quick", "--out", str(tmp_path / "out"))
+    assert (code, out) == (2, "")
+    assert "3 GiB of free memory" in err
+    assert "Traceback" not in err
+
+
+def test_calibrate_says_what_goes_together(tideover, tmp_path):
+    for arguments, message in (
+        ((), "--out: is missing"),
+        (("--quick", "--from", str(tmp_path / "x.csv")), "--quick: goes without --from"),
+    ):
+        code, out, err = tideover("calibrate", *arguments)
+        assert (code, out) == (2, "")
+        assert message in err
 
 
 def test_version(tideover):

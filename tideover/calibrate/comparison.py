@@ -65,8 +65,9 @@ def _steady_scatter(episodes: Sequence[Episode], costs: Mapping[Condition, Costs
 
 
 def pairs(episodes: Sequence[Episode], fits: Fits, progress: Progress) -> pd.DataFrame:
-    """One row an episode and measure: measured, predicted, 90 % interval, and the error relative to what was
-    measured, or after a fault to the trigger interval if that is longer: less is not seen at the sink.
+    """One row an episode and measure: measured, predicted, 90 % interval, error (predicted/measured - 1).
+
+    After a fault, times shorter than the trigger interval count as that long: the sink can't tell them apart.
 
     What was measured and can't be predicted has no ``predicted``; it is not left out.
     """
@@ -122,7 +123,7 @@ def _pair(
         "predicted": said,
         "low": low,
         "high": high,
-        "error": (said - seen) / max(seen, floor),
+        "error": max(said, floor) / max(seen, floor) - 1 if np.isfinite(said + seen) else nan,
     }
 
 

@@ -16,7 +16,7 @@ Ints = npt.NDArray[np.int64]
 
 STEP = 0.01
 """Resolution of backlogs, s."""
-SLACK = 1.1
+SLACK = 1.25
 """A backlog is usual up to this multiple of its 99th percentile before the fault: real batches vary."""
 CALM = 4.0
 """For how long (s) a backlog has to stay usual until it counts as caught up: a new executor that is cold
@@ -90,7 +90,7 @@ def catch_up(course: Course, since: float, failed: float, until: float) -> float
     """From the fault to the first output from which on the backlog stays usual (s); None: not before
     ``until``.
 
-    Usual is what it was in [since, failed): its 99th percentile there, and a tenth more. It has to stay so
+    Usual is what it was in [since, failed): its 99th percentile there, and a quarter more. It has to stay so
     for 4 s. If it has never been anything else, there was nothing to catch up with: 0.
     """
     before = course.backlog(np.arange(since, failed, STEP))

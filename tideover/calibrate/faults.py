@@ -31,8 +31,10 @@ FREE: dict[Kind, tuple[str, ...]] = {
     ("micro_batch", "kill_driver"): ("cold_s",),
     ("source_replay", "kill_executor"): ("cold_s", "executor_cold_s"),
     ("source_replay", "kill_driver"): ("cold_s",),
+    ("active_replication", "kill_executor"): ("late_s",),
+    ("active_replication", "kill_driver"): ("late_s",),
 }
-"""What is fitted through the simulator. Of replicas the sink sees nothing, so there nothing can be."""
+"""What is fitted through the simulator. Of a lost replica the sink sees only how it disturbs the other."""
 GRID = {1: 9, 2: 6}
 """Points a parameter has on the grid of simulations, by the number of parameters."""
 NEVER = 3.0

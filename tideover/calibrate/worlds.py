@@ -15,6 +15,8 @@ from tideover.models.lump import lump_of, lumped
 from tideover.models.strategies.micro_batch import Batches
 from tideover.models.world import World
 from tideover.scenarios.loader import load
+from tideover.sim.faults.base import Fault
+from tideover.sim.faults.pause import Pause
 from tideover.sim.recorder import SLOT
 from tideover.sim.units import S
 
@@ -58,6 +60,7 @@ class Faults:
     executor_cold_s   of the first task of an executor that has started
     state_cold_s      of the first stateful task there
     cold_s            of the first batch of a query that has started
+    late_s            by which a batch of the other query is late: it shares the processors with what restarts
     """
 
     detection_s: float = 0.0
@@ -66,6 +69,7 @@ class Faults:
     executor_cold_s: float = 0.0
     state_cold_s: float = 0.0
     cold_s: float = 0.0
+    late_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -197,9 +201,20 @@ def simulated(episode: Episode, costs: Costs, faults: Faults | None = None) -> S
     run = _run(whole if faults is None else asked, failed)
     if faults is None or episode.strategy != "active_replication":
         return run
-    other = _run(whole, failed)
+    other = _run(asked.model_copy(update={"failures": _held_up(episode, costs, faults, failed)}), failed)
     both = [np.concatenate(two) for two in zip(_outputs(run), _outputs(other), strict=True)]
     return replace(run, course=Course(*progress(*both), run.course.emitted))
+
+
+def _held_up(episode: Episode, costs: Costs, faults: Faults, failed: float) -> tuple[Fault, ...]:
+    """The tasks of the batch that follows the fault stand still for a while."""
+    if not faults.late_s:
+        return ()
+    trigger = ceil(failed / episode.trigger_s) * episode.trigger_s
+    at, duration = round((trigger + costs.plan_s) * S) + 1, round(faults.late_s * S)
+    return tuple(
+        Pause(at=at, duration=max(1, duration), component="count", task=i) for i in range(episode.partitions)
+    )
 
 
 def _outputs(run: Simulated) -> tuple[Floats, Floats]:

@@ -35,7 +35,7 @@ def doctor(
     no_spark: Annotated[bool, typer.Option("--no-spark", help="Do not try to start Spark.")] = False,
 ) -> None:
     """Check Java, Python, versions and memory, and start Spark; say how to mend what does not work."""
-    steps: list[Callable[[], Iterator[Check]]] = [_software, _machine, _java, _engine]
+    steps: list[Callable[[], Iterator[Check]]] = [_software, _machine, _java, _engine, _calibration]
     if not no_spark:
         steps.append(_spark)
     checks: list[Check] = []
@@ -139,6 +139,16 @@ def _engine() -> Iterator[Check]:
         yield Check("engine", False, f"{type(error).__name__}: {error}", "Install Tideover anew.")
         return
     yield Check("engine", True, f"simulated wordcount in {1000 * (time.perf_counter() - begun):.0f} ms")
+
+
+def _calibration() -> Iterator[Check]:
+    from tideover.calibrate.real.machine import requirements
+
+    problems = requirements()
+    if problems:
+        yield Check("calibrate", False, "real runs are not possible here", " ".join(problems))
+    else:
+        yield Check("calibrate", True, "real runs are possible here")
 
 
 def _spark() -> Iterator[Check]:
