@@ -378,6 +378,16 @@ def test_pairs_are_drawn_where_they_are_and_failures_have_a_ring(frames):
     assert list(identity.get_xdata()) == list(identity.get_ydata())
 
 
+def test_a_wide_interval_does_not_drive_the_axes():
+    """Figures from 4 to 5; an interval from 0.001 to 1000 leaves the axes on both sides."""
+    (ax,) = figures.predictions(judged(table(pair(4.0, 5.0, 0.001, 1000.0))))
+    low, high = ax.get_ylim()
+    assert 1.9 < low < 4.0
+    assert 5.0 < high < 11.0
+    bar = next(line for line in ax.lines if list(line.get_xdata()) == [4.0, 4.0])
+    assert list(bar.get_ydata()) == [low, high]
+
+
 @pytest.mark.parametrize(("first", "last"), [(1.0, 1.2), (1.0, 5.0), (0.01, 900.0)])
 def test_axes_have_a_few_ticks_whatever_they_span(first, last):
     """From 20 % to five powers of ten: enough to read a figure off, and few enough not to touch."""
@@ -501,7 +511,7 @@ def test_one_strategy_and_one_pair_are_enough():
 def test_the_terminal_shows_aims_failures_ranking_counts_and_parameters(frames):
     text = shown(calibration_view(frames))
     for part in (
-        "NO coverage below 75 %",
+        "NO (coverage)",
         "Held-out predictions that failed",
         "source replay: catch-up",
         "Ranking by output gap",

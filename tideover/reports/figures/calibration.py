@@ -113,9 +113,10 @@ def _identity(ax: Axes, part: pd.DataFrame) -> None:
     """The identity, the band in which a prediction has not failed, and the same limits on both axes."""
     import numpy as np
 
-    shown = part[["measured", "predicted", "low", "high"]].to_numpy(dtype=float)
-    shown = shown[np.isfinite(shown) & (shown > 0)]
-    low, high = max(0.6 * float(shown.min()), 1e-3), 1.6 * float(shown.max())
+    marks, bars = (part[list(names)].to_numpy(dtype=float) for names in (_MARKS, _BARS))
+    bars = np.clip(bars[np.isfinite(bars)], np.min(marks) / 2, np.max(marks) * 2)  # wide ones leave the axes
+    low = max(0.6 * float(np.min(marks)), 1e-3)
+    low, high = min([low, *bars]), max([1.6 * float(np.max(marks)), *bars])
     ends = np.array([low, high])
     band: dict[str, Any] = {"color": style.MUTED, "alpha": 0.14, "linewidth": 0, "zorder": 0.5}
     ax.fill_between(ends, ends * (1 - FAILED_BEYOND), ends * (1 + FAILED_BEYOND), **band)
@@ -124,6 +125,9 @@ def _identity(ax: Axes, part: pd.DataFrame) -> None:
     ax.set_aspect("equal")
     for axis in (ax.xaxis, ax.yaxis):
         _plain_ticks(axis, low, high)
+
+
+_MARKS, _BARS = ("measured", "predicted"), ("low", "high")
 
 
 def _plain_ticks(axis: Any, low: float, high: float) -> None:
@@ -146,10 +150,7 @@ def _pair(ax: Axes, row: Row) -> None:
     colour = style.colours([row["strategy"]])[row["strategy"]]
     x, y, low, high = (float(row[key]) for key in ("measured", "predicted", "low", "high"))
     if low == low and high == high:  # NaN: there is no interval
-        ends = [
-            max(low, 1e-6),
-            min(high, ax.get_ylim()[1]),
-        ]  # a prediction that may have no end leaves the axes
+        ends = [max(low, ax.get_ylim()[0]), min(high, ax.get_ylim()[1])]
         ax.plot([x, x], ends, color=colour, linewidth=1.0, alpha=0.55, zorder=2)
     ax.plot(x, y, **_mark(row["strategy"], bool(row["held_out"])), zorder=3)
     if row["failed"]:

@@ -74,8 +74,8 @@ def judged(pairs: pd.DataFrame) -> pd.DataFrame:
     What was not over by the end of a real episode cannot be judged: its error is NaN. What is not predicted
     (the simulation never ends it), or predicted although 0 was measured, is off by infinitely much.
     ``covered``: the measured figure lies in the interval of prediction, whose upper end may be infinite; None
-    without an interval, but not where nothing is predicted: that holds nothing. ``failed``: outside of it, or
-    off by more than ``FAILED_BEYOND``.
+    without an interval, but False for a held-out episode of which nothing is predicted. ``failed``: outside
+    of it, or off by more than ``FAILED_BEYOND``.
     """
     import numpy as np
 
@@ -88,7 +88,7 @@ def judged(pairs: pd.DataFrame) -> pd.DataFrame:
     errors = _errors(measured, predicted)
     bounded = ~np.isnan(low) & ~np.isnan(high) & np.isfinite(measured)
     inside = (low <= measured) & (measured <= high)
-    silent = np.isfinite(measured) & np.isnan(predicted)
+    silent = np.isfinite(measured) & np.isnan(predicted) & found["held_out"].to_numpy(dtype=bool)
     known = bounded | silent
     covered = [bool(i and b) if k else None for i, b, k in zip(inside, bounded, known, strict=True)]
     outside = bounded & ~inside

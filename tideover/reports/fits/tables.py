@@ -82,7 +82,7 @@ def summary_table(found: pd.DataFrame, title: str) -> Table:
                 percent(row["worst_error"]),
                 intervals,
                 str(row["failed"]),
-                f"NO {', '.join(missed)}" if missed else "yes" if row["n"] else UNDEFINED,
+                f"NO ({', '.join(text.split()[0] for text in missed)})" if missed else "yes",
             )
         )
     notes = [
