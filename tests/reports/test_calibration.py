@@ -176,6 +176,7 @@ def test_what_was_cut_off_in_the_real_run_is_not_judged_but_counted():
     found = summary(table(pair(4.0, 5.0, 3.0, 6.0), pair(NAN, 5.0, 3.0, 6.0)))
     assert found[["n", "unmeasured", "failed", "intervals"]].values.tolist() == [[1, 1, 0, 1]]
     assert not judged(table(pair(NAN, 5.0, 3.0, 6.0)))["failed"].any()
+    assert summary_table(summary(table(pair(NAN, 5.0))), "").rows[1][-1] == "–"  # neither met nor missed
 
 
 def test_the_summary_is_of_absolute_errors_by_group():

@@ -82,7 +82,11 @@ def summary_table(found: pd.DataFrame, title: str) -> Table:
                 percent(row["worst_error"]),
                 intervals,
                 str(row["failed"]),
-                f"NO ({', '.join(text.split()[0] for text in missed)})" if missed else "yes",
+                f"NO ({', '.join(t.split()[0] for t in missed)})"
+                if missed
+                else "yes"
+                if row["n"]
+                else UNDEFINED,
             )
         )
     notes = [
