@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import simpy
+
 from tideover.sim.draws import Purpose
 from tideover.sim.registry import kind_of
 
@@ -37,6 +39,7 @@ class Executor:
     store: bool = True
     outage: int = -1
     running: int = 0
+    stopped: int = 0  # until then
 
     @property
     def now(self) -> tuple[Executor, int]:
@@ -45,7 +48,8 @@ class Executor:
 
     def kill(self, outage: int) -> None:
         self.process += 1
-        self.up, self.known, self.outage, self.running = False, False, outage, 0
+        self.up, self.known, self.outage = False, False, outage
+        self.running = self.stopped = 0
 
     def replace(self) -> None:
         self.up = self.known = True
@@ -67,6 +71,7 @@ class Job:
     stop_life: int = 0
     ran: tuple[Executor, int] | None = None
     running: int = 0  # number of the attempt
+    end: simpy.Event | None = None
     finished: bool = True
     after: int = 0  # not before
     again: bool = False
@@ -104,7 +109,8 @@ class MicroBatches(Protocol):
         self.preferred: dict[Job, tuple[Executor, int] | None] = {}
         self.keeps = self.params.recovery == "checkpoint"
         self.kept: dict[Task, list[Message]] = {}  # without checkpoints: what may have to be read again
-        self.broken: dict[Any, int] = {}  # what is not ready again, and since which outage
+        self.broken: dict[Any, int] = {}  # what keeps the query from starting anew, and since which outage
+        self.halted = False
         self.reread: set[int] | None = None  # roots that are read again; None: the query does not start anew
 
     def start(self) -> None:
@@ -261,7 +267,8 @@ class MicroBatches(Protocol):
                 executor.store = executor.store or job.stateful
                 self._go_on()
 
-        self.world.clock.at(now + time, control(Rank.BATCH, job.task.rank), end)
+        start = max(now, executor.stopped)
+        job.end = self.world.clock.at(start + time, control(Rank.BATCH, job.task.rank), end)
 
     def _results(self) -> None:
         """All of the batch takes effect, through all tasks, at this instant."""
@@ -296,7 +303,11 @@ class MicroBatches(Protocol):
         self.outages += 1
         now, kind = self.world.clock.now, kind_of(fault)
         ready = now + fault.detection + fault.restart
-        if not self.keeps:
+        if kind == "pause":
+            for task, job in self.jobs.items():
+                if task.physical == (fault.component, fault.task, fault.replica):
+                    self._stop(self._executor_of(job), now + fault.duration)
+        elif not self.keeps:
             self._stop_query(fault, now + fault.detection, ready)
         elif kind == "crash_host":
             for executor in self.executors:
@@ -308,6 +319,23 @@ class MicroBatches(Protocol):
             for task, job in self.jobs.items():
                 if task.physical == (fault.component, fault.task, fault.replica):
                     self._job_fails(job, kind, ready)
+
+    def _executor_of(self, job: Job) -> Executor:
+        """Where a job runs or its state is; else that of its host."""
+        if job.running and job.ran is not None and alive(job.ran):
+            return job.ran[0]
+        if job.stateful and job.home is not None and alive(job.home):
+            return job.home[0]
+        host = self.world.layout.host[job.task.physical]
+        return next(executor for executor in self.executors if executor.host == host)
+
+    def _stop(self, executor: Executor, until: int) -> None:
+        shift = until - max(self.world.clock.now, executor.stopped)
+        if executor.up and shift > 0:
+            executor.stopped = until
+            for job in self.jobs.values():
+                if job.running and job.ran == executor.now:
+                    job.end = self.world.clock.postpone(job.end, shift)
 
     def _kill(self, executor: Executor, noticed: int, ready: int) -> None:
         hit = [job for job in self.jobs.values() if job.running and job.ran == executor.now]
@@ -337,6 +365,7 @@ class MicroBatches(Protocol):
             if executor.outage == outage and not executor.up:
                 executor.replace()
                 self._go_on()
+                self._start_if_possible()
 
         self.world.clock.at(noticed, control(Rank.FAULT, LATE + executor.index), notice)
         self.world.clock.at(ready, control(Rank.READY, executor.index + 1), back)
@@ -409,7 +438,7 @@ class MicroBatches(Protocol):
             for executor in self.executors:
                 if executor.host == fault.host:
                     self._kill(executor, noticed, ready)
-                    self._start_over(executor, executor.index + 1, ready)
+                    self._start_over(executor, executor.index + 1, noticed)
         elif fault.component == "driver":
             for executor in self.executors:
                 executor.kill(self.outages)
@@ -420,7 +449,7 @@ class MicroBatches(Protocol):
                     self._start_over(job, task.rank, ready)
 
     def _start_over(self, what: Any, rank: int, ready: int) -> None:
-        self.life, self.stages_on, self.begun = self.life + 1, False, False
+        self.life, self.stages_on, self.begun, self.halted = self.life + 1, False, False, True
         for job in self.jobs.values():
             if job.running and alive(job.ran):
                 job.ran[0].running -= 1
@@ -451,11 +480,15 @@ class MicroBatches(Protocol):
                 for executor in self.executors:
                     executor.replace()
             del self.broken[what]
-            if not self.broken:
-                self.cold = True
-                self._in(self.params.recovery_time, self._resume)
+            self._start_if_possible()
 
         self.world.clock.at(ready, control(Rank.READY, rank), back)
+
+    def _start_if_possible(self) -> None:
+        """Nothing keeps it, and an executor lives."""
+        if self.halted and not self.broken and any(executor.up for executor in self.executors):
+            self.halted, self.cold = False, True
+            self._in(self.params.recovery_time, self._resume)
 
     # -- what both do --------------------------------------------------------------------------------------
 

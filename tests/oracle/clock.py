@@ -56,8 +56,17 @@ class Clock:
         event = simpy.Event(self._env)
         event._ok, event._value = True, None
         event.callbacks.append(lambda _: action())
+        event.plan = (time, priority, action)  # type: ignore[attr-defined]
         self._env.schedule(event, priority=priority, delay=time - self.now)  # type: ignore[arg-type]
         return event
+
+    def postpone(self, event: simpy.Event | None, by: int) -> simpy.Event | None:
+        """The same, later; what has happened, or was taken back, stays as it is."""
+        if event is None or not event.callbacks:
+            return event
+        time, priority, action = event.plan  # type: ignore[attr-defined]
+        self.cancel(event)
+        return self.at(time + by, priority, action)
 
     @staticmethod
     def cancel(event: simpy.Event | None) -> None:

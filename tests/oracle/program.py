@@ -104,6 +104,12 @@ class World:
 
     def _strike(self, fault: Fault) -> None:
         """Hit a task, a host with all that is on it, or the acker."""
+        if kind_of(fault) == "pause":
+            for task in self.tasks:
+                if self._is_hit(task, fault, False) and not self.protocol.spares(task):
+                    task.stop(self.clock.now + fault.duration)
+            self.protocol.struck(fault)
+            return
         kind, down_for = kind_of(fault), fault.detection + fault.restart
         on_host = kind == "crash_host"
         found = [task for task in self.tasks if self._is_hit(task, fault, on_host)]

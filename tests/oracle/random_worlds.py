@@ -191,9 +191,9 @@ def parameters(
 def faults(
     draw: st.DrawFn, strategy: str, ties: bool, topology: dict, params: dict, until: int, hosts: int
 ) -> Any:
-    kinds = ["lose_state", "lose_state", "crash_task", "crash_task", "crash_host"]
+    kinds = ["lose_state", "lose_state", "crash_task", "crash_task", "crash_host", "pause"]
     if strategy == "micro_batch":
-        kinds = ["lose_state", "crash_task", "crash_task", "crash_task", *["crash_host"] * 4]
+        kinds = ["lose_state", "crash_task", "crash_task", "crash_task", *["crash_host"] * 4, "pause"]
     kind = draw(st.sampled_from(kinds))
     at = draw(st.one_of(st.integers(1, until // 10).map(lambda n: 10 * n), times(ties, *range(1, until))))
     more: dict[str, Any] = {
@@ -205,7 +205,10 @@ def faults(
         more["in_interval"] = draw(st.sampled_from((None, None, 0.3, 1.0)))
     if kind == "crash_host":
         return fault(kind, at, host=draw(st.integers(0, hosts - 1)), **more)
-    names = [name for name in topology if kind == "crash_task" or isinstance(topology[name], BoltConfig)]
+    if kind == "pause":
+        del more["detection"], more["restart"]
+        more["duration"] = max(1, round(draw(times(ties, 1, 5, 20)) * MS))
+    names = [name for name in topology if kind != "lose_state" or isinstance(topology[name], BoltConfig)]
     if strategy == "source_replay" and kind == "crash_task":
         names.append("acker")
     if strategy == "micro_batch" and kind == "crash_task":

@@ -147,6 +147,7 @@ class Task:
         self.unsent: list[tuple[simpy.Event, Datum]] = []  # acks that a fault can still prevent
         self.pending: list[simpy.Event] = []  # whatever else a crash prevents
         self.ready_event: simpy.Event | None = None
+        self.stopped_until = 0  # its process is stopped
 
     # -- the queue -----------------------------------------------------------------------------------------
 
@@ -206,6 +207,8 @@ class Task:
     def serve(self) -> None:
         """Begin with what is next, if nothing is in the way."""
         if self.down or self.waiting or self.occupied or self.serving or not self.queue:
+            return
+        if self.stopped_until > self.world.clock.now:
             return
         self.serving = self.queue.popleft()
         what, now = self.serving.what, self.world.clock.now
@@ -300,7 +303,7 @@ class Task:
             for event in self.pending:
                 Clock.cancel(event)
             self.pending.clear()
-            self.down, self.while_down = True, while_down
+            self.down, self.while_down, self.stopped_until = True, while_down, 0
             self.waiting = self.occupied = False
             self.memory = self.queued() + self.memory
             self.queue.clear()
@@ -313,6 +316,25 @@ class Task:
         Clock.cancel(self.ready_event)
         when = self.world.clock.now + down_for
         self.ready_event = self.world.clock.at(when, control(Rank.READY, self.rank), self.ready)
+
+    def stop(self, until: int) -> None:
+        """The process does nothing until then: whatever it was about to do is later."""
+        clock = self.world.clock
+        shift = until - max(clock.now, self.stopped_until)
+        if self.down or shift <= 0:
+            return
+        self.stopped_until = until
+        if self.serving is not None:
+            self.event = clock.postpone(self.event, shift)
+        self.pending = [event for e in self.pending if (event := clock.postpone(e, shift)) is not None]
+        self.unsent = [(e, datum) for old, datum in self.unsent if (e := clock.postpone(old, shift))]
+        clock.at(until, departure(self.rank), self._resume)
+        self.freed()
+
+    def _resume(self) -> None:
+        if self.stopped_until == self.world.clock.now and not self.down:
+            self.freed()
+            self.serve()
 
     def lose_state(self, crash: bool) -> None:
         """Counts, held ids and unsent acks; a crash of a bolt also takes the numbers of the markers."""
@@ -438,6 +460,8 @@ class SpoutTask(Task):
         """The next call, if nothing stands in its way."""
         Clock.cancel(self.call_event)
         if self.down or self.occupied or not self.world.protocol.may_emit(self):
+            return
+        if self.stopped_until > self.world.clock.now:
             return
         last, draws = max(self.last_call, self.unblocked), self.world.layout.draws
         times = self.arrivals.next_calls(self.name, draws, last, self.calls, 1)

@@ -102,12 +102,9 @@ def single_faults(kinds: Iterable[str], components: Iterable[str]) -> Iterator[t
     hosts = {"words": 0, "split": 2, "count": 4}
     for kind, component, (at, detection, down) in itertools.product(sorted(kinds), components, STRIKES):
         where = {"host": hosts[component]} if kind == "crash_host" else {"component": component}
-        yield (
-            component,
-            FAULTS[kind].model_validate(
-                {"at": at, "detection": detection, "restart": 3 * detection, "while_down": down} | where
-            ),
-        )
+        downtime = {"detection": detection, "restart": 3 * detection, "while_down": down}
+        times = downtime if FAULTS[kind].kills else {"duration": 4 * detection or MS}
+        yield component, FAULTS[kind].model_validate({"at": at} | times | where)
 
 
 def is_exempt(strategy: Strategy, check: str, about: str = "") -> bool:

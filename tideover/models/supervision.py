@@ -45,12 +45,15 @@ class Supervisor:
         detected = now + fault.detection
         span = Span(self._world.scenario.run.log_resolution)
         outage = Outage(
-            len(self._world.outages), fault.kind, fault.where, now, detected, detected + fault.restart, span
+            len(self._world.outages), fault.kind, fault.where, now, detected, now + fault.lasts, span
         )
         world = self._world
         world.outages.append(outage)
         # an older one that has recovered gets no more replays
         world.watched = [*(old for old in world.watched if not world.protocol.settled(old)), outage]
+        if not fault.kills:
+            self._stop(fault, outage)
+            return
         victims, job = self._with_the_job(fault.victims(self))
         outage.tasks = [task for victim in victims for task in _tasks_of(victim)]
         for victim in victims:
@@ -70,6 +73,14 @@ class Supervisor:
         for victim in victims:
             ready = partial(self._ready, outage, victim)
             self._world.kernel.at(outage.ready_at, Rank.READY, ready, max(0, _place(victim)))
+
+    def _stop(self, fault: Fault, outage: Outage) -> None:
+        """Strike without killing: what is hit stays up."""
+        victims = [v for v in fault.victims(self) if isinstance(v, BoltTask | SpoutTask)]
+        outage.tasks = list(victims)
+        for victim in victims:
+            fault.strike(self, victim, outage)
+        outage.masked = bool(victims) and all(self._has_live_replica(task) for task in victims)
 
     def _with_the_job(self, victims: list[Any]) -> tuple[list[Any], list[BoltTask]]:
         """All that fail because these do, and the tasks of the job among them (none: it goes on)."""
@@ -144,6 +155,12 @@ class Supervisor:
                 self._world.backlog.change(roots, np.full(len(roots), self._world.kernel.now, np.int64), -1)
                 self._world.ledger.destroy(roots)
         self._world.protocol.failed(task, outage)
+
+    def pause(self, task: BoltTask | SpoutTask, outage: Outage) -> None:
+        if isinstance(task, BoltTask) and self._by_protocol:
+            self._world.protocol.paused(task, outage)
+        elif task.up:
+            task.stop_until(outage.ready_at)
 
     def _forget(self, task: BoltTask, outage: Outage) -> None:
         gone = task.forget()

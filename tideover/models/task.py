@@ -116,6 +116,11 @@ class SpoutTask(Node):
         super().occupy(duration)
         self._go_on_from(self.free_at)
 
+    def stop_until(self, moment: int) -> int:
+        shift = super().stop_until(moment)
+        self._go_on_from(self.free_at)
+        return shift
+
     # -- what ------------------------------------------------------------------------------------------------
 
     def feed(self, train: Train) -> None:

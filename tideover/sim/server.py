@@ -40,6 +40,8 @@ class Node:
         self.life = 0
         """Counts crashes: what was planned in an earlier life is void."""
         self.free_at = 0
+        self.stopped_until = 0
+        """Its process is stopped until then."""
         self.busy_ns = 0
         self.fault = -1
         """Number of the newest fault that struck here; -1: none yet."""
@@ -110,6 +112,17 @@ class Node:
         self.free_at = max(self.free_at, self.kernel.now) + duration
         self.busy_ns += duration
 
+    def stop_until(self, moment: int) -> int:
+        """Do nothing until ``moment``, and then go on: all that was to come is later by this; returns by how
+        much (ns).
+        """
+        now = self.kernel.now
+        shift = max(0, moment - max(now, self.stopped_until))
+        self.stopped_until = max(self.stopped_until, moment)
+        self.free_at = max(self.free_at, now) + shift
+        self._outbox = deque((t.replace(time=t.time + shift), out, lost) for t, out, lost in self._outbox)
+        return shift
+
     # -- what leaves later -----------------------------------------------------------------------------------
 
     def post(self, train: Train, deliver: Deliver, lost: Deliver) -> None:
@@ -155,6 +168,7 @@ class Node:
         self.life += 1
         self.cancel_markers()
         self.clear_outbox()
+        self.stopped_until = 0
         self.free_at = self.kernel.now
         return []
 
@@ -191,6 +205,17 @@ class Server(Node):
         self._inbox: deque[Train] = deque()
         self._served: deque[tuple[Train, Ints]] = deque()
         self._trigger_at: int | None = None
+        self._resumes: int | None = None
+        """Departure of the tuple that was in service when the process was stopped."""
+
+    def stop_until(self, moment: int) -> int:
+        in_service = bool(self._served) and self._has_begun(*self._served[0])
+        shift = super().stop_until(moment)
+        self._served = deque((train, done + shift) for train, done in self._served)
+        self._resumes = int(self._served[0][1][0]) if in_service else None
+        if self._trigger_at is not None:
+            self._trigger_at += shift
+        return shift
 
     def enqueue(self, rank: int, action: Action) -> None:
         self._arrived.append(marker := Marker(rank, action))
@@ -221,13 +246,12 @@ class Server(Node):
         if served:
             (train, done), behind = served[0], [train for train, _ in served[1:]]
             first = train.pick(slice(0, 1))
-            begun = int(done[0]) - int(self.demand(first)[0])
-            if begun <= self.kernel.now:
+            if self._has_begun(train, done):
                 self.free_at = int(done[0])
                 self._served.append((first, done[:1]))
                 train = train.pick(slice(1, None))
             else:
-                self.free_at = begun
+                self.free_at = int(done[0]) - int(self.demand(first)[0])
             back = [train, *behind] if train.n else behind
             for train in back:
                 self.taken_back(train)
@@ -235,6 +259,11 @@ class Server(Node):
                 self._trigger_at = None  # it was the last of them
             waiting = back + waiting
         self._arrived.extendleft(reversed(waiting))
+
+    def _has_begun(self, train: Train, done: Ints) -> bool:
+        """Whether the first of these tuples, which are given departures, is in service."""
+        begun = int(done[0]) - int(self.demand(train.pick(slice(0, 1)))[0])
+        return begun <= self.kernel.now or int(done[0]) == self._resumes
 
     def withdraw(self, chosen: Callable[[Train], npt.NDArray[np.bool_]]) -> list[Train]:
         """Take the chosen tuples out of what waits behind the control marker that acts now; returns them in
@@ -429,7 +458,7 @@ class Server(Node):
         self._inbox.clear()
         self._served.clear()
         self._trigger_at = None
-        self.free_at = self.kernel.now
+        self.free_at = max(self.kernel.now, self.stopped_until)
         return lost
 
     def crash(self) -> list[Train]:
@@ -445,6 +474,7 @@ class Server(Node):
     def pause(self) -> None:
         """Go down, but keep the queue: it is served from the moment of readiness."""
         self.cancel_markers()
+        self.stopped_until = 0
         self.kept = self.clear_queue() + self.kept
         self.paused = True
         self.up = False

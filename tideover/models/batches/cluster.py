@@ -50,6 +50,7 @@ class Executor(Machine):
         self._cluster, self._owner = cluster, owner
         self.up = self.warm = self.has_store = self.noticed = True
         self.life = 0
+        self.stopped_until = 0
         self.running = 0
         self.outage = -1
 
@@ -57,7 +58,7 @@ class Executor(Machine):
         """All that is in it is gone."""
         self.up = self.noticed = False
         self.life += 1
-        self.running = 0
+        self.running = self.stopped_until = 0
         self.outage = outage
 
     def begin(self) -> None:
@@ -93,6 +94,7 @@ class Partition:
     blocked      number of the outage because of which it may not run; None: it may
     In the batch that runs:
     attempt      number of the attempt that runs; 0: none does
+    loaded       since when it has its state, and ``spoilt`` at its start; None: it had it before
     ran          where the attempt runs, or has ended
     not_before   ns; None: its executor is dead, and the scheduler does not know yet
     again        number of the outage because of which it runs again; -1: none
@@ -108,7 +110,8 @@ class Partition:
         self.share = Share(0, 0)
         self.done = True
         self.attempt = 0
-        self.began_at = 0
+        self.began_at = self.ends_at = 0
+        self.loaded: tuple[int, int] | None = None
         self.ran: Life | None = None
         self.not_before: int | None = 0
         self.again = -1
@@ -265,15 +268,20 @@ class Cluster:
         work = s.task_time + p.share.demand
         if p.stateful:
             work += s.state_time + p.share.entries * s.state_cost
-        self._attempts += 1
-        p.attempt, p.began_at, p.ran = self._attempts, now, here
+        start = max(now, executor.stopped_until) + before
+        p.began_at, p.ran = now, here
+        p.loaded = (start, p.spoilt) if loads else None
         executor.running += 1
         self._waiting_since = now
-        loaded = (now + before, p.spoilt) if loads else None
-        ended = partial(self._ended, p, p.attempt, loaded)
-        self._world.kernel.at(now + before + work, Rank.BATCH, ended, p.task.number)
+        self._end_at(p, start + work)
 
-    def _ended(self, p: Partition, attempt: int, loaded: tuple[int, int] | None) -> None:
+    def _end_at(self, p: Partition, when: int) -> None:
+        """The attempt ends then, unless it is lost before."""
+        self._attempts += 1
+        p.attempt, p.ends_at = self._attempts, when
+        self._world.kernel.at(when, Rank.BATCH, partial(self._ended, p, p.attempt), p.task.number)
+
+    def _ended(self, p: Partition, attempt: int) -> None:
         if p.attempt != attempt:
             return
         assert p.ran is not None
@@ -283,8 +291,8 @@ class Cluster:
         executor.running -= 1
         executor.warm = True
         executor.has_store |= p.stateful
-        if loaded is not None:
-            since, spoilt = loaded
+        if p.loaded is not None:
+            since, spoilt = p.loaded
             p.stale = p.spoilt != spoilt
             self._world.reloaded(p.task, p.lost_by, since)
         self._schedule()
@@ -314,8 +322,7 @@ class Cluster:
             return
         executor.noticed = True
         now = self._world.kernel.now
-        others = any(e.up for e in self.executors) and self._strategy.recovery == "checkpoint"
-        if others and all(isinstance(t, BoltTask) for t in outage.tasks):
+        if any(e.up for e in self.executors) and all(isinstance(t, BoltTask) for t in outage.tasks):
             outage.ready_at = min(outage.ready_at, now)  # others take over
         current = self._current()
         for p in self.partitions if self._active else ():
@@ -326,6 +333,26 @@ class Cluster:
             elif p.gone and p.task.component.name == current and p.task.component.outputs:
                 self._submit_again(p, now)  # losses in earlier stages are found by those who read them
         self._schedule()
+
+    def stopped(self, task: BoltTask, until: int) -> None:
+        """The executor of a task does nothing until then; what runs there ends later."""
+        executor, now = self._executor_of(self.of[task]), self._world.kernel.now
+        shift = max(0, until - max(now, executor.stopped_until))
+        if not executor.up or not shift:
+            return
+        for p in self.partitions:
+            if p.attempt and p.ran == (executor, executor.life):
+                if p.loaded is not None and p.loaded[0] > now:
+                    p.loaded = (p.loaded[0] + shift, p.loaded[1])
+                self._end_at(p, p.ends_at + shift)
+        executor.stopped_until = until
+
+    def _executor_of(self, p: Partition) -> Executor:
+        """Where a task runs or has its state; else that of its host."""
+        for life in (p.ran if p.attempt else None, p.home if p.stateful else None):
+            if life is not None and lives(life):
+                return life[0]
+        return next(e for e in self.executors if e.host == p.task.host)
 
     def executor_ready(self, executor: Executor) -> None:
         """A new process stands in for one that is dead."""

@@ -13,6 +13,7 @@ from tideover.models.intake import Mask
 from tideover.models.ledger import EMPTY
 from tideover.models.task import BoltTask
 from tideover.models.windows import Counts
+from tideover.sim.kernel import Rank
 from tideover.sim.train import Ints, Train, distinct
 
 if TYPE_CHECKING:
@@ -24,16 +25,18 @@ if TYPE_CHECKING:
 class StartingOver(Query):
     """Source replay by batches: the log is kept as far back as the oldest window that is not finished.
 
-    Any fault stops the whole query at once. When all that has failed is ready again, the query starts without
-    state from the first tuple of that window, and its first batch takes everything from there; without
-    windows by time (or with windows by tuple, whose borders depend on all tuples before) from the log's
-    beginning. What was put out before is put out again, and void by its window's number.
+    Any fault stops the whole query at once. When all that has failed is ready again (of an executor it is
+    enough that its loss is noticed, if another lives), the query starts without state from the first tuple of
+    that window, and its first batch takes everything from there; without windows by time (or with windows by
+    tuple, whose borders depend on all tuples before) from the log's beginning. What was put out before is put
+    out again, and void by its window's number.
     """
 
     def __init__(self, world: World, strategy: MicroBatch, replica: int) -> None:
         super().__init__(world, strategy, replica)
         self._failed: dict[Executor | BoltTask | StartingOver, int] = {}
-        """What is not ready again, and the number of its newest outage."""
+        """What keeps the query from starting, and the number of its newest outage."""
+        self._stopped = False
         self._read_again: Ints = EMPTY
         """Roots that the query had read before its last start."""
         self._because = -1
@@ -84,6 +87,12 @@ class StartingOver(Query):
         self.cluster.executor_failed(executor, outage)
         self._interrupt(executor, outage)
 
+        def noticed() -> None:
+            if self._failed.get(executor) == outage.number:
+                self._recovered(executor)
+
+        self._world.kernel.at(outage.detected_at, Rank.READY, noticed, executor.number)
+
     def executor_ready(self, executor: Executor, outage: Outage) -> None:
         self.cluster.executor_ready(executor)
         self._recovered(executor)
@@ -105,6 +114,7 @@ class StartingOver(Query):
     def _interrupt(self, what: Executor | BoltTask | StartingOver, outage: Outage) -> None:
         """The query stops: batch and state are gone, the log goes back."""
         self._life += 1
+        self._stopped = True
         self._failed[what] = outage.number
         self._because = outage.number
         self.cluster.halt()
@@ -134,8 +144,9 @@ class StartingOver(Query):
         self._rehearsal.start_from(self.tasks())
 
     def _recovered(self, what: Executor | BoltTask | StartingOver) -> None:
-        """If nothing else is down, the query starts anew."""
+        """If nothing else keeps it, and an executor lives, the query starts anew."""
         self._failed.pop(what, None)
-        if not self._failed:
+        if self._stopped and not self._failed and any(e.up for e in self.cluster.executors):
+            self._stopped = False
             self._cold = True
             self._after(self._strategy.recovery_time, self._resume)

@@ -157,6 +157,9 @@ class Protocol:
         """``task`` is up again, empty. Held arrivals are let in here."""
         task_inputs_open(task)
 
+    def paused(self, task: BoltTask, outage: Outage) -> None:
+        """``task`` is stopped until the outage's end (only if the strategy takes the faults of bolts)."""
+
     def acker_failed(self) -> None:
         """The acker has crashed."""
 

@@ -35,7 +35,7 @@ class MicroBatch(Strategy):
     """
 
     promise: ClassVar[Promise] = "exactly once"
-    survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task", "crash_host"})
+    survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task", "crash_host", "pause"})
     event_time: ClassVar[bool] = True
     log_source: ClassVar[bool] = True
     batched: ClassVar[bool] = True
@@ -139,6 +139,9 @@ class Batches(Protocol):
     def failed(self, task: BoltTask | SpoutTask, outage: Outage) -> None:
         if isinstance(task, BoltTask):
             self.queries[task.replica].task_failed(task, outage)
+
+    def paused(self, task: BoltTask, outage: Outage) -> None:
+        self.queries[task.replica].cluster.stopped(task, outage.ready_at)
 
     def ready(self, task: BoltTask | SpoutTask, outage: Outage) -> None:
         if isinstance(task, BoltTask):

@@ -33,6 +33,9 @@ class Target(Protocol):
     def crash(self, task: Any, outage: Any) -> None:
         """Take a task with all it has."""
 
+    def pause(self, task: Any, outage: Any) -> None:
+        """Stop a task until the outage's end, with all it has."""
+
 
 class Fault(Part):
     """A fault: at a given time, or again and again after drawn pauses.
@@ -41,6 +44,8 @@ class Fault(Part):
     """
 
     kind: ClassVar[str]
+    kills: ClassVar[bool] = True
+    """Whether what it hits is down until it is detected and restarted."""
     at: Annotated[Duration | None, Field(description="when it strikes, e.g. 75 s")] = None
     in_interval: Annotated[
         float | None,
@@ -70,6 +75,11 @@ class Fault(Part):
         if self.every is not None and self.in_interval is not None:
             raise ValueError("in_interval goes with at, not with every")
         return self
+
+    @property
+    def lasts(self) -> int:
+        """From the fault until what it hit is ready again (ns)."""
+        return self.detection + self.restart
 
     @property
     def where(self) -> str:
