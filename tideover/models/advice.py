@@ -6,6 +6,7 @@ from tideover.models.config import Scenario, SpoutConfig
 from tideover.models.strategies.active_replication import ActiveReplication
 from tideover.models.strategies.aligned_snapshots import AlignedSnapshots
 from tideover.models.strategies.base import Strategy
+from tideover.models.strategies.micro_batch import MicroBatch
 from tideover.models.strategies.rsm import StateManagement
 from tideover.models.strategies.source_replay import SourceReplay
 from tideover.models.topology import Component, Topology, placement
@@ -22,6 +23,7 @@ def warnings(scenario: Scenario) -> list[str]:
         *_timeouts(scenario, topology, loads),
         *_replicas(scenario, topology),
         *_checkpoints(scenario, topology),
+        *_batches(scenario, topology, loads),
         *_snapshots(scenario, topology),
     ]
 
@@ -126,6 +128,29 @@ def _replicas(scenario: Scenario, topology: Topology) -> list[str]:
                 "sums, and deduplication then picks wrong ones; use window: {length: …, trigger: marker}"
             )
     return remarks
+
+
+def _batches(scenario: Scenario, topology: Topology, loads: dict[str, tuple[float, float]]) -> list[str]:
+    s = scenario.strategy
+    if not isinstance(s, MicroBatch):
+        hit = any(getattr(fault, "component", None) == "driver" for fault in scenario.failures)
+        return [f"failures: {s.kind} has no driver: that it is lost changes nothing"] if hit else []
+    work = sum(load for _, load in loads.values())
+    if work >= 1:
+        return [
+            f"the stages of a batch, one after the other, need {work:.2f} s for what comes in a second: "
+            "batches grow without end"
+        ]
+    bolts = [c for c in topology.components if not c.is_spout]
+    fixed = s.plan_time + s.output_time + s.commit_time
+    fixed += sum(s.task_time + (s.state_time if c.window else 0) for c in bolts)
+    lasts = fixed + round(work * s.trigger_interval)
+    if 0 < s.trigger_interval < lasts:
+        return [
+            f"trigger_interval {s.trigger_interval / S:g} s: a batch of what comes in it takes about "
+            f"{lasts / S:.4g} s, longer than the interval"
+        ]
+    return []
 
 
 def _checkpoints(scenario: Scenario, topology: Topology) -> list[str]:

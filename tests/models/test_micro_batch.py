@@ -1,0 +1,417 @@
+"""Micro-batches, held to what Spark does. Times in milliseconds, unless a name says otherwise.
+
+The small world of most tests:
+
+    s ──▶ p.0, p.1 (1 a tuple) ──▶ count.0, count.1 (2 a tuple)     p.i and count.i on host i, s on 2
+
+Root n is emitted at 10 (n + 1); all tuples go to p.0 and, by their key, to count.0. Triggers every 100; plan
+5, a task 10 besides its tuples, a state 4 to commit and 6 to load, output 2, commit 3. So the batch of ten
+tuples that is triggered at 100 is logged at 105, p.0 ends at 125, count.0 at 159, the sink has it at 161, and
+it is committed at 164.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.models.chain import ONES, counted, windows
+from tests.oracle.worlds import MS, bolt, fault, spout, world
+from tideover.models import conformance
+from tideover.models.advice import warnings
+from tideover.models.arrivals.periodic import Periodic
+from tideover.models.config import STRATEGIES, Scenario
+from tideover.models.simulation import Replication, simulate
+from tideover.models.strategies.micro_batch import Batches
+from tideover.scenarios.errors import ScenarioError
+from tideover.scenarios.loader import load
+
+TIMES: dict[str, float] = {
+    "trigger_interval": 100,
+    "plan_time": 5,
+    "task_time": 10,
+    "state_time": 4,
+    "output_time": 2,
+    "commit_time": 3,
+    "reload_time": 6,
+    "locality_wait": 8,
+    "resubmit_time": 7,
+    "recovery_time": 5,
+}
+OTHERS = ("poll_interval", "state_cost", "reload_cost", "executor_cold", "state_cold", "cold_time")
+FIRST = [(n, 161) for n in range(10)]
+"""(root, when) of the first batch, if nothing fails."""
+
+
+def query(failures: tuple[Any, ...] = (), until: float = 195, window: float = 1000, **more: Any) -> Scenario:
+    """The small world."""
+    topology = {
+        "s": spout(**ONES, hosts=(2,)),
+        "p": bolt("forward", {"s": "global"}, 1, parallelism=2, hosts=(0, 1)),
+        "count": bolt(
+            "windowed_count",
+            {"p": "fields"},
+            2,
+            parallelism=2,
+            hosts=(0, 1),
+            window={"length": round(window * MS)},
+        ),
+    }
+    times = TIMES | {name: more.pop(name) for name in (*TIMES, *OTHERS) if name in more}
+    return world(
+        topology,
+        "micro_batch",
+        failures,
+        until,
+        hosts=3,
+        **{name: round(time * MS) for name, time in times.items()},
+        **more,
+    )
+
+
+def run(failures: tuple[Any, ...] = (), until: float = 195, **more: Any) -> Replication:
+    return simulate(query(failures, until, **more), trace=True)
+
+
+def executor_lost(at: float, host: int = 0, detection: float = 3, restart: float = 1000) -> Any:
+    return fault("crash_host", at, host=host, detection=detection, restart=restart)
+
+
+def driver_lost(at: float, restart: float = 50) -> Any:
+    return fault("crash_task", at, component="driver", restart=restart)
+
+
+def whole(done: Replication) -> None:
+    """Nothing is lost, nothing counted twice."""
+    ledger = done.ledger
+    assert ledger["emitted"] == ledger["completed"] + ledger["in_flight"]
+    assert (ledger["lost"], ledger["duplicated"]) == (0, 0)
+    assert done.windows["wrong"] == done.windows["missing"] == 0
+
+
+def batches(done: Replication) -> list[tuple[float, float, float, int]]:
+    """(trigger, in the sink, committed, tuples) of each batch."""
+    assert done.world is not None
+    protocol = done.world.protocol
+    assert isinstance(protocol, Batches)
+    history = protocol.queries[0].history
+    return [(b.triggered / MS, b.visible / MS, b.committed / MS, b.tuples) for b in history]
+
+
+# -- batch after batch ---------------------------------------------------------------------------------------
+
+
+def test_a_batch_shows_at_one_instant() -> None:
+    """The batches of 100 and 200: everything between 0 and 100 shows at 161, the next at 261."""
+    done = run(until=290)
+    assert counted(done) == FIRST + [(n, 261) for n in range(10, 20)]
+    assert batches(done) == [(100, 161, 164, 10), (200, 261, 264, 10)]
+    whole(done)
+
+
+def test_a_batch_that_overran_is_followed_at_once() -> None:
+    """Triggers every 40: the batch of 40 has 4 tuples, takes 5 + 14 + 22 + 2 + 3 and ends at 86; the trigger
+    of 80 has passed, so the next begins at 86 (with 50 … 80), ends at 132, and the third has 5 tuples.
+    """
+    done = run(until=185, trigger_interval=40)
+    assert batches(done) == [(40, 83, 86, 4), (86, 129, 132, 4), (132, 178, 181, 5)]
+
+
+def test_back_to_the_grid() -> None:
+    """A trigger that comes late does not move the later ones: a driver that starts at 110 takes 11 tuples at
+    once, is done at 183, and goes on with the trigger of 200.
+    """
+    done = run((driver_lost(30, restart=75),), until=290)
+    assert [b[0] for b in batches(done)] == [110, 200]
+
+
+def test_an_idle_driver_looks_again() -> None:
+    """Without an interval, an empty log is looked at every 15: at 0 and 15 (root 0, of 10, is taken then).
+
+    That batch takes 5 + 11 + 16 + 2 + 3 and ends at 52, with roots 1 to 4 in the log: the next begins.
+    """
+    done = run(until=110, trigger_interval=0, poll_interval=15)
+    assert batches(done)[:2] == [(15, 49, 52, 1), (52, 95, 98, 4)]
+
+
+def test_windows_end_with_the_batch_that_holds_their_end() -> None:
+    """Marker 1 of 100 is in the batch of 100, with all before it: the window shows with it, at 161."""
+    done = run(until=290, window=100)
+    assert [w for w in windows(done) if w[2]] == [(1, 161, 10), (2, 261, 10)]
+    whole(done)
+
+
+def test_rows_of_state_take_time() -> None:
+    """One key: one row in count.0 after the batch, which takes 5 more."""
+    assert counted(run(state_cost=5)) == [(n, 166) for n in range(10)]
+
+
+@pytest.mark.parametrize("rate", [200.0, 700.0])
+def test_law_of_the_batch(rate: float) -> None:
+    """Interval I longer than a batch: each takes F + r I c, and tuples have waited uniformly long for it,
+    from 0 to I less one period.
+
+    c = 0.3 (0.1 at p, 0.2 at count); F = 5 + 2 x 10 + 4 + 2 to the sink.
+    """
+    interval, cost, fixed = 1.0, 0.0003, 0.031
+    topology = {
+        "s": spout("keys", keys=1, arrivals=Periodic(rate=rate, fixed_offset=0)),
+        "p": bolt("forward", {"s": "shuffle"}, 0.1),
+        "count": bolt("windowed_count", {"p": "shuffle"}, 0.2, window={"length": 10**6 * MS}),
+    }
+    times = {name: round(TIMES[name] * MS) for name in TIMES} | {"trigger_interval": round(interval * 1e9)}
+    done = simulate(world(topology, "micro_batch", (), 20_000, **times), trace=True)
+    lasted = fixed + rate * interval * cost
+    for triggered, visible, _, tuples in batches(done)[1:]:
+        assert tuples == rate * interval
+        assert (visible - triggered) / 1000 == pytest.approx(lasted)
+    found = done.latency.summary(1e9)
+    assert found["mean"] == pytest.approx((interval - 1 / rate) / 2 + lasted, rel=1e-5)
+    assert found["max"] == pytest.approx(interval - 1 / rate + lasted, rel=1e-5)
+
+
+@pytest.mark.parametrize("rate", [200.0, 1000.0])
+def test_law_of_batches_without_an_interval(rate: float) -> None:
+    """A batch takes what came during the one before: its duration d = F + r d c has the fixed point
+    F / (1 - r c).
+    """
+    topology = {
+        "s": spout("keys", keys=1, arrivals=Periodic(rate=rate, fixed_offset=0)),
+        "count": bolt("windowed_count", {"s": "shuffle"}, 0.5, window={"length": 10**6 * MS}),
+    }
+    times = {name: round(TIMES[name] * MS) for name in TIMES} | {"trigger_interval": 0}
+    done = simulate(world(topology, "micro_batch", (), 20_000, **times), trace=True)
+    lasted = [committed - triggered for triggered, _, committed, _ in batches(done)[20:]]
+    fixed = 5 + 10 + 4 + 2 + 3
+    # a batch has whole tuples, so it is off by the cost of one, and so is the next by a part of that
+    assert sum(lasted) / len(lasted) == pytest.approx(
+        fixed / (1 - rate * 0.0005), abs=0.5 / (1 - rate * 0.0005)
+    )
+
+
+# -- an executor is lost -------------------------------------------------------------------------------------
+
+
+def test_executor_lost_in_the_first_stage() -> None:
+    """At 110 p.0 runs on host 0; noticed at 113; host 1 is busy with p.1 until 115; p.0 again, until 135.
+    count.1 has its state there and runs until 149; count.0 has waited until 143 for its executor, goes to
+    host 1 at 149, loads its state, and ends at 189.
+    """
+    done = run((executor_lost(110),))
+    assert counted(done) == [(n, 191) for n in range(10)]
+    whole(done)
+    (recovery,) = done.recoveries
+    assert recovery["detected_at_s"] == recovery["ready_at_s"] == 0.113  # host 1 takes over
+    assert recovery["state_recovery_s"] == pytest.approx(0.191 - 0.113)
+    assert (recovery["replayed"], done.ledger["replayed"]) == (10, 10)
+    assert recovery["restore_s"] == pytest.approx(0.149 + 0.006 - 0.113)
+
+
+def test_executor_lost_in_the_last_stage() -> None:
+    """At 130 count.0 runs on host 0. It is free to go elsewhere from 133, and host 1 from 139; what p.0 has
+    left for it died with host 0: 7 later p.0 runs again, 146 to 166, and count.0 after it, with a load.
+    """
+    done = run((executor_lost(130),), until=240)
+    assert counted(done) == [(n, 208) for n in range(10)]
+    whole(done)
+
+
+def test_what_is_read_already_is_not_missed() -> None:
+    """At 130 host 1 dies: count.1 runs there, and p.1 has left (nothing) for it there. count.0 has read
+    all that it needs and goes on until 159; then p.1 is run again after 7, and count.1 after it: 166, 176,
+    and 14 + 6 more.
+    """
+    done = run((executor_lost(130, host=1),), until=240)
+    assert counted(done) == [(n, 198) for n in range(10)]
+
+
+def test_executor_lost_between_output_and_commit() -> None:
+    """At 162 the sink has the batch: it is committed at 164. The next finds one executor: p.0 and p.1 one
+    after the other, 205 to 235; count.1 until 249; count.0 with a load until 289.
+    """
+    done = run((executor_lost(162),), until=295)
+    assert batches(done) == [(100, 161, 164, 10), (200, 291, 294, 10)]
+    whole(done)
+
+
+def test_a_state_stays_where_it_was_loaded() -> None:
+    """As before, but host 0 is back at 265, without state: from then on it runs p.0, and both counts run on
+    host 1, count.1 until 339 and count.0, without a load, until 373.
+    """
+    done = run((executor_lost(162, restart=100),), until=395)
+    assert [b[1] for b in batches(done)] == [161, 291, 375]
+
+
+def test_a_new_executor_is_cold() -> None:
+    """The same, but p.0, the first task on the new executor, takes 50 more."""
+    done = run((executor_lost(162, restart=100),), until=440, executor_cold=50)
+    assert [b[1] for b in batches(done)] == [161, 291, 425]
+
+
+def test_without_survivors_the_next_executor_takes_all() -> None:
+    """Both die at 110; host 1 is back at 140, and runs p.0 until 160, p.1 until 170, count.0 (load, 34) until
+    210, count.1 (load, 14) until 230.
+    """
+    lost = (executor_lost(110), executor_lost(110, host=1, restart=27))
+    assert counted(run(lost, until=240)) == [(n, 232) for n in range(10)]
+
+
+def test_a_lost_copy_of_a_state_is_loaded_again() -> None:
+    """The loss at 50 costs a load in the next batch, one at 130 (count.0 runs on) in the one after."""
+    assert counted(run((fault("lose_state", 50, component="count"),))) == [(n, 167) for n in range(10)]
+    done = run((fault("lose_state", 130, component="count"),), until=290)
+    assert counted(done) == FIRST + [(n, 267) for n in range(10, 20)]
+    assert done.recoveries[0]["restored"] == 10
+
+
+def test_a_task_that_fails_runs_again() -> None:
+    """count.0 fails at 130, and may run from 150 on, where it was: until 184."""
+    done = run((fault("crash_task", 130, component="count", restart=20),))
+    assert counted(done) == [(n, 186) for n in range(10)]
+    whole(done)
+
+
+def test_a_stopped_executor_ends_later() -> None:
+    """Host 0 is stopped from 130 to 150: count.0 ends at 179. Nobody notices, nothing runs again."""
+    done = run((fault("pause", 130, component="count", duration=20 * MS),))
+    assert counted(done) == [(n, 181) for n in range(10)]
+    assert done.ledger["replayed"] == 0
+
+
+# -- the driver is lost --------------------------------------------------------------------------------------
+
+
+def test_driver_lost_before_the_range_was_logged() -> None:
+    """At 103: up again at 153, it has read its logs at 158, and its first batch takes all until then."""
+    done = run((driver_lost(103),), until=250)
+    # 15 tuples: 5 + 25 + (6 + 10 + 30 + 4) + 2
+    assert counted(done) == [(n, 240) for n in range(15)]
+    whole(done)
+
+
+def test_driver_lost_after_the_range_was_logged() -> None:
+    """At 110: from 165 on the same ten tuples are run again, without a plan, with loads: 20 + 40 + 2; what
+    came meanwhile is in the batch after it, whose trigger, of 200, has passed at 230.
+    """
+    done = run((driver_lost(110),), until=330)
+    assert batches(done)[0] == (165, 227, 230, 10)
+    assert batches(done)[1][0] == 230
+    assert batches(done)[1][3] == 13
+    assert counted(done)[:10] == [(n, 227) for n in range(10)]
+    whole(done)
+
+
+def test_driver_lost_between_output_and_commit() -> None:
+    """At 162 the sink has the batch, and its window, but no log says so: both come again at 279. The window
+    is void then, and no tuple counts twice.
+    """
+    done = run((driver_lost(162),), until=285, window=100)
+    assert counted(done)[:20] == FIRST + [(n, 279) for n in range(10)]
+    assert [w for w in windows(done) if w[2]] == [(1, 161, 10), (1, 279, 10)]
+    whole(done)
+    assert done.windows["emitted"] == 2  # of count.0 and of count.1
+    assert done.ledger["replayed"] == 10
+
+
+def test_the_first_batch_of_a_new_driver_is_cold() -> None:
+    """With 100 of warming up, what was 227 is 327."""
+    assert counted(run((driver_lost(110),), until=340, cold_time=100)) == [(n, 327) for n in range(10)]
+
+
+@pytest.mark.parametrize("at", range(95, 175, 3))
+def test_no_driver_failure_disturbs_a_window(at: int) -> None:
+    whole(run((driver_lost(at, restart=37),), until=900, window=100))
+
+
+# -- without checkpoints -------------------------------------------------------------------------------------
+
+
+def test_without_checkpoints_the_window_is_read_again() -> None:
+    """Windows of 200: that of 200 shows with the batch of 200, at 261. Host 0 dies at 362, with the ten
+    tuples of the batch of 300 in the state; it is noticed at 365: the query begins without state, on host 1,
+    and reads all of the window that is not finished: the 16 tuples of 210 … 360 in one batch.
+
+    p.0 and p.1 one after the other until 406, count.0 (nothing is to be loaded) until 452; host 0 is back at
+    415, and takes count.1.
+    """
+    done = run((executor_lost(362, restart=50),), until=520, window=200, recovery="replay", recovery_time=0)
+    assert batches(done)[2] == (365, 454, 457, 16)
+    whole(done)
+    (recovery,) = done.recoveries
+    assert recovery["ready_at_s"] == 0.365
+    assert recovery["replayed"] == 20  # those that had been read before, by p.0 and by count.0
+    assert recovery["state_recovery_s"] == pytest.approx(0.454 - 0.365)
+    assert recovery["restored"] == 0
+
+
+@pytest.mark.parametrize("at", range(95, 175, 5))
+@pytest.mark.parametrize("kill", [executor_lost, driver_lost])
+def test_without_checkpoints_no_window_is_wrong(at: int, kill: Any) -> None:
+    whole(run((kill(at, restart=37),), until=900, window=200, recovery="replay"))
+
+
+def test_without_checkpoints_it_keeps_its_promise() -> None:
+    strategy = STRATEGIES["micro_batch"].model_validate(
+        {"recovery": "replay", "trigger_interval": 10**9, "task_time": 50 * MS, "commit_time": 30 * MS}
+    )
+    conformance.keeps_its_promise(strategy)
+
+
+# -- what is measured ----------------------------------------------------------------------------------------
+
+
+def test_silence_of_a_sink_that_gets_updates() -> None:
+    """Every batch is an output: at 161, then, as the driver was lost at 203, at 340."""
+    done = run((driver_lost(203),), until=395, output_mode="update")
+    (recovery,) = done.recoveries
+    shown = [b[1] for b in batches(done)]
+    assert shown == [161, 340]
+    assert recovery["output_gap_s"] == pytest.approx(0.340 - 0.161)
+
+
+def test_catch_up_compares_peaks() -> None:
+    """Batches of 43 have 14 tuples in the system when they end. The executor dies at 1130, so that of 1100
+    ends at 1184, with 18; the next, with both counts on one host, at 1248, again with 14. The backlog is as
+    before from 1184 on, known to a slot.
+    """
+    lost = executor_lost(1130, restart=40)
+    done = run((lost,), until=4000, task_time=1)
+    (recovery,) = done.recoveries
+    assert [b[1] for b in batches(done) if b[0] in (1100, 1200)] == [1184, 1248]
+    assert recovery["catch_up_s"] * 1000 == pytest.approx(1184 - 1130, abs=20)
+
+
+def test_remarks() -> None:
+    """100 tuples/s: p.0 needs 0.1 s of a second, a count (keys are taken to spread evenly) 0.1 s. A batch of
+    40 takes 34 + 0.2 x 40. With a tuple every 1.9 both stages need more than half of the time. A driver is
+    lost where there is none.
+    """
+    assert warnings(query()) == []
+    (slow,) = warnings(query(trigger_interval=40))
+    assert "takes about 0.042 s" in slow
+    crowded = query().model_copy(update={"topology": query().topology | {"s": spout(**ONES, gap=1.9)}})
+    assert ["without end" in remark for remark in warnings(crowded)] == [True]
+    other = query((driver_lost(50),)).with_strategy(STRATEGIES["none"].model_validate({}))
+    assert any("no driver" in remark for remark in warnings(other))
+
+
+def test_bad_input() -> None:
+    """A component may not be called driver; a pause is not detected."""
+    text = {
+        "name": "x",
+        "topology": {
+            "s": {"spout": "sentences", "rate": "10/s"},
+            "driver": {"bolt": "forward", "from": {"s": "shuffle"}, "service": "1 ms"},
+        },
+        "strategy": {"kind": "micro_batch"},
+        "run": {"duration": "1 s"},
+    }
+    with pytest.raises(ScenarioError, match="stands for the driver"):
+        load(text)
+    text["topology"]["p"] = text["topology"].pop("driver")
+    text["failures"] = [
+        {"kind": "pause", "component": "p", "at": "0.5 s", "duration": "1 s", "detection": "1 s"}
+    ]
+    with pytest.raises(ScenarioError, match="duration alone"):
+        load(text)
