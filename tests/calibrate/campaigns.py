@@ -55,10 +55,11 @@ def batch_row(name, number, start, rows, first, cost, query=0):
     }
 
 
-def task_row(name, number, stage, start):
-    """A task of 30 ms; its batch may need more for its rows."""
+def task_row(name, number, stage, start, executor="0", longer=0.0):
+    """A task of 30 ms, or ``longer``; its batch may need more for its rows."""
     what = {"session": name, "query": 0, "life": 0, "run": 0, "batch": number, "stage": stage}
-    return what | {"result": "Success", "launch_s": start, "finish_s": start + 0.03}
+    when = {"launch_s": start, "finish_s": start + 0.03 + longer}
+    return what | {"result": "Success", "executor": executor} | when
 
 
 def steady(name, rates, work, state_rows=0.0, length=12.0, warmup=6.0, held_out=(), **more):
@@ -78,6 +79,7 @@ def steady(name, rates, work, state_rows=0.0, length=12.0, warmup=6.0, held_out=
             "planned_s": np.nan,
             "stop_s": 0.0,
             "missing": 0,
+            "others_cores": 0.1,
             "extra": 0,
         }
         for i, rate in enumerate(rates)

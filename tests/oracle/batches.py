@@ -240,13 +240,17 @@ class MicroBatches(Protocol):
 
     def _run_job(self, job: Job, executor: Executor) -> None:
         p, now = self.params, self.world.clock.now
-        time = p.task_time + job.work + (0 if executor.warm else p.executor_cold)
+        time = p.task_time + job.work
+        if not job.stateful:
+            time += 0 if executor.warm else p.executor_cold
+        elif not executor.store:
+            time += p.state_cold if executor.warm else max(p.executor_cold, p.state_cold)
         load = (
             job.home is not None and job.stateful and (job.home != executor.now or job.loaded != job.spoilt)
         )
         spoilt = job.spoilt
         if job.stateful:
-            time += p.state_time + job.rows * p.state_cost + (0 if executor.store else p.state_cold)
+            time += p.state_time + job.rows * p.state_cost
             job.home = executor.now
             if load:
                 time += p.reload_time + job.task.state.entries * p.reload_cost
@@ -263,7 +267,7 @@ class MicroBatches(Protocol):
                 if load:
                     job.loaded = spoilt
                 executor.running -= 1
-                executor.warm = True
+                executor.warm = executor.warm or not job.stateful
                 executor.store = executor.store or job.stateful
                 self._go_on()
 

@@ -94,6 +94,9 @@ def _warnings(tables: Mapping[str, pd.DataFrame], found: list[Episode], fits: Fi
     for row in tables["sessions"].to_dict("records"):
         if isinstance(row.get("error"), str) and row["error"]:
             said.append(f"session {row['session']} failed and is left out: {row['error'].splitlines()[-1]}")
+    disturbed = [e.name for e in found if not e.held_out and not e.fitted]
+    if disturbed:
+        said.append(f"other programs were at work in {', '.join(disturbed)}: the fit leaves them out")
     for kind in sorted({(e.strategy, e.fault) for e in found if fits.of(e) is None}):
         said.append(f"{kind[1]} under {kind[0]} has no episode to be fitted on: it is not predicted")
     return said

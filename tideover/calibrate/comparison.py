@@ -57,7 +57,7 @@ def _steady_scatter(episodes: Sequence[Episode], costs: Mapping[Condition, Costs
     """Standard deviation of log residuals of each steady measure, over the episodes of the fit."""
     left: dict[str, list[float]] = {}
     for e in episodes:
-        if not e.held_out and e.fault == "none" and e.condition in costs:
+        if e.fitted and e.fault == "none" and e.condition in costs:
             made = predicted(e, costs[e.condition], None)
             for measure, value in figures(e).items():
                 left.setdefault(measure, []).append(float(np.log(made[measure] / value)))

@@ -52,7 +52,7 @@ def fit_costs(episodes: Sequence[Episode], bits: np.random.Generator) -> dict[tu
     Annals of Statistics 9(1), 1981): episodes get random weights, none is left out, so few of them suffice.
     """
     found = {}
-    known = [e for e in episodes if not e.held_out and len(e.settled()) >= LEAST_BATCHES]
+    known = [e for e in episodes if e.fitted and len(e.settled()) >= LEAST_BATCHES]
     for condition in sorted({e.condition for e in known}):
         mine = [e for e in known if e.condition == condition]
         table = pd.DataFrame([_means(e) for e in mine])

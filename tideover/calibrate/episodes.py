@@ -14,6 +14,8 @@ from tideover.calibrate.course import CALM, Course, catch_up, output_gap, progre
 
 PRE = 8.0
 """Seconds before a fault in which the backlog is taken for usual."""
+DISTURBED = 0.5
+"""Cores busy with other programs at which an episode is no basis for a fit."""
 SETTLE = 1.0
 """Seconds after the begin of an episode that still see the rate of the one before."""
 
@@ -57,6 +59,7 @@ class Episode:
     stop_s: float
     moment_s: float
     prior: bool
+    others_cores: float
     detected_s: float
     ready_s: float
     first_batch_s: float
@@ -68,6 +71,11 @@ class Episode:
     def name(self) -> str:
         """For messages and figures."""
         return f"{self.session}/{self.number}"
+
+    @property
+    def fitted(self) -> bool:
+        """Whether the fit sees it: not held out, and no other program was at work for half a core or more."""
+        return not self.held_out and not self.others_cores > DISTURBED
 
     @property
     def condition(self) -> tuple[str, str, str]:
@@ -84,6 +92,28 @@ class Episode:
         lead = (mine["launch_s"] - mine["start_s"]).groupby([mine[name] for name in BATCH]).min()
         found = {"lead": float(lead.mean()) if len(lead) else float("nan")}
         return found | {stage: float(lasted.get(stage, np.nan)) for stage in ("map", "reduce")}
+
+    def first_task_s(self, stage: str) -> float:
+        """By how much (s) the first task of a stage is longer on an executor that came after the fault; NaN:
+        none ran there. Of a stateful one: where a task that reads has run before.
+        """
+        usual = self.stages()[stage]
+        done = self.tasks[self.tasks["result"] == "Success"].sort_values("launch_s")
+        done = done[done["life"] == done[done["launch_s"] < self.at_s]["life"].max()]
+        late = []
+        for _, mine in done.groupby("executor"):
+            first = mine[mine["stage"] == stage].head(1)
+            began = float(first["launch_s"].min())
+            new = began > self.at_s if stage == "reduce" else float(mine["launch_s"].min()) > self.at_s
+            warm = (mine["launch_s"].min() < began) == (stage == "reduce")
+            if new and warm and began < self.end_s:
+                late.append(float((first["finish_s"] - first["launch_s"]).iloc[0]) - usual)
+        return max(0.0, float(np.mean(late))) if late else float("nan")
+
+    def first_batch_late_s(self) -> float:
+        """By how much (s) the first task of a query that started anew comes later than in other batches."""
+        after = self.tasks[(self.tasks["launch_s"] > self.ready_s) & (self.tasks["launch_s"] < self.end_s)]
+        return float(after["launch_s"].min()) - self.ready_s - self.stages()["lead"]
 
     def settled(self) -> pd.DataFrame:
         """Batches of normal operation: after the begin has passed, before any fault."""
@@ -135,6 +165,7 @@ def _episode(session: Mapping[Any, Any], row: Mapping[Any, Any], tables: Mapping
         stop_s=float(row.get("stop_s") or 0.0),
         moment_s=float(fault.get("in_batch_s", np.nan)),
         prior=_prior(faults, fault),
+        others_cores=float(row["others_cores"]),
         detected_s=float(fault.get("detected_s", np.nan)),
         ready_s=float(fault.get("ready_s", np.nan)),
         first_batch_s=float(fault.get("first_batch_s", np.nan)),

@@ -1,8 +1,9 @@
 """Fit of what a fault costs, on kills that are not held out.
 
-Detection and restart are measured by themselves. What comes on top (a cold executor, a cold query, a state
-that must be loaded) shows only in how late the results are, so it is fitted through the simulator: such that
-output gaps and catch-up times come out as measured.
+Detection and restart are measured by themselves, and so is what the loss of an executor costs on top: the
+first tasks on a new one, and the first batch of a query that starts anew. What a new driver costs on top, and
+how the restart of one query disturbs the other, shows only in how late the results are, so it is fitted
+through the simulator: such that output gaps and catch-up times come out as measured.
 """
 
 from __future__ import annotations
@@ -27,9 +28,7 @@ Kind = tuple[str, str]
 
 MEASURES = ("output_gap_s", "catch_up_s")
 FREE: dict[Kind, tuple[str, ...]] = {
-    ("micro_batch", "kill_executor"): ("executor_cold_s", "state_cold_s"),
     ("micro_batch", "kill_driver"): ("cold_s",),
-    ("source_replay", "kill_executor"): ("cold_s", "executor_cold_s"),
     ("source_replay", "kill_driver"): ("cold_s",),
     ("active_replication", "kill_executor"): ("late_s",),
     ("active_replication", "kill_driver"): ("late_s",),
@@ -39,8 +38,10 @@ GRID = {1: 9, 2: 6}
 """Points a parameter has on the grid of simulations, by the number of parameters."""
 NEVER = 3.0
 """Residual of a simulation that never gets as far as was measured: about twenty times as long."""
-LEAST_SCATTER = 0.03
-"""Relative: no prediction of a wall clock is better than this."""
+SCATTER = (0.1, 1.0)
+"""Least and most scatter: no prediction of a wall clock is better than a tenth, and a few kills do
+not tell how much worse than this it is.
+"""
 
 
 @dataclass(frozen=True)
@@ -65,17 +66,15 @@ def fit_faults(
     progress: Callable[[float, str], None],
 ) -> dict[Kind, FaultFit]:
     """Costs of faults by strategy and kind; ``costs`` by condition."""
-    known = [e for e in episodes if not e.held_out and e.fault != "none" and e.condition in costs]
+    known = [e for e in episodes if e.fitted and e.fault != "none" and e.condition in costs]
     kinds = sorted({(e.strategy, e.fault) for e in known})
     found: dict[Kind, FaultFit] = {}
     for i, kind in enumerate(kinds):
         progress(i / len(kinds), f"fitting {kind[1].replace('_', ' ')} under {kind[0].replace('_', ' ')}")
         mine = [e for e in known if (e.strategy, e.fault) == kind]
-        free = FREE.get(kind, ())
-        if not any(e.prior for e in mine):  # no state has come to a new executor
-            free = tuple(name for name in free if name != "state_cold_s")
         executor = found.get(("micro_batch", "kill_executor"))
-        found[kind] = _fit(mine, costs, free, bits, None if executor is None else executor.faults)
+        known_of = None if executor is None else executor.faults
+        found[kind] = _fit(mine, costs, FREE.get(kind, ()), bits, known_of)
     return found
 
 
@@ -112,18 +111,30 @@ def _fit(
 
 
 def _direct(episodes: Sequence[Episode], weights: Floats, executor: Faults | None) -> Faults:
-    """What the stamps say: the weighted means of detection and restart.
+    """What the stamps say: weighted means.
 
-    A query that keeps no state does not wait for its lost executor, so its stamps tell when it went on; when
-    the ``executor`` came back is known from the queries that keep their state.
+    ``executor``: what is known of lost executors from queries that keep their state. One that keeps none does
+    not wait for its executor, so its own stamps tell when it went on, and not when the executor came back.
     """
     detection = np.array([e.detected_s - e.at_s for e in episodes])  # NaN: it was not noticed (a stop)
     restart = np.array([e.ready_s - e.detected_s for e in episodes])
     found = Faults(detection_s=_mean(detection, weights), restart_s=_mean(restart, weights))
-    if (episodes[0].strategy, episodes[0].fault) != ("source_replay", "kill_executor"):
+    if episodes[0].fault != "kill_executor":
         return found
-    back = found.restart_s if executor is None else executor.restart_s
-    return replace(found, restart_s=back, recovery_s=found.restart_s)
+    known = executor or found
+    found = replace(
+        found,
+        executor_cold_s=_mean(np.array([e.first_task_s("map") for e in episodes]), weights),
+        state_cold_s=_mean(np.array([e.first_task_s("reduce") for e in episodes]), weights)
+        or known.state_cold_s,
+    )
+    if episodes[0].strategy != "source_replay":
+        return found
+    busy = np.array([not np.isnan(e.moment_s) for e in episodes])
+    idle = _mean(restart, weights * ~busy) if (~busy).any() else found.restart_s
+    stop = max(0.0, _mean(restart, weights * busy) - idle) if busy.any() else 0.0
+    cold = _mean(np.array([e.first_batch_late_s() for e in episodes]), weights)
+    return replace(found, restart_s=known.restart_s, recovery_s=idle, stop_s=stop, cold_s=max(0.0, cold))
 
 
 def _mean(values: Floats, weights: Floats) -> float:
@@ -210,7 +221,7 @@ def _spread(left: Floats, parameters: int) -> float:
     """Standard deviation of log residuals, for as many degrees of freedom as there are."""
     left = left[np.isfinite(left)]
     free = max(1, len(left) - max(1, parameters // 2))
-    return max(LEAST_SCATTER, float(np.sqrt((left**2).sum() / free)))
+    return float(np.clip(np.sqrt((left**2).sum() / free), *SCATTER))
 
 
 def interval(

@@ -130,10 +130,8 @@ def identified(key: str, cost: CostFit, faults: Mapping[str, FaultFit]) -> bool:
             return cost.rows_vary
         case "state_cost":
             return cost.state_varies
-        case "executor_cold" | "state_cold":
-            return faults["kill_executor"].identified.get(f"{what}_s", False)
-        case "cold_time":
-            return faults["kill_driver"].identified.get("cold_s", False)
+        case "cold_time" if "cold_s" in faults["kill_driver"].identified:
+            return faults["kill_driver"].identified["cold_s"]
     return True
 
 

@@ -56,16 +56,18 @@ class Faults:
 
     detection_s       from the fault until it is noticed
     restart_s         from then until the executor, or the driver's query, is there again
-    recovery_s        from then until a query that keeps no state starts anew on the executors that are left
+    recovery_s        from detection until a query that keeps no state starts anew on the executors left
+    stop_s            by which that is later if a batch has to be stopped first
     executor_cold_s   of the first task of an executor that has started
     state_cold_s      of the first stateful task there
     cold_s            of the first batch of a query that has started
-    late_s            by which a batch of the other query is late: it shares the processors with what restarts
+    late_s            by which a batch of the other query is late: what restarts needs processors, too
     """
 
     detection_s: float = 0.0
     restart_s: float = 0.0
     recovery_s: float = 0.0
+    stop_s: float = 0.0
     executor_cold_s: float = 0.0
     state_cold_s: float = 0.0
     cold_s: float = 0.0
@@ -110,7 +112,8 @@ def scenario(episode: Episode, costs: Costs, faults: Faults) -> Scenario:
         "output_mode": "update",
     }
     if episode.strategy == "source_replay":
-        strategy |= {"recovery": "replay", "recovery_time": _time(faults.recovery_s)}
+        stop = 0.0 if np.isnan(episode.moment_s) else faults.stop_s
+        strategy |= {"recovery": "replay", "recovery_time": _time(faults.recovery_s + stop)}
     return load(
         {
             "name": f"{episode.pipeline} under {episode.strategy}",

@@ -40,7 +40,7 @@ class Owner(Protocol):
 class Executor(Machine):
     """A process with some cores on a host. ``life`` counts its deaths: a new life knows nothing of the old.
 
-    warm        a task has ended in it: classes are loaded, code is compiled
+    warm        a task without state has ended in it: what reads is loaded and compiled
     has_store   a stateful task has: its state store is open
     noticed     whether the scheduler knows that it is dead
     """
@@ -53,6 +53,16 @@ class Executor(Machine):
         self.stopped_until = 0
         self.running = 0
         self.outage = -1
+
+    def cold_ns(self, stateful: bool, strategy: MicroBatch) -> int:
+        """How much longer a task takes, as the first of its sort here; whatever comes first starts the
+        process.
+        """
+        if not stateful:
+            return 0 if self.warm else strategy.executor_cold
+        if self.has_store:
+            return 0
+        return strategy.state_cold if self.warm else max(strategy.executor_cold, strategy.state_cold)
 
     def die(self, outage: int) -> None:
         """All that is in it is gone."""
@@ -257,10 +267,9 @@ class Cluster:
     def _launch(self, p: Partition, executor: Executor) -> None:
         s, now = self._strategy, self._world.kernel.now
         here = (executor, executor.life)
-        before = 0 if executor.warm else s.executor_cold
+        before = executor.cold_ns(p.stateful, s)
         loads = p.home is not None and p.stateful and (p.home != here or p.stale)
         if p.stateful:
-            before += 0 if executor.has_store else s.state_cold
             if loads:
                 assert p.task.counts is not None
                 before += s.reload_time + p.task.counts.entries * s.reload_cost
@@ -289,7 +298,7 @@ class Cluster:
         self._stop_attempt(p)
         p.done = True
         executor.running -= 1
-        executor.warm = True
+        executor.warm |= not p.stateful
         executor.has_store |= p.stateful
         if p.loaded is not None:
             since, spoilt = p.loaded

@@ -66,11 +66,11 @@ class MicroBatch(Strategy):
     ] = 0
     reload_cost: Annotated[Duration, Field(description="the same, for each row of the state")] = 0
     executor_cold: Annotated[
-        Duration, Field(description="extra time of tasks on a new executor, until one has ended there")
+        Duration, Field(description="extra time of a new executor's tasks without state, until one has ended")
     ] = 0
     state_cold: Annotated[
         Duration,
-        Field(description="extra time of stateful tasks on a new executor, until one has ended there"),
+        Field(description="the same for tasks with state; if they come first, at least executor_cold"),
     ] = 0
     locality_wait: Annotated[
         Duration,
