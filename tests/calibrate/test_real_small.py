@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+import tideover
+from tideover.calibrate import calibration
 from tideover.calibrate.real import campaign, processes
 from tideover.calibrate.real.columns import TABLES
 from tideover.calibrate.real.events import read_events
@@ -140,3 +142,22 @@ def test_a_killed_calibration_leaves_nobody_behind_and_resumes(tiny_run, tmp_pat
     assert after["sessions"].error.tolist() == ["", ""]
     assert after["sessions"].t0[0] == before["sessions"].t0[0]
     assert (after["episodes"].counted_right == after["episodes"].emitted).all()
+
+
+def test_what_was_measured_becomes_a_profile_that_predicts(tiny_run, tmp_path):
+    """All the way: real batches, a real kill, fits, a profile, a scenario that takes it, a prediction."""
+    _, tables, _ = tiny_run
+    found = calibration.analyse(tables, lambda fraction, text: None)
+    pairs = found.frames["pairs"].set_index(["fault", "measure"])
+    (steady,) = pairs.loc[[("none", "batch_duration_s")]].itertuples()
+    assert 0.5 < steady.predicted / steady.measured < 2
+    (gap,) = pairs.loc[[("kill_executor", "output_gap_s")]].itertuples()
+    assert gap.measured > 1.0  # longer than the trigger interval: the kill is seen
+    assert 0.5 < gap.predicted / gap.measured < 2
+    (path,) = calibration.write(found, tmp_path)
+    assert path.name == "micro-batch-word-count.yaml"
+    settings = [f"profile={path}", "rate=1000/s"]
+    result = tideover.run("micro-batch", [*settings, "run.replications=1"])
+    told = result.prediction["output_gap_s"]
+    assert told["low"] <= told["estimate"] <= told["high"]
+    assert result.to_dict()["windows"]["wrong"] == 0

@@ -57,8 +57,9 @@ def analyse(tables: Mapping[str, pd.DataFrame], progress: Progress) -> Calibrati
         "ranking": comparison.ranking(pairs),
         "correctness": comparison.correctness(found, tables["episodes"], fits),
     }
+    wait = float(tables["sessions"]["locality_wait_s"].max())
     made = {
-        name: profile.profile(name, condition, fits, provenance)
+        name: profile.profile(name, condition, fits, provenance, wait)
         for name, condition in profile.profiles(fits).items()
     }
     return Calibration(frames, made, provenance, tuple(_warnings(tables, found, fits)))

@@ -50,8 +50,10 @@ def profiles(fits: Fits) -> dict[str, Condition]:
     return found
 
 
-def profile(name: str, condition: Condition, fits: Fits, provenance: Mapping[str, Any]) -> dict[str, Any]:
-    """A profile as plain data, ready to be written as YAML."""
+def profile(
+    name: str, condition: Condition, fits: Fits, provenance: Mapping[str, Any], locality_wait_s: float
+) -> dict[str, Any]:
+    """A profile as plain data, ready to be written as YAML. ``locality_wait_s``: as it was set."""
     cost = fits.costs[condition]
     faults = _faults(condition, fits)
     estimate = _flat(condition, cost.costs, {f: fit.faults for f, fit in faults.items()})
@@ -63,7 +65,9 @@ def profile(name: str, condition: Condition, fits: Fits, provenance: Mapping[str
     for fit in faults.values():
         for measure, value in fit.scatter.items():
             scatter[measure] = round(max(value, scatter.get(measure, 0.0)), 4)
-    kept = {"recovery": "replay"} if condition[0] == "source_replay" else {}
+    kept = {"locality_wait": _written(locality_wait_s)}
+    if condition[0] == "source_replay":
+        kept["recovery"] = "replay"
     return {
         "name": name,
         "provenance": dict(provenance) | {"pipeline": condition[1], "master": condition[2]},

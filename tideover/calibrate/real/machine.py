@@ -23,7 +23,7 @@ def machine() -> dict[str, str]:
     return {
         "tideover": tideover.__version__,
         "python": platform.python_version(),
-        "os": f"{platform.system()} {platform.release()}",
+        "os": platform.system(),
         "machine": f"{_processor()}, {psutil.cpu_count()} cores, {memory:.0f} GiB",
     }
 

@@ -69,7 +69,8 @@ def frame(frames: Mapping[str, pd.DataFrame], name: str) -> pd.DataFrame:
 
 
 def judged(pairs: pd.DataFrame) -> pd.DataFrame:
-    """The pairs with ``error`` (recomputed), ``covered`` and ``failed``.
+    """The pairs with ``error`` (as given where it is: what cannot be told apart is no error), ``covered`` and
+    ``failed``.
 
     What was not over by the end of a real episode cannot be judged: its error is NaN. What is not predicted
     (the simulation never ends it), or predicted although 0 was measured, is off by infinitely much.
@@ -85,7 +86,8 @@ def judged(pairs: pd.DataFrame) -> pd.DataFrame:
         found[name] = found[name].where(np.isfinite(found[name]))
     measured, predicted = (found[name].to_numpy(dtype=float) for name in ("measured", "predicted"))
     low, high = (found[name].to_numpy(dtype=float) for name in ("low", "high"))
-    errors = _errors(measured, predicted)
+    given = found["error"].to_numpy(dtype=float)
+    errors = np.where(np.isfinite(given + measured + predicted), given, _errors(measured, predicted))
     bounded = ~np.isnan(low) & ~np.isnan(high) & np.isfinite(measured)
     inside = (low <= measured) & (measured <= high)
     silent = np.isfinite(measured) & np.isnan(predicted) & found["held_out"].to_numpy(dtype=bool)
