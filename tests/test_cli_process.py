@@ -14,6 +14,10 @@ import pytest
 SHORT = ["--set", "run.duration=100s", "--set", "run.warmup=30s", "--set", "run.replications=2"]
 
 
+TERMINAL = os.environ | {"TERM": "xterm"}
+"""Whatever the tests run in, what they start is told that it can draw."""
+
+
 def read_all(terminal):
     """What is written to a terminal, part by part, until the other end is closed."""
     while True:
@@ -53,13 +57,16 @@ def test_an_interrupted_run_ends_with_130():
     """The signal is sent as soon as the bar says that the run has begun."""
     controller, terminal = pty.openpty()
     command = [sys.executable, "-m", "tideover", "run", "wordcount", "--set", "run.replications=90000"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=terminal, text=True) as running:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=terminal, text=True, env=TERMINAL
+    ) as running:
         os.close(terminal)
-        drawn = b""
+        drawn, sent = b"", False
         for part in read_all(controller):
-            if b"simulating" in part and b"simulating" not in drawn:
-                running.send_signal(signal.SIGINT)
             drawn += part
+            if b"simulating" in drawn and not sent:  # a part may end in the middle of the word
+                running.send_signal(signal.SIGINT)
+                sent = True
         out = running.stdout.read()
     assert (running.returncode, out) == (130, "")
     assert b"simulating" in drawn
@@ -90,7 +97,7 @@ def test_a_bar_appears_on_a_terminal_and_goes_away():
     controller, terminal = pty.openpty()
     args = ["run", "wordcount", "--set", "run.replications=150"]
     with subprocess.Popen(
-        [sys.executable, "-m", "tideover", *args], stdout=subprocess.PIPE, stderr=terminal
+        [sys.executable, "-m", "tideover", *args], stdout=subprocess.PIPE, stderr=terminal, env=TERMINAL
     ) as running:
         os.close(terminal)
         drawn = b"".join(read_all(controller))

@@ -13,7 +13,7 @@ import pandas as pd
 from tideover import __version__
 from tideover.calibrate import comparison, profile
 from tideover.calibrate.comparison import Fits
-from tideover.calibrate.episodes import Episode, episodes
+from tideover.calibrate.episodes import DISTURBED, Episode, episodes
 
 Progress = Callable[[float, str], None]
 """Told how much is done (0 to 1), and what is being done."""
@@ -95,9 +95,12 @@ def _warnings(tables: Mapping[str, pd.DataFrame], found: list[Episode], fits: Fi
     for row in tables["sessions"].to_dict("records"):
         if isinstance(row.get("error"), str) and row["error"]:
             said.append(f"session {row['session']} failed and is left out: {row['error'].splitlines()[-1]}")
-    disturbed = [e.name for e in found if not e.held_out and not e.fitted]
+    disturbed = [e.name for e in found if e.others_cores > DISTURBED]
     if disturbed:
-        said.append(f"other programs were at work in {', '.join(disturbed)}: the fit leaves them out")
+        said.append(
+            f"other programs were at work in {', '.join(disturbed)}: the fit leaves them out, if others of "
+            "their kind were not disturbed"
+        )
     for kind in sorted({(e.strategy, e.fault) for e in found if fits.of(e) is None}):
         said.append(f"{kind[1]} under {kind[0]} has no episode to be fitted on: it is not predicted")
     return said

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ class Episode:
 
     moment_s  when in the running batch the fault struck; NaN: between batches
     prior     an executor was killed before, and its state has stayed with the one that is killed now
+    spare     disturbed by other programs, while others of its kind were not
     batches   the batches that were started in it (of the query that is looked at, if there are two)
     fault     what was done (``none``, ``kill_executor``, ``kill_driver``, ``stop_executor``) at ``at_s``
     """
@@ -60,6 +61,7 @@ class Episode:
     moment_s: float
     prior: bool
     others_cores: float
+    spare: bool
     detected_s: float
     ready_s: float
     first_batch_s: float
@@ -73,9 +75,14 @@ class Episode:
         return f"{self.session}/{self.number}"
 
     @property
+    def kind(self) -> tuple[tuple[str, str, str], str]:
+        """Episodes of one kind tell the fit the same things."""
+        return self.condition, self.fault
+
+    @property
     def fitted(self) -> bool:
-        """Whether the fit sees it: not held out, and no other program was at work for half a core or more."""
-        return not self.held_out and not self.others_cores > DISTURBED
+        """Whether the fit sees it: not held out, nor disturbed while others of its kind were not."""
+        return not self.held_out and not self.spare
 
     @property
     def condition(self) -> tuple[str, str, str]:
@@ -131,7 +138,8 @@ def episodes(tables: Mapping[str, pd.DataFrame]) -> list[Episode]:
         mine = {name: t[t["session"] == session["session"]] for name, t in tables.items()}
         for row in mine["episodes"].sort_values("episode").to_dict("records"):
             found.append(_episode(dict(session), dict(row), mine))
-    return found
+    calm = {e.kind for e in found if not e.held_out and not e.others_cores > DISTURBED}
+    return [replace(e, spare=e.others_cores > DISTURBED and e.kind in calm) for e in found]
 
 
 def _episode(session: Mapping[Any, Any], row: Mapping[Any, Any], tables: Mapping[str, Any]) -> Episode:
@@ -166,6 +174,7 @@ def _episode(session: Mapping[Any, Any], row: Mapping[Any, Any], tables: Mapping
         moment_s=float(fault.get("in_batch_s", np.nan)),
         prior=_prior(faults, fault),
         others_cores=float(row["others_cores"]),
+        spare=False,
         detected_s=float(fault.get("detected_s", np.nan)),
         ready_s=float(fault.get("ready_s", np.nan)),
         first_batch_s=float(fault.get("first_batch_s", np.nan)),

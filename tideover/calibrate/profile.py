@@ -111,18 +111,18 @@ def _flat(condition: Condition, costs: Costs, faults: Mapping[str, Faults]) -> F
     if "kill_executor" in faults:
         found[f"{STRATEGY}.executor_cold"] = faults["kill_executor"].executor_cold_s
         found[f"{STRATEGY}.state_cold"] = faults["kill_executor"].state_cold_s
-    if condition[0] == "source_replay" and len(faults) == 2:
-        # a query that starts anew in a driver that lives is less cold than one in a new driver
-        lost, driver = faults["kill_executor"], faults["kill_driver"]
+    lost, driver = faults.get("kill_executor", Faults()), faults.get("kill_driver", Faults())
+    if condition[0] == "source_replay" and "kill_executor" in faults:
         found[f"{STRATEGY}.recovery_time"] = lost.recovery_s
         found[f"{STRATEGY}.cold_time"] = lost.cold_s
-        late = driver.restart_s + driver.cold_s - lost.recovery_s - lost.cold_s - lost.executor_cold_s
-        found[f"{PLACES['kill_driver']}.restart"] = max(0.0, late)
+        if "kill_driver" in faults:
+            # a query that starts anew in a driver that lives is less cold than one in a new driver
+            late = driver.restart_s + driver.cold_s - lost.recovery_s - lost.cold_s - lost.executor_cold_s
+            found[f"{PLACES['kill_driver']}.restart"] = max(0.0, late)
     elif "kill_driver" in faults:
         # a driver's executors are new, too, and cold as any: only what its first batch takes beyond that
-        lost = faults.get("kill_executor", Faults())
         new = lost.executor_cold_s + lost.state_cold_s
-        found[f"{STRATEGY}.cold_time"] = max(0.0, faults["kill_driver"].cold_s - new)
+        found[f"{STRATEGY}.cold_time"] = max(0.0, driver.cold_s - new)
     return found
 
 
@@ -134,8 +134,8 @@ def identified(key: str, cost: CostFit, faults: Mapping[str, FaultFit]) -> bool:
             return cost.rows_vary
         case "state_cost":
             return cost.state_varies
-        case "cold_time" if "cold_s" in faults["kill_driver"].identified:
-            return faults["kill_driver"].identified["cold_s"]
+        case "cold_time" if "kill_driver" in faults:
+            return faults["kill_driver"].identified.get("cold_s", True)
     return True
 
 

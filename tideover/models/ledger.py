@@ -118,9 +118,11 @@ class Ledger:
         """Effects took place; returns how many of them had taken place before."""
         return self.books[component.name].apply(uid, replica)
 
-    def _note_duplicates(self) -> None:
+    def _note_duplicates(self, before: int | None = None) -> None:
+        """Of roots < ``before``: what is applied twice now may yet turn out to be of a void window."""
         for book in self.books.values():
-            self.duplicated.update(book.duplicated_roots().tolist())
+            roots = book.duplicated_roots()
+            self.duplicated.update((roots if before is None else roots[roots < before]).tolist())
 
     def destroy_effects(self, component: Component, uid: Ints, replica: int) -> None:
         """State was lost, or a window was void, and these effects with it."""
@@ -160,7 +162,7 @@ class Ledger:
         limit = before << self._topology.spout_bits
         if limit <= self.base or spouts == 0:
             return
-        self._note_duplicates()
+        self._note_duplicates(limit)
         for first in range(self.base >> self._topology.spout_bits, before, BLOCK):
             number = np.arange(first, min(first + BLOCK, before), dtype=np.int64)
             roots = (

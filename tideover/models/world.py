@@ -204,6 +204,7 @@ class World:
         """Settle and forget the oldest roots."""
         alive = [
             self.alive(),
+            *self.protocol.restorable(),
             *(
                 t.counts.effects().uid >> t.component.bits
                 for ts in self.bolts.values()

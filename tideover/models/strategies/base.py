@@ -174,6 +174,10 @@ class Protocol:
         """Effects that can still be brought back (buffers, checkpoints): components and uids."""
         return []
 
+    def restorable(self) -> list[Ints]:
+        """Roots that a recovery could bring back though their effects are in place: their settling waits."""
+        return []
+
     def replayed(self, task: BoltTask, train: Train, outage: int) -> np.ndarray | None:
         """Mask of the tuples that were replayed because of the outage; None: none of them."""
         return None

@@ -190,6 +190,10 @@ class Recovery(Protocol):
         saved = [(task.component, self.checkpointers[task].saved) for task in self.reading]
         return kept + [(component, s.counts.effects().uid) for component, s in saved if s is not None]
 
+    def restorable(self) -> list[Ints]:
+        saved = ((task, c.saved) for task, c in self.checkpointers.items())
+        return [s.counts.effects().uid >> task.component.bits for task, s in saved if s is not None]
+
     def replayed(self, task: BoltTask, train: Train, outage: int) -> Mask | None:
         return None if train.seq is None or task.fault != outage else train.seq < 0
 

@@ -1,0 +1,65 @@
+"""A profile, written and taken by a scenario, says what the fit has found."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import tideover
+from tests.calibrate.test_faults import killed, steady_episode
+from tideover.calibrate import comparison, profile
+from tideover.scenarios.loader import load
+from tideover.scenarios.profiles import read
+
+
+def fitted(strategy, kinds):
+    plain, _ = steady_episode(strategy)
+    kills = [killed(kind, 12.3, strategy=strategy, number=i)[0] for i, kind in enumerate(kinds, 1)]
+    kills = [replace(e, moment_s=np.nan) for e in kills]
+    return comparison.fit([plain, *kills], 1, lambda done, what: None)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "kinds"),
+    [
+        ("micro_batch", ()),
+        ("micro_batch", ("kill_executor",)),
+        ("micro_batch", ("kill_executor", "kill_driver")),
+        ("source_replay", ("kill_executor",)),
+        ("source_replay", ("kill_executor", "kill_driver")),
+        ("active_replication", ("kill_driver",)),
+    ],
+)
+def test_any_set_of_kills_gives_a_profile_that_is_taken(strategy, kinds, tmp_path):
+    fits = fitted(strategy, kinds)
+    ((name, condition),) = profile.profiles(fits).items()
+    data = profile.profile(name, condition, fits, {"source": "a test"}, 0.5)
+    path = tmp_path / f"{name}.yaml"
+    profile.write(path, data)
+    found = read(path)
+    assert len(found.draws) == 100
+    assert set(profile.parameters(fits)["parameter"]) == set(data["intervals"])
+    places = {profile.PLACES[kind] for kind in kinds}
+    assert places == {key.rpartition(".")[0] for key in found.values if key.startswith("failures.")}
+    scenario = load(
+        "micro-batch", [f"profile={path}", "failures.0.detection=0.1 s", "failures.0.restart=2 s"]
+    )
+    cost = fits.costs[condition].costs
+    assert scenario.strategy.plan_time == pytest.approx(cost.plan_s * 1e9, rel=1e-3)
+    assert scenario.strategy.locality_wait == 500_000_000
+    assert scenario.strategy.recovery == ("replay" if strategy == "source_replay" else "checkpoint")
+
+
+def test_the_built_in_profiles_predict():
+    for name in ("micro-batch-word-count", "source-replay-word-count"):
+        result = tideover.run("micro-batch", [f"profile={name}"])
+        told = result.prediction["output_gap_s"]
+        assert told["low"] <= told["estimate"] <= told["high"]
+        assert result.to_dict()["windows"]["wrong"] == 0
+
+
+def test_durations_are_written_as_scenarios_read_them():
+    for seconds in (0.0, 3e-9, 4.56e-6, 7.8e-3, 9.0, 123.4):
+        tables = {"strategy.trigger_interval": profile._written(seconds)}
+        scenario = load("micro-batch", [f"{key}={value}" for key, value in tables.items()])
+        assert scenario.strategy.trigger_interval == pytest.approx(seconds * 1e9, rel=1e-3, abs=1)
