@@ -34,8 +34,8 @@ FREE: dict[Kind, tuple[str, ...]] = {
     ("active_replication", "kill_driver"): ("late_s",),
 }
 """What is fitted through the simulator. Of a lost replica the sink sees only how it disturbs the other."""
-GRID = {1: 9, 2: 6}
-"""Points a parameter has on the grid of simulations, by the number of parameters."""
+POINTS = 9
+"""Values of a free parameter that are simulated at a time."""
 NEVER = 3.0
 """Residual of a simulation that never gets as far as was measured: about twenty times as long."""
 SCATTER = (0.1, 1.0)
@@ -154,8 +154,7 @@ def _grid(
         return []
     plain = np.array([[predicted(e, costs[e.condition], base)[m] for m in MEASURES] for e in episodes])
     over = float(np.nanmax(np.append(seen - plain, 0.5)))
-    points = GRID[len(free)]
-    return [np.linspace(0.0, 1.25 * over + getattr(base, name), points) for name in free]
+    return [np.linspace(0.0, 1.25 * over + getattr(base, name), POINTS) for name in free]
 
 
 def _closer(axis: Floats, value: float) -> Floats:
