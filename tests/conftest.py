@@ -1,4 +1,7 @@
-"""What all tests share: one Spark session for the whole run, started by the first test that needs it."""
+"""What all tests share: one Spark session for the whole run, and a machine left to tests that measure it."""
+
+import fcntl
+from pathlib import Path
 
 import pytest
 
@@ -20,3 +23,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("spark")
         if item.get_closest_marker("spark"):
             item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item):
+    """While a test marked ``alone`` runs, the other workers of pytest-xdist wait: it measures the machine."""
+    if not hasattr(item.config, "workerinput"):
+        return (yield)
+    shared = Path(item.config.option.basetemp).parent
+    alone = item.get_closest_marker("alone") is not None
+    with (shared / "door").open("w") as door, (shared / "room").open("w") as room:
+        fcntl.flock(door, fcntl.LOCK_EX)  # whoever waits in it for an empty room is the next to get one
+        fcntl.flock(room, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        fcntl.flock(door, fcntl.LOCK_UN)
+        return (yield)

@@ -115,7 +115,7 @@ def _plain(session: SessionPlan) -> object:
 def _describe(session: SessionPlan, seconds: float) -> str:
     at = next((n for n, e in enumerate(session.episodes) if e.begin_s <= seconds < e.end_s), None)
     if at is None:
-        return f"{session.name}: warming up"
+        return f"{session.name}: {'starting Spark, warming up' if seconds <= 0 else 'settling'}"
     episode = session.episodes[at]
     fault = f", {episode.fault.kind.replace('_', ' ')}" if episode.fault else ""
     return f"{session.name}: episode {at + 1} of {len(session.episodes)}, {episode.rate_per_s}/s{fault}"

@@ -1,8 +1,8 @@
 """The process of one query: ``python -m tideover.calibrate.real.driver SPEC.json``.
 
-It starts Spark, says that it is ready, waits for a line on its standard input that holds the beginning of the
-input, runs the query until the standard input is closed, and then ends with all that it started. So nobody is
-left behind when the process that supervises it dies.
+It starts Spark, warms it up in its first life, says that it is ready, waits for a line on its standard
+input that holds the beginning of the input, runs the query until the standard input is closed, and then ends
+with all that it started. So nobody is left behind when the process that supervises it dies.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,11 +25,14 @@ from tideover.calibrate.real.spec import DriverSpec
 from tideover.scenarios.spark import is_embedded
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import StreamingQuery
 
 POLL_S = 0.05
 """How often the driver looks which executors there are."""
+
+WARM_UP_S = 3.0
+"""Length of the input that warms up. The first batch takes so long that one or two more have the rest."""
 
 
 class Driver:
@@ -46,6 +50,8 @@ class Driver:
         spark = _session(self.spec)
         self.log.write("spark", version=spark.version)
         executors = self._wait_for_executors(spark)
+        if self.spec.life == 0:
+            self._warm_up(spark)
         self.log.write("ready", executors=executors)
         go = sys.stdin.readline()
         if not go:
@@ -61,6 +67,18 @@ class Driver:
         while len(found := _executors(spark)) < self.spec.executors:
             time.sleep(POLL_S)
         return found
+
+    def _warm_up(self, spark: SparkSession) -> None:
+        """Do the same work on an input of its own, for as long as it takes.
+
+        The first batch of all takes seconds, on a busy machine half a minute; in the query that is measured,
+        what piles up meanwhile would reach into the first episode. A later life is measured cold.
+        """
+        schedule = Schedule(int(time.time()), ((0.0, min(rate for _, rate in self.spec.pieces)),), WARM_UP_S)
+        checkpoint = self.spec.scratch / "warm-up"
+        query = self._count(spark, schedule, 0, lambda rows, batch: rows.toArrow(), checkpoint)
+        query.processAllAvailable()
+        query.stop()
 
     def _watch(self, spark: SparkSession, query: StreamingQuery, executors: list[str]) -> None:
         """Note which executors come and go; ends when the query has failed."""
@@ -81,8 +99,6 @@ class Driver:
         self.log.write("failed", error=str(query.exception()))
 
     def _start(self, spark: SparkSession) -> StreamingQuery:
-        from tideover.calibrate.real.source import NAME, Content, options
-
         spec = self.spec
         replay = spec.strategy == "source_replay"
         window_s = spec.window_s if spec.pipeline == "word_count" else None
@@ -91,15 +107,33 @@ class Driver:
         # State that is not kept: every run has a checkpoint of its own, and nobody reads the one before.
         name = f"{spec.query}-{spec.life}-{self.run}" if replay else str(spec.query)
         checkpoint = spec.directory / "checkpoints" / name
-        content = Content(spec.seed, start, spec.partitions, sentences(spec.pipeline), spec.keys)
-        rows = spark.readStream.format(NAME).options(**options(self.schedule, content)).load()
 
         def end_row(batch: int) -> int:
             # The third line of a batch's entry in the offset log is the offset of the one source.
             return int(json.loads((checkpoint / "offsets" / str(batch)).read_text().splitlines()[2])["row"])
 
         sink = Sink(self.sink_directory, name, self.schedule, window_s, first, self.run, end_row, self.log)
-        query = (
+        query = self._count(spark, self.schedule, start, sink, checkpoint)
+        self.log.write(
+            "query", run=self.run, run_id=str(query.runId), start_row=start, checkpoint=str(checkpoint)
+        )
+        return query
+
+    def _count(
+        self,
+        spark: SparkSession,
+        schedule: Schedule,
+        start: int,
+        sink: Callable[[DataFrame, int], object],
+        checkpoint: Path,
+    ) -> StreamingQuery:
+        """Begin to count the rows of an input, from this one on."""
+        from tideover.calibrate.real.source import NAME, Content, options
+
+        spec = self.spec
+        content = Content(spec.seed, start, spec.partitions, sentences(spec.pipeline), spec.keys)
+        rows = spark.readStream.format(NAME).options(**options(schedule, content)).load()
+        return (
             counts(rows, spec.pipeline, spec.window_s, spec.work)
             .writeStream.outputMode("update")
             .foreachBatch(sink)
@@ -107,10 +141,6 @@ class Driver:
             .trigger(processingTime=f"{round(spec.trigger_s * 1000)} milliseconds")
             .start()
         )
-        self.log.write(
-            "query", run=self.run, run_id=str(query.runId), start_row=start, checkpoint=str(checkpoint)
-        )
-        return query
 
 
 def _session(spec: DriverSpec) -> SparkSession:

@@ -57,7 +57,7 @@ class SessionPlan:
     """One lifetime of a query, or of two queries on the same input (active replication).
 
     keys: of a running count (a word count has its 19 words). work: extra work per row, see ``counts``.
-    Episodes follow each other without gaps; before the first there is a warm-up.
+    Episodes follow each other without gaps; before the first, the query has time to settle.
     """
 
     name: str
@@ -143,8 +143,8 @@ class Plan:
         return cls(data["name"], tuple(session_from_json(session) for session in data["sessions"]))
 
 
-OVERHEAD_S = 14.0
-"""Start and end of a session take about this long."""
+OVERHEAD_S = 24.0
+"""Start, warm-up and end of a session take about this long."""
 
 
 def session_from_json(data: dict[str, Any]) -> SessionPlan:

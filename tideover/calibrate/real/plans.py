@@ -18,8 +18,10 @@ LOCAL = "local[2]"
 WORK = 10
 """Extra work per sentence: without it a row costs next to nothing beside what a batch costs."""
 
-_WARM_S = {"micro_batch": 18.0, "source_replay": 18.0, "active_replication": 26.0}
-"""The first batch takes 6 to 8 s, twice that for two queries, and its backlog has to be worked off."""
+_SETTLE_S = 10.0
+"""The first batches of a query, though all is warm, take a few seconds, and have a backlog to work off."""
+_PRELOAD_S = 24.0
+"""With a million keys, it is two long batches until each has been seen."""
 
 _LENGTH_S: dict[FaultName, float] = {"kill_executor": 15.0, "kill_driver": 34.0, "stop_executor": 15.0}
 _STEADY_S = 12.0
@@ -29,9 +31,9 @@ Kill = tuple[FaultName, int, float]
 
 
 def tiny(seed: int = 1) -> Plan:
-    """About a minute: one rate, one executor killed."""
-    steady = Episode(12.0, 18.0, 1000, "steady")
-    kill = Episode(18.0, 32.0, 1000, "recovery", fault=Fault("kill_executor", 2.25))
+    """About a minute: one rate, one executor killed. Half of that would do on a quiet machine."""
+    steady = Episode(_SETTLE_S, 22.0, 1000, "steady")
+    kill = Episode(22.0, 40.0, 1000, "recovery", fault=Fault("kill_executor", 4.25))
     session = SessionPlan("kill", "micro_batch", "word_count", CLUSTER, seed, (steady, kill), work=WORK)
     return Plan("tiny", (session,))
 
@@ -131,7 +133,7 @@ def _steady(
     held_out: Sequence[int] = (),
 ) -> SessionPlan:
     """Rates one after the other; those at the places ``held_out`` are not for the fit."""
-    begin = 30.0 if keys >= 1_000_000 else 18.0  # a million keys take two long batches
+    begin = _PRELOAD_S if keys >= 1_000_000 else _SETTLE_S
     episodes = []
     for place, rate in enumerate(rates):
         episodes.append(Episode(begin, begin + _STEADY_S, rate, "steady", place in held_out))
@@ -144,7 +146,7 @@ def _kills(
     name: str, strategy: StrategyName, seed: int, kills: Sequence[Kill], held_out: Sequence[int] = ()
 ) -> SessionPlan:
     """One fault after the other, each a few seconds after its rate began."""
-    begin = _WARM_S[strategy]
+    begin = _SETTLE_S
     episodes = []
     for place, (kind, rate, fraction) in enumerate(kills):
         end = begin + _LENGTH_S[kind]

@@ -15,12 +15,13 @@ NAN = float("nan")
 def read_tasks(directory: Path, since: Callable[[float], float]) -> list[Row]:
     """The tasks that one life of a driver ran for its batches.
 
-    directory: where Spark wrote its log. since: turns a unix time into s since t0. A batch has two stages:
-    the one that reads the rows and writes the shuffle is called map, the other one reduce.
+    directory: where Spark wrote its log. since: turns a unix time into s since t0; what ran before that has
+    warmed up. A batch has two stages: the one that reads the rows and writes the shuffle is called map, the
+    other one reduce.
     """
     rows: list[Row] = []
     for path in sorted(directory.glob("*")):
-        rows += _from_log(path, since)
+        rows += [row for row in _from_log(path, since) if row["launch_s"] >= 0]
     return rows
 
 
