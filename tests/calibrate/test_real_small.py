@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -33,7 +34,8 @@ def tiny_run(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("JAVA_HOME", raising=False)
         patch.setenv("PATH", str(without_java(tmp_path_factory.mktemp("bin"))))
-        tables = campaign.run(tiny(), out, lambda fraction, text: told.append((fraction, text)))
+        relative = Path(os.path.relpath(out))  # as users name it; Spark takes no such path
+        tables = campaign.run(tiny(), relative, lambda fraction, text: told.append((fraction, text)))
     return out, tables, told
 
 

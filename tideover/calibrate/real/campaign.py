@@ -17,7 +17,7 @@ from tideover.calibrate.real.machine import requirements
 from tideover.calibrate.real.plan import OVERHEAD_S, Plan, SessionPlan
 from tideover.calibrate.real.processes import Registry
 from tideover.calibrate.real.supervisor import SessionFailed, Supervisor
-from tideover.calibrate.real.tables import tables
+from tideover.calibrate.real.tables import described, tables
 from tideover.scenarios.java import JavaNotFound, find_java
 
 Progress = Callable[[float, str], None]
@@ -47,6 +47,7 @@ def run(plan: Plan, out: Path, progress: Progress = lambda fraction, text: None)
     java = find_java()
     if java is None:
         raise JavaNotFound()
+    out = out.resolve()  # Spark's processes work elsewhere
     out.mkdir(parents=True, exist_ok=True)
     with alone(out):
         registry = Registry(out / "processes.json")
@@ -97,7 +98,7 @@ def _carry_out(supervisor: Supervisor, session: SessionPlan, directory: Path) ->
         found = tables(directory, error)
     else:  # it never began
         found = {table: frame(table, []) for table in TABLES}
-        found["sessions"] = frame("sessions", [{"session": session.name, "error": error}])
+        found["sessions"] = frame("sessions", [described(session) | {"error": error}])
     for table, rows in found.items():
         rows.to_parquet(directory / f"{table}.parquet", index=False)
     # These are large, and all that is known from them is in the tables now.

@@ -95,10 +95,9 @@ def tables(directory: Path, error: str = "") -> dict[str, pd.DataFrame]:
     return found
 
 
-def _session(session: Session, error: str) -> Row:
-    plan = session.plan
+def described(plan: SessionPlan) -> Row:
+    """What is known of a session before it begins: a part of its row in ``sessions``."""
     executors, cores = executors_of(plan.master)
-    versions = [e["version"] for events in session.lives.values() for e in events if e["event"] == "spark"]
     return {
         "session": plan.name,
         "strategy": plan.strategy,
@@ -113,11 +112,18 @@ def _session(session: Session, error: str) -> Row:
         "cores": cores,
         "locality_wait_s": LOCALITY_WAIT_S,
         "seed": plan.seed,
+        **machine(),
+    }
+
+
+def _session(session: Session, error: str) -> Row:
+    versions = [e["version"] for events in session.lives.values() for e in events if e["event"] == "spark"]
+    return {
+        **described(session.plan),
         "schedule": json.dumps(session.schedule.to_json()),
         "t0": datetime.fromtimestamp(session.schedule.t0, UTC).isoformat(),
         "spark": versions[0] if versions else "",
         "java": session.java,
-        **machine(),
         "error": error,
     }
 
