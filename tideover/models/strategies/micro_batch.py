@@ -166,9 +166,6 @@ class Batches(Protocol):
         shown = [record.visible for record in self.queries[0].history if record.visible <= until]
         return max((b - a for a, b in itertools.pairwise(shown)), default=0)
 
-    def awaited(self, task: BoltTask, number: int) -> bool:
-        return number > (task.windows if task.component.trigger == "tuples" else min(task.epochs.values()))
-
     def moved(self, now: int) -> None:
         kept = sum(query.size for query in self.queries)
         self.world.peak_buffered = max(self.world.peak_buffered, kept)

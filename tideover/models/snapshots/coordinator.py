@@ -1,0 +1,134 @@
+"""Who triggers the snapshots of a job, waits for all its tasks, and knows what the job can go back to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from tideover.models.saved_state import SavedState
+from tideover.models.snapshots.member import Member
+from tideover.models.snapshots.snapshot import Part, Snapshot
+from tideover.sim.kernel import Rank
+from tideover.sim.train import Ints
+
+if TYPE_CHECKING:
+    from tideover.models.strategies.aligned_snapshots import AlignedSnapshots
+    from tideover.models.task import BoltTask
+    from tideover.models.topology import Component
+    from tideover.models.world import World
+
+
+class Coordinator:
+    """Triggers snapshots: one at a time, and at once after the last if that took longer than the interval.
+
+    A snapshot that is not complete ``checkpoint_timeout`` after its trigger is abandoned; from the end of one
+    to the next trigger it is ``min_pause`` at least. ``insert`` puts a new snapshot's barriers into the
+    sources.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        members: dict[BoltTask, Member],
+        strategy: AlignedSnapshots,
+        insert: Callable[[Snapshot], None],
+    ) -> None:
+        self._world, self._kernel = world, world.kernel
+        self._members, self._strategy, self._insert = members, strategy, insert
+        self.under_way: Snapshot | None = None
+        self.complete: Snapshot | None = None
+        """The newest; None: there is none yet."""
+        self._life = 0
+        """Counts starts and stops: what was planned before is void."""
+        self._triggered = 0
+        self._triggered_at = -1
+        self._wanted = False
+        """A trigger has fallen due that must wait: for the end of the last snapshot, or for the pause."""
+        self._earliest = 0
+
+    # -- triggers --------------------------------------------------------------------------------------------
+
+    def start(self, first: int) -> None:
+        """The job runs; the first trigger is at ``first``."""
+        self._life += 1
+        self._wanted = False
+        self._earliest = 0
+        self._next(first)
+
+    def stop(self) -> None:
+        """The job has stopped: a snapshot under way is interrupted, and does not count."""
+        self._life += 1
+        self.under_way = None
+
+    def _at(self, when: int, rank: Rank, action: Callable[[], None]) -> None:
+        life = self._life
+        self._kernel.at(when, rank, lambda: action() if life == self._life else None)
+
+    def _next(self, when: int) -> None:
+        def due() -> None:
+            self._next(when + self._strategy.checkpoint_interval)
+            if self._triggered_at < when and not self._wanted:
+                self._wanted = True
+                if self.under_way is None:
+                    self._plan()
+
+        self._at(when, Rank.CHECKPOINT, due)
+
+    def _plan(self) -> None:
+        if self._earliest > self._kernel.now:
+            self._at(self._earliest, Rank.CHECKPOINT, self._trigger)
+        else:
+            self._trigger()
+
+    def _trigger(self) -> None:
+        self._wanted = False
+        self._triggered += 1
+        self._triggered_at = self._kernel.now
+        snapshot = self.under_way = Snapshot(self._triggered, set(self._members))
+        timeout = self._kernel.now + self._strategy.checkpoint_timeout
+        self._at(timeout, Rank.ROTATION, lambda: self._expired(snapshot))
+        self._world.note(f"snapshot {snapshot.number} begins")
+        self._insert(snapshot)
+
+    # -- how a snapshot ends ---------------------------------------------------------------------------------
+
+    def waits_for(self, snapshot: Snapshot) -> bool:
+        """Whether it is under way: neither complete, nor abandoned, nor interrupted."""
+        return self.under_way is snapshot
+
+    def acknowledge(self, task: BoltTask, snapshot: Snapshot) -> None:
+        """A task's part is safe; when all are, the snapshot is what the job goes back to."""
+        snapshot.awaited.discard(task)
+        if self.waits_for(snapshot) and not snapshot.awaited:
+            self.complete = snapshot
+            for each, member in self._members.items():
+                member.completed(snapshot.number, snapshot.parts[each])
+            self._ended("is complete")
+
+    def _expired(self, snapshot: Snapshot) -> None:
+        """It takes too long: its barriers, where they still are, mean nothing."""
+        if self.waits_for(snapshot):
+            for member in self._members.values():
+                member.let_go()
+            self._ended("is abandoned")
+
+    def _ended(self, how: str) -> None:
+        assert self.under_way is not None
+        self._world.note(f"snapshot {self.under_way.number} {how}")
+        self.under_way = None
+        self._earliest = self._kernel.now + self._strategy.min_pause
+        if self._wanted:
+            self._at(self._earliest, Rank.CHECKPOINT, self._trigger)
+
+    # -- what the job goes back to ---------------------------------------------------------------------------
+
+    def part(self, task: BoltTask) -> Part:
+        """A task's part of the complete snapshot; where there is none yet, the beginning."""
+        if self.complete is None:
+            return Part(SavedState.at_the_beginning(task), 0)
+        return self.complete.parts[task]
+
+    def kept_effects(self) -> list[tuple[Component, Ints]]:
+        """Uids of the tuples that are counted in the complete snapshot, with the component that did."""
+        parts = {} if self.complete is None else self.complete.parts
+        return [(t.component, p.state.effects()) for t, p in parts.items() if p.state.counts is not None]
