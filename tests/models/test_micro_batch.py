@@ -95,7 +95,7 @@ def batches(done: Replication) -> list[tuple[float, float, float, int]]:
     assert done.world is not None
     protocol = done.world.protocol
     assert isinstance(protocol, Batches)
-    history = protocol.queries[0].history
+    history = protocol.history
     return [(b.triggered / MS, b.visible / MS, b.committed / MS, b.tuples) for b in history]
 
 

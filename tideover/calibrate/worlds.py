@@ -236,7 +236,7 @@ def _run(asked: Scenario, failed: float) -> Simulated:
     done = left[np.minimum(-(-outputs // SLOT), len(left) - 1)]
     grid: Floats = np.arange(len(entered), dtype=np.float64) * (SLOT / S)
     assert isinstance(world.protocol, Batches)
-    history = world.protocol.queries[0].history[WARM:]
+    history = world.protocol.history[WARM:]
     lasted = [(batch.committed - batch.triggered) / S for batch in history]
     return Simulated(
         course=Course(*progress(outputs / S, done), (grid, entered)),

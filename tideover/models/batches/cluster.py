@@ -7,158 +7,35 @@ that run on it and the shuffle files of those that have run.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from tideover.models.batches.rehearsal import Share
-from tideover.models.machine import Machine
+from tideover.models.batches.batch import Shares
+from tideover.models.batches.executor import Driver, Executor, Life, Owner, lives
+from tideover.models.batches.partition import Partition
+from tideover.models.batches.settings import BatchSettings
 from tideover.models.task import BoltTask
 from tideover.sim.kernel import ORDER, Rank
 
 if TYPE_CHECKING:
     from tideover.models.outage import Outage
-    from tideover.models.strategies.micro_batch import MicroBatch
     from tideover.models.world import World
 
 LATE = ORDER // 2
 """Order of what comes after the events of single tasks, at one instant and rank."""
 
 
-class Owner(Protocol):
-    """Who is told what happens to a cluster."""
-
-    def stages_done(self) -> None:
-        """The last task of a batch has ended."""
-
-    def executor_failed(self, executor: Executor, outage: Outage) -> None:
-        """An executor is killed."""
-
-    def executor_ready(self, executor: Executor, outage: Outage) -> None:
-        """A new process can stand in its place."""
-
-
-class Executor(Machine):
-    """A process with some cores on a host. ``life`` counts its deaths: a new life knows nothing of the old.
-
-    warm        a task without state has ended in it: what reads is loaded and compiled
-    has_store   a stateful task has: its state store is open
-    noticed     whether the scheduler knows that it is dead
-    """
-
-    def __init__(self, cluster: Cluster, owner: Owner, host: int, replica: int, number: int) -> None:
-        super().__init__("executor", host, replica, number)
-        self._cluster, self._owner = cluster, owner
-        self.up = self.warm = self.has_store = self.noticed = True
-        self.life = 0
-        self.stopped_until = 0
-        self.running = 0
-        self.outage = -1
-
-    def cold_ns(self, stateful: bool, strategy: MicroBatch) -> int:
-        """How much longer a task takes, as the first of its sort here; whatever comes first starts the
-        process.
-        """
-        if not stateful:
-            return 0 if self.warm else strategy.executor_cold
-        if self.has_store:
-            return 0
-        return strategy.state_cold if self.warm else max(strategy.executor_cold, strategy.state_cold)
-
-    def die(self, outage: int) -> None:
-        """All that is in it is gone."""
-        self.up = self.noticed = False
-        self.life += 1
-        self.running = self.stopped_until = 0
-        self.outage = outage
-
-    def begin(self) -> None:
-        """A new process stands in its place."""
-        self.up = self.noticed = True
-        self.warm = self.has_store = False
-
-    def tasks(self) -> list[BoltTask]:
-        return [p.task for p in self._cluster.partitions if p.is_at(self)]
-
-    def failed(self, outage: Outage) -> None:
-        self._owner.executor_failed(self, outage)
-
-    def ready(self, outage: Outage) -> None:
-        self._owner.executor_ready(self, outage)
-
-
-Life = tuple[Executor, int]
-"""An executor in one of its lives."""
-
-
-def lives(life: Life | None) -> bool:
-    """Whether that life is still going on."""
-    return life is not None and life[0].life == life[1]
-
-
-class Partition:
-    """A bolt task as Spark runs it: one partition of a stage (a component), over and over.
-
-    home         where its state was loaded last; None: nowhere, there is nothing to load
-    stale        that copy is spoilt; ``spoilt`` counts how often it was, by a fault of the state alone
-    lost_by      number of the outage that took the copy
-    blocked      number of the outage because of which it may not run; None: it may
-    In the batch that runs:
-    attempt      number of the attempt that runs; 0: none does
-    loaded       since when it has its state, and ``spoilt`` at its start; None: it had it before
-    ran          where the attempt runs, or has ended
-    not_before   ns; None: its executor is dead, and the scheduler does not know yet
-    again        number of the outage because of which it runs again; -1: none
-    """
-
-    def __init__(self, task: BoltTask, home: Executor) -> None:
-        self.task = task
-        self.home: Life | None = (home, 0)
-        self.stale = False
-        self.spoilt = 0
-        self.lost_by = -1
-        self.blocked: int | None = None
-        self.share = Share(0, 0)
-        self.done = True
-        self.attempt = 0
-        self.began_at = self.ends_at = 0
-        self.loaded: tuple[int, int] | None = None
-        self.ran: Life | None = None
-        self.not_before: int | None = 0
-        self.again = -1
-
-    @property
-    def stateful(self) -> bool:
-        return self.task.counts is not None
-
-    @property
-    def gone(self) -> bool:
-        """Whether what it has put out for others in this batch died with its executor."""
-        return self.done and not lives(self.ran)
-
-    def is_at(self, executor: Executor) -> bool:
-        """Whether its state is there, or, if it has none, it has run there last."""
-        return (self.home if self.stateful else self.ran) == (executor, executor.life)
-
-    def begin(self, share: Share) -> None:
-        """A batch begins, or begins anew."""
-        self.share = share
-        self.done = False
-        self.attempt = 0
-        self.ran = None
-        self.not_before = 0
-
-
 class Cluster:
     """Executors and partitions of one query; runs the stages of one batch at a time."""
 
-    def __init__(self, world: World, strategy: MicroBatch, replica: int, owner: Owner) -> None:
-        self._world, self._strategy, self._owner = world, strategy, owner
-        tasks = [t for t in world.bolt_tasks if t.replica == replica]
-        hosts = sorted({task.host for task in tasks})
-        first = 1 + replica * (1 + len(hosts))
-        self.executors = [Executor(self, owner, host, replica, first + i) for i, host in enumerate(hosts)]
+    def __init__(self, world: World, settings: BatchSettings, owner: Owner) -> None:
+        self._world, self._settings = world, settings
+        self.driver = Driver(self, owner)
+        hosts = sorted({task.host for task in world.bolt_tasks})
+        self.executors = [Executor(self, owner, host, number) for number, host in enumerate(hosts, 1)]
         at = {executor.host: executor for executor in self.executors}
-        self.of = {task: Partition(task, at[task.host]) for task in tasks}
+        self.of = {task: Partition(task, at[task.host]) for task in world.bolt_tasks}
         self.partitions = list(self.of.values())
         self._stages: dict[str, list[Partition]] = {}
         for partition in self.partitions:
@@ -175,10 +52,18 @@ class Cluster:
         """Whether there is a batch that is not committed."""
         self._attempts = 0
 
+    @property
+    def tasks(self) -> list[BoltTask]:
+        """All bolt tasks, in physical order."""
+        return [p.task for p in self.partitions]
+
     # -- a batch ---------------------------------------------------------------------------------------------
 
-    def start(self, shares: dict[tuple[str, int], Share]) -> None:
-        """Run all stages of a batch, of which each task has its share."""
+    def start(self, shares: Shares, done: Callable[[], None]) -> None:
+        """Run all stages of a batch, of which each task has its share; ``done`` is called when the last task
+        has ended.
+        """
+        self._done = done
         for p in self.partitions:
             p.begin(shares[p.task.component.name, p.task.task])
         self._stage = None
@@ -198,7 +83,7 @@ class Cluster:
         name = self._current()
         if name is None:
             self._active, self._stage = False, None
-            self._owner.stages_done()
+            self._done()
             return
         now = self._world.kernel.now
         if name != self._stage:
@@ -220,7 +105,7 @@ class Cluster:
 
     def _place(self, p: Partition) -> Executor | None:
         """Where a task is to run now; None: nowhere yet."""
-        free = [e for e in self.executors if e.up and e.running < self._strategy.cores]
+        free = [e for e in self.executors if e.up and e.running < self._settings.cores]
         if not p.stateful:
             return min(free, key=lambda e: (e.running, e.number), default=None)
         if p.home is not None:
@@ -235,7 +120,7 @@ class Cluster:
         """Whether a task that has lost its executor still waits, as others of its task set have theirs."""
         if not any(lives(home) for q, home in self._preferred.items() if q is not p):
             return False
-        until = self._waiting_since + self._strategy.locality_wait
+        until = self._waiting_since + self._settings.locality_wait
         waits = self._world.kernel.now < until
         if waits:
             self._look(until)
@@ -251,7 +136,7 @@ class Cluster:
         ups = [edge.up.name for edge in p.task.component.inputs if not edge.up.is_spout]
         gone = [q for up in ups for q in self._stages[up] if q.gone]
         for q in gone:
-            self._submit_again(q, self._world.kernel.now + self._strategy.resubmit_time)
+            self._submit_again(q, self._world.kernel.now + self._settings.resubmit_time)
         return bool(gone)
 
     def _submit_again(self, p: Partition, when: int) -> None:
@@ -265,7 +150,7 @@ class Cluster:
         self._world.kernel.at(when, Rank.BATCH, self._schedule, LATE)
 
     def _launch(self, p: Partition, executor: Executor) -> None:
-        s, now = self._strategy, self._world.kernel.now
+        s, now = self._settings, self._world.kernel.now
         here = (executor, executor.life)
         before = executor.cold_ns(p.stateful, s)
         loads = p.home is not None and p.stateful and (p.home != here or p.stale)

@@ -14,24 +14,6 @@ Content = dict[BoltTask, Train]
 
 
 @dataclass
-class Batch:
-    """One batch. ``logged``: its range is durable; ``visible``: the sink has its results, ``shown_at``: since
-    when (ns).
-    """
-
-    number: int
-    content: Content
-    logged: bool = False
-    visible: bool = False
-    shown_at: int | None = None
-
-    @property
-    def tuples(self) -> int:
-        """What it reads, without end markers."""
-        return sum(data(train).n for train in self.content.values())
-
-
-@dataclass
 class Log:
     """What spouts have sent and no batch has taken, by the task that is to read it, in order of arrival."""
 

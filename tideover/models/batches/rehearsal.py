@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from tideover.models.batches.batch import Share, Shares
 from tideover.models.batches.log import Content
 from tideover.models.strategies.base import Protocol
 from tideover.models.task import BoltTask
@@ -12,13 +13,6 @@ from tideover.sim.train import Train
 
 if TYPE_CHECKING:
     from tideover.models.world import World
-
-
-class Share(NamedTuple):
-    """One task's part of a batch: service of its tuples (ns), and rows of its state after it (0: none)."""
-
-    demand: int
-    entries: int
 
 
 class Rehearsing(Protocol):
@@ -53,7 +47,7 @@ class Rehearsal:
                 mine.restore(task.counts.copy())
             mine.epochs, mine.windows = task.epochs, task.windows
 
-    def play(self, content: Content) -> dict[tuple[str, int], Share]:
+    def play(self, content: Content) -> Shares:
         """Shares of all logical tasks in a batch of this content."""
         world, protocol = self._world, self._world.protocol
         assert isinstance(protocol, Rehearsing)

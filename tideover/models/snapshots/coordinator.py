@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from tideover.models.plans import Plans
 from tideover.models.saved_state import SavedState
 from tideover.models.snapshots.member import Member
 from tideover.models.snapshots.snapshot import Part, Snapshot
@@ -38,8 +39,7 @@ class Coordinator:
         self.under_way: Snapshot | None = None
         self.complete: Snapshot | None = None
         """The newest; None: there is none yet."""
-        self._life = 0
-        """Counts starts and stops: what was planned before is void."""
+        self._plans = Plans(world.kernel)
         self._triggered = 0
         self._triggered_at = -1
         self._wanted = False
@@ -50,19 +50,15 @@ class Coordinator:
 
     def start(self, first: int) -> None:
         """The job runs; the first trigger is at ``first``."""
-        self._life += 1
+        self._plans.void()
         self._wanted = False
         self._earliest = 0
         self._next(first)
 
     def stop(self) -> None:
         """The job has stopped: a snapshot under way is interrupted, and does not count."""
-        self._life += 1
+        self._plans.void()
         self.under_way = None
-
-    def _at(self, when: int, rank: Rank, action: Callable[[], None]) -> None:
-        life = self._life
-        self._kernel.at(when, rank, lambda: action() if life == self._life else None)
 
     def _next(self, when: int) -> None:
         def due() -> None:
@@ -72,11 +68,11 @@ class Coordinator:
                 if self.under_way is None:
                     self._plan()
 
-        self._at(when, Rank.CHECKPOINT, due)
+        self._plans.at(when, Rank.CHECKPOINT, due)
 
     def _plan(self) -> None:
         if self._earliest > self._kernel.now:
-            self._at(self._earliest, Rank.CHECKPOINT, self._trigger)
+            self._plans.at(self._earliest, Rank.CHECKPOINT, self._trigger)
         else:
             self._trigger()
 
@@ -85,8 +81,8 @@ class Coordinator:
         self._triggered += 1
         self._triggered_at = self._kernel.now
         snapshot = self.under_way = Snapshot(self._triggered, set(self._members))
-        timeout = self._kernel.now + self._strategy.checkpoint_timeout
-        self._at(timeout, Rank.ROTATION, lambda: self._expired(snapshot))
+        timeout = self._strategy.checkpoint_timeout
+        self._plans.after(timeout, Rank.ROTATION, lambda: self._expired(snapshot))
         self._world.note(f"snapshot {snapshot.number} begins")
         self._insert(snapshot)
 
@@ -118,7 +114,7 @@ class Coordinator:
         self.under_way = None
         self._earliest = self._kernel.now + self._strategy.min_pause
         if self._wanted:
-            self._at(self._earliest, Rank.CHECKPOINT, self._trigger)
+            self._plans.at(self._earliest, Rank.CHECKPOINT, self._trigger)
 
     # -- what the job goes back to ---------------------------------------------------------------------------
 

@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-import itertools
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
-import numpy as np
 from pydantic import Field
 
+from tideover.models.batches.batch import Batch
+from tideover.models.batches.cluster import LATE, Cluster
 from tideover.models.batches.query import Query
-from tideover.models.batches.rehearsal import Rehearsing
-from tideover.models.batches.starting_over import StartingOver
-from tideover.models.machine import Machine
-from tideover.models.strategies.base import STRATEGIES, Promise, Protocol, Strategy, task_inputs_open
+from tideover.models.batches.rehearsal import Rehearsal, Rehearsing
+from tideover.models.batches.settings import BatchSettings
+from tideover.models.plans import Plans
+from tideover.models.strategies.base import STRATEGIES, Promise, Protocol
+from tideover.models.supervision import DRIVER
 from tideover.models.task import BoltTask, SpoutTask
-from tideover.sim.train import Ints, Train
-from tideover.sim.units import MS, Duration, S
+from tideover.sim.kernel import Rank
 
 if TYPE_CHECKING:
     from tideover.models.outage import Outage
-    from tideover.models.stream import Sent
-    from tideover.models.topology import Component
     from tideover.models.world import World
-    from tideover.sim.link import Channel
 
 
 @STRATEGIES.register("micro_batch")
-class MicroBatch(Strategy):
+class MicroBatch(BatchSettings):
     """Exactly once: batch after batch from a durable log, its range logged first and its commit last.
+
+    When it triggers, and what each step takes, is in its settings (`tideover.models.batches.settings`).
 
     M. Zaharia et al., *Discretized Streams: Fault-Tolerant Streaming Computation at Scale*, SOSP 2013;
     M. Armbrust et al., *Structured Streaming*, SIGMOD 2018, sections 6.1 and 6.2. Scheduling, and the
@@ -41,54 +41,6 @@ class MicroBatch(Strategy):
     batched: ClassVar[bool] = True
     sends_again: ClassVar[bool] = True
 
-    trigger_interval: Annotated[
-        Duration,
-        Field(description="distance of two triggers; 0 s: a batch follows at once on the one before"),
-    ] = 0
-    poll_interval: Annotated[
-        Duration, Field(ge=MS, description="with a trigger_interval of 0 s: how long an idle driver waits")
-    ] = 10 * MS
-    plan_time: Annotated[
-        Duration, Field(description="from the trigger until the batch's range is in the offset log")
-    ] = 0
-    task_time: Annotated[Duration, Field(description="time of a task besides its tuples' service")] = 0
-    cores: Annotated[
-        int, Field(ge=1, le=1024, description="tasks that an executor (a host) runs at once")
-    ] = 1
-    state_time: Annotated[Duration, Field(description="time of a stateful task to commit its state")] = 0
-    state_cost: Annotated[Duration, Field(description="the same, for each row of the state")] = 0
-    output_time: Annotated[
-        Duration, Field(description="from the last task's end until the sink has the results")
-    ] = 0
-    commit_time: Annotated[Duration, Field(description="from then until the batch is in the commit log")] = 0
-    reload_time: Annotated[
-        Duration, Field(description="time to load a partition's state where it is not, or no more")
-    ] = 0
-    reload_cost: Annotated[Duration, Field(description="the same, for each row of the state")] = 0
-    executor_cold: Annotated[
-        Duration, Field(description="extra time of a new executor's tasks without state, until one has ended")
-    ] = 0
-    state_cold: Annotated[
-        Duration,
-        Field(description="the same for tasks with state; if they come first, at least executor_cold"),
-    ] = 0
-    locality_wait: Annotated[
-        Duration,
-        Field(
-            description="how long a stateful task whose executor is dead waits, from its stage's begin or "
-            "last launch, if others of the stage have theirs (spark.locality.wait)"
-        ),
-    ] = 3 * S
-    resubmit_time: Annotated[
-        Duration,
-        Field(description="from a failed fetch until the tasks that have to run again are submitted"),
-    ] = 200 * MS
-    recovery_time: Annotated[
-        Duration, Field(description="time of a restarted driver to read its logs and start the query")
-    ] = 0
-    cold_time: Annotated[
-        Duration, Field(description="extra time of the first batch after a driver's restart")
-    ] = 0
     recovery: Annotated[
         Literal["checkpoint", "replay"],
         Field(
@@ -102,74 +54,118 @@ class MicroBatch(Strategy):
     ] = "append"
 
     def protocol(self, world: World) -> Protocol:
-        return Rehearsing(world) if world.fed else Batches(world, self)
+        from tideover.models.batches.starting_over import StartingOver  # it builds on Batches
+
+        if world.fed:
+            return Rehearsing(world)
+        return Batches(world, self) if self.recovery == "checkpoint" else StartingOver(world, self)
 
     def cycle(self) -> tuple[int, int] | None:
         interval = self.trigger_interval
         return (interval, interval) if interval else None
 
 
-class Batches(Protocol):
+class Batches(Query):
     """The protocol: spouts fill the log, a driver empties it batch by batch."""
 
     def __init__(self, world: World, strategy: MicroBatch) -> None:
         super().__init__(world)
         self.strategy = strategy
-        self.queries: list[Query] = []
+        self.driver = Plans(world.kernel, LATE + 1)
+        """What the driver is about to do, unless it dies before."""
+        self.triggered = self.logged = 0
+        """When the last batch was triggered, and how many there are in the offset log."""
+        self.cold = False
+        """Whether the next batch is the first since a restart."""
 
     def start(self) -> None:
-        kind = Query if self.strategy.recovery == "checkpoint" else StartingOver
-        self.queries = [kind(self.world, self.strategy, 0)]
-        for query in self.queries:
-            query.start()
+        self.cluster = Cluster(self.world, self.strategy, self)
+        self.rehearsal = Rehearsal(self.world)
+        self.driver.at(0, Rank.BATCH, self._trigger)
 
-    def machines(self) -> list[Machine]:
-        return [machine for query in self.queries for machine in (query, *query.cluster.executors)]
+    # -- 1. every trigger interval: the batch is all that has arrived meanwhile ------------------------------
 
-    # -- the log ---------------------------------------------------------------------------------------------
+    def _trigger(self) -> None:
+        s, now = self.strategy, self.world.kernel.now
+        self.triggered = now
+        if self.log.waiting:
+            batch = self.batch = Batch(self.logged, self.log.take())
+            self.driver.after(s.plan_time, Rank.BATCH, partial(self._log_offsets, batch))
+        else:
+            again = self._next_trigger() if s.trigger_interval else now + s.poll_interval
+            self.driver.at(again, Rank.BATCH, self._trigger)
 
-    def receive(self, task: BoltTask, channel: Channel, train: Train) -> Train:
-        if not isinstance(channel.up, SpoutTask):
-            return train
-        self.queries[task.replica].log.append(task, train)
-        return train.pick(slice(0, 0))
+    def _next_trigger(self) -> int:
+        """The first multiple of the interval after the last trigger (Spark: ProcessingTimeExecutor)."""
+        interval = self.strategy.trigger_interval
+        return (self.triggered // interval + 1) * interval if interval else self.triggered
 
-    # -- faults ----------------------------------------------------------------------------------------------
+    # -- 2. its offsets are logged: whatever happens now, this batch will be run -----------------------------
+
+    def _log_offsets(self, batch: Batch) -> None:
+        self.logged += 1
+        batch.shares = self.rehearsal.play(batch.content)
+        self._run(batch)
+
+    # -- 3. it runs as tasks over partitions, on the executors, stage by stage; tasks commit their state -----
+
+    def _run(self, batch: Batch) -> None:
+        run = partial(self.cluster.start, batch.shares, partial(self._ended, batch))
+        self.driver.after(self.strategy.cold_time if self.cold else 0, Rank.BATCH, run)
+
+    def _ended(self, batch: Batch) -> None:
+        self.driver.after(self.strategy.output_time, Rank.BATCH, partial(self._output, batch))
+
+    # -- 4. the sink has the results: all its tuples take effect at this instant; then offsets are committed -
+
+    def _output(self, batch: Batch) -> None:
+        now = self.world.kernel.now
+        batch.come_out(now, self.cluster.tasks)
+        if self.strategy.output_mode == "update" and batch.tuples:
+            self.world.recorder.note_output((DRIVER, 0, batch.number), now)
+        self.world.note(f"{DRIVER}: batch {batch.number} is in the sink")
+        self.driver.after(self.strategy.commit_time, Rank.BATCH, partial(self._commit, batch))
+
+    def _commit(self, batch: Batch) -> None:
+        now = self.world.kernel.now
+        self.history.append(batch.committed(self.triggered, now))
+        self.batch, self.cold = None, False
+        self.cluster.forget()
+        self.driver.at(max(now, self._next_trigger()), Rank.BATCH, self._trigger)
+
+    # -- 5. lost executor, or a task alone: tasks run again elsewhere, states are loaded from the checkpoint -
 
     def failed(self, task: BoltTask | SpoutTask, outage: Outage) -> None:
         if isinstance(task, BoltTask):
-            self.queries[task.replica].task_failed(task, outage)
-
-    def paused(self, task: BoltTask, outage: Outage) -> None:
-        self.queries[task.replica].cluster.stopped(task, outage.ready_at)
+            self.cluster.task_failed(task, outage)
 
     def ready(self, task: BoltTask | SpoutTask, outage: Outage) -> None:
         if isinstance(task, BoltTask):
-            self.queries[task.replica].task_ready(task, outage)
+            self.cluster.task_ready(task, outage)
+
+    # -- 6. lost driver: restart, read the logs, run the last uncommitted batch again ------------------------
+
+    def driver_failed(self, outage: Outage) -> None:
+        self.driver.void()
+        self.cluster.stop(outage)
+        if self.batch is not None and not self.batch.logged:
+            self.log.put_back(self.batch.content)
+            self.batch = None
+        elif self.batch is not None and self.batch.visible:
+            self.take_back(self.batch)
+
+    def driver_ready(self, outage: Outage) -> None:
+        self.cluster.renew()
+        self.restart()
+
+    def restart(self) -> None:
+        """The query starts again."""
+        self.cold = True
+        self.driver.after(self.strategy.recovery_time, Rank.BATCH, self._resume)
+
+    def _resume(self) -> None:
+        if self.batch is None:
+            self._trigger()
         else:
-            task_inputs_open(task)
-
-    # -- what is left to see ---------------------------------------------------------------------------------
-
-    def processed(self, task: BoltTask, train: Train, sent: list[Sent]) -> None:
-        again = self.queries[task.replica].read_again(task, train)
-        if again is not None:
-            self.world.replayed(task, train.pick(again))
-
-    def replayed(self, task: BoltTask, train: Train, outage: int) -> np.ndarray | None:
-        return self.queries[task.replica].read_again(task, train, outage)
-
-    def settled(self, outage: Outage) -> bool:
-        return all(query.settled(outage.number) for query in self.queries)
-
-    def pulse(self, until: int) -> int:
-        shown = [record.visible for record in self.queries[0].history if record.visible <= until]
-        return max((b - a for a, b in itertools.pairwise(shown)), default=0)
-
-    def moved(self, now: int) -> None:
-        kept = sum(query.size for query in self.queries)
-        self.world.peak_buffered = max(self.world.peak_buffered, kept)
-
-    def kept_effects(self) -> list[tuple[Component, Ints]]:
-        by_name = self.world.topology.by_name
-        return [(by_name[name], uid) for query in self.queries for name, uid in query.kept_effects().items()]
+            self.triggered = self.world.kernel.now
+            self._run(self.batch)
