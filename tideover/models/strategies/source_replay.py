@@ -9,13 +9,13 @@ import numpy as np
 from pydantic import Field
 
 from tideover.models.acker import Acker
-from tideover.models.acking import AckCosts, Acking
-from tideover.models.strategies.base import NOTHING, STRATEGIES, Promise, Strategy, task_inputs_open
+from tideover.models.acking import Acking, AwaitsAcks
+from tideover.models.strategies.base import STRATEGIES, Promise, Strategy
 from tideover.models.task import BoltTask, SpoutTask
 from tideover.models.windows import Held, joined
 from tideover.sim.draws import Purpose
 from tideover.sim.kernel import Rank
-from tideover.sim.train import Ints, Train
+from tideover.sim.train import Train
 from tideover.sim.units import MS, Duration, Size
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class SourceReplay(Acking):
         return Replay(world, self)
 
 
-class Replay(AckCosts):
+class Replay(AwaitsAcks):
     """The protocol: acker, pending map, rotation, retries."""
 
     def __init__(self, world: World, strategy: SourceReplay) -> None:
@@ -79,22 +79,8 @@ class Replay(AckCosts):
         self.acker.begin(spout, train, sent)
         spout.pending += train.n
 
-    # -- 4. a bolt acks a tuple when its effect is safe: a windowed count, at the end of the window ----------
-
-    def processed(self, task: BoltTask, train: Train, sent: list[Sent]) -> None:
-        if task.counts is None and task.component.anchored:
-            self._ack(task, sent, train)
-
-    def window_ended(self, task: BoltTask, held: list[Held], now: int) -> int:
-        if not held or not task.component.anchored:
-            return 0
-        uid, attempt = joined(held)
-        times = now + self.ack_cost * np.arange(1, len(uid) + 1, dtype=np.int64)
-        acks = Train(times, uid, times, uid, attempt=attempt)
-        task.post(acks, partial(self._ack, task, []), partial(self._unsent, task))
-        return self.ack_cost * len(uid)
-
     def _ack(self, task: BoltTask, sent: list[Sent], train: Train) -> None:
+        """At zero the tree is done, and the spout forgets the root."""
         self.world.control_bytes += train.n * self.strategy.ack_size
         for number, done in self.acker.ack(task, train, sent):
             spout = self.world.spouts[number]
@@ -103,7 +89,7 @@ class Replay(AckCosts):
             spout.pending -= len(done.root)
             spout.unblock(int(done.time.min()))  # 6. the cap on pending roots
 
-    # -- 2. unfinished roots wait in a rotating map, whose phase starts with the spout -----------------------
+    # -- 2. the spout keeps unfinished roots in a rotating map, whose phase starts with it -------------------
 
     def start(self) -> None:
         for spout in self.world.spouts:
@@ -123,7 +109,7 @@ class Replay(AckCosts):
 
         self.world.kernel.every(first, period, Rank.ROTATION, rotate, spout.number)
 
-    # -- 3. a root that was last emitted too long ago has failed: it goes to the retry queue -----------------
+    # -- 3. a root that was last emitted too long ago has failed: it goes to the spout's retry queue ---------
 
     def _rotate(self, spout: SpoutTask, before: int) -> None:
         pending = sum(s.pending for s in self.world.spouts)
@@ -135,13 +121,25 @@ class Replay(AckCosts):
             spout.pending -= len(roots)
             spout.unblock(self.world.kernel.now)
 
-    # -- 5. lost state means lost ids: those roots are never acked -------------------------------------------
+    # -- 4. a bolt acks a tuple when its effect is safe: a windowed count, at the end of the window ----------
 
-    def destroyed(self, outage: int, roots: Ints, attempt: Ints | None) -> None:
-        self.acker.destroyed(outage, roots, attempt)
+    def processed(self, task: BoltTask, train: Train, sent: list[Sent]) -> None:
+        if task.counts is None and task.component.anchored:
+            self._ack(task, sent, train)
+
+    def window_ended(self, task: BoltTask, held: list[Held], now: int) -> int:
+        if not held or not task.component.anchored:
+            return 0
+        uid, attempt = joined(held)
+        times = now + self.ack_cost * np.arange(1, len(uid) + 1, dtype=np.int64)
+        acks = Train(times, uid, times, uid, attempt=attempt)
+        task.post(acks, partial(self._ack, task, []), partial(self._unsent, task))
+        return self.ack_cost * len(uid)
+
+    # -- 5. lost state means lost ids: those roots are never acked; a spout that crashes loses its map -------
 
     def _unsent(self, task: BoltTask, acks: Train) -> None:
-        self.acker.destroyed(task.fault, acks.uid >> task.component.bits, acks.attempt)
+        self.destroyed(task.fault, acks.uid >> task.component.bits, acks.attempt)
 
     def failed(self, task: BoltTask | SpoutTask, outage: Outage) -> None:
         task.clear_outbox()
@@ -149,25 +147,6 @@ class Replay(AckCosts):
             self.acker.maps[task.spout_number].clear()
 
     def ready(self, task: BoltTask | SpoutTask, outage: Outage) -> None:
-        task_inputs_open(task)
+        super().ready(task, outage)
         if isinstance(task, SpoutTask):
             self._start_rotation(task)
-
-    def acker_failed(self) -> None:
-        self.acker.crash(self.world.kernel.now, self.world.outages[-1].number)
-
-    def acker_ready(self) -> None:
-        self.acker.revive(self.world.kernel.now)
-
-    # -- what is left to see ---------------------------------------------------------------------------------
-
-    def copies(self) -> Ints:
-        return np.concatenate([NOTHING, *(pending.roots() for pending in self.acker.maps)])
-
-    def replayed(self, task: BoltTask, train: Train, outage: int) -> np.ndarray | None:
-        if train.attempt is None or not task.component.anchored:
-            return None
-        return self.acker.replayed_for(task, train, outage)
-
-    def settled(self, outage: Outage) -> bool:
-        return not any(pending.waiting_for(outage.number) for pending in self.acker.maps)
