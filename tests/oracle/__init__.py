@@ -4,8 +4,8 @@
 pure: the configuration, the draws, the distributions and the moments of a spout's calls.
 
 How to read it: ``layout`` says what depends on no clock (places, identities, contents), ``tasks`` is one
-queue and one server per task, the three strategies stand in ``acks``, ``buffers`` and ``replicas``, and
-``program`` sets them going.
+queue and one server per task, ``program`` sets them going. The strategies stand in ``acks``, ``buffers``,
+``replicas``, ``snapshots`` and ``batches`` (with ``executors``, ``rehearsal`` and ``starting_anew``).
 """
 
 from .program import run

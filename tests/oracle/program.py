@@ -12,7 +12,6 @@ from tideover.sim.faults.base import Fault
 from tideover.sim.registry import kind_of
 
 from .acks import SourceReplay
-from .batches import MicroBatches
 from .buffers import UpstreamBuffer
 from .clock import Clock, Rank, control
 from .layout import Layout
@@ -20,6 +19,7 @@ from .ledger import Ledger
 from .protocol import Protocol
 from .replicas import Replication
 from .snapshots import Snapshots
+from .starting_anew import micro_batches
 from .tasks import Bolt, Channel, Message, SpoutTask, Task
 from .trace import Trace
 
@@ -29,7 +29,7 @@ PROTOCOLS = {
     "rsm": UpstreamBuffer,
     "active_replication": Replication,
     "aligned_snapshots": Snapshots,
-    "micro_batch": MicroBatches,
+    "micro_batch": micro_batches,
 }
 
 

@@ -1,0 +1,310 @@
+"""Executors, and a scheduler that runs the tasks of one batch on them, stage after stage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import simpy
+
+from .clock import Rank, control
+
+if TYPE_CHECKING:
+    from .program import World
+    from .tasks import Task
+
+LATE = 10**6  # after the tasks' own events of the same instant
+NEVER = 10**18
+Process = tuple["Executor", int]
+
+
+@dataclass(eq=False)
+class Executor:
+    """A process; a new one in its place has another number."""
+
+    host: int
+    index: int
+    process: int = 0
+    up: bool = True
+    known: bool = True  # if it is dead: the driver knows
+    warm: bool = True
+    store: bool = True
+    outage: int = -1
+    running: int = 0
+    stopped: int = 0  # until then
+
+    @property
+    def now(self) -> Process:
+        """This process of it."""
+        return (self, self.process)
+
+    def kill(self, outage: int) -> None:
+        self.process += 1
+        self.up, self.known, self.outage = False, False, outage
+        self.running = self.stopped = 0
+
+    def replace(self) -> None:
+        self.up = self.known = True
+        self.warm = self.store = False
+
+
+@dataclass(eq=False)
+class Job:
+    """What one bolt task has to do in a batch, and where its state is."""
+
+    task: Task
+    home: Process | None
+    stateful: bool
+    work: int = 0  # service of its tuples
+    rows: int = 0  # of its state, after the batch
+    spoilt: int = 0  # how often its state was lost while its process lived
+    loaded: int = 0  # the same when it was loaded last
+    stopped: bool = False  # a fault of its own keeps it from running
+    stop_life: int = 0
+    ran: Process | None = None
+    running: int = 0  # number of the attempt
+    end: simpy.Event | None = None
+    finished: bool = True
+    after: int = 0  # not before
+    again: bool = False
+
+
+def alive(process: Process | None) -> bool:
+    return process is not None and process[0].process == process[1]
+
+
+class Scheduler:
+    """All tasks of a stage have to end before the next begins; ``done`` is called after the last one."""
+
+    def __init__(self, world: World, done: Callable[[], None]) -> None:
+        self.world, self.done = world, done
+        self.params: Any = world.layout.scenario.strategy
+        bolts = [task for task in world.tasks if task not in world.spouts]
+        host = world.layout.host
+        hosts = sorted({host[task.physical] for task in bolts})
+        self.executors = [Executor(host, index) for index, host in enumerate(hosts)]
+        self.jobs = {
+            task: Job(
+                task,
+                self.executors[hosts.index(host[task.physical])].now,
+                world.layout.stateful(task.component),
+            )
+            for task in bolts
+        }
+        self.on = False  # a batch is run
+        self.begun = False  # tasks of the batch that is not committed have run, or run
+        self.attempts = 0
+        self.stage: list[Job] = []
+        self.since = 0
+        self.preferred: dict[Job, Process | None] = {}
+
+    # -- a batch -------------------------------------------------------------------------------------------
+
+    def run(self, shares: dict[Task, tuple[int, int]]) -> None:
+        """Run all stages; ``shares`` are service and rows of each task."""
+        for task, job in self.jobs.items():
+            job.work, job.rows = shares[task]
+            job.finished, job.running, job.ran, job.after = False, 0, None, 0
+        self.on, self.begun, self.stage = True, True, []
+        self._go_on()
+
+    def _stages(self) -> list[list[Job]]:
+        """Jobs by component, in topological order."""
+        names = [name for name in self.world.layout.order if name not in self.world.layout.spouts]
+        return [[job for job in self.jobs.values() if job.task.component == name] for name in names]
+
+    def _go_on(self) -> None:
+        """Whatever can run now does."""
+        if not self.on:
+            return
+        left = [stage for stage in self._stages() if any(not job.finished for job in stage)]
+        if not left:
+            self.on = False
+            self.done()
+            return
+        now = self.world.clock.now
+        if self.stage != left[0]:
+            self.stage, self.since = left[0], now
+            self.preferred = {job: job.home for job in self.stage if not job.finished}
+        for job in self.stage:
+            if job.finished or job.running or job.stopped or job.after > now:
+                continue
+            executor = self._where(job)
+            if executor is not None:
+                lost = [up for up in self._read_by(job) if up.finished and not alive(up.ran)]
+                if lost:
+                    for up in lost:
+                        self._again(up, now + self.params.resubmit_time)
+                    return
+                self._run_job(job, executor)
+
+    def _read_by(self, job: Job) -> list[Job]:
+        """The jobs whose results a job reads."""
+        ups = self.world.layout.inputs(job.task.component)
+        return [other for other in self.jobs.values() if other.task.component in ups]
+
+    def _where(self, job: Job) -> Executor | None:
+        free = [e for e in self.executors if e.up and e.running < self.params.cores]
+        if not job.stateful:
+            return min(free, key=lambda e: (e.running, e.index)) if free else None
+        if job.home is not None:
+            home = job.home[0]
+            if alive(job.home):
+                return home if home in free else None
+            if not home.known:
+                return None
+            end = self.since + self.params.locality_wait
+            others = [process for other, process in self.preferred.items() if other is not job]
+            if end > self.world.clock.now and any(alive(process) for process in others):
+                self._wake(end)
+                return None
+        states = [other.home for other in self.jobs.values() if other.stateful]
+        return min(free, key=lambda e: (states.count(e.now), e.running, e.index)) if free else None
+
+    def _wake(self, time: int) -> None:
+        self.world.clock.at(time, control(Rank.BATCH, LATE), self._go_on)
+
+    def _again(self, job: Job, time: int) -> None:
+        job.finished, job.after, job.again = False, time, True
+        self._wake(time)
+
+    def _run_job(self, job: Job, executor: Executor) -> None:
+        p, now = self.params, self.world.clock.now
+        time = p.task_time + job.work
+        if not job.stateful:
+            time += 0 if executor.warm else p.executor_cold
+        elif not executor.store:
+            time += p.state_cold if executor.warm else max(p.executor_cold, p.state_cold)
+        load = (
+            job.home is not None and job.stateful and (job.home != executor.now or job.loaded != job.spoilt)
+        )
+        spoilt = job.spoilt
+        if job.stateful:
+            time += p.state_time + job.rows * p.state_cost
+            job.home = executor.now
+            if load:
+                time += p.reload_time + job.task.state.entries * p.reload_cost
+                job.loaded = -1
+        self.attempts += 1
+        job.running, job.ran = self.attempts, executor.now
+        executor.running += 1
+        self.since = now
+        attempt = self.attempts
+
+        def end() -> None:
+            if job.running == attempt:
+                job.running, job.finished = 0, True
+                if load:
+                    job.loaded = spoilt
+                executor.running -= 1
+                executor.warm = executor.warm or not job.stateful
+                executor.store = executor.store or job.stateful
+                self._go_on()
+
+        start = max(now, executor.stopped)
+        job.end = self.world.clock.at(start + time, control(Rank.BATCH, job.task.rank), end)
+
+    # -- faults --------------------------------------------------------------------------------------------
+
+    def on_host(self, host: int) -> list[Executor]:
+        return [executor for executor in self.executors if executor.host == host]
+
+    def _executor_of(self, job: Job) -> Executor:
+        """Where a job runs or its state is; else that of its host."""
+        if job.running and job.ran is not None and alive(job.ran):
+            return job.ran[0]
+        if job.stateful and job.home is not None and alive(job.home):
+            return job.home[0]
+        host = self.world.layout.host[job.task.physical]
+        return next(executor for executor in self.executors if executor.host == host)
+
+    def pause(self, job: Job, until: int) -> None:
+        """The executor of a job does nothing until then."""
+        executor = self._executor_of(job)
+        shift = until - max(self.world.clock.now, executor.stopped)
+        if executor.up and shift > 0:
+            executor.stopped = until
+            for job in self.jobs.values():
+                if job.running and job.ran == executor.now:
+                    job.end = self.world.clock.postpone(job.end, shift)
+
+    def kill(
+        self,
+        executor: Executor,
+        outage: int,
+        noticed: int,
+        ready: int,
+        then: Callable[[], None] = lambda: None,
+    ) -> None:
+        """An executor dies; at ``ready`` there is a new one, and ``then`` is called."""
+        hit = [job for job in self.jobs.values() if job.running and job.ran == executor.now]
+        executor.kill(outage)
+        for job in hit:
+            job.running, job.again, job.after = 0, True, NEVER
+
+        def notice() -> None:
+            if executor.outage != outage or executor.up:
+                return
+            executor.known = True
+            if self.on:
+                current = next(s for s in self._stages() if any(not job.finished for job in s))
+                for job in self.jobs.values():
+                    lost = job.ran is not None and job.ran[0] is executor and not alive(job.ran)
+                    if (lost and not job.finished and job.after == NEVER) or (
+                        lost
+                        and job.finished
+                        and job in current
+                        and self.world.layout.down[job.task.component]
+                    ):
+                        self._again(job, self.world.clock.now)
+            self._go_on()
+
+        def back() -> None:
+            if executor.outage == outage and not executor.up:
+                executor.replace()
+                self._go_on()
+                then()
+
+        self.world.clock.at(noticed, control(Rank.FAULT, LATE + executor.index), notice)
+        self.world.clock.at(ready, control(Rank.READY, executor.index + 1), back)
+
+    def fail(self, job: Job, kind: str, ready: int) -> None:
+        """A task alone fails."""
+        if kind == "lose_state":
+            job.spoilt += 1
+            if ready == self.world.clock.now and not job.stopped:
+                return
+        job.stopped = True
+        job.stop_life += 1
+        life = job.stop_life
+        if job.running:
+            assert job.ran is not None
+            job.ran[0].running -= 1
+            job.running, job.again = 0, True
+            self._wake(self.world.clock.now)
+
+        def back() -> None:
+            if job.stop_life == life:
+                job.stopped = False
+                self._go_on()
+
+        self.world.clock.at(ready, control(Rank.READY, job.task.rank), back)
+
+    def forget(self) -> None:
+        """The query has stopped: nothing runs any more, and no state is anywhere."""
+        self.on = self.begun = False
+        for job in self.jobs.values():
+            if job.running and job.ran is not None and alive(job.ran):
+                job.ran[0].running -= 1
+            job.running, job.home, job.loaded = 0, None, job.spoilt
+
+    def die(self, outage: int) -> None:
+        """The driver takes all of it with it."""
+        self.on = False
+        for executor in self.executors:
+            executor.kill(outage)
+
+    def replace_all(self) -> None:
+        for executor in self.executors:
+            executor.replace()

@@ -1,0 +1,127 @@
+"""Micro-batches without checkpoints: whatever fails, the query starts without state, and reads again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tideover.sim.registry import kind_of
+
+from .batches import MicroBatches
+from .clock import Rank, control
+from .layout import Datum
+from .tasks import Message, State
+
+if TYPE_CHECKING:
+    from .program import World
+    from .tasks import Task
+
+
+def micro_batches(world: World) -> MicroBatches:
+    """micro_batch, of either kind."""
+    params: Any = world.layout.scenario.strategy
+    return MicroBatches(world) if params.recovery == "checkpoint" else StartingAnew(world)
+
+
+class StartingAnew(MicroBatches):
+    """micro_batch, without checkpoints."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self.kept: dict[Task, list[Message]] = {}  # what has been read and may have to be read again
+        self.broken: dict[Any, int] = {}  # what keeps the query from starting anew, and since which outage
+        self.halted = False
+        self.reread: set[int] = set()  # roots that are read again
+
+    # -- what the log keeps --------------------------------------------------------------------------------
+
+    def _results(self) -> None:
+        super()._results()
+        assert self.batch is not None
+        for task, messages in self.batch.content.items():
+            self.kept[task] = self.kept.get(task, []) + messages
+
+    def _commit(self) -> None:
+        super()._commit()
+        self.reread = set()
+        self._forget_before(self._unfinished())
+
+    def is_read_again(self, task: Task, datum: Datum) -> bool:
+        return datum.root in self.reread
+
+    def contents(self) -> list[dict[Task, list[Message]]]:
+        return [*super().contents(), self.kept]
+
+    def _unfinished(self) -> int:
+        """The oldest window without an end, less one; 0: from the beginning."""
+        layout = self.world.layout
+        windows = [task.window for task in self.jobs if layout.stateful(task.component)]
+        if not windows or any(window.tuples is not None for window in windows):
+            return 0
+        newest = [
+            task.state.markers.get(channel.up.logical, 0)
+            for task in self.jobs
+            for channel in task.inputs.values()
+        ]
+        return min(newest)
+
+    def _forget_before(self, window: int) -> None:
+        if window:
+            for task, messages in self.kept.items():
+                self.kept[task] = [m for m in messages if self._belongs(m, window)]
+
+    @staticmethod
+    def _belongs(message: Message, window: int) -> bool:
+        if message.datum is not None:
+            return message.datum.epoch >= window
+        assert message.marker is not None
+        return message.marker > window
+
+    # -- faults --------------------------------------------------------------------------------------------
+
+    def fails(self, fault: Any, noticed: int, ready: int) -> None:
+        """Whatever it is, the query stops, and starts without state when all that has failed is back."""
+        if kind_of(fault) == "crash_host":
+            for executor in self.scheduler.on_host(fault.host):
+                self.scheduler.kill(executor, self.outages, noticed, ready, self._start_if_possible)
+                self._start_over(executor, executor.index + 1, noticed)
+        elif fault.component == "driver":
+            self.scheduler.die(self.outages)
+            self._start_over("driver", 0, ready)
+        else:
+            for job in self.jobs_hit(fault):
+                self._start_over(job, job.task.rank, ready)
+
+    def _start_over(self, what: Any, rank: int, ready: int) -> None:
+        self.life, self.halted = self.life + 1, True
+        self.scheduler.forget()
+        batch, self.batch = self.batch, None
+        window = self._unfinished()
+        self._forget_before(window)
+        messages = [m for kept in self.kept.values() for m in kept]
+        if batch is not None and batch.before is None:
+            self.put_back(batch.content)
+            messages += [m for content in batch.content.values() for m in content if batch.logged]
+        self.put_back({task: kept for task, kept in self.kept.items() if kept})
+        self.kept = {}
+        roots = {m.datum.root for m in messages if m.datum is not None and m.datum.anchored}
+        self.reread |= roots
+        for task in self.jobs:
+            ups = {channel.up.logical: window for channel in task.inputs.values()} if window else {}
+            task.state, task.windows_closed = State(markers=ups, handed=window), 0
+        outage = self.broken[what] = self.outages
+
+        def back() -> None:
+            if self.broken.get(what) != outage:
+                return
+            if what == "driver":
+                self.scheduler.replace_all()
+            del self.broken[what]
+            self._start_if_possible()
+
+        self.world.clock.at(ready, control(Rank.READY, rank), back)
+
+    def _start_if_possible(self) -> None:
+        """Nothing keeps it, and an executor lives."""
+        if self.halted and not self.broken and any(executor.up for executor in self.scheduler.executors):
+            self.halted, self.cold = False, True
+            self._in(self.params.recovery_time, self._resume)
