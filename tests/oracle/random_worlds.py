@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +14,6 @@ from tideover.sim.distributions.base import Distribution
 from tideover.sim.distributions.exponential import Exponential
 
 from .worlds import MS, bolt, fault, ms, spout, world
-
-STRATEGY_NAMES = ("none", "source_replay", "rsm", "active_replication", "aligned_snapshots", "micro_batch")
 
 
 @dataclass
@@ -111,80 +110,108 @@ def bolts(
     return config, Stream(field, sentences and kind in ("forward", "filter", "generic"), anchored)
 
 
-@st.composite
-def parameters(
-    draw: st.DrawFn, strategy: str, ties: bool, names: list[str], hosts: int | None
-) -> dict[str, Any]:
-    def some(*values: Any) -> Any:
-        return draw(st.sampled_from(values))
+@dataclass
+class Maker:
+    """What a strategy's parameters are made of. ``hosts``: how many, None: each task has one of its own;
+    ``bolts``: their names.
+    """
 
-    def ns(*small: float) -> int:
-        return round(draw(times(ties, *small)) * MS)
+    draw: st.DrawFn
+    ties: bool
+    hosts: int | None
+    bolts: list[str]
 
-    if strategy == "source_replay":
-        timeout = some(10, 20, 30, 60) * MS
-        return {
-            "message_timeout": timeout,
-            "timeout_buckets": some(2, 2, 3),
-            "timeout_phase": some(0, None, timeout // 2),
-            "acker_buckets": some(2, 3),
-            "acker_host": some(None, 0, 1) if (hosts or 0) > 1 else some(None, 0),
-            "ack_cost": ns(0, 0, 0.5, 1),
-            "max_spout_pending": some(None, None, 1, 2, 5),
-        }
-    if strategy == "rsm":
-        return {
-            "checkpoint_interval": some(5, 10, 20, 35) * MS,
-            "spout_buffer": some(True, False),
-            "replay_cost": ns(0, 0, 1, 2),
-            "replay_rate": some(None, None, 1000.0, 300.0),
-            "serialise_time": ns(0, 0, 1),
-            "serialise_cost": ns(0, 0, 0.5),
-            "restore_time": ns(0, 0, 3),
-            "restore_cost": ns(0, 0, 1),
-        }
-    if strategy == "aligned_snapshots":
-        return {
-            "checkpoint_interval": some(5, 10, 20, 35) * MS,
-            "checkpoint_phase": some(None, None, 0, 7 * MS),
-            "min_pause": ns(0, 0, 0, 4, 25),
-            "checkpoint_timeout": some(None, None, None, 3 * MS, 12 * MS) or 1000 * MS,
-            "snapshot_time": ns(0, 0, 1, 3),
-            "snapshot_cost": ns(0, 0, 0.5),
-            "upload_time": ns(0, 0, 2, 8),
-            "restore_time": ns(0, 0, 3),
-            "restore_cost": ns(0, 0, 1),
-        }
-    if strategy == "micro_batch":
-        return {
-            "recovery": some("checkpoint", "checkpoint", "replay"),
-            "trigger_interval": some(0, 0, 10, 10, 20, 37) * MS,
-            "poll_interval": some(1, 10) * MS,
-            "plan_time": ns(0, 0, 1, 4),
-            "task_time": ns(0, 2, 5, 10),
-            "cores": some(1, 1, 2),
-            "state_time": ns(0, 0, 1),
-            "state_cost": ns(0, 0, 0.5),
-            "output_time": ns(0, 0, 1, 3),
-            "commit_time": ns(0, 1, 8, 15),
-            "reload_time": ns(0, 0, 2),
-            "reload_cost": ns(0, 0, 1),
-            "executor_cold": ns(0, 0, 4),
-            "state_cold": ns(0, 0, 3),
-            "locality_wait": ns(0, 0, 5, 20),
-            "resubmit_time": ns(0, 0, 2),
-            "recovery_time": ns(0, 0, 5),
-            "cold_time": ns(0, 0, 7),
-        }
-    if strategy == "active_replication":
-        chosen = tuple(name for name in names if draw(st.booleans()))
-        return {
-            "k": some(0, 1, 1, 2),
-            "components": some(None, None, chosen),
-            "copy_time": ns(0, 0, 2, 10),
-            "copy_bandwidth": some(None, None, 20_000),
-        }
-    return {}
+    def some(self, *values: Any) -> Any:
+        """One of these."""
+        return self.draw(st.sampled_from(values))
+
+    def ns(self, *small: float) -> int:
+        """A time of about these milliseconds."""
+        return round(self.draw(times(self.ties, *small)) * MS)
+
+
+def source_replay(make: Maker) -> dict[str, Any]:
+    timeout = make.some(10, 20, 30, 60) * MS
+    return {
+        "message_timeout": timeout,
+        "timeout_buckets": make.some(2, 2, 3),
+        "timeout_phase": make.some(0, None, timeout // 2),
+        "acker_buckets": make.some(2, 3),
+        "acker_host": make.some(None, 0, 1) if (make.hosts or 0) > 1 else make.some(None, 0),
+        "ack_cost": make.ns(0, 0, 0.5, 1),
+        "max_spout_pending": make.some(None, None, 1, 2, 5),
+    }
+
+
+def rsm(make: Maker) -> dict[str, Any]:
+    return {
+        "checkpoint_interval": make.some(5, 10, 20, 35) * MS,
+        "spout_buffer": make.some(True, False),
+        "replay_cost": make.ns(0, 0, 1, 2),
+        "replay_rate": make.some(None, None, 1000.0, 300.0),
+        "serialise_time": make.ns(0, 0, 1),
+        "serialise_cost": make.ns(0, 0, 0.5),
+        "restore_time": make.ns(0, 0, 3),
+        "restore_cost": make.ns(0, 0, 1),
+    }
+
+
+def aligned_snapshots(make: Maker) -> dict[str, Any]:
+    return {
+        "checkpoint_interval": make.some(5, 10, 20, 35) * MS,
+        "checkpoint_phase": make.some(None, None, 0, 7 * MS),
+        "min_pause": make.ns(0, 0, 0, 4, 25),
+        "checkpoint_timeout": make.some(None, None, None, 3 * MS, 12 * MS) or 1000 * MS,
+        "snapshot_time": make.ns(0, 0, 1, 3),
+        "snapshot_cost": make.ns(0, 0, 0.5),
+        "upload_time": make.ns(0, 0, 2, 8),
+        "restore_time": make.ns(0, 0, 3),
+        "restore_cost": make.ns(0, 0, 1),
+    }
+
+
+def micro_batch(make: Maker) -> dict[str, Any]:
+    return {
+        "recovery": make.some("checkpoint", "checkpoint", "replay"),
+        "trigger_interval": make.some(0, 0, 10, 10, 20, 37) * MS,
+        "poll_interval": make.some(1, 10) * MS,
+        "plan_time": make.ns(0, 0, 1, 4),
+        "task_time": make.ns(0, 2, 5, 10),
+        "cores": make.some(1, 1, 2),
+        "state_time": make.ns(0, 0, 1),
+        "state_cost": make.ns(0, 0, 0.5),
+        "output_time": make.ns(0, 0, 1, 3),
+        "commit_time": make.ns(0, 1, 8, 15),
+        "reload_time": make.ns(0, 0, 2),
+        "reload_cost": make.ns(0, 0, 1),
+        "executor_cold": make.ns(0, 0, 4),
+        "state_cold": make.ns(0, 0, 3),
+        "locality_wait": make.ns(0, 0, 5, 20),
+        "resubmit_time": make.ns(0, 0, 2),
+        "recovery_time": make.ns(0, 0, 5),
+        "cold_time": make.ns(0, 0, 7),
+    }
+
+
+def active_replication(make: Maker) -> dict[str, Any]:
+    chosen = tuple(name for name in make.bolts if make.draw(st.booleans()))
+    return {
+        "k": make.some(0, 1, 1, 2),
+        "components": make.some(None, None, chosen),
+        "copy_time": make.ns(0, 0, 2, 10),
+        "copy_bandwidth": make.some(None, None, 20_000),
+    }
+
+
+PARAMETERS: dict[str, Callable[[Maker], dict[str, Any]]] = {
+    "none": lambda make: {},
+    "source_replay": source_replay,
+    "rsm": rsm,
+    "active_replication": active_replication,
+    "aligned_snapshots": aligned_snapshots,
+    "micro_batch": micro_batch,
+}
+STRATEGY_NAMES = tuple(PARAMETERS)
 
 
 @st.composite
@@ -249,7 +276,7 @@ def worlds(draw: st.DrawFn, strategies: tuple[str, ...] = STRATEGY_NAMES) -> Sce
     for name in names:
         config, streams[name] = draw(bolts(ties, hosts, streams, name == names[-1], marker_ms, event_time))
         topology[name] = config
-    params = draw(parameters(strategy, ties, names, hosts))
+    params = PARAMETERS[strategy](Maker(draw, ties, hosts, names))
     until = draw(st.sampled_from((60, 90, 150, 200)))
     copies = 1 + params.get("k", 0)
     known = hosts or sum(config.parallelism * copies for config in topology.values())
