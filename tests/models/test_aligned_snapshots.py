@@ -48,6 +48,20 @@ def queue(failures: tuple[Any, ...] = (), until: float = 60, **more: Any) -> Sce
     return job(topology, failures, until, **more)
 
 
+def two_ways(service: float, **more: Any) -> Scenario:
+    """a ──▶ p (1) ──▶ count ◀── q (8) ◀── b: a has roots at 10, 20, …, b at 15, 25, …"""
+    topology = {
+        "a": spout(**ONES),
+        "b": spout(**ONES, offset=5),
+        "p": bolt("forward", {"a": "shuffle"}, 1),
+        "q": bolt("forward", {"b": "shuffle"}, 8),
+        "count": bolt(
+            "windowed_count", {"p": "shuffle", "q": "shuffle"}, service, window={"length": FOREVER * MS}
+        ),
+    }
+    return job(topology, **more)
+
+
 def crash(at: float, component: str = "count", **more: Any) -> Any:
     return fault("crash_task", at, component=component, **more)
 
@@ -108,14 +122,7 @@ def test_who_has_a_barrier_waits_for_the_others(phase: float, done: list[tuple[s
     at 23. So a's root of 21 belongs to the time after the snapshot: it is set aside until q's barrier has its
     turn, behind b's root, at 25.
     """
-    topology = {
-        "a": spout(**ONES),
-        "b": spout(**ONES, offset=5),
-        "p": bolt("forward", {"a": "shuffle"}, 1),
-        "q": bolt("forward", {"b": "shuffle"}, 8),
-        "count": bolt("windowed_count", {"p": "shuffle", "q": "shuffle"}, 2, window={"length": FOREVER * MS}),
-    }
-    run = simulate(job(topology, checkpoint_phase=phase, until=34), trace=True)
+    run = simulate(two_ways(2, checkpoint_phase=phase, until=34), trace=True)
     assert run.trace is not None
     rows = [row for row in run.trace.processed if row[0] == "count"]
     assert [("ab"[row[3] >> 1 & 1], row[6] / MS) for row in rows] == done
@@ -194,14 +201,7 @@ def test_what_is_set_aside_is_let_go_when_a_snapshot_is_abandoned() -> None:
     """As above, a ──▶ p (1) ──▶ count (0) ◀── q (8) ◀── b: count waits from 19.5 to 23 for q's barrier;
     with a timeout of 2 it gives up at 21.5, and counts a's root of 21 then.
     """
-    topology = {
-        "a": spout(**ONES),
-        "b": spout(**ONES, offset=5),
-        "p": bolt("forward", {"a": "shuffle"}, 1),
-        "q": bolt("forward", {"b": "shuffle"}, 8),
-        "count": bolt("windowed_count", {"p": "shuffle", "q": "shuffle"}, 0, window={"length": FOREVER * MS}),
-    }
-    run = simulate(job(topology, checkpoint_phase=19.5, checkpoint_timeout=2, until=32), trace=True)
+    run = simulate(two_ways(0, checkpoint_phase=19.5, checkpoint_timeout=2, until=32), trace=True)
     assert run.trace is not None
     assert [row[6] / MS for row in run.trace.processed if row[0] == "count"] == [11, 21.5, 23, 31]
     assert not notes(run, "complete")

@@ -4,12 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import tideover.models.bolts
-import tideover.models.groupings
-import tideover.models.spouts
-import tideover.models.strategies
-import tideover.sim.distributions
-import tideover.sim.faults  # noqa: F401  (these register their parts)
 from tideover.models.arrivals.periodic import Periodic
 from tideover.models.config import (
     BOLTS,

@@ -15,13 +15,6 @@ from typing import NamedTuple
 import numpy as np
 import scipy.stats
 
-import tideover.models.arrivals.periodic
-import tideover.models.bolts
-import tideover.models.groupings
-import tideover.models.spouts
-import tideover.models.strategies
-import tideover.sim.distributions
-import tideover.sim.faults  # noqa: F401  (these register their parts)
 from tideover.models.arrivals.poisson import Poisson
 from tideover.models.config import (
     BOLTS,
