@@ -36,9 +36,9 @@ def chain(
     return world(topology, "rsm", failures, until, store=store, entry_size=0, **more)
 
 
-def lost(at: float, **more: Any) -> Any:
-    """The count loses its state."""
-    return fault("lose_state", at, component="count", **more)
+def lost(at: float, of: str = "count", **more: Any) -> Any:
+    """A task, the count, loses its state."""
+    return fault("lose_state", at, component=of, **more)
 
 
 def crashed(at: float, restart: float, component: str = "count", **more: Any) -> Any:

@@ -132,7 +132,8 @@ class UpstreamBuffer(Protocol):
         keeper = self.keepers[task]
         keeper.writing, keeper.valid = False, content
         for channel in self._buffered(task):
-            channel.up.place(Rank.TRIM, partial(self._trim, channel, content.numbers.get(channel, 0)))
+            if not channel.up.waiting:
+                channel.up.place(Rank.TRIM, partial(self._trim, channel, content.numbers.get(channel, 0)))
         if keeper.wanted:
             keeper.wanted = False
             task.place(Rank.CHECKPOINT, partial(self._checkpoint, task))
@@ -159,19 +160,16 @@ class UpstreamBuffer(Protocol):
             keeper.replaying, keeper.unfinished = set(), set()
 
     def ready(self, task: Task, was_down: bool) -> None:
-        if was_down:
-            for request in self.requests:
-                if request.channel.up is task and request.recovery == self.keepers[request.channel.down].life:
-                    self._ask(request)
         if task in self.keepers:
             self._recover(task)
+        elif was_down:
+            self._ask_again(task)
 
     def _recover(self, task: Task) -> None:
         """Read the last valid checkpoint; what the replay will bring again is discarded from now on."""
         keeper = self.keepers[task]
-        task.suspend()
-        task.memory = [message for message in task.queued() if not message.channel.buffered]
-        task.queue.clear()
+        queued = [message for message in task.interrupt() if not message.channel.buffered]
+        task.memory = queued + task.memory
         task.waiting = keeper.restoring = True
         keeper.replaying = set(self._buffered(task))
         keeper.unfinished = set(keeper.replaying)
@@ -187,18 +185,26 @@ class UpstreamBuffer(Protocol):
         keeper.processed, keeper.accepted = dict(keeper.valid.numbers), dict(keeper.valid.numbers)
         keeper.restoring = False
         task.restored()
+        self._ask_again(task)
         for channel in self._buffered(task):
             request = Request(channel, keeper.processed.get(channel, 0), keeper.life)
             self.requests = [old for old in self.requests if old.channel is not channel] + [request]
-            if not channel.up.down:
-                self._ask(request)
+            self._ask(request)
 
     # -- replay --------------------------------------------------------------------------------------------
 
     def _ask(self, request: Request) -> None:
+        """If the sender is not ready it is asked when it is."""
         up = request.channel.up
-        place = partial(up.place, Rank.REQUEST, partial(self._serve, request), request)
-        self.world.clock.at(self.world.clock.now, control(Rank.REQUEST, up.rank), place)
+        if not (up.down or up.waiting):
+            place = partial(up.place, Rank.REQUEST, partial(self._serve, request))
+            self.world.clock.at(self.world.clock.now, control(Rank.REQUEST, up.rank), place)
+
+    def _ask_again(self, up: Task) -> None:
+        """The sender has begun anew: it has forgotten what it was asked for."""
+        for request in self.requests:
+            if request.channel.up is up:
+                self._ask(request)
 
     def _serve(self, request: Request) -> None:
         """The buffer in order, one message every ``step``; the end marker leaves with the last."""

@@ -42,7 +42,6 @@ class Control:
 
     rank: Rank
     act: Callable[[], None]
-    request: object = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,10 +191,10 @@ class Task:
         self.queue.extend(Entry(self.world.clock.now, message) for message in messages)
         self.serve()
 
-    def place(self, rank: Rank, act: Callable[[], None], request: object = None) -> None:
+    def place(self, rank: Rank, act: Callable[[], None]) -> None:
         """A marker at the end of the queue, now; no effect on a task that is down."""
         if not self.down:
-            self.queue.append(Entry(self.world.clock.now, Control(rank, act, request)))
+            self.queue.append(Entry(self.world.clock.now, Control(rank, act)))
             self.serve()
 
     def place_first(self, rank: Rank, act: Callable[[], None]) -> None:
@@ -299,14 +298,9 @@ class Task:
         self.lose_state(crash)
         self.world.protocol.failed(self, crash)
         if crash or self.down or down_for > 0:
-            self.suspend()
-            for event in self.pending:
-                Clock.cancel(event)
-            self.pending.clear()
+            self.memory = self.interrupt() + self.memory
             self.down, self.while_down, self.stopped_until = True, while_down, 0
-            self.waiting = self.occupied = False
-            self.memory = self.queued() + self.memory
-            self.queue.clear()
+            self.waiting = False
         if crash:
             for message in self.memory:
                 self.world.destroyed(self, message)
@@ -316,6 +310,17 @@ class Task:
         Clock.cancel(self.ready_event)
         when = self.world.clock.now + down_for
         self.ready_event = self.world.clock.at(when, control(Rank.READY, self.rank), self.ready)
+
+    def interrupt(self) -> list[Message]:
+        """Drop all that it does or has planned; returns the messages that were queued or in service."""
+        self.suspend()
+        for event in self.pending:
+            Clock.cancel(event)
+        self.pending.clear()
+        self.occupied = False
+        messages = self.queued()
+        self.queue.clear()
+        return messages
 
     def stop(self, until: int) -> None:
         """The process does nothing until then: whatever it was about to do is later."""

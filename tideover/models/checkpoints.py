@@ -36,40 +36,38 @@ class Checkpointer:
         self._task = task
         self._stall, self._cost = stall_ns, cost_ns
         self._entry_size = entry_size
-        self._write = 0
-        """Number of the write under way; 0: none."""
-        self._writes = 0
+        self._life = 0
+        """Counts failures: what was begun in an earlier life is void."""
+        self.writing = False
+        self.wanted = False
+        """Another is to be taken as soon as the write under way has ended."""
         self.saved: Checkpoint | None = None
         """The newest valid one."""
 
-    @property
-    def writing(self) -> bool:
-        return self._write > 0
-
     def void(self) -> None:
-        """The task has failed: a write under way does not count (the store stays busy with it)."""
-        self._write = 0
+        """The task has failed: what is under way does not count (the store stays busy with it)."""
+        self._life += 1
+        self.writing = self.wanted = False
 
     def take(self, positions: dict[int, int], saved: Callable[[Checkpoint], None]) -> None:
         """Take one now; ``saved`` is called when the store has it."""
         task, kernel = self._task, self._world.kernel
         assert task.counts is not None
-        self._writes += 1
-        number = self._write = self._writes
+        self.writing, life = True, self._life
         taken = Checkpoint(task.counts.copy(), dict(positions), dict(task.epochs), task.windows)
         entries = task.counts.entries
         stall = self._stall + entries * self._cost
         task.occupy(stall)
 
         def written() -> None:
-            if self._write == number:
-                self._write = 0
+            if self._life == life:
+                self.writing = False
                 self.saved = taken
                 self._world.note(f"{task.name}: checkpoint saved ({entries} entries)")
                 saved(taken)
 
         def write() -> None:
-            if self._write == number:
+            if self._life == life:
                 self._world.store.request(entries * self._entry_size, Rank.TRIM, written, task.number)
 
         if stall:
@@ -79,16 +77,19 @@ class Checkpointer:
 
     def read(self, stall_ns: int, cost_ns: int, restored: Callable[[Checkpoint], None]) -> None:
         """Read the newest valid one (nothing was saved yet: the beginning), restore it, and call
-        ``restored``.
+        ``restored``, unless the task fails before.
         """
-        task, kernel = self._task, self._world.kernel
+        task, kernel, life = self._task, self._world.kernel, self._life
         assert task.counts is not None
         first = Checkpoint(Counts(task.counts.keys), {}, dict.fromkeys(task.epochs, 0), 0)
         saved = self.saved or first
         entries = saved.counts.entries
 
         def restore() -> None:
-            work = stall_ns + entries * cost_ns
-            kernel.at(kernel.now + work, Rank.RESTORE, lambda: restored(saved), task.number)
+            if self._life == life:
+                restored(saved)
 
-        self._world.store.request(entries * self._entry_size, Rank.RESTORE, restore, task.number)
+        def loaded() -> None:
+            kernel.at(kernel.now + stall_ns + entries * cost_ns, Rank.RESTORE, restore, task.number)
+
+        self._world.store.request(entries * self._entry_size, Rank.RESTORE, loaded, task.number)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from tideover.models.task import BoltTask
 from tideover.models.upstream_buffer import END_OF_REPLAY, UpstreamBuffer
 from tideover.sim.link import Channel
+from tideover.sim.server import Node
 from tideover.sim.train import Ints, Train
 
 if TYPE_CHECKING:
@@ -30,23 +31,61 @@ class Intake:
 
     def __init__(self, world: World, task: BoltTask, buffers: dict[int, UpstreamBuffer]) -> None:
         self._world = world
-        self._task = task
+        self.task = task
         self.buffers = buffers
         """By the position of the channel among the task's inputs."""
         self.positions = dict.fromkeys(buffers, 0)
         """Newest number processed on each channel."""
         self.recovery = 0
         """Counts recoveries: replays that belong to an earlier one are stale."""
+        self._restoring = False
+        self._replayed: dict[int, int] = {}
+        """Newest number on each channel that the checkpoint holds or this recovery's replay has brought."""
         self._waiting: set[int] = set()
         """Channels whose end-of-replay marker has not arrived: their direct messages will come again."""
-        self.unfinished: set[int] = set()
+        self._unfinished: set[int] = set()
         """Channels whose end-of-replay marker has not been processed."""
 
+    # -- a recovery ------------------------------------------------------------------------------------------
+
+    @property
+    def recovering(self) -> bool:
+        """From a fault until the last channel's end-of-replay marker has been processed."""
+        return self._restoring or bool(self._unfinished)
+
     def begin_recovery(self) -> None:
-        """From now on every channel is to be replayed."""
+        """A fault: from now on every channel is to be replayed."""
         self.recovery += 1
+        self._restoring = True
         self._waiting = set(self.buffers)
-        self.unfinished = set(self.buffers)
+        self._unfinished = set(self.buffers)
+
+    def empty_queue(self) -> None:
+        """The task does nothing until it is restored: throw away what is in its queue and comes again, and
+        keep the rest.
+        """
+        self.task.interrupt()
+        kept = self.task.kept + self.task.clear_queue()
+        self.task.kept = [self._filter(train, ~_from_buffer(train)) for train in kept]
+
+    def restored(self, positions: dict[int, int]) -> None:
+        """The state is that of ``positions``: the replay goes on from there."""
+        self.positions = dict.fromkeys(self.buffers, 0) | positions
+        self._replayed = dict(self.positions)
+        self._restoring = False
+
+    def sender_crashed(self, up: Node) -> None:
+        """A sender is gone, and with it its buffer."""
+        for buffer in self.buffers.values():
+            if buffer.channel.up is up:
+                self._world.lost_effects(self.task, buffer.uids())
+                buffer.clear()
+
+    def finished(self, position: int) -> None:
+        """The end-of-replay marker of a channel was processed."""
+        self._unfinished.discard(position)
+
+    # -- messages --------------------------------------------------------------------------------------------
 
     def processed(self, train: Train) -> None:
         """Messages, markers among them, were processed."""
@@ -57,20 +96,25 @@ class Intake:
             self.positions[mine] = max(self.positions[mine], int(newest))
 
     def receive(self, channel: Channel, train: Train) -> Train:
-        """Messages arrive: stale replays, what the checkpoint holds, and what will be replayed are
-        dropped.
-        """
+        """Messages arrive: stale replays, what the task has, and what will be replayed are dropped."""
         if train.seq is None:
             return train
         position, number = channel.position, np.abs(train.seq)
         inside = train.replace(seq=np.sign(train.seq) * (number << _BITS | position), route=None)
-        if not self.unfinished and train.route is None:
+        if not self._unfinished and train.route is None:
             return inside
-        ours = train.column("route") == self.recovery
+        if not (self.task.up or self.task.hold):
+            return inside  # nobody is there: all of it is lost
         end = train.column("mark") == END_OF_REPLAY
         replay = train.seq < 0
-        keep = np.where(replay | end, ours, True) & ~(replay & (number <= self.positions[position]))
-        if self._task.up and position in self._waiting:
+        ours = train.column("route") == self.recovery
+        keep = np.where(replay | end, ours, True)
+        if position in self._replayed:
+            keep &= ~(replay & (number <= self._replayed[position]))
+            self._replayed[position] = max(
+                self._replayed[position], int(number[replay & keep].max(initial=0))
+            )
+        if position in self._waiting:
             ends = np.flatnonzero(end & ours)
             until = int(ends[0]) if len(ends) else train.n
             keep[:until] &= (replay | end)[:until]
@@ -78,36 +122,11 @@ class Intake:
                 self._waiting.discard(position)
         return self._filter(inside, keep)
 
-    def admit(self, train: Train) -> Train:
-        """What was held is let in, but for direct messages that the replay will bring."""
-        if train.seq is None or not self._waiting:
-            return train
-        return self._filter(train, ~self._direct(train))
-
-    def empty_queue(self) -> None:
-        """Throw away what is in the task's queue and comes again; the rest is kept for when it is
-        restored.
-        """
-        kept = []
-        for train in self._task.kept + self._task.clear_queue():
-            if train.seq is None:
-                kept.append(train)
-                continue
-            stale = (train.seq < 0) | (train.column("mark") == END_OF_REPLAY)
-            kept.append(self._filter(train, ~(stale | self._direct(train))))
-        self._task.kept = kept
-        self._task.look_again()
-
-    def _direct(self, train: Train) -> Mask:
-        """Direct messages of channels that will be replayed."""
-        assert train.seq is not None
-        return (train.seq > 0) & np.isin(train.seq & _MASK, list(self._waiting))
-
     def _filter(self, train: Train, keep: Mask) -> Train:
         out = train.pick(~keep & (train.column("mark") == 0))
         if out.n:
-            self._world.discarded(self._task, out)
-            self._world.lost_effects(self._task, self._without_copy(out))
+            self._world.discarded(self.task, out)
+            self._world.lost_effects(self.task, self._without_copy(out))
         return train.pick(keep)
 
     def _without_copy(self, train: Train) -> Ints:
@@ -118,3 +137,8 @@ class Intake:
             number = np.where((train.seq > 0) & (train.seq & _MASK == position), train.seq >> _BITS, 0)
             parts.append(train.uid[(number > self.positions[position]) & (number <= buffer.gone_to)])
         return np.concatenate(parts)
+
+
+def _from_buffer(train: Train) -> Mask:
+    """Messages that a sender keeps, replays, and the ends of replays."""
+    return (train.column("seq") != 0) | (train.column("mark") == END_OF_REPLAY)

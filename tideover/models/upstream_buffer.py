@@ -16,7 +16,9 @@ END_OF_REPLAY = -1
 
 
 class UpstreamBuffer:
-    """The sender's side of one channel. A message's ``seq`` is its number, negative if it is a replay."""
+    """The sender's side of one channel: taps it from now on. A message's ``seq`` is its number, negative if
+    it is a replay.
+    """
 
     def __init__(self, channel: Channel) -> None:
         self.channel = channel
@@ -25,6 +27,7 @@ class UpstreamBuffer:
         self.gone_to = 0
         """Messages up to this number went down with the sender, if they were not trimmed before."""
         self._trains: list[Train] = []
+        channel.tap = self.number
 
     def number(self, train: Train) -> Train:
         """Number messages that are about to be sent, and keep them."""

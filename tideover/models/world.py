@@ -204,7 +204,6 @@ class World:
         """Settle and forget the oldest roots."""
         alive = [
             self.alive(),
-            *self.protocol.restorable(),
             *(
                 t.counts.effects().uid >> t.component.bits
                 for ts in self.bolts.values()

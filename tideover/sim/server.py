@@ -37,8 +37,10 @@ class Node:
         self.name = name
         self.host = host
         self.up = True
+        self.paused = False
+        """Down with its queue kept."""
         self.life = 0
-        """Counts crashes: what was planned in an earlier life is void."""
+        """Counts interruptions: what was planned in an earlier life is void."""
         self.free_at = 0
         self.stopped_until = 0
         """Its process is stopped until then."""
@@ -64,6 +66,11 @@ class Node:
     def idle(self) -> bool:
         """Whether everything that was admitted has left."""
         return self.free_at <= self.kernel.now
+
+    @property
+    def available(self) -> bool:
+        """Whether arrivals are taken into the queue; if not they are dropped or held."""
+        return self.up
 
     # -- control markers -------------------------------------------------------------------------------------
 
@@ -100,12 +107,6 @@ class Node:
     def cancel_markers(self) -> None:
         """Forget all markers."""
         self.markers.clear()
-
-    def look_again(self) -> None:
-        """The queue has become shorter than it was thought: markers may have their turn now."""
-        if self.markers:
-            life, now = self.life, self.kernel.now
-            self.kernel.at(now, self.markers[0].rank, lambda: self._serve_marker(life), self.number)
 
     def occupy(self, duration: int) -> None:
         """Keep the server busy for ``duration`` ns from now, or from when it is free."""
@@ -165,12 +166,16 @@ class Node:
         service.
         """
         self.up = False
-        self.life += 1
-        self.cancel_markers()
-        self.clear_outbox()
+        self.interrupt()
         self.stopped_until = 0
         self.free_at = self.kernel.now
         return []
+
+    def interrupt(self) -> None:
+        """Forget what was planned: markers, and what was to leave later."""
+        self.life += 1
+        self.cancel_markers()
+        self.clear_outbox()
 
     def revive(self) -> None:
         """Be up again, with an empty queue."""
@@ -196,8 +201,6 @@ class Server(Node):
         self.held: list[Train] = []
         self.from_log = False
         """What waits for the task waits in a log: held whenever the task is down, and no crash takes it."""
-        self.paused = False
-        """Down with its queue kept (in ``kept``)."""
         self.kept: list[Train] = []
         """Admitted tuples that are out of the queue for a while; a crash takes them all the same."""
         self._arrived: deque[Train | Marker] = deque()
@@ -336,11 +339,6 @@ class Server(Node):
         """The trigger has departed at ``now``; returns for how long it keeps the server busy (ns)."""
         raise NotImplementedError
 
-    @property
-    def available(self) -> bool:
-        """Whether arrivals are taken into the queue; if not they are dropped or held."""
-        return self.up
-
     # -- the flow --------------------------------------------------------------------------------------------
 
     def flow(self, now: int) -> None:
@@ -473,12 +471,9 @@ class Server(Node):
 
     def pause(self) -> None:
         """Go down, but keep the queue: it is served from the moment of readiness."""
-        self.cancel_markers()
-        self.stopped_until = 0
         self.kept = self.clear_queue() + self.kept
         self.paused = True
-        self.up = False
-        self.life += 1
+        super().crash()
 
     def revive(self) -> None:
         super().revive()

@@ -172,11 +172,9 @@ class Protocol:
         return NOTHING
 
     def kept_effects(self) -> list[tuple[Component, Ints]]:
-        """Effects that can still be brought back (buffers, checkpoints): components and uids."""
-        return []
-
-    def restorable(self) -> list[Ints]:
-        """Roots that a recovery could bring back though their effects are in place: their settling waits."""
+        """Effects of which there is a copy that can be brought back (buffers, checkpoints): components and
+        uids.
+        """
         return []
 
     def replayed(self, task: BoltTask, train: Train, outage: int) -> np.ndarray | None:

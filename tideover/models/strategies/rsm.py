@@ -64,23 +64,15 @@ class Recovery(Protocol):
         self.replays = Replays(world, step)
         self.intakes: dict[BoltTask, Intake] = {}
         self.checkpointers: dict[BoltTask, Checkpointer] = {}
-        self.reading: set[BoltTask] = set()
-        self.wanted: set[BoltTask] = set()
-        """Tasks whose window has ended while a checkpoint was being written."""
 
     # -- 1. upstream tasks keep every tuple, numbered by channel ---------------------------------------------
 
     def start(self) -> None:
         s, every = self.strategy, self.world.kernel.every
         for task in (t for t in self.world.bolt_tasks if t.counts is not None):
-            buffers = {}
-            for channel in task.inputs:
-                if (
-                    isinstance(channel.up, BoltTask) or s.spout_buffer
-                ):  # 4. no buffer at a spout unless it keeps one
-                    buffers[channel.position] = UpstreamBuffer(channel)
-                    channel.tap = buffers[channel.position].number
-            self.intakes[task] = Intake(self.world, task, buffers)
+            # 4. no buffer at a spout unless it keeps one
+            kept = [c for c in task.inputs if isinstance(c.up, BoltTask) or s.spout_buffer]
+            self.intakes[task] = Intake(self.world, task, {c.position: UpstreamBuffer(c) for c in kept})
             self.checkpointers[task] = Checkpointer(
                 self.world, task, s.serialise_time, s.serialise_cost, s.entry_size
             )
@@ -103,99 +95,76 @@ class Recovery(Protocol):
         return 0
 
     def _checkpoint(self, task: BoltTask, wanted: bool = False) -> None:
-        if self.checkpointers[task].writing:
-            if wanted:
-                self.wanted.add(task)  # as soon as the write under way has ended
-            return
-        if self._recovering(task) or not task.available:
-            return  # none during a recovery: it would trim what is still to be replayed
-        self.checkpointers[task].take(self.intakes[task].positions, partial(self._trim, task))
+        intake, checkpointer = self.intakes[task], self.checkpointers[task]
+        if checkpointer.writing:
+            checkpointer.wanted |= wanted
+        elif not intake.recovering:  # it would trim what is still to be replayed
+            checkpointer.take(intake.positions, partial(self._safe, task))
 
-    def _trim(self, task: BoltTask, saved: Checkpoint) -> None:
+    def _safe(self, task: BoltTask, saved: Checkpoint) -> None:
         for position, buffer in self.intakes[task].buffers.items():
-            if buffer.channel.up.up:
+            if buffer.channel.up.available:
                 buffer.channel.up.enqueue(Rank.TRIM, partial(buffer.trim, saved.positions[position]))
-        if task in self.wanted:
-            self.wanted.discard(task)
+        if self.checkpointers[task].wanted:
+            self.checkpointers[task].wanted = False
             task.enqueue(Rank.CHECKPOINT, lambda: self._checkpoint(task))
 
     # -- 3. after a failure: read the checkpoint, restore it, ask for the buffers ----------------------------
 
     def failed(self, task: BoltTask | SpoutTask, outage: Outage) -> None:
-        if not task.up and not getattr(task, "paused", False):
-            for receiver, intake in self.intakes.items():
-                for buffer in (b for b in intake.buffers.values() if b.channel.up is task):
-                    self.world.lost_effects(receiver, buffer.uids())
-                    buffer.clear()
+        if not (task.up or task.paused):  # with the sender its buffers are gone
+            for intake in self.intakes.values():
+                intake.sender_crashed(task)
         if isinstance(task, BoltTask) and task in self.intakes:
             self.checkpointers[task].void()
-            self.wanted.discard(task)
             self.intakes[task].begin_recovery()
-            self.reading.add(task)
 
     def ready(self, task: BoltTask | SpoutTask, outage: Outage) -> None:
         if isinstance(task, BoltTask) and task in self.intakes:
-            self._read(task, outage)
+            task.recovering = True
+            self.intakes[task].empty_queue()
+            restored = partial(self._restored, task, outage)
+            self.checkpointers[task].read(self.strategy.restore_time, self.strategy.restore_cost, restored)
         else:
             task_inputs_open(task)
-        self.replays.sender_ready(task)
+            self.replays.sender_ready(task)
 
-    def _read(self, task: BoltTask, outage: Outage) -> None:
-        intake, recovery = self.intakes[task], self.intakes[task].recovery
-        task.recovering = True
-        intake.empty_queue()
-
-        def restored(saved: Checkpoint) -> None:
-            if intake.recovery == recovery:
-                self._restore(task, intake, saved, outage)
-
-        self.checkpointers[task].read(self.strategy.restore_time, self.strategy.restore_cost, restored)
-
-    def _restore(self, task: BoltTask, intake: Intake, saved: Checkpoint, outage: Outage) -> None:
-        intake.positions = dict.fromkeys(intake.buffers, 0) | saved.positions
-        self.reading.discard(task)
+    def _restored(self, task: BoltTask, outage: Outage, saved: Checkpoint) -> None:
+        intake = self.intakes[task]
+        intake.restored(saved.positions)
         task.restore(saved.counts.copy())
         task.epochs, task.windows = saved.epochs, saved.windows
         self.world.restore_effects(task, outage, saved.counts.effects().uid)
         task.recovering = False
         task.release_held()
-        for buffer in intake.buffers.values():
-            self.replays.ask(task, intake, buffer.channel)
+        self.replays.sender_ready(task)
+        self.replays.ask(intake)
 
     # -- the task drops what its checkpoint holds, and direct tuples until the end-of-replay marker has come -
 
     def receive(self, task: BoltTask, channel: Channel, train: Train) -> Train:
         return self.intakes[task].receive(channel, train) if task in self.intakes else train
 
-    def admit(self, task: BoltTask, train: Train) -> Train:
-        return self.intakes[task].admit(train) if task in self.intakes else train
-
     def control_mark(self, task: BoltTask, mark: Train, now: int) -> int:
-        self.intakes[task].unfinished.discard(int(mark.key[0]))
+        self.intakes[task].finished(int(mark.key[0]))
         return 0
 
     # -- what is left to see ---------------------------------------------------------------------------------
 
-    def _recovering(self, task: BoltTask) -> bool:
-        return task in self.reading or bool(self.intakes[task].unfinished)
+    def _buffers(self) -> list[tuple[BoltTask, UpstreamBuffer]]:
+        return [(task, buffer) for task, intake in self.intakes.items() for buffer in intake.buffers.values()]
 
     def moved(self, now: int) -> None:
-        buffered = sum(b.size for intake in self.intakes.values() for b in intake.buffers.values())
-        self.world.peak_buffered = max(self.world.peak_buffered, buffered)
+        self.world.peak_buffered = max(self.world.peak_buffered, sum(b.size for _, b in self._buffers()))
 
     def kept_effects(self) -> list[tuple[Component, Ints]]:
-        kept = [
-            (t.component, b.uids()) for t, intake in self.intakes.items() for b in intake.buffers.values()
-        ]
-        saved = [(task.component, self.checkpointers[task].saved) for task in self.reading]
-        return kept + [(component, s.counts.effects().uid) for component, s in saved if s is not None]
-
-    def restorable(self) -> list[Ints]:
         saved = ((task, c.saved) for task, c in self.checkpointers.items())
-        return [s.counts.effects().uid >> task.component.bits for task, s in saved if s is not None]
+        return [(task.component, buffer.uids()) for task, buffer in self._buffers()] + [
+            (task.component, s.counts.effects().uid) for task, s in saved if s is not None
+        ]
 
     def replayed(self, task: BoltTask, train: Train, outage: int) -> Mask | None:
         return None if train.seq is None or task.fault != outage else train.seq < 0
 
     def settled(self, outage: Outage) -> bool:
-        return not any(self._recovering(task) for task in self.intakes if task in outage.tasks)
+        return not any(self.intakes[task].recovering for task in outage.tasks if task in self.intakes)
