@@ -80,6 +80,17 @@ def test_a_replay_that_comes_twice_is_dropped_though_it_is_not_yet_counted() -> 
     assert run.ledger["duplicated"] == 0
 
 
+def test_both_copies_of_a_replay_can_be_on_the_wire() -> None:
+    """The same with 20 on the wire from p to count, which has 0 … 4 at 37, …, 77, of which the checkpoint of
+    60 holds 0, 1, 2, and is lost at 78. Root 3 leaves p at 81, and again at 86.5, for p is down from 82 to
+    82.5, and serves root 7 (80) before it begins anew; 4 follows at 89.5.
+    """
+    links = Links(latency=ms(0), local=ms(0), pairs={"1-2": ms(20)})
+    faults = (lost(78), lost(82, of="p", restart=0.5))
+    run = played(chain(faults, 118, at_count=6, replay_cost=3, links=links))
+    assert counted(run) == [*((n, 10 * n + 37) for n in range(5)), (3, 107), (4, 115.5)]
+
+
 # -- what a fault ends, and what it does not -----------------------------------------------------------------
 
 

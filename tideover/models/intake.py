@@ -10,7 +10,6 @@ import numpy.typing as npt
 from tideover.models.task import BoltTask
 from tideover.models.upstream_buffer import END_OF_REPLAY, UpstreamBuffer
 from tideover.sim.link import Channel
-from tideover.sim.server import Node
 from tideover.sim.train import Ints, Train
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ class Intake:
         self.recovery = 0
         """Counts recoveries: replays that belong to an earlier one are stale."""
         self._restoring = False
-        self._replayed: dict[int, int] = {}
+        self._brought = dict(self.positions)
         """Newest number on each channel that the checkpoint holds or this recovery's replay has brought."""
         self._waiting: set[int] = set()
         """Channels whose end-of-replay marker has not arrived: their direct messages will come again."""
@@ -71,15 +70,8 @@ class Intake:
     def restored(self, positions: dict[int, int]) -> None:
         """The state is that of ``positions``: the replay goes on from there."""
         self.positions = dict.fromkeys(self.buffers, 0) | positions
-        self._replayed = dict(self.positions)
+        self._brought = dict(self.positions)
         self._restoring = False
-
-    def sender_crashed(self, up: Node) -> None:
-        """A sender is gone, and with it its buffer."""
-        for buffer in self.buffers.values():
-            if buffer.channel.up is up:
-                self._world.lost_effects(self.task, buffer.uids())
-                buffer.clear()
 
     def finished(self, position: int) -> None:
         """The end-of-replay marker of a channel was processed."""
@@ -108,12 +100,11 @@ class Intake:
         end = train.column("mark") == END_OF_REPLAY
         replay = train.seq < 0
         ours = train.column("route") == self.recovery
-        keep = np.where(replay | end, ours, True)
-        if position in self._replayed:
-            keep &= ~(replay & (number <= self._replayed[position]))
-            self._replayed[position] = max(
-                self._replayed[position], int(number[replay & keep].max(initial=0))
-            )
+        brought = np.maximum.accumulate(
+            np.append(self._brought[position], np.where(replay & ours, number, 0))
+        )
+        self._brought[position] = int(brought[-1])
+        keep = np.where(replay | end, ours & (end | (number > brought[:-1])), True)
         if position in self._waiting:
             ends = np.flatnonzero(end & ours)
             until = int(ends[0]) if len(ends) else train.n

@@ -62,6 +62,8 @@ class Recovery(Protocol):
         rate = strategy.replay_rate
         step = strategy.replay_cost if rate is None else max(strategy.replay_cost, round(1e9 / rate))
         self.replays = Replays(world, step)
+        self.buffers: list[tuple[BoltTask, UpstreamBuffer]] = []
+        """All of them, with their receivers."""
         self.intakes: dict[BoltTask, Intake] = {}
         self.checkpointers: dict[BoltTask, Checkpointer] = {}
 
@@ -71,8 +73,10 @@ class Recovery(Protocol):
         s, every = self.strategy, self.world.kernel.every
         for task in (t for t in self.world.bolt_tasks if t.counts is not None):
             # 4. no buffer at a spout unless it keeps one
-            kept = [c for c in task.inputs if isinstance(c.up, BoltTask) or s.spout_buffer]
-            self.intakes[task] = Intake(self.world, task, {c.position: UpstreamBuffer(c) for c in kept})
+            senders = (c for c in task.inputs if isinstance(c.up, BoltTask) or s.spout_buffer)
+            buffers = {channel.position: UpstreamBuffer(channel) for channel in senders}
+            self.buffers += [(task, buffer) for buffer in buffers.values()]
+            self.intakes[task] = Intake(self.world, task, buffers)
             self.checkpointers[task] = Checkpointer(
                 self.world, task, s.serialise_time, s.serialise_cost, s.entry_size
             )
@@ -113,8 +117,10 @@ class Recovery(Protocol):
 
     def failed(self, task: BoltTask | SpoutTask, outage: Outage) -> None:
         if not (task.up or task.paused):  # with the sender its buffers are gone
-            for intake in self.intakes.values():
-                intake.sender_crashed(task)
+            for receiver, buffer in self.buffers:
+                if buffer.channel.up is task:
+                    self.world.lost_effects(receiver, buffer.uids())
+                    buffer.clear()
         if isinstance(task, BoltTask) and task in self.intakes:
             self.checkpointers[task].void()
             self.intakes[task].begin_recovery()
@@ -151,17 +157,13 @@ class Recovery(Protocol):
 
     # -- what is left to see ---------------------------------------------------------------------------------
 
-    def _buffers(self) -> list[tuple[BoltTask, UpstreamBuffer]]:
-        return [(task, buffer) for task, intake in self.intakes.items() for buffer in intake.buffers.values()]
-
     def moved(self, now: int) -> None:
-        self.world.peak_buffered = max(self.world.peak_buffered, sum(b.size for _, b in self._buffers()))
+        self.world.peak_buffered = max(self.world.peak_buffered, sum(b.size for _, b in self.buffers))
 
     def kept_effects(self) -> list[tuple[Component, Ints]]:
-        saved = ((task, c.saved) for task, c in self.checkpointers.items())
-        return [(task.component, buffer.uids()) for task, buffer in self._buffers()] + [
-            (task.component, s.counts.effects().uid) for task, s in saved if s is not None
-        ]
+        saved = [(task.component, c.saved) for task, c in self.checkpointers.items() if c.saved is not None]
+        kept = [(component, checkpoint.counts.effects().uid) for component, checkpoint in saved]
+        return kept + [(task.component, buffer.uids()) for task, buffer in self.buffers]
 
     def replayed(self, task: BoltTask, train: Train, outage: int) -> Mask | None:
         return None if train.seq is None or task.fault != outage else train.seq < 0
