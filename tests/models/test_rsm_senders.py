@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.models.chain import EVERY_10, ONES, chain, counted, crashed, lost, windows
 from tests.models.test_exactness import differences
 from tests.oracle.worlds import MS, bolt, ms, spout, world
@@ -102,18 +104,33 @@ def test_a_fault_ends_the_writing_of_a_checkpoint() -> None:
     assert counted(run) == [(0, 12), (1, 25), (2, 32), (1, 43), (2, 44), (3, 45), (4, 52)]
 
 
-def test_what_is_held_for_a_restore_survives_another_loss_of_state() -> None:
-    """s ──▶ count (1), without a buffer. Lost at 45 and at 52, a restore takes 10: root 4 (50) is kept all
-    the time, and served at 62 with root 5.
-    """
+def held(*failures: Any) -> Replication:
+    """s ──▶ count (1), without a buffer. A restore takes 10, and root 4 comes at 50."""
     topology = {
         "s": spout(**ONES),
         "count": bolt("windowed_count", {"s": "shuffle"}, 1, window={"length": 1000 * MS}),
     }
     more = {"checkpoint_interval": 20 * MS, "restore_time": 10 * MS, "entry_size": 0}
-    run = played(world(topology, "rsm", (lost(45), lost(52)), 75, **more))
+    return played(world(topology, "rsm", (lost(45), *failures), 75, **more))
+
+
+def test_what_is_held_for_a_restore_survives_another_loss_of_state() -> None:
+    """Lost at 45 and at 52: root 4 (50) is kept all the time, and served at 62 with root 5."""
+    run = held(lost(52))
     assert counted(run) == [(0, 11), (1, 21), (2, 31), (3, 41), (4, 63), (5, 64), (6, 71)]
     assert run.ledger["lost"] == 0
+
+
+@pytest.mark.parametrize("down", ["drop", "hold"])
+def test_what_is_held_for_a_restore_goes_with_the_process(down: str) -> None:
+    """Lost at 45 and at 52, when it goes down with root 4 kept; a crash, at 54, takes that. Ready at 56, the
+    count serves root 5 (60) at 66.
+    """
+    run = held(lost(52, restart=5), crashed(54, 2, while_down=down))
+    assert counted(run) == [(0, 11), (1, 21), (2, 31), (3, 41), (5, 67), (6, 71)]
+    assert run.trace is not None
+    assert [row[3:] for row in run.trace.destroyed] == [(4, 54 * MS)]
+    assert run.ledger["lost"] == 1
 
 
 def test_a_replay_that_finds_nobody_is_destroyed() -> None:
