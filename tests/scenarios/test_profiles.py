@@ -206,7 +206,7 @@ def test_a_prediction_spans_the_draws_and_the_scatter(tmp_path: Path) -> None:
     """Draws of detection + restart of 12, 15 and 18 s: catch-up of 24, 30 and 36 s, estimate the middle one.
 
     Without scatter the ends are the first and the last draw; a scatter of 5 % moves both outwards by less
-    than its 2.1 standard deviations, since the ends are those of a mixture.
+    than its 2.1 standard deviations, since the ends are those of a mixture, and the estimate a little down.
     """
     found = predicted(tmp_path, PROFILE.replace("0.05", "0"))
     (recovery,) = found["recoveries"]
@@ -215,7 +215,7 @@ def test_a_prediction_spans_the_draws_and_the_scatter(tmp_path: Path) -> None:
     assert [exact[k] for k in ("low", "estimate", "high")] == pytest.approx([24, 30, 36], abs=0.1)
     assert (exact["level"], exact["undefined"]) == (0.9, 0)
     wide = predicted(tmp_path, PROFILE)["prediction"]["catch_up_s"]
-    assert wide["estimate"] == pytest.approx(30, abs=0.5)
+    assert 30 * 0.95 < wide["estimate"] < 30
     assert 24 * 0.9 < wide["low"] < 24
     assert 36 < wide["high"] < 36 * 1.1
 

@@ -11,6 +11,9 @@ from collections.abc import Mapping, Sequence
 from statistics import NormalDist
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from tideover.models.config import Scenario
 from tideover.models.simulation import simulate
 from tideover.scenarios.errors import ScenarioError
@@ -36,9 +39,9 @@ def predict(
     ``found``: the recoveries with the profile's own values; draws are simulated for one and a half times as
     long, and to the end of the run only if that is not enough.
 
-    ``estimate``, ``low`` and ``high`` (at ``level``), and ``undefined``, the share of draws without one. An
-    end is None if the measure is undefined there (a backlog that is never worked off). None without a
-    profile, or if nothing fails.
+    ``estimate`` (``least_relative``), ``low`` and ``high`` (at ``level``), and ``undefined``, the share of
+    draws without one. An end is None if the measure is undefined there (a backlog that is never worked off).
+    None without a profile, or if nothing fails.
     """
     if scenario.profile is None:
         return None, []
@@ -87,7 +90,7 @@ def _interval(values: Sequence[float | None], scatter: float) -> dict[str, Any]:
     )
     undefined = sum(value is None for value in values) / len(values)
     return {
-        "estimate": _quantile(spread, 0.5),
+        "estimate": _finite(least_relative(spread)),
         "low": _quantile(spread, (1 - LEVEL) / 2),
         "high": _quantile(spread, (1 + LEVEL) / 2),
         "level": LEVEL,
@@ -95,6 +98,22 @@ def _interval(values: Sequence[float | None], scatter: float) -> dict[str, Any]:
     }
 
 
+def least_relative(values: Sequence[float] | npt.NDArray[np.float64]) -> float:
+    """What minimises the mean of |estimate / value - 1|: the median, each value weighted by its inverse.
+
+    A value that comes true and is small makes the same miss a larger part of it, so this lies a little below
+    the median. Infinite values weigh nothing; with more than half of them there is no estimate but infinity.
+    """
+    ordered = np.sort(np.asarray(values, np.float64))
+    if np.isinf(ordered[len(ordered) // 2]):
+        return math.inf
+    weights = np.cumsum(1 / np.maximum(ordered, 1e-9))
+    return float(ordered[np.searchsorted(weights, weights[-1] / 2)])
+
+
 def _quantile(ordered: Sequence[float], p: float) -> float | None:
-    found = ordered[min(len(ordered) - 1, math.ceil(p * len(ordered)) - 1)]
-    return found if math.isfinite(found) else None
+    return _finite(ordered[min(len(ordered) - 1, math.ceil(p * len(ordered)) - 1)])
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
