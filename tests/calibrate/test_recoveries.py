@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import tideover
-from tideover.calibrate.recoveries import Calibration, calibrate, fluid
+from tideover.calibrate.recoveries import Calibration, calibrate, fluid, posterior
 from tideover.calibrate.recoveries.law import Values, catch_up, recovery, shown
 from tideover.calibrate.recoveries.measurements import COLUMNS, Points, read
-from tideover.calibrate.recoveries.posterior import Setting, fit
+from tideover.calibrate.recoveries.posterior import Posterior, Prior, _log_likelihood, fit
 from tideover.cli import main
 from tideover.reports.columns import RECOVERY_FITS
 from tideover.scenarios import profiles
@@ -26,13 +26,13 @@ GRID = tuple(itertools.product((30.0, 90.0), (600.0, 1800.0, 2700.0, 3300.0, 370
 
 
 def lines(window: float | None, scatter: float = 0.03, truth: Values = TRUTH) -> list[str]:
-    """Recoveries as the law has them, their catch-up off by a few percent and themselves by half a second."""
+    """Recoveries as the law has them, catch-up off by a few percent and outages by half a second."""
     rng = np.random.default_rng(3)
     found = [",".join(COLUMNS)]
     for interval, rate in GRID:
-        after = catch_up(truth, interval, rate) * np.exp(scatter * rng.standard_normal())
-        measured = truth.outage + shown(after, window) + 0.5 * rng.standard_normal()
-        found.append(f"mine,{interval:g},{rate:g},{float(measured):.1f}")
+        run = truth._replace(outage=truth.outage + 0.5 * rng.standard_normal())
+        after = catch_up(run, interval, rate) * np.exp(scatter * rng.standard_normal())
+        found.append(f"mine,{interval:g},{rate:g},{float(run.outage + shown(after, window)):.1f}")
     return found
 
 
@@ -109,10 +109,30 @@ def test_what_never_ends_is_infinite() -> None:
 
 
 @pytest.mark.parametrize("window", [None, 30.0])
+@pytest.mark.parametrize("load", [0.4, 0.7, 0.85])
+def test_the_likelihood_is_the_density_of_what_runs_show(
+    window: float | None, load: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its integral up to any time is the share of simulated runs that end by then, outliers aside."""
+    monkeypatch.setattr(posterior, "OUTLIERS", 0.0)
+    prior = Prior(window, top_rate=1000.0, interval=30.0, recovery=200.0)
+    v = np.array([0.5, -1.0, 0.2, 0.0, 0.0, -0.5])
+    rate = load * float(prior.values(v).capacity)
+    runs = Posterior(prior, np.tile(v, (20_000, 1)), 0.0).predictions(60.0, rate)
+    times = np.arange(0.125, float(np.quantile(runs, 0.95)), 0.25)
+    density = [
+        np.exp(_log_likelihood(prior, Points("", *(np.array([x]) for x in (60.0, rate, time))), v[None]))
+        for time in times
+    ]
+    wanted = np.searchsorted(np.sort(runs), times + 0.125) / len(runs)
+    assert np.cumsum(density) * 0.25 == pytest.approx(wanted, abs=0.02)
+
+
+@pytest.mark.parametrize("window", [None, 30.0])
 def test_known_values_are_found_again(fitted: dict[float | None, Calibration], window: float | None) -> None:
     """The way in which the end was seen is told apart by itself; the draws reach around the truth."""
     found = fitted[window].fitted["mine"]
-    assert found.posterior.prior.setting.window == window
+    assert found.posterior.prior.window == window
     for name in ("outage", "capacity", "fraction"):
         low, high = np.quantile(getattr(found.posterior.values, name), [0.005, 0.995])
         assert low <= getattr(TRUTH, name) <= high, name
@@ -156,6 +176,17 @@ def test_what_the_data_cannot_say_is_said(fitted: dict[float | None, Calibration
         assert not known["snapshot"]
 
 
+@pytest.mark.parametrize(("fraction", "low", "high"), [(1.0, 0.6, 1.0), (0.5, 0.0, 0.1)])
+def test_failures_at_the_end_of_the_interval_are_told_from_earlier_ones(
+    fraction: float, low: float, high: float, tmp_path: Path
+) -> None:
+    """Half of the prior is on the very end: more than that if failures struck there, else next to nothing."""
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(lines(None, truth=TRUTH._replace(fraction=fraction))) + "\n")
+    found = fit(read(path).workloads["mine"], None)
+    assert low <= np.mean(np.asarray(found.values.fraction) == 1) <= high
+
+
 def test_tables_have_the_columns_that_are_documented(fitted: dict[float | None, Calibration]) -> None:
     frames = fitted[None].frames
     for name, columns in RECOVERY_FITS.items():
@@ -168,7 +199,7 @@ def test_the_same_seed_gives_the_same_draws(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("\n".join(lines(30.0)) + "\n")
     points = read(path).workloads["mine"]
-    first, second, other = (fit(points, Setting(30.0, 1.0), draws=200, seed=seed) for seed in (1, 1, 2))
+    first, second, other = (fit(points, 30.0, draws=200, seed=seed) for seed in (1, 1, 2))
     assert np.array_equal(first.v, second.v)
     assert first.evidence == second.evidence
     assert not np.array_equal(first.v, other.v)
@@ -190,6 +221,7 @@ def test_a_profile_predicts_unseen_rates_and_intervals(
     """Between and beyond the measured intervals, the truth lies in the interval of prediction."""
     path = tmp_path / "mine.yaml"
     path.write_text(fitted[None].profiles["mine"])
+    law = fitted[None].fitted["mine"].posterior
     profile = profiles.read(path)
     assert profile.intervals["strategy.aligned_snapshots.snapshot_time"]["identified"] is False
     assert profile.provenance["measurements"] == len(GRID)
@@ -201,6 +233,7 @@ def test_a_profile_predicts_unseen_rates_and_intervals(
         truth = float(recovery(TRUTH, interval, rate, None))
         assert predicted["low"] <= truth <= predicted["high"]
         assert predicted["estimate"] == pytest.approx(truth, rel=0.05)
+        assert predicted["estimate"] == pytest.approx(law.estimate(interval, rate), rel=0.02)
         assert found["recoveries"][0]["catch_up_s"] == pytest.approx(truth, rel=0.05)
         assert found["configuration"]["profile"]["sha256"] == profile.sha256
 
@@ -296,15 +329,14 @@ def test_a_published_study_is_predicted_better_than_by_the_fluid_law() -> None:
     """16 Flink recoveries of two workloads (Geldenhuys et al., 2022), each predicted without having seen it.
 
     Their lag was read from Kafka's records-lag-max, whose window of 30 s shows in them; with it the mechanism
-    errs by half as much as the plain fluid law on one workload, and by two thirds on the other.
+    errs by less than half as much as the plain fluid law on one workload, and by two thirds on the other.
     """
     found = calibrate(PUBLISHED)
     errors = found.frames["errors"].set_index(["workload", "model", "kind"])["mean_error"]
-    for workload, most in (("iot", 0.17), ("ysb", 0.06)):
+    for workload, most in (("iot", 0.15), ("ysb", 0.06)):
+        for kind in ("leave_one_out", "leave_interval_out"):
+            assert errors[workload, "mechanism", kind] < 0.8 * errors[workload, "fluid", kind]
         assert errors[workload, "mechanism", "leave_one_out"] < most
-        assert (
-            errors[workload, "mechanism", "leave_one_out"] < 0.8 * errors[workload, "fluid", "leave_one_out"]
-        )
         assert errors[workload, "mechanism", "fit"] < 0.12
-        assert found.fitted[workload].posterior.prior.setting.window == 30
+        assert found.fitted[workload].posterior.prior.window == 30
     assert found.fitted["iot"].window_gain > 10

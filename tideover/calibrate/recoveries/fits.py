@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,22 +12,19 @@ import numpy.typing as npt
 from tideover.calibrate.recoveries import fluid
 from tideover.calibrate.recoveries.law import LAG_WINDOW_S, Values, recovery
 from tideover.calibrate.recoveries.measurements import Floats, Measurements, Points
-from tideover.calibrate.recoveries.posterior import Posterior, Setting, fit
+from tideover.calibrate.recoveries.posterior import Posterior, fit
 
-SETTINGS = tuple(Setting(window, late) for window in (None, LAG_WINDOW_S) for late in (1.0, 4.0))
-"""Was the end of the backlog seen at once, or through Kafka's metric; did failures strike anywhere in the
-interval, or rather at its end.
-"""
-
-_NORMAL_95 = 1.6449
-"""95 % of a standard normal distribution lie below it."""
+WINDOWS = (None, LAG_WINDOW_S)
+"""Was the end of the backlog seen at once, or through Kafka's metric."""
 _UNLIKELY = 8.0
-"""A setting with so much less log evidence in the whole file is not tried again when points are left out."""
+"""A reading with so much less log evidence in the whole file is not tried again when points are left out."""
 
 Report = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and of how much."""
 
 Mask = npt.NDArray[np.bool_]
+_Fits = dict[str, dict[float | None, Posterior]]
+"""By workload and window."""
 
 
 @dataclass(frozen=True)
@@ -64,13 +61,9 @@ class Fitted:
     held_out: dict[str, HeldOut]
     window_gain: float
 
-    def predict(self, interval: float, rate: float) -> float:
-        """Median over the draws, s."""
-        return float(np.median(self.posterior.predictions(interval, rate)))
-
     @cached_property
     def point(self) -> int:
-        """The draw that comes nearest to the medians of all draws: values that go together.
+        """The draw that comes nearest to the estimates: values that go together.
 
         Over intervals and rates around the measured ones, and a little above the highest rate.
         """
@@ -79,78 +72,54 @@ class Fitted:
         off = np.zeros(len(self.posterior.v))
         for interval in intervals:
             for rate in rates:
-                found = recovery(self.posterior.values, interval, rate, self.posterior.prior.setting.window)
-                logs = np.log(np.minimum(found, 1e9))
-                off += np.abs(logs - np.median(logs))
+                found = recovery(self.posterior.values, interval, rate, self.posterior.prior.window)
+                wanted = min(self.posterior.estimate(interval, rate), 1e9)
+                off += np.abs(np.log(np.minimum(found, 1e9) / wanted))
         return int(np.argmin(off))
-
-    @cached_property
-    def scatter(self) -> float:
-        """Relative scatter of what is measured around what is the case in a run.
-
-        The standard deviation of the normal distribution that has the same middle 90 % of logarithms.
-        """
-        rng = np.random.default_rng(1)
-        logs = []
-        for interval, rate in zip(self.points.interval, self.points.rate, strict=True):
-            clean = self.posterior.predictions(interval, rate)
-            ends = np.isfinite(clean)
-            logs.append(np.log(self.posterior.noisy(interval, rate, rng)[ends] / clean[ends]))
-        low, high = np.quantile(np.concatenate(logs), [0.05, 0.95])
-        return float(high - low) / (2 * _NORMAL_95)
 
 
 def fit_all(measured: Measurements, seed: int = 1, report: Report | None = None) -> dict[str, Fitted]:
-    """A fit for each workload; what is shared (``Setting``) is what the whole file speaks for most."""
+    """A fit for each workload; how the end was seen is what the whole file speaks for most."""
     work = [(name, kind, mask) for name, p in measured.workloads.items() for kind, mask in _folds(p)]
     total = len(work) + len(measured.workloads)
-    whole: dict[str, dict[Setting, Posterior]] = {}
+    whole: _Fits = {}
     for done, (name, points) in enumerate(measured.workloads.items()):
         if report is not None:
             report(f"fitting {name}", done, total)
-        whole[name] = {setting: fit(points, setting, seed=seed) for setting in SETTINGS}
-    setting, gain = _chosen(whole), _window_gain(whole)
-    most = _evidence(whole, setting)
-    likely = [s for s in SETTINGS if _evidence(whole, s) > most - _UNLIKELY]
+        whole[name] = {window: fit(points, window, seed=seed) for window in WINDOWS}
+    evidence = {window: _evidence(whole, window) for window in WINDOWS}
+    most, least = max(evidence.values()), min(evidence.values())
+    likely = [window for window in WINDOWS if evidence[window] > most - _UNLIKELY]
     parts: dict[str, dict[str, list[tuple[Mask, Floats]]]] = {name: {} for name in whole}
     for done, (name, kind, mask) in enumerate(work, len(whole)):
         if report is not None:
             report(f"leaving points of {name} out", done, total)
         points = measured.workloads[name]
         seen, unseen = points.without(mask), points.without(~mask)
-        fits = {s: fit(seen, s, draws=1500, seed=seed + 1 + done) for s in likely}
-        best = fits[_chosen(whole | {name: fits})]
+        fits = {window: fit(seen, window, draws=1500, seed=seed + 1 + done) for window in likely}
+        best = fits[_chosen(whole | {name: fits}, likely)]
         plain = fluid.predict(fluid.fit(seen), unseen.interval, unseen.rate)
         told = np.vstack([_told(best, unseen), plain])
         parts[name].setdefault(kind, []).append((mask, told))
     return {
         name: Fitted(
             points,
-            whole[name][setting],
+            whole[name][_chosen(whole, likely)],
             fluid.fit(points),
             {kind: _joined(points, found) for kind, found in parts[name].items()},
-            gain,
+            most - least,
         )
         for name, points in measured.workloads.items()
     }
 
 
-def _chosen(fits: dict[str, dict[Setting, Posterior]]) -> Setting:
-    """The setting under which all workloads together are likeliest, of those that all were fitted with."""
-    known = [setting for setting in SETTINGS if all(setting in found for found in fits.values())]
-    return max(known, key=lambda setting: _evidence(fits, setting))
+def _chosen(fits: _Fits, windows: Sequence[float | None]) -> float | None:
+    """The window under which all workloads together are likeliest."""
+    return max(windows, key=lambda window: _evidence(fits, window))
 
 
-def _evidence(fits: dict[str, dict[Setting, Posterior]], setting: Setting) -> float:
-    return sum(found[setting].evidence for found in fits.values())
-
-
-def _window_gain(fits: dict[str, dict[Setting, Posterior]]) -> float:
-    """How much better the chosen reading of the instrument is than the other (difference of log evidence)."""
-    best: dict[float | None, float] = {}
-    for setting in SETTINGS:
-        best[setting.window] = max(_evidence(fits, setting), best.get(setting.window, -np.inf))
-    return float(max(best.values()) - min(best.values()))
+def _evidence(fits: _Fits, window: float | None) -> float:
+    return sum(found[window].evidence for found in fits.values())
 
 
 def _folds(points: Points) -> Iterator[tuple[str, Mask]]:
@@ -175,13 +144,9 @@ def _enough(points: Points, left_out: Mask) -> bool:
 
 
 def _told(posterior: Posterior, points: Points) -> Floats:
-    """Median, low and high end at 90 % for each point, s."""
-    rng = np.random.default_rng(1)
-    found = []
-    for interval, rate in zip(points.interval, points.rate, strict=True):
-        low, high = posterior.interval(interval, rate, rng)
-        found.append((np.median(posterior.predictions(interval, rate)), low, high))
-    return np.array(found).T
+    """Estimate, low and high end at 90 % for each point, s."""
+    places = list(zip(points.interval, points.rate, strict=True))
+    return np.array([(posterior.estimate(*place), *posterior.interval(*place)) for place in places]).T
 
 
 def _joined(points: Points, found: list[tuple[Mask, Floats]]) -> HeldOut:

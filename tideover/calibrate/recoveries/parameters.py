@@ -10,7 +10,7 @@ import numpy as np
 from tideover.calibrate.recoveries.fits import Fitted
 from tideover.calibrate.recoveries.law import Values
 from tideover.calibrate.recoveries.measurements import Floats
-from tideover.calibrate.recoveries.posterior import DIMENSIONS, Prior, Setting
+from tideover.calibrate.recoveries.posterior import DIMENSIONS
 
 NARROWER = 0.5
 """A parameter is identified if the data make its interval at least this much narrower than it was before."""
@@ -47,23 +47,17 @@ def parameters(found: Fitted) -> list[Parameter]:
     """All that the mechanism has, those of the instrument last."""
     posterior = found.posterior
     point = Values(*(np.asarray(part)[found.point] for part in posterior.values))
-    before = _before(posterior.prior)
+    before = posterior.prior.values(np.array([[-_TAIL] * DIMENSIONS, [_TAIL] * DIMENSIONS]))
     rows = []
     for name, (unit, meaning) in MEANING.items():
         low, high = np.quantile(np.asarray(getattr(posterior.values, name)), [0.05, 0.95])
         known = _width(name, low, high) < NARROWER * _width(name, *getattr(before, name))
         value = float(getattr(point, name))
         rows.append(Parameter(name, value, float(low), float(high), unit, bool(known), meaning))
-    window = posterior.prior.setting.window or 0.0
+    window = posterior.prior.window or 0.0
     text = "window of the metric in which the backlog was seen; 0: it was seen at once"
     rows.append(Parameter("lag_window", window, window, window, "s", found.window_gain > 1, text))
     return rows
-
-
-def _before(prior: Prior) -> Values:
-    """Both ends of what is thought of each value before there are data, however late failures strike."""
-    anywhere = Prior(Setting(prior.setting.window, 1.0), prior.top_rate, prior.interval, prior.recovery)
-    return anywhere.values(np.array([[-_TAIL] * DIMENSIONS, [_TAIL] * DIMENSIONS]))
 
 
 def _width(name: str, low: Floats, high: Floats) -> float:

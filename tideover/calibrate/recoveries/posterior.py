@@ -1,11 +1,12 @@
 """Which values fit the measurements: draws from their posterior, by sequential Monte Carlo.
 
-A recovery is ``outage + shown(catch_up)``. The capacity varies from run to run (lognormal, ``spread``), which
-matters most near saturation; what is measured is off by a few seconds (Student's t with three degrees of
-freedom, ``jitter``), and one point in twenty may be anything (within a factor of about two). The lag window
-makes the likelihood a staircase, which an optimiser cannot climb; draws can. P. Del Moral, A. Doucet and A.
-Jasra, *Sequential Monte Carlo samplers*, JRSS B 68(3), 2006; moves by C. ter Braak, *A Markov chain Monte
-Carlo version of the genetic algorithm Differential Evolution*, Statistics and Computing 16, 2006.
+A recovery is ``outage + shown(catch_up)``. From run to run the capacity varies (lognormal, ``spread``), which
+matters most near saturation, and so does the outage (Student's t with three degrees of freedom, ``jitter``):
+what is seen in windows that begin with the restart can be off their grid in no other way, and a longer
+outage leaves a longer backlog. One point in twenty may be anything (within a factor of about two). The lag
+window makes the likelihood a staircase, which an optimiser cannot climb; draws can. P. Del Moral, A. Doucet
+and A. Jasra, *Sequential Monte Carlo samplers*, JRSS B 68(3), 2006; moves by C. ter Braak, *A Markov chain
+Monte Carlo version of the genetic algorithm Differential Evolution*, Statistics and Computing 16, 2006.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from functools import cached_property
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from tideover.calibrate.recoveries.law import Values, catch_up, recovery
+from tideover.calibrate.recoveries.law import Quantity, Values, catch_up, recovery
 from tideover.calibrate.recoveries.measurements import Floats, Points
+from tideover.scenarios.prediction import least_relative
 
 OUTLIERS = 0.05
 _WILD = 0.5
@@ -31,44 +33,38 @@ LEAST_CAPACITY, MOST_CAPACITY = 1.02, 8.0
 
 
 @dataclass(frozen=True)
-class Setting:
-    """What is assumed to be the same for all workloads of a file.
+class Prior:
+    """From standard normal coordinates, one row a draw, to values; wide, and scaled by the data's range.
 
-    window      the metric's window, s; None: the end of the backlog was seen at once
-    lateness    failures struck at a fraction of the interval whose density goes with its power
-                ``lateness`` - 1: anywhere for 1, rather at the end for more
+    ``window``: the metric's, s; None: the end of the backlog was seen at once.
     """
 
     window: float | None
-    lateness: float
-
-
-@dataclass(frozen=True)
-class Prior:
-    """From standard normal coordinates, one row a draw, to values; wide, and scaled by the data's range."""
-
-    setting: Setting
     top_rate: float
     interval: float
     recovery: float
 
     @classmethod
-    def of(cls, points: Points, setting: Setting) -> Prior:
+    def of(cls, points: Points, window: float | None) -> Prior:
         """For these points: their highest rate, their shortest interval, their median recovery."""
         return cls(
-            setting,
+            window,
             float(points.rate.max()),
             float(points.interval.min()),
             float(np.median(points.recovery)),
         )
 
     def values(self, v: Floats) -> Values:
-        """What the law needs."""
+        """What the law needs.
+
+        Failures strike anywhere in the interval, or, just as likely, always at its end: who looks for the
+        worst case kills just before the next snapshot counts.
+        """
         u = ndtr(v)
         return Values(
             outage=SHORTEST_S * (LONGEST_S / SHORTEST_S) ** u[..., 0],
             capacity=self.top_rate * LEAST_CAPACITY * (MOST_CAPACITY / LEAST_CAPACITY) ** u[..., 1],
-            fraction=u[..., 2] ** (1 / self.setting.lateness),
+            fraction=np.minimum(2 * u[..., 2], 1),
             snapshot=-0.01 * self.interval * np.log1p(-np.minimum(u[..., 3], 1 - 1e-12)),
         )
 
@@ -77,7 +73,7 @@ class Prior:
         return 0.03 * np.exp(0.7 * v[..., 4])
 
     def jitter(self, v: Floats) -> Floats:
-        """Scale of what is added to a measurement, s: about 2 % of the median, by a factor of three."""
+        """Scale of what a run's outage is off by, s: about 2 % of the median, by a factor of three."""
         return 0.02 * self.recovery * np.exp(v[..., 5])
 
 
@@ -99,32 +95,33 @@ class Posterior:
 
     @cached_property
     def runs(self) -> Values:
-        """The same with the capacity of a run each."""
-        z = np.random.default_rng(2).standard_normal(len(self.v))
-        return self.values._replace(capacity=self.values.capacity * np.exp(self.prior.spread(self.v) * z))
+        """The same with outage and capacity of a run each."""
+        rng, n = np.random.default_rng(2), len(self.v)
+        values = self.values
+        return values._replace(
+            outage=np.maximum(values.outage + self.prior.jitter(self.v) * rng.standard_t(3, n), SHORTEST_S),
+            capacity=values.capacity * np.exp(self.prior.spread(self.v) * rng.standard_normal(n)),
+        )
 
     def predictions(self, interval: float, rate: float) -> Floats:
         """Recovery in a run by each draw, s; infinite where it never ends."""
-        return recovery(self.runs, interval, rate, self.prior.setting.window)
+        return recovery(self.runs, interval, rate, self.prior.window)
 
-    def noisy(self, interval: float, rate: float, rng: np.random.Generator) -> Floats:
-        """The same as it would be measured, s: with jitter, and now and then anything."""
-        clean = self.predictions(interval, rate)
-        n = len(clean)
-        usual = np.maximum(clean + self.prior.jitter(self.v) * rng.standard_t(3, n), 0.5 * self.values.outage)
-        wild = clean * np.exp(_WILD * rng.standard_normal(n))
-        return np.where(rng.random(n) < OUTLIERS, wild, usual)
+    def estimate(self, interval: float, rate: float) -> float:
+        """The prediction with the least expected relative error, s; infinite if most draws never end."""
+        return least_relative(self.predictions(interval, rate))
 
-    def interval(self, interval: float, rate: float, rng: np.random.Generator) -> tuple[float, float]:
+    def interval(self, interval: float, rate: float) -> tuple[float, float]:
         """Both ends of the interval of prediction at 90 %, s; infinite if it has no end."""
-        ends = np.quantile(self.noisy(interval, rate, rng), [0.05, 0.95], method="inverted_cdf")
-        return float(ends[0]), float(ends[1])
+        found = self.predictions(interval, rate)
+        low, high = np.quantile(found, [0.05, 0.95], method="inverted_cdf")
+        return float(low), float(high)
 
 
-def fit(points: Points, setting: Setting, *, draws: int = 3000, seed: int = 1) -> Posterior:
+def fit(points: Points, window: float | None, *, draws: int = 3000, seed: int = 1) -> Posterior:
     """Draws from the posterior, equally likely each; the same seed gives the same draws."""
     rng = np.random.default_rng(seed)
-    prior = Prior.of(points, setting)
+    prior = Prior.of(points, window)
     v = rng.standard_normal((draws, DIMENSIONS))
     likelihood = _log_likelihood(prior, points, v)
     power, evidence = 0.0, 0.0
@@ -174,41 +171,52 @@ def _move(
 
 def _log_likelihood(prior: Prior, points: Points, v: Floats) -> Floats:
     """Of all points together, for each draw."""
-    values = prior.values(v[:, None, :])
-    outage, after = values.outage, catch_up(values, points.interval, points.rate)
+    values = prior.values(v[:, None])
+    middle = values.outage + catch_up(values, points.interval, points.rate)
+    values = prior.values(v[:, None, None])
     spread, jitter = prior.spread(v)[:, None, None], prior.jitter(v)[:, None, None]
-    window = prior.setting.window
-    if window is None:
-        share, seen = _at_once(values, points, spread)
+    if prior.window is None:
+        share, outage = _at_once(values, points, spread)
     else:
-        share, seen = _through_windows(values, points, spread, window)
-    off = (points.recovery[:, None] - np.asarray(outage)[..., None] - seen) / jitter
-    usual = (share * _student(off) / jitter).sum(2)
-    middle = outage + after + (0 if window is None else 1.5 * window)
+        share, outage = _through_windows(values, points, spread, prior.window)
+        middle += 1.5 * prior.window
+    off = (outage - values.outage) / jitter
+    usual = (np.where(outage > 0, share, 0) * _student(off) / jitter).sum(2)
     wild = np.exp(-0.5 * (np.log(points.recovery / middle) / _WILD) ** 2) / (_WILD * np.sqrt(2 * np.pi))
     mixed = (1 - OUTLIERS) * usual + OUTLIERS * wild / points.recovery
     return np.asarray(np.log(mixed + 1e-300).sum(1))
 
 
 def _at_once(values: Values, points: Points, spread: Floats) -> tuple[Floats, Floats]:
-    """Catch-up in runs of several capacities, and the share of each of them."""
-    runs = Values(*(np.asarray(part)[..., None] for part in values))
-    runs = runs._replace(capacity=runs.capacity * np.exp(spread * _NORMAL))
-    share = np.full(len(_NORMAL), 1 / len(_NORMAL))
-    return share, catch_up(runs, points.interval[:, None], points.rate[:, None])
+    """Outages by which runs of several capacities end when they did, and the density of each run there.
+
+    What the capacity leaves idle of the whole time works off what came in the rest of it, and before.
+    """
+    interval, rate, seen = points.interval[:, None], points.rate[:, None], points.recovery[:, None]
+    idle = np.maximum(1 - rate / (_left(values, interval) * np.exp(spread * _NORMAL)), 0)
+    return idle / len(_NORMAL), idle * seen - (1 - idle) * values.fraction * interval
 
 
 def _through_windows(values: Values, points: Points, spread: Floats, window: float) -> tuple[Floats, Floats]:
-    """When the end is seen, window by window, and the share of runs that end there.
+    """Outages by which runs end when they did, window by window, and the share of runs that end there.
 
     A run ends within window number i if its capacity is enough for the backlog by then, and was not before.
     """
-    steps = np.arange(int(points.recovery.max() / window) + 3)
-    backlog = points.rate * (values.fraction * points.interval + values.outage)
-    left = np.maximum(values.capacity * (1 - np.minimum(values.snapshot / points.interval, 1)), 1e-9)
-    need = points.rate[:, None] + backlog[..., None] / (window * (steps + 1.0))
-    share = np.diff(ndtr((np.log(left)[..., None] - np.log(need)) / spread), axis=2, prepend=0)
-    return share, np.broadcast_to(window * (steps + 2.0), share.shape)
+    interval, rate = points.interval[:, None], points.rate[:, None]
+    steps = np.arange(max(int(points.recovery.max() / window) - 1, 1), dtype=np.float64)
+    outage = points.recovery[:, None] - window * (steps + 2)
+    backlog = rate * (values.fraction * interval + np.maximum(outage, 0))
+
+    def enough(end: Floats) -> Floats:
+        return np.asarray(ndtr((np.log(_left(values, interval)) - np.log(rate + backlog / end)) / spread))
+
+    before = np.where(steps > 0, enough(window * np.maximum(steps, 1)), 0)
+    return enough(window * (steps + 1)) - before, np.broadcast_to(outage, backlog.shape)
+
+
+def _left(values: Values, interval: Floats) -> Quantity:
+    """What capacity the snapshots leave, 1/s."""
+    return np.maximum(values.capacity * (1 - np.minimum(values.snapshot / interval, 1)), 1e-9)
 
 
 def _student(x: Floats) -> Floats:

@@ -13,9 +13,11 @@ from tideover.calibrate.recoveries.law import Values
 from tideover.calibrate.recoveries.measurements import Floats, Measurements
 from tideover.calibrate.recoveries.parameters import parameters
 from tideover.calibrate.recoveries.tables import errors
+from tideover.sim.train import Ints
 from tideover.sim.units import S, format_duration
 
 DRAWS = 120
+_GROUPS = 5
 BOLT = "windowed_count"
 """The stateful bolt of ``flink-recovery``."""
 
@@ -29,7 +31,7 @@ SNAPSHOT = "strategy.aligned_snapshots.snapshot_time"
 
 def profile(name: str, found: Fitted, measured: Measurements, seed: int) -> dict[str, Any]:
     """A profile as plain data, ready to be written as YAML."""
-    rows = [_values(found.posterior.runs, i) for i in _spread_over(len(found.posterior.v))]
+    rows = [_values(found.posterior.runs, i) for i in _spread_over(found)]
     flat = _values(found.posterior.values, found.point)
     keys = list(flat)
     known = {p.parameter: p.identified for p in parameters(found)}
@@ -48,7 +50,7 @@ def profile(name: str, found: Fitted, measured: Measurements, seed: int) -> dict
             for key, (low, high) in _intervals(found, keys).items()
         },
         "draws": {"keys": keys, "rows": [list(_text(row).values()) for row in rows]},
-        "scatter": {"catch_up_s": round(found.scatter, 4)},
+        "scatter": {"catch_up_s": 0.0},  # runs differ in the draws themselves
         "errors": {
             row["kind"]: {k: _rounded(row[k]) for k in ("n", "mean_error", "median_error", "worst_error")}
             | _coverage(found, row["kind"])
@@ -71,8 +73,8 @@ def text(data: dict[str, Any]) -> str:
 
 
 def _provenance(found: Fitted, measured: Measurements, seed: int) -> dict[str, Any]:
-    setting = found.posterior.prior.setting
-    how = "at once" if setting.window is None else f"in a metric over windows of {setting.window:g} s"
+    window = found.posterior.prior.window
+    how = "at once" if window is None else f"in a metric over windows of {window:g} s"
     return {
         "source": measured.file,
         "sha256": measured.sha256,
@@ -109,7 +111,7 @@ def _intervals(found: Fitted, keys: list[str]) -> dict[str, tuple[Any, Any]]:
 
 
 def _instrument(found: Fitted) -> dict[str, Any]:
-    window = found.posterior.prior.setting.window
+    window = found.posterior.prior.window
     return {} if window is None else {"run.lag_window": format_duration(round(window * S))}
 
 
@@ -151,5 +153,14 @@ def _rounded(value: float) -> float | None:
     return round(float(value), 4) if np.isfinite(value) else None
 
 
-def _spread_over(n: int) -> list[int]:
-    return [i * n // DRAWS for i in range(min(n, DRAWS))]
+def _spread_over(found: Fitted) -> Ints:
+    """Draws that stand for all: by how slow they are at a long interval and a high rate, in a few groups, and
+    by their outage in each of them, up and down in turn; every so manieth on that way.
+    """
+    points, runs = found.points, found.posterior.runs
+    slow = found.posterior.predictions(float(points.interval.max()), 1.1 * float(points.rate.max()))
+    n = min(len(slow), DRAWS)
+    group = np.argsort(np.argsort(slow, kind="stable")) * _GROUPS // len(slow)
+    way = np.lexsort((np.asarray(runs.outage) * (-1) ** group, group))
+    chosen: Ints = way[(2 * np.arange(n) + 1) * len(slow) // (2 * n)]
+    return chosen

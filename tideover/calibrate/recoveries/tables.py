@@ -20,7 +20,6 @@ from tideover.calibrate.recoveries.measurements import Floats
 from tideover.calibrate.recoveries.parameters import parameters
 
 _RATES = 28
-_SEED = 7
 
 
 def frames(fitted: Mapping[str, Fitted]) -> dict[str, pd.DataFrame]:
@@ -43,7 +42,7 @@ def _points(found: Fitted) -> Iterator[dict[str, Any]]:
             "checkpoint_interval_s": interval,
             "rate_per_s": rate,
             "measured_s": float(points.recovery[i]),
-            "fitted_s": _finite(found.predict(interval, rate)),
+            "fitted_s": _finite(found.posterior.estimate(interval, rate)),
             "left_out_s": _finite(alone.mechanism[i]),
             "fluid_s": _finite(plain[i]),
             "fluid_left_out_s": _finite(alone.fluid[i]),
@@ -53,7 +52,9 @@ def _points(found: Fitted) -> Iterator[dict[str, Any]]:
 def errors(found: Fitted) -> list[dict[str, Any]]:
     """Mean, median and worst of |predicted / measured - 1|, by model and by what was left out."""
     points = found.points
-    ours = np.array([found.predict(t, r) for t, r in zip(points.interval, points.rate, strict=True)])
+    ours = np.array(
+        [found.posterior.estimate(t, r) for t, r in zip(points.interval, points.rate, strict=True)]
+    )
     plain = fluid.predict(found.fluid, points.interval, points.rate)
     kinds = [("fit", points.recovery, ours, plain)]
     kinds += [(k, h.points.recovery, h.mechanism, h.fluid) for k, h in found.held_out.items()]
@@ -76,16 +77,15 @@ def errors(found: Fitted) -> list[dict[str, Any]]:
 
 def _curves(found: Fitted) -> Iterator[dict[str, Any]]:
     points = found.points
-    rng = np.random.default_rng(_SEED)
     capacity = float(np.median(found.posterior.values.capacity))
     rates = np.linspace(points.rate.min() / 2, min(1.2 * points.rate.max(), 0.97 * capacity), _RATES)
     for interval in _intervals(points.interval):
         for rate in rates:
-            low, high = found.posterior.interval(interval, float(rate), rng)
+            low, high = found.posterior.interval(interval, float(rate))
             yield {
                 "checkpoint_interval_s": interval,
                 "rate_per_s": float(rate),
-                "predicted_s": _finite(found.predict(interval, float(rate))),
+                "predicted_s": _finite(found.posterior.estimate(interval, float(rate))),
                 "low_s": _finite(low),
                 "high_s": _finite(high),
             }
