@@ -328,7 +328,7 @@ def test_files_that_cannot_be_read(tmp_path: Path, tideover_command: Any) -> Non
 def test_a_published_study_is_predicted_better_than_by_the_fluid_law() -> None:
     """16 Flink recoveries of two workloads (Geldenhuys et al., 2022), each predicted without having seen it.
 
-    Their lag was read from Kafka's records-lag-max, whose window of 30 s shows in them; with it the mechanism
+    It looks as if their lag was read from Kafka's records-lag-max, with its windows of 30 s. So the mechanism
     errs by less than half as much as the plain fluid law on one workload, and by two thirds on the other.
     """
     found = calibrate(PUBLISHED)
