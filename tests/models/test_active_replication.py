@@ -199,11 +199,11 @@ def test_state_of_the_papers_example() -> None:
     assert isinstance(protocol, Protocol)
     task = running.bolts["q", 0][0]
     assert task.component.routes == 2
-    protocol.greatest[task][:] = [5, 3]
+    protocol.known[task].greatest[:] = [5, 3]
     uid, route, time = (np.array(column, np.int64) for column in ([5, 6, 2, 4], [0, 0, 1, 1], [1, 1, 1, 1]))
     kept = protocol.admit(task, Train(time, uid, time, time * 0, route=route))
     assert kept.uid.tolist() == [6, 4]
-    assert protocol.greatest[task].tolist() == [6, 4]
+    assert protocol.known[task].greatest.tolist() == [6, 4]
 
 
 def test_each_tuple_is_served_once_by_every_replica() -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .clock import Rank, control
 from .protocol import Protocol
-from .tasks import Entry, Message, transfer
+from .tasks import Bolt, Control, Entry, Message, transfer
 
 if TYPE_CHECKING:
     from .program import World
@@ -56,9 +57,13 @@ class Replication(Protocol):
         """Wait until the peer has all that was sent while this replica was not there."""
         peer = self._peer(task)
         if peer is None:
+            if task.waiting:
+                task.queue = deque(Entry(self.world.clock.now, entry.what) for entry in task.queue)
+                task.restored()
             return
         task.suspend()
         task.waiting = True
+        task.queue = deque(entry for entry in task.queue if isinstance(entry.what, Message))
         bandwidth, copied = self.params.copy_bandwidth, self.world.clock.now + self.params.copy_time
         if bandwidth is not None:
             copied += transfer(peer.state.entries * self.params.entry_size, bandwidth)
@@ -72,8 +77,6 @@ class Replication(Protocol):
             return
         if peer.down or peer.waiting:
             self.ready(task, False)
-            if self._peer(task) is None:
-                task.restored()
             return
         task.state, task.windows_closed = peer.state.copy(), peer.windows_closed
         self.greatest[task] = dict(self.greatest[peer])
@@ -83,6 +86,11 @@ class Replication(Protocol):
             if channel.wire:  # a connection opened anew stays behind what its peer has on the wire
                 mine = task.outputs[down]
                 mine.last_arrival = max(mine.last_arrival, channel.last_arrival + 1)
-        serving = [peer.serving.what] if peer.serving and isinstance(peer.serving.what, Message) else []
-        task.queue.extend(Entry(self.world.clock.now, message) for message in serving + peer.queued())
+        for entry in [*([peer.serving] if peer.serving else []), *peer.queue]:
+            what = entry.what
+            if isinstance(what, Control):  # a tick: of the same window, in the same place
+                assert isinstance(task, Bolt)
+                assert what.window is not None
+                what = Control(what.rank, partial(task.ticked, what.window), what.window)
+            task.queue.append(Entry(self.world.clock.now, what))
         task.restored()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import simpy
@@ -42,6 +43,8 @@ class Control:
 
     rank: Rank
     act: Callable[[], None]
+    window: int | None = None
+    """The number of the window that it ends, if it is a tick."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,10 +194,10 @@ class Task:
         self.queue.extend(Entry(self.world.clock.now, message) for message in messages)
         self.serve()
 
-    def place(self, rank: Rank, act: Callable[[], None]) -> None:
+    def place(self, rank: Rank, act: Callable[[], None], window: int | None = None) -> None:
         """A marker at the end of the queue, now; no effect on a task that is down."""
         if not self.down:
-            self.queue.append(Entry(self.world.clock.now, Control(rank, act)))
+            self.queue.append(Entry(self.world.clock.now, Control(rank, act, window)))
             self.serve()
 
     def place_first(self, rank: Rank, act: Callable[[], None]) -> None:
@@ -298,7 +301,9 @@ class Task:
         self.lose_state(crash)
         self.world.protocol.failed(self, crash)
         if crash or self.down or down_for > 0:
-            self.memory = self.interrupt() + self.memory
+            unseen = self.waiting and not crash
+            held = [m for m in self.memory if not unseen or self.world.protocol.admit(self, m)]
+            self.memory = self.interrupt() + held
             self.down, self.while_down, self.stopped_until = True, while_down, 0
             self.waiting = False
         if crash:
@@ -423,13 +428,13 @@ class Bolt(Task):
 
     def tick(self, number: int) -> None:
         """The window ends, when the queue before the tick has been served."""
-
-        def act() -> None:
-            self.close_window(number)
-            self.world.protocol.ticked(self)
-
         if not self.waiting:
-            self.place(Rank.WINDOW, act)
+            self.place(Rank.WINDOW, partial(self.ticked, number), number)
+
+    def ticked(self, number: int) -> None:
+        """The turn of a tick has come."""
+        self.close_window(number)
+        self.world.protocol.ticked(self)
 
     def close_window(self, number: int, before: int | None = None) -> None:
         """Emit and forget the counts (of the epochs before the marker); the ids go to the strategy."""

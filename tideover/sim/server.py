@@ -60,7 +60,7 @@ class Node:
     @property
     def drained_at(self) -> int:
         """The first instant at which all that arrived before the first marker may have been served."""
-        return self.free_at
+        return max(self.free_at, self.kernel.now)
 
     @property
     def idle(self) -> bool:
@@ -446,8 +446,11 @@ class Server(Node):
 
     def queue(self) -> list[Train]:
         """Everything that has arrived and not departed; ``time`` is the arrival."""
-        behind = [train for train in self._arrived if isinstance(train, Train)]
-        return [train for train, _ in self._served] + list(self._inbox) + behind
+        return [item for item in self.line() if isinstance(item, Train)]
+
+    def line(self) -> list[Train | Marker]:
+        """The same, with the control markers that wait in it."""
+        return [*(train for train, _ in self._served), *self._inbox, *self._arrived]
 
     def clear_queue(self) -> list[Train]:
         """Destroy queue and service; returns what was there."""
@@ -472,6 +475,9 @@ class Server(Node):
     def pause(self) -> None:
         """Go down, but keep the queue: it is served from the moment of readiness."""
         self.kept = self.clear_queue() + self.kept
+        if self.up and not self.from_log and self.held:  # in its memory, not with the senders
+            self.kept.append(self.admit(join(self.held)))
+            self.held = []
         self.paused = True
         super().crash()
 

@@ -4,15 +4,17 @@ what they know.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
-import numpy as np
 from pydantic import Field
 
+from tideover.models.known import Known
 from tideover.models.strategies.base import NOTHING, STRATEGIES, Promise, Protocol, Strategy, task_inputs_open
 from tideover.models.task import BoltTask, SpoutTask
+from tideover.models.windows import Counts
 from tideover.sim.kernel import Rank
-from tideover.sim.train import Ints, Train
+from tideover.sim.train import Train
 from tideover.sim.units import Bandwidth, Duration, Size
 
 if TYPE_CHECKING:
@@ -56,109 +58,87 @@ class ActiveReplication(Strategy):
 
 
 class Replication(Protocol):
-    """The protocol: drop at arrival what is not greater than the greatest uid seen on its route; copy when
-    coming back.
-    """
+    """The protocol: drop at arrival what is known already; copy when coming back."""
 
     def __init__(self, world: World, strategy: ActiveReplication) -> None:
         super().__init__(world)
         self.strategy = strategy
-        self.greatest: dict[BoltTask, Ints] = {}
-        """By route (the logical path from the spout): the (source, primary) of the paper."""
+        self.known: dict[BoltTask, Known] = {}
 
     def start(self) -> None:
-        for replicas in self.world.bolts.values():
-            for task in replicas:
-                self._forget(task)
-
-    def _forget(self, task: BoltTask) -> None:
-        self.greatest[task] = np.full(task.component.routes, -1, np.int64)
-
-    # -- deduplication ---------------------------------------------------------------------------------------
+        for task in self.world.bolt_tasks:
+            self.known[task] = Known(task.component.routes)
 
     def admit(self, task: BoltTask, train: Train) -> Train:
-        keep = np.ones(train.n, np.bool_)
-        data = (
-            slice(None) if train.mark is None else np.flatnonzero(train.mark == 0)
-        )  # markers: the window's alignment
-        greatest = self.greatest[task]
-        if train.route is None:
-            keep[data] = self._fresh(train.uid[data], greatest, 0)
-        else:
-            for route in np.unique(train.route[data]).tolist():
-                rows = np.flatnonzero(
-                    (train.route == route) & (True if train.mark is None else train.mark == 0)
-                )
-                keep[rows] = self._fresh(train.uid[rows], greatest, route)
-        if keep.all():
+        fresh = self.known[task].fresh(train)
+        if fresh.all():
             return train
-        self.world.discarded(task, train.pick(~keep))
-        return train.pick(keep)
-
-    def _fresh(self, uid: Ints, greatest: Ints, route: int) -> np.ndarray:
-        """Which uids are greater than all before them on the route."""
-        if not len(uid):
-            return np.ones(0, np.bool_)
-        before = np.maximum.accumulate(np.concatenate(([greatest[route]], uid)))
-        greatest[route] = before[-1]
-        fresh: np.ndarray = uid > before[:-1]
-        return fresh
+        self.world.discarded(task, train.pick(~fresh))
+        return train.pick(fresh)
 
     # -- a replica that comes back ---------------------------------------------------------------------------
 
     def failed(self, task: BoltTask | SpoutTask, outage: Outage) -> None:
-        if isinstance(task, BoltTask):
+        if isinstance(task, BoltTask) and not task.up:
             task.recovering = False
-            if not task.up and not task.paused:  # who keeps the queue keeps what filtered it
-                self._forget(task)
+            if not task.paused:  # who keeps the queue keeps what filtered it
+                self.known[task] = Known(task.component.routes)
 
     def ready(self, task: BoltTask | SpoutTask, outage: Outage) -> None:
+        """Wait until a live replica has been copied, and has all that was sent before this one was back."""
         peer = self._peer(task) if isinstance(task, BoltTask) else None
         if not isinstance(task, BoltTask) or peer is None:
-            task_inputs_open(task)
-            if isinstance(task, BoltTask):
-                self.world.restore_effects(task, outage, NOTHING)
+            self._go_on(task, outage)
             return
         task.recovering = True
+        task.cancel_markers()  # there is no state that a tick could end
         task.kept += task.clear_queue()  # most of it is in the peer's queue too, and will be dropped
-        now = self.world.kernel.now
         size = (peer.counts.entries if peer.counts else 0) * self.strategy.entry_size
-        copied = now + self.strategy.copy_time
+        copied = self.world.kernel.now + self.strategy.copy_time
         if self.strategy.copy_bandwidth is not None:
             copied += -(-size * 1_000_000_000 // self.strategy.copy_bandwidth)
-        # what was sent before this task was back reaches the peer only: wait until it has
         reached = [channel.last_arrival or 0 for channel in peer.inputs]
         self.world.control_bytes += size
-        self.world.kernel.at(
-            max(copied, *reached), Rank.RESTORE, lambda: self._copy(task, peer, outage), task.number
-        )
+        copy = partial(self._copy, task, peer, outage)
+        self.world.kernel.at(max(copied, *reached), Rank.RESTORE, copy, task.number)
 
     def _peer(self, task: BoltTask) -> BoltTask | None:
         replicas = self.world.bolts[task.component.name, task.task]
         return next((r for r in replicas if r is not task and r.available), None)
 
+    def _go_on(self, task: BoltTask | SpoutTask, outage: Outage) -> None:
+        """Nobody is there to copy from: with what there is."""
+        if isinstance(task, BoltTask):
+            task.recovering = False
+            if task.counts is not None:
+                task.restore(task.counts)
+            self.world.restore_effects(task, outage, NOTHING)
+        task_inputs_open(task)
+
     def _copy(self, task: BoltTask, peer: BoltTask, outage: Outage) -> None:
-        """State, greatest uids, epochs and queue of the peer, all at this instant; then what was held
-        since.
-        """
-        if task.fault != outage.number or not task.recovering:
+        """State, what is known, epochs and queue of the peer, all at this instant; then what was held."""
+        if task.fault != outage.number:
             return  # it has failed again
         if not peer.available:
-            task.recovering = False
             self.ready(task, outage)
             return
-        self.greatest[task] = self.greatest[peer].copy()
+        self.known[task] = self.known[peer].copy()
         task.kept = [self.admit(task, train) for train in task.kept if train.n]
         task.epochs = peer.epochs
         if peer.counts is not None:
-            task.restore(peer.counts.copy())
+            counts = peer.counts.copy()
+            self.world.roll_back(task, Counts(counts.keys))
+            task.restore(counts)
             task.windows = peer.windows
-            self.world.restore_effects(task, outage, task.counts.effects().uid)  # type: ignore[union-attr]
+            self.world.restore_effects(task, outage, counts.effects().uid)
         for mine, theirs in zip(task.outlets, peer.outlets, strict=True):
             mine.follow(theirs)
-        queue = peer.queue()
-        for train in queue:
-            self.world.reopen(task, train)
         task.recovering = False
-        task.refill(queue)
+        ticks = iter(sorted(peer.ticks_waiting))
+        for item in peer.line():
+            if isinstance(item, Train):
+                self.world.reopen(task, item)
+                task.refill([item])
+            else:
+                task.tick(next(ticks))
         task.release_held()
