@@ -14,6 +14,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from tests import oracle
 from tests.models.counting import ONES, completed, counting, emitted, failed
 from tests.oracle.worlds import MS, bolt, fault, spout, world
 from tideover.models.simulation import simulate
@@ -259,6 +260,23 @@ def test_the_acker_forgets_what_it_knew() -> None:
         "emitted": 7, "completed": 7, "in_flight": 0, "lost": 0,
         "replayed": 2, "duplicated": 2, "false_timeouts": 0,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(("buckets", "restart", "false"), [(2, 10, 2), (3, 10, 0), (2, 0, 2), (3, 0, 0)])
+@pytest.mark.parametrize("engine", [True, False])
+def test_what_the_acker_had_forgotten_is_no_loss_when_it_dies(
+    buckets: int, restart: int, false: int, engine: bool
+) -> None:
+    """s (10, 20, …) ──▶ count (window 50), timeout 20 in three buckets: roots 0 and 1 fail at 60. With two
+    buckets the acker has forgotten both at 40, so that its crash at 45 takes nothing of them, though their
+    acks of 50 find it dead (or without their entries): these timeouts are false. With three buckets the crash
+    takes their entries.
+    """
+    more: dict[str, Any] = {"timeout_buckets": 3, "timeout_phase": 0, "acker_buckets": buckets, "offset": 0}
+    hit = fault("crash_task", 45, component="acker", restart=restart)
+    scenario = counting((hit,), message_timeout=20 * MS, until=62, **more)
+    ledger = simulate(scenario).ledger if engine else oracle.run(scenario).ledger
+    assert ledger["false_timeouts"] == false
 
 
 def test_the_acker_dies_with_its_host_only() -> None:

@@ -75,9 +75,7 @@ class SourceReplay(Protocol):
     def done(self, datum: Datum, sent: list[Datum]) -> None:
         """One ack: the tuple's own id, and those of the tuples it has become."""
         tree = datum.root, datum.attempt
-        if self.acker_down:
-            self.world.ledger.hurt([datum])
-        elif tree in self.trees:
+        if tree in self.trees:
             self.trees[tree] ^= {datum.ident} | {child.ident for child in sent}
             if not self.trees[tree]:
                 self._forget(tree)
