@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests import oracle
-from tests.oracle.worlds import MS, bolt, fault, spout, world
-from tideover.models.config import Scenario
+from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
+from tideover.models.config import Links, Scenario
 from tideover.models.simulation import simulate
 
 ONES: dict[str, Any] = {"kind": "values", "values": (1,), "repeat": True}
@@ -180,6 +180,45 @@ def test_what_a_waiting_replica_holds_has_been_filtered_when_nobody_is_left(simu
     trace, ledger = simulated(instant(*failures, copy_time=50 * MS, components=None))
     assert counted(trace) == [(0, 10, 10), (1, 35, 35), (3, 40, 40), (4, 50, 50)]
     assert (ledger["lost"], ledger["duplicated"]) == (2, 0)
+
+
+# -- what leaves the topology --------------------------------------------------------------------------------
+
+
+@both
+def test_what_a_copied_queue_sends_out_again_is_no_duplicate(simulated: Any) -> None:
+    """s (every 10) ──0──▶ p (6), ──5──▶ its replica. Replica 0 is done with roots 0 and 1 at 16 and 26, and
+    crashes at 27. The other one has then just begun with root 1 (25 to 31), so the copy sends it out at 33
+    once more: their reader has it.
+    """
+    topology = {
+        "s": spout(hosts=(0,), **ONES),
+        "count": bolt("forward", {"s": "shuffle"}, 6, hosts=(1,)),
+    }
+    links = Links(latency=ms(0), local=ms(0), pairs={"0-2": ms(5)})
+    failures = (fault("crash_task", 27, component="count"),)
+    trace, ledger = simulated(world(topology, "active_replication", failures, 40, k=1, hosts=3, links=links))
+    assert counted(trace) == [(0, 10, 16), (1, 20, 26), (1, 27, 33), (2, 30, 39)]
+    assert (ledger["completed"], ledger["duplicated"], ledger["lost"]) == (3, 0, 0)
+
+
+@both
+def test_what_an_end_without_replicas_sends_out_again_is_no_duplicate(simulated: Any) -> None:
+    """s (every 20) ──0──▶ p ──0──▶ count, and by p's replica 5 + 5 later. The last bolt crashes at 22 and is
+    back at once: the second root 0, at 30, is new to it, but not to who reads it.
+    """
+    topology = {
+        "s": spout(gap=20, hosts=(0,), **ONES),
+        "p": bolt("forward", {"s": "shuffle"}, hosts=(1,)),
+        "count": bolt("forward", {"p": "shuffle"}, hosts=(0,)),
+    }
+    more: dict[str, Any] = {"k": 1, "hosts": 3, "components": ("p",)}
+    more["links"] = Links(latency=ms(0), local=ms(0), pairs={"0-2": ms(5)})
+    trace, ledger = simulated(
+        world(topology, "active_replication", (fault("crash_task", 22, component="count"),), 45, **more)
+    )
+    assert counted(trace) == [(0, 20, 20), (0, 30, 30), (1, 40, 40)]
+    assert (ledger["completed"], ledger["duplicated"], ledger["lost"]) == (2, 0, 0)
 
 
 # -- what comes at the instant of the fault ------------------------------------------------------------------

@@ -39,7 +39,10 @@ class Ledger:
 
     def left(self, task: Task, datum: Datum) -> None:
         """A tuple has left through a last bolt."""
-        self.out.setdefault(task.physical, {}).setdefault(None, []).append((task.component, datum.uid))
+        left = self.out.setdefault(task.physical, {}).setdefault(None, [])
+        known = self.world.scenario.strategy.routed and (task.component, datum.uid) in left
+        if not known:  # else its reader drops it
+            left.append((task.component, datum.uid))
 
     def emitted_window(self, task: Task, number: int, data: list[Datum]) -> bool:
         """The same window once more, out of a replay, is void; returns whether it is that."""

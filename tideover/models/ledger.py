@@ -31,9 +31,11 @@ class Book:
     not closed.
     """
 
-    def __init__(self, component: Component, replicas: int) -> None:
+    def __init__(self, component: Component, replicas: int, once: bool) -> None:
         self.component = component
         self.replicas = replicas
+        self._once = once
+        """Whether its reader drops what it has already: an output that comes again is none."""
         self._slots = np.zeros(1 << 12, np.uint8)
         self._base = 0
         self._used = 0
@@ -56,6 +58,9 @@ class Book:
         replica.
         """
         n = len(uid)
+        if self._once:
+            self._slots[self._index(uid, replica)] = _ONE
+            return 0
         if self.replicas == 1 and int(uid[-1]) - int(uid[0]) == n - 1 and bool((uid[1:] > uid[:-1]).all()):
             first = int(self._index(uid[-1:], replica)[0]) + 1 - n
             slots = self._slots[first : first + n]  # one after the other: ten times faster
@@ -101,10 +106,13 @@ class Book:
 class Ledger:
     """Effects of all roots; what faults destroyed; the balance at the end."""
 
-    def __init__(self, topology: Topology, replicas: dict[str, int], expected: Expected) -> None:
+    def __init__(
+        self, topology: Topology, replicas: dict[str, int], expected: Expected, filtered: bool
+    ) -> None:
+        """``filtered``: what leaves the topology is read by somebody who drops what comes again."""
         self._topology = topology
         self._expected = expected
-        self.books = {c.name: Book(c, replicas[c.name]) for c in topology.ends}
+        self.books = {c.name: Book(c, replicas[c.name], filtered and not c.window) for c in topology.ends}
         self.duplicated: set[int] = set()
         self.replayed: set[int] = set()
         self.false_timeouts = 0

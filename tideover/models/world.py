@@ -65,7 +65,10 @@ class World:
         }
         self.hosts = placement(self.topology, scenario, self.replicas)
         self.ledger = Ledger(
-            self.topology, self.replicas, lambda roots: expected_effects(self.topology, self.draws, roots)
+            self.topology,
+            self.replicas,
+            lambda roots: expected_effects(self.topology, self.draws, roots),
+            self.strategy.routed,
         )
         self.backlog = Backlog(self.recorder)
         self.windows = WindowLog()
