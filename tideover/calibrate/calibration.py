@@ -13,6 +13,7 @@ import pandas as pd
 from tideover import __version__
 from tideover.calibrate import comparison, profile
 from tideover.calibrate.comparison import Fits
+from tideover.calibrate.costs import LEAST_BATCHES
 from tideover.calibrate.episodes import DISTURBED, Episode, episodes
 
 Progress = Callable[[float, str], None]
@@ -20,6 +21,10 @@ Progress = Callable[[float, str], None]
 
 SEED = 1
 """Of the bootstrap."""
+
+
+class NothingToFit(RuntimeError):
+    """What was measured is too little; the message says what there is, and what to do."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +46,13 @@ class Calibration:
 def analyse(tables: Mapping[str, pd.DataFrame], progress: Progress) -> Calibration:
     """Fit the tables of a campaign, and set what the fits predict beside what was measured.
 
-    Raises ValueError if there is nothing that could be fitted.
+    Raises:
+        NothingToFit: no episode has batches enough
     """
     found = episodes(tables)
     fits = comparison.fit(found, SEED, lambda done, what: progress(0.4 * done, what))
     if not fits.costs:
-        raise ValueError("no episode has batches enough to be fitted: see the errors of the sessions")
+        raise NothingToFit(_too_few(tables, found))
     pairs = comparison.pairs(found, fits, lambda done, what: progress(0.4 + 0.5 * done, what))
     progress(0.9, "comparing")
     provenance = _provenance(tables, found)
@@ -90,11 +96,28 @@ def _provenance(tables: Mapping[str, pd.DataFrame], found: list[Episode]) -> dic
     }
 
 
+def _too_few(tables: Mapping[str, pd.DataFrame], found: list[Episode]) -> str:
+    """How many batches each episode of the fit has, which sessions failed, and what to do."""
+    lines = [f"nothing can be fitted: no episode has {LEAST_BATCHES} batches of normal operation."]
+    lines += [f"  {e.name} (with {e.rate_per_s:.0f} rows/s): {len(e.settled())}" for e in found if e.fitted]
+    lines += [f"  {failure}" for failure in _failures(tables)]
+    lines.append(
+        "The machine is too slow, or has other work to do. Give another --out to measure anew; with the same "
+        "one only sessions that failed are tried again."
+    )
+    return "\n".join(lines)
+
+
+def _failures(tables: Mapping[str, pd.DataFrame]) -> list[str]:
+    return [
+        f"session {row['session']} failed and is left out: {row['error'].splitlines()[-1]}"
+        for row in tables["sessions"].to_dict("records")
+        if isinstance(row.get("error"), str) and row["error"]
+    ]
+
+
 def _warnings(tables: Mapping[str, pd.DataFrame], found: list[Episode], fits: Fits) -> list[str]:
-    said = []
-    for row in tables["sessions"].to_dict("records"):
-        if isinstance(row.get("error"), str) and row["error"]:
-            said.append(f"session {row['session']} failed and is left out: {row['error'].splitlines()[-1]}")
+    said = _failures(tables)
     disturbed = [e.name for e in found if e.others_cores > DISTURBED]
     if disturbed:
         said.append(

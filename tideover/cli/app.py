@@ -90,7 +90,8 @@ def _failure(error: Exception) -> str:
     from tideover.scenarios.java import JavaNotFound
 
     told = (JavaNotFound, OSError)
-    if isinstance(error, told) or type(error).__name__ in ("RunFailed", "SweepFailed", "SparkNotStarted"):
+    failed = ("RunFailed", "SweepFailed", "SparkNotStarted", "NothingToFit")
+    if isinstance(error, told) or type(error).__name__ in failed:
         lines = [line for line in f"tideover: {error}".splitlines() if not _of_java(line)]
         return "\n".join(lines)
     said = " ".join(str(error).split())

@@ -59,7 +59,7 @@ def _real(out: Path, quick: bool, seed: int, as_json: bool) -> None:
         try:
             tables = campaign.run(plan, out, lambda done, what: bar(what, 95 * done, 100))
             found = calibration.analyse(tables, lambda done, what: bar(what, 95 + 5 * done, 100))
-        except (campaign.NotPossible, ValueError) as problem:
+        except campaign.NotPossible as problem:
             raise BadInput(f"calibrate: {problem}") from None
     if as_json:
         output.print_json(calibration.record(found))
