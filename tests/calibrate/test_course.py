@@ -56,6 +56,17 @@ def test_nothing_lost_is_nothing_to_catch_up_with(duration, failed):
     assert course.catch_up(batches(duration), 10.0, failed, 60.0) == 0.0
 
 
+@given(st.floats(0.1, 0.9), st.floats(20, 40))
+def test_what_comes_much_later_is_not_caught_up_with(duration, failed):
+    """Ten seconds after the fault the rate is doubled, and with it the backlog: not the fault's doing."""
+    plain = batches(duration)
+    moments = np.array([0.0, failed + 10, 60.0])
+    created = np.array([0.0, 1000 * (failed + 10), 1000 * (failed + 10) + 2000 * (50 - failed)])
+    done = np.interp(plain.outputs - duration, moments, created)
+    seen = Course(plain.outputs, done, (moments, created))
+    assert course.catch_up(seen, 10.0, failed, 60.0) == 0.0
+
+
 def test_catch_up_waits_for_slow_batches():
     """After the outage the batches are late by 2 s, 1 s, 0.5 s, and then as they were."""
     triggers = np.arange(1.0, 50.0)

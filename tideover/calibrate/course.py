@@ -91,22 +91,22 @@ def catch_up(course: Course, since: float, failed: float, until: float) -> float
     ``until``.
 
     Usual is what it was in [since, failed): its 99th percentile there, and a quarter more. It has to stay so
-    for 4 s. If it has never been anything else, there was nothing to catch up with: 0.
+    for 4 s. If it does so from the fault on, there was nothing to catch up with: 0.
     """
     before = course.backlog(np.arange(since, failed, STEP))
     after = course.outputs[(course.outputs > failed) & (course.outputs <= until)]
     if not len(before) or not len(after):
         return None
     usual = SLACK * float(np.quantile(before, 0.99))
-    if (course.backlog(np.arange(failed, until, STEP)) <= usual).all():
-        return 0.0
-    at = np.arange(float(after[0]), until, STEP)
+    at = np.arange(failed, until, STEP)
     high = np.flatnonzero(course.backlog(at) > usual)
     quiet_from = np.concatenate(([0], high + 1))
     quiet_to = np.concatenate((high, [len(at)]))
     calm = np.flatnonzero((quiet_to - quiet_from) * STEP >= CALM)
     if not len(calm):
         return None
+    if not quiet_from[calm[0]]:
+        return 0.0
     moment = at[quiet_from[calm[0]]]
     # the backlog falls at outputs only: of the moment on the grid, the output just before
     return float(after[np.searchsorted(after, moment, "right") - 1]) - failed
