@@ -27,7 +27,8 @@ DRAWS, FEWEST_DRAWS = 40, 12
 """How many of the profile's draws are simulated, one replication each; fewer if that takes long."""
 SIMULATED_S = 15_000
 """Simulated seconds after which it does."""
-_SCATTER = [NormalDist().inv_cdf((i + 0.5) / 21) for i in range(21)]
+_STEPS = 201
+_SCATTER = [NormalDist().inv_cdf((i + 0.5) / _STEPS) for i in range(_STEPS)]
 """The scatter of each draw, in standard deviations: evenly spread, so nothing is left to luck."""
 
 
