@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from tests.calibrate import campaigns
+from tideover.calibrate import comparison
 from tideover.calibrate import faults as fitting
 from tideover.calibrate.comparison import correctness, fit, pairs, ranking, timelines
 from tideover.calibrate.costs import fit_costs
@@ -48,8 +49,8 @@ def killed(kind, at, held_out=False, strategy="micro_batch", number=0, prior=Fal
         episode = replace(episode, tasks=with_cold_tasks(episode, truth))
     run = simulated(episode, costs, truth)
     later = struck - run.failed_s
-    moments, rows = run.course.emitted
-    course = Course(run.course.outputs + later, run.course.done, (moments + later, rows))
+    seen, (moments, rows) = run.course(), run.emitted
+    course = Course(seen.outputs + later, seen.done, (moments + later, rows))
     return replace(episode, course=course), costs
 
 
@@ -127,8 +128,27 @@ def test_excess_is_told_beside_the_simulated_ledger():
     assert (row["simulated_lost"], row["simulated_duplicated"]) == (0, 0)
 
 
-def test_interval_is_wider_for_fewer_kills():
-    draws = np.full(12, 5.0)
-    widths = [np.subtract(*reversed(fitting.interval(draws, 5.0, 0.1, n))) for n in (3, 6, 30)]
-    assert widths == sorted(widths, reverse=True)
-    assert all(np.isnan(fitting.interval(draws, float("nan"), 0.1, 5)))
+def test_the_other_query_tells_how_slow_it_was():
+    """Its batches took 0.5 s before the kill; then, until all was back, 0.6 and 0.9 s; then 0.5 s again."""
+    episode, costs = killed("kill_driver", 12.3, strategy="active_replication")
+    at = episode.at_s
+    spared = pd.DataFrame(
+        {"start_s": at + np.array([-5.0, -4.0, -3.0, 1.0, 5.0, 9.0]), "sink_s": np.zeros(6), "end_s": 0.0}
+    )
+    spared["sink_s"] = spared["start_s"] + [0.5, 0.5, 0.5, 0.6, 0.9, 0.5]
+    spared["end_s"] = spared["sink_s"]
+    episode = replace(episode, spared=spared)
+    found = fitting.fit_faults([episode], {episode.condition: costs}, np.random.default_rng(1), silent)
+    fitted = found["active_replication", "kill_driver"].faults
+    assert fitted.slower == pytest.approx(np.sqrt(1.2 * 1.8))
+    assert fitted.unsteady == pytest.approx(np.log(1.8 / 1.2) / 2)
+
+
+def test_a_quicker_batch_has_got_further_when_it_is_struck():
+    """Struck 0.3 s after its start: a batch twice as quick would be where this one is after 0.6 s. Between
+    two batches there is none.
+    """
+    episode = replace(killed("kill_executor", 12.3)[0], moment_s=0.3)
+    assert comparison._further(episode, np.log(2)).at_s == pytest.approx(episode.at_s + 0.3)
+    idle = replace(episode, moment_s=np.nan)
+    assert comparison._further(idle, np.log(2)) == idle

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import norm
 
 from tideover.calibrate.costs import CostFit, fit_costs
-from tideover.calibrate.course import CALM
 from tideover.calibrate.episodes import PRE, Episode, Figures, figures
-from tideover.calibrate.faults import FaultFit, Kind, fit_faults, interval
-from tideover.calibrate.worlds import Costs, Faults, predicted, simulated
+from tideover.calibrate.faults import FaultFit, Kind, fit_faults, median
+from tideover.calibrate.scatter import STEADY, Scatter, scatter
+from tideover.calibrate.worlds import Costs, Faults, likely, predicted, simulated
 
 Progress = Callable[[float, str], None]
 Condition = tuple[str, str, str]
@@ -26,13 +27,15 @@ TIMELINE = (-5.0, 30.0)
 
 @dataclass(frozen=True)
 class Fits:
-    """All that was fitted: costs by condition, faults by strategy and kind, relative scatter of steady
-    measures.
+    """All that was fitted: costs by condition, faults by strategy and kind, scatter of steady measures.
+
+    seed   of the bootstrap, and of the luck that predictions are made with
     """
 
     costs: Mapping[Condition, CostFit]
     faults: Mapping[Kind, FaultFit]
-    scatter: Mapping[str, float]
+    scatter: Mapping[str, Scatter]
+    seed: int
 
     def of(self, episode: Episode) -> tuple[Costs, Faults | None] | None:
         """The estimates for an episode; None: there are none for its condition or its fault."""
@@ -50,18 +53,19 @@ def fit(episodes: Sequence[Episode], seed: int, progress: Progress) -> Fits:
     costs = fit_costs(episodes, bits)
     estimates = {condition: found.costs for condition, found in costs.items()}
     faults = fit_faults(episodes, estimates, bits, progress)
-    return Fits(costs, faults, _steady_scatter(episodes, estimates))
+    return Fits(costs, faults, _steady_scatter(episodes, costs), seed)
 
 
-def _steady_scatter(episodes: Sequence[Episode], costs: Mapping[Condition, Costs]) -> dict[str, float]:
-    """Standard deviation of log residuals of each steady measure, over the episodes of the fit."""
+def _steady_scatter(episodes: Sequence[Episode], costs: Mapping[Condition, CostFit]) -> dict[str, Scatter]:
+    """Of each steady measure, over the episodes of the fit."""
     left: dict[str, list[float]] = {}
-    for e in episodes:
-        if e.fitted and e.fault == "none" and e.condition in costs:
-            made = predicted(e, costs[e.condition], None)
-            for measure, value in figures(e).items():
-                left.setdefault(measure, []).append(float(np.log(made[measure] / value)))
-    return {m: float(np.sqrt(np.nanmean(np.square(values)))) for m, values in left.items()}
+    known = [e for e in episodes if e.fitted and e.fault == "none" and e.condition in costs]
+    for e in known:
+        made = predicted(e, costs[e.condition].costs, None)
+        for measure, value in figures(e).items():
+            left.setdefault(measure, []).append(float(np.log(made[measure] / value)))
+    told = sum(costs[condition].told for condition in {e.condition for e in known})
+    return {measure: scatter(np.array(values), told, STEADY) for measure, values in left.items()}
 
 
 def pairs(episodes: Sequence[Episode], fits: Fits, progress: Progress) -> pd.DataFrame:
@@ -74,22 +78,43 @@ def pairs(episodes: Sequence[Episode], fits: Fits, progress: Progress) -> pd.Dat
     rows = []
     for i, episode in enumerate(episodes):
         progress(i / len(episodes), f"predicting episode {i + 1} of {len(episodes)}")
-        measured = figures(episode)
-        found = fits.of(episode)
-        made = {} if found is None else predicted(episode, *found)
-        spread = _drawn(episode, fits) if made and episode.held_out else []
+        measured, (made, spread) = figures(episode), _predictions(episode, fits, i)
         for measure in sorted({*measured, *made}):
             rows.append(_pair(episode, fits, measure, measured, made, spread))
     return pd.DataFrame(rows)
 
 
-def _drawn(episode: Episode, fits: Fits) -> list[Figures]:
-    """Predictions with drawn parameters."""
-    costs = fits.costs[episode.condition].draws[:SIMULATED_DRAWS]
+def _predictions(episode: Episode, fits: Fits, number: int) -> tuple[Figures, list[Figures]]:
+    """What is predicted; and for held-out episodes, with drawn parameters and luck. Empty: no fit."""
+    found = fits.of(episode)
+    if found is None:
+        return {}, []
+    costs, faults = found
+    drawn = fits.costs[episode.condition].draws[:SIMULATED_DRAWS] if episode.held_out else ()
+    if faults is None:
+        return predicted(episode, costs, None), [predicted(episode, c, None) for c in drawn]
+    bits = np.random.Generator(np.random.PCG64([fits.seed, number]))
+    made, ways = median(likely(episode, costs, faults, bits)), []
+    for k, (c, f) in enumerate(zip(drawn, fits.faults[episode.strategy, episode.fault].draws, strict=False)):
+        luck = float(norm.ppf((k + 0.5) / SIMULATED_DRAWS))
+        ways += likely(_further(episode, c.unsteady * luck), c, f, bits)
+    return made, ways
+
+
+def _further(episode: Episode, luck: float) -> Episode:
+    """Struck as if the batch that was running had got further than it has in this time, by so much (log): it
+    is a race which task meets which executor, and batches vary.
+    """
+    if np.isnan(episode.moment_s):
+        return episode
+    return replace(episode, at_s=episode.at_s + episode.moment_s * float(np.expm1(luck)))
+
+
+def _scatter(episode: Episode, fits: Fits, measure: str) -> Scatter | None:
     if episode.fault == "none":
-        return [predicted(episode, c, None) for c in costs]
-    faults = fits.faults[episode.strategy, episode.fault].draws
-    return [predicted(episode, c, f) for c, f in zip(costs, faults, strict=False)]
+        return fits.scatter.get(measure)
+    fault = fits.faults.get((episode.strategy, episode.fault))
+    return None if fault is None else fault.scatter[measure]
 
 
 def _pair(
@@ -97,15 +122,10 @@ def _pair(
 ) -> dict[str, Any]:
     nan = float("nan")
     seen, said = measured.get(measure, nan), made.get(measure, nan)
-    if episode.fault == "none":
-        scatter, n = fits.scatter.get(measure, nan), sum(f.episodes for f in fits.costs.values())
-    elif (episode.strategy, episode.fault) in fits.faults:
-        found = fits.faults[episode.strategy, episode.fault]
-        scatter, n = found.scatter[measure], found.episodes
-    else:
-        scatter, n = nan, 0
     floor = 0.0 if episode.fault == "none" else episode.trigger_s  # less is not seen at the sink
-    low, high = interval(np.array([s.get(measure, nan) for s in spread]), said, scatter, n, floor)
+    known = _scatter(episode, fits, measure)
+    ways = np.nan_to_num([way[measure] for way in spread], nan=np.inf)
+    low, high = (nan, nan) if known is None else known.interval(ways, floor)
     return {
         "session": episode.session,
         "episode": episode.number,
@@ -154,11 +174,11 @@ def _timeline(episode: Episode, fits: Fits) -> pd.DataFrame:
     found = fits.of(episode)
     assert found is not None
     made = simulated(episode, *found)
-    last = min(TIMELINE[1], episode.end_s - episode.at_s + CALM)
+    last = min(TIMELINE[1], episode.end_s - episode.at_s)  # then comes another rate
     at = np.arange(max(TIMELINE[0], -PRE), last, 0.05)
     parts = [
         {"kind": "measured", "at_s": at, "backlog": episode.course.backlog(episode.at_s + at)},
-        {"kind": "simulated", "at_s": at, "backlog": made.course.backlog(made.failed_s + at)},
+        {"kind": "simulated", "at_s": at, "backlog": made.course().backlog(made.failed_s + at)},
     ]
     who = {
         "session": episode.session,

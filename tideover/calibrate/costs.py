@@ -9,7 +9,7 @@ model, and so divided out.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -44,6 +44,11 @@ class CostFit:
     rows_vary: bool
     state_varies: bool
 
+    @property
+    def told(self) -> int:
+        """How many costs the work of batches tells."""
+        return 1 + self.rows_vary + self.state_varies
+
 
 def fit_costs(episodes: Sequence[Episode], bits: np.random.Generator) -> dict[tuple[str, str, str], CostFit]:
     """Costs by condition (strategy, pipeline, master), from episodes that are not held out.
@@ -58,14 +63,21 @@ def fit_costs(episodes: Sequence[Episode], bits: np.random.Generator) -> dict[tu
         table = pd.DataFrame([_means(e) for e in mine])
         parts = mine[0].partitions
         weights = bits.dirichlet(np.ones(len(mine)), DRAWS) * len(mine)
+        unsteady = _unsteady(mine)
         found[condition] = CostFit(
-            costs=_solve(table, np.ones(len(mine)), parts),
-            draws=tuple(_solve(table, w, parts) for w in weights),
+            costs=replace(_solve(table, np.ones(len(mine)), parts), unsteady=unsteady),
+            draws=tuple(replace(_solve(table, w, parts), unsteady=unsteady) for w in weights),
             episodes=len(mine),
             rows_vary=_rows_vary(table),
             state_varies=_state_varies(table),
         )
     return found
+
+
+def _unsteady(episodes: Sequence[Episode]) -> float:
+    """By how much batches of one episode differ, as a standard deviation of the log of their duration."""
+    luck = np.concatenate([e.luck() for e in episodes])
+    return float(np.sqrt((luck**2).sum() / (len(luck) - len(episodes))))
 
 
 def _rows_vary(table: pd.DataFrame) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tideover.calibrate.course import CALM, Course, catch_up, output_gap, progress
+from tideover.calibrate.course import CALM, Course, Floats, catch_up, output_gap, progress
 
 PRE = 8.0
 """Seconds before a fault in which the backlog is taken for usual."""
@@ -33,7 +33,8 @@ class Episode:
     moment_s  when in the running batch the fault struck; NaN: between batches
     prior     an executor was killed before, and its state has stayed with the one that is killed now
     spare     disturbed by other programs, while others of its kind were not
-    batches   the batches that were started in it (of the query that is looked at, if there are two)
+    batches   the batches that were started in it (of the query that the fault hits, if there are two)
+    spared    those of the other query
     fault     what was done (``none``, ``kill_executor``, ``kill_driver``, ``stop_executor``) at ``at_s``
     """
 
@@ -66,6 +67,7 @@ class Episode:
     ready_s: float
     first_batch_s: float
     batches: pd.DataFrame
+    spared: pd.DataFrame
     tasks: pd.DataFrame
     course: Course
 
@@ -124,9 +126,30 @@ class Episode:
 
     def settled(self) -> pd.DataFrame:
         """Batches of normal operation: after the begin has passed, before any fault."""
+        return self._settled(self.batches)
+
+    def _settled(self, batches: pd.DataFrame) -> pd.DataFrame:
         until = self.end_s if self.fault == "none" else self.at_s
-        inside = (self.batches["start_s"] >= self.begin_s + SETTLE) & (self.batches["end_s"] <= until)
-        return self.batches[inside]
+        return batches[(batches["start_s"] >= self.begin_s + SETTLE) & (batches["end_s"] <= until)]
+
+    def luck(self) -> Floats:
+        """By how much the settled batches differ: log of their durations, less the mean."""
+        lasted = _log_durations(self.settled())
+        return lasted - lasted.mean() if len(lasted) else lasted
+
+    def held_up(self) -> Floats:
+        """Log of the durations of the other query's batches while what was hit starts again, less the mean
+        before the fault; empty if one of the two is not known.
+        """
+        before = _log_durations(self._settled(self.spared))
+        began = self.spared["start_s"]
+        after = _log_durations(self.spared[(began > self.at_s) & (began <= self.ready_s)])
+        return after - before.mean() if len(before) else before
+
+
+def _log_durations(batches: pd.DataFrame) -> Floats:
+    """From the start of a batch until the sink has it."""
+    return np.log((batches["sink_s"] - batches["start_s"]).dropna().to_numpy(float))
 
 
 def episodes(tables: Mapping[str, pd.DataFrame]) -> list[Episode]:
@@ -148,7 +171,7 @@ def _episode(session: Mapping[Any, Any], row: Mapping[Any, Any], tables: Mapping
     struck = faults[faults["episode"] == row["episode"]].to_dict("records") if len(faults) else []
     fault = struck[0] if struck else {}
     batches = tables["batches"]
-    inside = (batches["start_s"] >= begin) & (batches["start_s"] < end) & (batches["query"] == 0)
+    inside = batches[(batches["start_s"] >= begin) & (batches["start_s"] < end)].sort_values("start_s")
     return Episode(
         session=str(session["session"]),
         number=int(row["episode"]),
@@ -178,7 +201,8 @@ def _episode(session: Mapping[Any, Any], row: Mapping[Any, Any], tables: Mapping
         detected_s=float(fault.get("detected_s", np.nan)),
         ready_s=float(fault.get("ready_s", np.nan)),
         first_batch_s=float(fault.get("first_batch_s", np.nan)),
-        batches=batches[inside].sort_values("start_s"),
+        batches=inside[inside["query"] == 0],
+        spared=inside[inside["query"] != 0],
         tasks=tables["tasks"][tables["tasks"]["query"] == 0],
         course=_course(batches, session, float(tables["episodes"]["end_s"].max())),
     )

@@ -1,8 +1,8 @@
 """Fit of what a fault costs, on kills that are not held out.
 
 Detection and restart are measured by themselves, and so is what the loss of an executor costs on top: the
-first tasks on a new one, and the first batch of a query that starts anew. What a new driver costs on top, and
-how the restart of one query disturbs the other, shows only in how late the results are, so it is fitted
+first tasks on a new one, and the first batch of a query that starts anew; and how the restart of one query
+slows the other down. What a new driver costs on top shows only in how late the results are, so it is fitted
 through the simulator: such that output gaps and catch-up times come out as measured.
 """
 
@@ -10,58 +10,49 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 
 import numpy as np
 import numpy.typing as npt
-from scipy.interpolate import RegularGridInterpolator
-from scipy.optimize import least_squares
-from scipy.stats import t as student
 
 from tideover.calibrate.costs import DRAWS
-from tideover.calibrate.episodes import Episode, figures
-from tideover.calibrate.worlds import Costs, Faults, predicted
+from tideover.calibrate.episodes import Episode, Figures, figures
+from tideover.calibrate.scatter import Scatter, by_kind
+from tideover.calibrate.worlds import Costs, Faults, likely, predicted
 
 Floats = npt.NDArray[np.float64]
+Condition = tuple[str, str, str]
 Kind = tuple[str, str]
 """Strategy and fault."""
 
 MEASURES = ("output_gap_s", "catch_up_s")
-FREE: dict[Kind, tuple[str, ...]] = {
-    ("micro_batch", "kill_driver"): ("cold_s",),
-    ("source_replay", "kill_driver"): ("cold_s",),
-    ("active_replication", "kill_executor"): ("late_s",),
-    ("active_replication", "kill_driver"): ("late_s",),
-}
-"""What is fitted through the simulator. Of a lost replica the sink sees only how it disturbs the other."""
+COLD = (("micro_batch", "kill_driver"), ("source_replay", "kill_driver"))
+"""Where ``cold_s`` is fitted through the simulator: of a replica that is lost the sink sees nothing."""
 POINTS = 9
-"""Values of a free parameter that are simulated at a time."""
+"""Values of ``cold_s`` that are simulated at a time."""
+FINE = 401
+"""Values of it that are compared."""
+ODD = 0.1
+"""Log residual from which on the loss grows no faster than the residual: one odd kill must not lead."""
 NEVER = 3.0
 """Residual of a simulation that never gets as far as was measured: about twenty times as long."""
-SCATTER = (0.1, 1.0)
-"""Least and most scatter: no prediction of a wall clock is better than a tenth, and a few kills do
-not tell how much worse than this it is.
-"""
 
 
 @dataclass(frozen=True)
 class FaultFit:
-    """The fit of one kind: estimate, draws, and the scatter (std of log residuals) of each measure.
+    """The fit of one kind: estimate, draws, and the scatter of each measure.
 
-    episodes    how many kills it rests on
-    identified  by parameter: whether the kills tell it from 0
+    cold_told  whether the kills tell the time of a cold start from 0
     """
 
     faults: Faults
     draws: tuple[Faults, ...]
-    scatter: dict[str, float]
-    episodes: int
-    identified: dict[str, bool]
+    scatter: dict[str, Scatter]
+    cold_told: bool
 
 
 def fit_faults(
     episodes: Sequence[Episode],
-    costs: Mapping[tuple[str, str, str], Costs],
+    costs: Mapping[Condition, Costs],
     bits: np.random.Generator,
     progress: Callable[[float, str], None],
 ) -> dict[Kind, FaultFit]:
@@ -69,45 +60,93 @@ def fit_faults(
     known = [e for e in episodes if e.fitted and e.fault != "none" and e.condition in costs]
     kinds = sorted({(e.strategy, e.fault) for e in known})
     found: dict[Kind, FaultFit] = {}
+    left: dict[Kind, Floats] = {}
     for i, kind in enumerate(kinds):
         progress(i / len(kinds), f"fitting {kind[1].replace('_', ' ')} under {kind[0].replace('_', ' ')}")
         mine = [e for e in known if (e.strategy, e.fault) == kind]
         executor = found.get(("micro_batch", "kill_executor"))
-        known_of = None if executor is None else executor.faults
-        found[kind] = _fit(mine, costs, FREE.get(kind, ()), bits, known_of)
+        found[kind] = _fit(mine, costs, bits, None if executor is None else executor.faults)
+        made = [median(likely(e, costs[e.condition], found[kind].faults, bits)) for e in mine]
+        left[kind] = _log_ratio(mine, made)
+    scatters = {m: by_kind({kind: left[kind][:, i] for kind in kinds}) for i, m in enumerate(MEASURES)}
+    return {
+        kind: replace(fit, scatter={m: scatters[m][kind] for m in MEASURES}) for kind, fit in found.items()
+    }
+
+
+def median(ways: Sequence[Figures]) -> Figures:
+    """The middle of what may happen, for each measure; NaN if in most ways it does not."""
+    found = {}
+    for measure in MEASURES:
+        middle = float(np.median([np.nan_to_num(way[measure], nan=np.inf) for way in ways]))
+        found[measure] = middle if np.isfinite(middle) else float("nan")
     return found
+
+
+def _log_ratio(episodes: Sequence[Episode], made: Sequence[Figures]) -> Floats:
+    """Log of predicted over measured, by episode and measure; NaN: not measured."""
+    floor = np.array([[e.trigger_s] for e in episodes])  # less is not seen at the sink
+    seen = np.array([[figures(e).get(m, np.nan) for m in MEASURES] for e in episodes])
+    said = np.array([[one[m] for m in MEASURES] for one in made])
+    left = np.log(np.maximum(said, floor) / np.maximum(seen, floor))
+    return np.where(np.isnan(said) & np.isfinite(seen), NEVER, left)
 
 
 def _fit(
     episodes: Sequence[Episode],
-    costs: Mapping[tuple[str, str, str], Costs],
-    free: tuple[str, ...],
+    costs: Mapping[Condition, Costs],
     bits: np.random.Generator,
     executor: Faults | None,
 ) -> FaultFit:
-    seen = np.array([[figures(e).get(m, np.nan) for m in MEASURES] for e in episodes])
-    weights = bits.dirichlet(np.ones(len(episodes)), DRAWS) * len(episodes)
     even = np.ones(len(episodes))
+    weights = bits.dirichlet(even, DRAWS) * len(episodes)
     base = _direct(episodes, even, executor)
-    grid = _grid(episodes, seen, costs, base, free)
-    residuals = _residuals(episodes, seen, costs, base, free, grid)
-    best = _minimise(residuals, grid, even)
-    if free:  # once more, closer to it
-        grid = [_closer(axis, value) for axis, value in zip(grid, best, strict=True)]
-        residuals = _residuals(episodes, seen, costs, base, free, grid)
-        best = _minimise(residuals, grid, even)
-    draws = []
-    for w in weights:
-        values = dict(zip(free, _minimise(residuals, grid, w), strict=True))
-        draws.append(replace(_direct(episodes, w, executor), **values))
-    left = residuals(np.array(best))
-    spread = {m: _spread(left[:, i], len(free)) for i, m in enumerate(MEASURES)}
-    inside = {
-        name: bool(value > axis[1] - axis[0]) for name, axis, value in zip(free, grid, best, strict=True)
-    }
+    draws = [_direct(episodes, w, executor) for w in weights]
+    if (episodes[0].strategy, episodes[0].fault) not in COLD:
+        return FaultFit(base, tuple(draws), {}, False)
+    axis = _axis(episodes, costs, base)
+    (near,) = _cold(episodes, costs, base, axis, [even])
+    wide = 2 * float(axis[1] - axis[0])
+    axis = np.linspace(max(0.0, near - wide), near + wide, POINTS)  # once more, closer to it
+    best, *drawn = _cold(episodes, costs, base, axis, [even, *weights])
     return FaultFit(
-        replace(base, **dict(zip(free, best, strict=True))), tuple(draws), spread, len(episodes), inside
+        replace(base, cold_s=best),
+        tuple(replace(draw, cold_s=cold) for draw, cold in zip(draws, drawn, strict=True)),
+        {},
+        bool(best > axis[1] - axis[0]),
     )
+
+
+def _axis(episodes: Sequence[Episode], costs: Mapping[Condition, Costs], base: Faults) -> Floats:
+    """Values of ``cold_s`` to simulate: from 0 to more than what explains the longest delay."""
+    over = [0.5]
+    for e in episodes:
+        seen, plain = figures(e), predicted(e, costs[e.condition], base)
+        over += [seen.get(m, np.nan) - plain[m] for m in MEASURES]
+    return np.linspace(0.0, 1.25 * float(np.nanmax(over)), POINTS)
+
+
+def _cold(
+    episodes: Sequence[Episode],
+    costs: Mapping[Condition, Costs],
+    base: Faults,
+    axis: Floats,
+    weights: Sequence[Floats],
+) -> list[float]:
+    """The ``cold_s`` with the least residuals, for each set of weights of the episodes.
+
+    Simulated at the values of ``axis``, and linear in between.
+    """
+    table = [
+        _log_ratio(
+            episodes, [predicted(e, costs[e.condition], replace(base, cold_s=float(at))) for e in episodes]
+        )
+        for at in axis
+    ]
+    fine = np.linspace(axis[0], axis[-1], FINE)
+    left = np.apply_along_axis(lambda column: np.interp(fine, axis, column), 0, np.array(table))
+    loss = np.nansum(np.sqrt(1 + (left / ODD) ** 2) - 1, axis=2)
+    return [float(fine[np.argmin(loss @ w)]) for w in weights]
 
 
 def _direct(episodes: Sequence[Episode], weights: Floats, executor: Faults | None) -> Faults:
@@ -119,6 +158,8 @@ def _direct(episodes: Sequence[Episode], weights: Floats, executor: Faults | Non
     detection = np.array([e.detected_s - e.at_s for e in episodes])  # NaN: it was not noticed (a stop)
     restart = np.array([e.ready_s - e.detected_s for e in episodes])
     found = Faults(detection_s=_mean(detection, weights), restart_s=_mean(restart, weights))
+    if episodes[0].strategy == "active_replication":
+        found = _held_up(found, [e.held_up() for e in episodes], weights)
     if episodes[0].fault != "kill_executor":
         return found
     known = executor or found
@@ -142,99 +183,11 @@ def _mean(values: Floats, weights: Floats) -> float:
     return float(np.average(values[known], weights=weights[known])) if known.any() else 0.0
 
 
-def _grid(
-    episodes: Sequence[Episode],
-    seen: Floats,
-    costs: Mapping[tuple[str, str, str], Costs],
-    base: Faults,
-    free: tuple[str, ...],
-) -> list[Floats]:
-    """Values of each free parameter to simulate: from 0 to more than what explains the longest delay."""
-    if not free:
-        return []
-    plain = np.array([[predicted(e, costs[e.condition], base)[m] for m in MEASURES] for e in episodes])
-    over = float(np.nanmax(np.append(seen - plain, 0.5)))
-    return [np.linspace(0.0, 1.25 * over + getattr(base, name), POINTS) for name in free]
-
-
-def _closer(axis: Floats, value: float) -> Floats:
-    """As many values again, from two steps of the coarse grid before ``value`` to two steps after."""
-    wide = 2 * float(axis[1] - axis[0])
-    return np.linspace(max(0.0, value - wide), value + wide, len(axis))
-
-
-Residuals = Callable[[Floats], Floats]
-
-
-def _residuals(
-    episodes: Sequence[Episode],
-    seen: Floats,
-    costs: Mapping[tuple[str, str, str], Costs],
-    base: Faults,
-    free: tuple[str, ...],
-    grid: list[Floats],
-) -> Residuals:
-    """Log of predicted over measured, by episode and measure, at any values of the free parameters.
-
-    Simulated on the grid, and linear in between.
-    """
-    floor = np.array([[e.trigger_s] for e in episodes])  # less is not seen at the sink
-
-    def at(values: tuple[float, ...]) -> Floats:
-        faults = replace(base, **dict(zip(free, values, strict=True)))
-        made = [[predicted(e, costs[e.condition], faults)[m] for m in MEASURES] for e in episodes]
-        left = np.log(np.maximum(made, floor) / np.maximum(seen, floor))
-        return np.where(np.isnan(made) & np.isfinite(seen), NEVER, left)
-
-    table = np.array([at(values) for values in product(*grid)])
-    if not free:
-        return lambda _: table[0]
-    shape = tuple(len(axis) for axis in grid)
-    between = RegularGridInterpolator(grid, table.reshape(*shape, *seen.shape))
-    return lambda values: np.asarray(between(values)).reshape(seen.shape)
-
-
-def _minimise(residuals: Residuals, grid: list[Floats], weights: Floats) -> list[float]:
-    """The free parameters with the least weighted residuals (absolute values: one odd kill must not lead)."""
-    if not grid:
-        return []
-
-    low, high = [a[0] for a in grid], [a[-1] for a in grid]
-
-    def loss(values: Floats) -> Floats:
-        left = residuals(np.clip(values, [a[0] for a in grid], [a[-1] for a in grid])).reshape(
-            len(weights), -1
-        )
-        left = np.where(np.isfinite(left), left, 0.0)
-        return (left * np.sqrt(weights)[:, None]).ravel()
-
-    start = min(product(*grid), key=lambda v: float(np.abs(loss(np.array(v))).sum()))
-    inside = np.clip(start, np.array(low) + 1e-6, np.array(high) - 1e-6)
-    found = least_squares(
-        loss, inside, bounds=(low, high), loss="soft_l1", f_scale=0.1, diff_step=[0.01] * len(grid)
-    )
-    return [float(v) for v in found.x]
-
-
-def _spread(left: Floats, parameters: int) -> float:
-    """Standard deviation of log residuals, for as many degrees of freedom as there are."""
-    left = left[np.isfinite(left)]
-    free = max(1, len(left) - max(1, parameters // 2))
-    return float(np.clip(np.sqrt((left**2).sum() / free), *SCATTER))
-
-
-def interval(
-    draws: Floats, estimate: float, scatter: float, episodes: int, floor: float = 0.0, level: float = 0.9
-) -> tuple[float, float]:
-    """Interval of prediction: spread of the draws and scatter together, with Student's t for few episodes.
-
-    ``draws``: predictions with the drawn parameters. What is less than ``floor`` (s) is not told apart.
-    """
-    known = np.maximum(draws[np.isfinite(draws)], floor)
-    if not np.isfinite(estimate) or not len(known):
-        return float("nan"), float("nan")
-    middle = max(estimate, floor)
-    spread = float(np.sqrt(np.log(known / middle).var() + scatter**2))
-    wide = float(student.ppf(0.5 + level / 2, max(2, episodes - 1))) * spread
-    low = middle * float(np.exp(-wide))
-    return low if low > floor else 0.0, middle * float(np.exp(wide))
+def _held_up(found: Faults, logs: Sequence[Floats], weights: Floats) -> Faults:
+    """By how much the other query is slower: over all of its batches, as logs by episode."""
+    all_of, each = np.concatenate(logs), np.repeat(weights, [len(log) for log in logs])
+    if not len(all_of):
+        return found
+    mean = float(np.average(all_of, weights=each))
+    unsteady = float(np.sqrt(np.average((all_of - mean) ** 2, weights=each)))
+    return replace(found, slower=float(np.exp(mean)), unsteady=unsteady)

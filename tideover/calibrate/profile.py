@@ -64,7 +64,7 @@ def profile(
     scatter: dict[str, float] = {}
     for fit in faults.values():
         for measure, value in fit.scatter.items():
-            scatter[measure] = round(max(value, scatter.get(measure, 0.0)), 4)
+            scatter[measure] = max(round(value.normal, 4), scatter.get(measure, 0.0))
     kept = {"locality_wait": _written(locality_wait_s)}
     if condition[0] == "source_replay":
         kept["recovery"] = "replay"
@@ -135,7 +135,7 @@ def identified(key: str, cost: CostFit, faults: Mapping[str, FaultFit]) -> bool:
         case "state_cost":
             return cost.state_varies
         case "cold_time" if "kill_driver" in faults:
-            return faults["kill_driver"].identified.get("cold_s", True)
+            return faults["kill_driver"].cold_told
     return True
 
 

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tideover.calibrate.course import CALM, Course, Floats, catch_up, output_gap, progress
 from tideover.calibrate.episodes import PRE, Episode, Figures
-from tideover.models.config import Scenario
+from tideover.calibrate.luck import Batches, longer
+from tideover.models.config import Scenario, SpoutConfig
 from tideover.models.lump import lump_of, lumped
-from tideover.models.strategies.micro_batch import Batches
+from tideover.models.strategies.micro_batch import Batches as MicroBatches
 from tideover.models.world import World
 from tideover.scenarios.loader import load
-from tideover.sim.faults.base import Fault
-from tideover.sim.faults.pause import Pause
 from tideover.sim.recorder import SLOT
 from tideover.sim.units import S
 
@@ -29,6 +29,8 @@ BEFORE_S = 16.0
 """Simulated time (s) between the loss of an executor and that of the one that took its place."""
 WARM = 3
 """Batches at the start that are not looked at."""
+LUCKS = 40
+"""Ways in which a simulated episode is looked at, with other luck."""
 SETTLED = 12
 """Batches that a steady episode is simulated for; the first few see the empty start."""
 
@@ -39,6 +41,7 @@ class Costs:
 
     row_s         of a row, in the task that reads it
     state_row_s   of a row of state, in the task that keeps it; state_s: of a stateful task besides
+    unsteady      by which batches that are alike differ: standard deviation of the log of their duration
     """
 
     plan_s: float
@@ -48,11 +51,12 @@ class Costs:
     state_row_s: float
     output_s: float
     commit_s: float
+    unsteady: float = 0.0
 
 
 @dataclass(frozen=True)
 class Faults:
-    """What a fault costs (s): of one strategy and kind of fault.
+    """What a fault costs: of one strategy and kind of fault. Times in s.
 
     detection_s       from the fault until it is noticed
     restart_s         from then until the executor, or the driver's query, is there again
@@ -61,7 +65,9 @@ class Faults:
     executor_cold_s   of the first task of an executor that has started
     state_cold_s      of the first stateful task there
     cold_s            of the first batch of a query that has started
-    late_s            by which a batch of the other query is late: what restarts needs processors, too
+    slower            how many times as long the other query's batches last until what was hit has restarted,
+                      which needs processors, too
+    unsteady          by which those batches differ (see ``Costs``)
     """
 
     detection_s: float = 0.0
@@ -71,20 +77,57 @@ class Faults:
     executor_cold_s: float = 0.0
     state_cold_s: float = 0.0
     cold_s: float = 0.0
-    late_s: float = 0.0
+    slower: float = 1.0
+    unsteady: float = 0.0
 
 
 @dataclass(frozen=True)
 class Simulated:
-    """A simulated episode: its course (s since its own zero), the mean duration of its batches, when the
-    fault struck, and what the ledger says of rows lost and counted twice.
+    """A simulated episode, in s since its own zero.
+
+    hit, spared       the batches of its query, and of the other, if there are two
+    emitted           rows created over time, as in ``Course``
+    failed_s          when the fault struck
+    lost, duplicated  what the ledger says of rows
     """
 
-    course: Course
-    batch_s: float
+    episode: Episode
+    costs: Costs
+    faults: Faults
+    hit: Batches
+    spared: Batches | None
+    emitted: tuple[Floats, Floats]
     failed_s: float
     lost: int
     duplicated: int
+
+    def course(self, bits: np.random.Generator | None = None) -> Course:
+        """What the sink sees, where every batch takes its mean time; with ``bits``, each has luck of its own.
+
+        Of two queries that do not know of each other the sink keeps what comes first.
+        """
+        made = [self._outputs(self.hit, np.zeros(len(self.hit.done), np.bool_), bits)]
+        if self.spared is not None:
+            restarted = self.failed_s + self.faults.detection_s + self.faults.restart_s
+            began = self.spared.triggered
+            made.append(self._outputs(self.spared, (began > self.failed_s) & (began <= restarted), bits))
+        moments, rows = (np.concatenate(parts) for parts in zip(*made, strict=True))
+        return Course(*progress(moments, rows), self.emitted)
+
+    def _outputs(
+        self, batches: Batches, held_up: npt.NDArray[np.bool_], bits: np.random.Generator | None
+    ) -> tuple[Floats, Floats]:
+        """Moments of the outputs, and rows done up to each."""
+        slower = np.where(held_up, self.faults.slower, 1.0)
+        unsteady = np.where(held_up, self.faults.unsteady, self.costs.unsteady)
+        luck = np.zeros(len(held_up)) if bits is None else bits.standard_normal(len(held_up))
+        more = longer(batches, slower, unsteady, luck)
+        return batches.put_off(more, self.episode.trigger_s, self.episode.rate_per_s)
+
+    def batch_s(self) -> float:
+        """Mean duration of its batches, after the first few."""
+        lasted = (self.hit.committed - self.hit.triggered)[WARM:]
+        return float(lasted.mean()) if len(lasted) else float("nan")
 
 
 def scenario(episode: Episode, costs: Costs, faults: Faults) -> Scenario:
@@ -195,68 +238,79 @@ def _time(seconds: float) -> str:
 def simulated(episode: Episode, costs: Costs, faults: Faults | None = None) -> Simulated:
     """Simulate the counterpart of an episode; without ``faults`` its fault does not happen.
 
-    Active replication is two queries that do not know of each other, of which the fault hits one; the sink
-    keeps what comes first.
+    Active replication is two queries that do not know of each other, of which the fault hits one.
     """
     failed, _ = _span(episode)
     asked = scenario(episode, costs, faults or Faults())
     whole = asked.model_copy(update={"failures": ()})
-    run = _run(whole if faults is None else asked, failed)
-    if faults is None or episode.strategy != "active_replication":
-        return run
-    other = _run(asked.model_copy(update={"failures": _held_up(episode, costs, faults, failed)}), failed)
-    both = [np.concatenate(two) for two in zip(_outputs(run), _outputs(other), strict=True)]
-    return replace(run, course=Course(*progress(*both), run.course.emitted))
-
-
-def _held_up(episode: Episode, costs: Costs, faults: Faults, failed: float) -> tuple[Fault, ...]:
-    """The tasks of the batch that follows the fault stand still for a while."""
-    if not faults.late_s:
-        return ()
-    trigger = ceil(failed / episode.trigger_s) * episode.trigger_s
-    at, duration = round((trigger + costs.plan_s) * S) + 1, round(faults.late_s * S)
-    return tuple(
-        Pause(at=at, duration=max(1, duration), component="count", task=i) for i in range(episode.partitions)
-    )
-
-
-def _outputs(run: Simulated) -> tuple[Floats, Floats]:
-    return run.course.outputs, run.course.done
-
-
-def _run(asked: Scenario, failed: float) -> Simulated:
-    lump = lump_of(asked)
-    world = World(lumped(asked, lump))
-    world.twin = None  # nobody asks whether its windows are right
-    world.run()
-    end = asked.run.duration
-    entered: Floats = (np.cumsum(world.recorder.entered.until(end)) * lump).astype(np.float64)
-    left: Floats = (np.cumsum(world.recorder.left.until(end)) * lump).astype(np.float64)
-    outputs = world.recorder.outputs()
-    done = left[np.minimum(-(-outputs // SLOT), len(left) - 1)]
-    grid: Floats = np.arange(len(entered), dtype=np.float64) * (SLOT / S)
-    assert isinstance(world.protocol, Batches)
-    history = world.protocol.history[WARM:]
-    lasted = [(batch.committed - batch.triggered) / S for batch in history]
+    world = _run(whole if faults is None else asked)
+    twice = faults is not None and episode.strategy == "active_replication"
+    created, lump = _created(world), lump_of(asked)
     return Simulated(
-        course=Course(*progress(outputs / S, done), (grid, entered)),
-        batch_s=float(np.mean(lasted)) if lasted else float("nan"),
+        episode=episode,
+        costs=costs,
+        faults=faults or Faults(),
+        hit=_batches(world, created),
+        spared=_batches(_run(whole), created) if twice else None,
+        emitted=(np.arange(len(created), dtype=np.float64) * (SLOT / S), created),
         failed_s=failed,
         lost=world.balance()["lost"] * lump,
         duplicated=len(world.ledger.duplicated) * lump,
     )
 
 
+def _run(asked: Scenario) -> World:
+    world = World(lumped(asked, lump_of(asked)))
+    world.twin = None  # nobody asks whether its windows are right
+    world.run()
+    return world
+
+
+def _created(world: World) -> Floats:
+    """Rows created up to each slot boundary. What enters the system would not do: a row that is read again
+    enters again.
+    """
+    spout = world.topology.spouts[0].config
+    assert isinstance(spout, SpoutConfig)
+    slots = np.arange(world.scenario.run.duration // SLOT + 1)
+    calls = slots * SLOT // round(spout.arrivals.mean_gap_ns) + 1
+    return (calls * lump_of(world.scenario)).astype(np.float64)
+
+
+def _batches(world: World, created: Floats) -> Batches:
+    """The committed batches of a run; ``created``: rows up to each slot boundary."""
+    assert isinstance(world.protocol, MicroBatches)
+    inside, _ = world.recorder.backlog(world.scenario.run.duration)
+    done = created - inside * lump_of(world.scenario)
+    history = world.protocol.history
+    times = np.array([(b.triggered, b.visible, b.committed) for b in history], np.int64).reshape(-1, 3)
+    slots = np.minimum(-(-times[:, 1] // SLOT), len(done) - 1)
+    triggered, visible, committed = times.T / S
+    return Batches(triggered, visible, committed, done[slots])
+
+
 def predicted(episode: Episode, costs: Costs, faults: Faults | None) -> Figures:
-    """The figures of an episode as the simulation has them, under the same definitions as the measured."""
-    if episode.fault == "none":
-        run = simulated(episode, costs, None)
-        latency = run.course.latencies(WARM * episode.trigger_s, SETTLED * episode.trigger_s)
-        p50, p95 = np.quantile(latency, (0.5, 0.95)).tolist()
-        return {"batch_duration_s": run.batch_s, "latency_p50_s": p50, "latency_p95_s": p95}
+    """The figures of an episode as the simulation has them, under the same definitions as the measured; every
+    batch takes its mean time.
+    """
     run = simulated(episode, costs, faults)
-    until = run.failed_s + episode.end_s - episode.at_s
-    gap = output_gap(run.course, run.failed_s, until)
-    back = catch_up(run.course, run.failed_s - PRE, run.failed_s, until + CALM)
+    if faults is not None:
+        return _fault_figures(run, run.course())
+    latency = run.course().latencies(WARM * episode.trigger_s, SETTLED * episode.trigger_s)
+    p50, p95 = np.quantile(latency, (0.5, 0.95)).tolist()
+    return {"batch_duration_s": run.batch_s(), "latency_p50_s": p50, "latency_p95_s": p95}
+
+
+def likely(episode: Episode, costs: Costs, faults: Faults, bits: np.random.Generator) -> list[Figures]:
+    """What a fault may look like, in as many ways, equally likely: batches have luck of their own."""
+    run = simulated(episode, costs, faults)
+    return [_fault_figures(run, run.course(bits)) for _ in range(LUCKS)]
+
+
+def _fault_figures(run: Simulated, course: Course) -> Figures:
+    """NaN: there is no such moment before the episode ends."""
+    until = run.failed_s + run.episode.end_s - run.episode.at_s
+    gap = output_gap(course, run.failed_s, until)
+    back = catch_up(course, run.failed_s - PRE, run.failed_s, until + CALM)
     nan = float("nan")
     return {"output_gap_s": nan if gap is None else gap, "catch_up_s": nan if back is None else back}
