@@ -1,18 +1,19 @@
-"""From what was recorded to the figures of a recovery. Definitions: README of the results, and each
-docstring here.
-"""
+"""From what was recorded to the figures of a recovery. Each docstring has its definition."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from tideover.models.outage import Outage
 from tideover.models.world import World
 from tideover.sim.recorder import SLOT
 from tideover.sim.train import Ints
 from tideover.sim.units import S
+
+Bools = npt.NDArray[np.bool_]
 
 SECOND = S // SLOT
 """Slots in a second."""
@@ -38,19 +39,20 @@ def curves(world: World) -> Curves:
     return Curves(backlog, present, world.recorder.done.until(end), world.recorder.outputs())
 
 
-def caught_up_at(world: World, curves: Curves, outage: Outage, until: int) -> int | None:
-    """When the backlog is back at or under its 99th percentile before the fault, for 1 s (ns); None: not
-    before ``until``.
+def caught_up_at(world: World, curves: Curves, outage: Outage, usual: Bools, until: int) -> int | None:
+    """When the backlog is back at or under its 99th percentile in the ``usual`` slots before the fault, for
+    1 s (ns); None: not before ``until``.
 
     Looked for from the moment when the task is ready and everything was replayed: before it there is nothing
     to catch up with (source replay waits for its timeout with an empty backlog). If replicas masked the
     fault: from the fault. Where tuples are done in batches the backlog is a saw: its peaks are compared, and
     it has to stay down for a batch at least.
     """
-    warmup, failed = world.scenario.run.warmup, outage.failed_at
-    before = curves.present[warmup // SLOT + 1 : failed // SLOT + 1]
+    failed = outage.failed_at
+    known = usual[: failed // SLOT + 1]
+    before = curves.present[: len(known)][known]
     pulse = world.protocol.pulse(failed) // SLOT
-    if pulse and len(before) > pulse:
+    if len(before) > pulse > 0:
         before = np.lib.stride_tricks.sliding_window_view(before, pulse + 1).max(axis=1)
     if not len(before):
         return None
@@ -82,30 +84,33 @@ def _shown(world: World, outage: Outage, caught_up: int) -> int:
     return outage.ready_at + window * ((caught_up - outage.ready_at) // window + 2)
 
 
-def throughput_back(world: World, curves: Curves, outage: Outage, until: int) -> float | None:
-    """Seconds from the fault until throughput over 10 s is back at 90 % of its mean before.
+def throughput_back(curves: Curves, outage: Outage, usual: Bools, until: int) -> float | None:
+    """Seconds from the fault until throughput over 10 s is back at 90 % of its mean in the ``usual`` slots
+    before.
 
     A fall counts if it is deeper than any before the fault, and begins within 10 s of the time when the tasks
     were down or replays were under way: others are the load's own. 0 if there is none; None if it does not
     come back before ``until`` (ns).
     """
-    warmup, failed = world.scenario.run.warmup // SLOT, outage.failed_at // SLOT
-    before = curves.done[warmup + 1 : failed + 1]
-    if not len(before) or not before.any():
+    failed = outage.failed_at // SLOT
+    known = usual[: failed + 1]
+    before = curves.done[: failed + 1][known]
+    if not before.any():
         return None
+    length = 10 * SECOND
+    need = 0.9 * float(before.mean()) * length
     total = np.concatenate(([0], np.cumsum(curves.done)))
-    need = 0.9 * float(before.mean()) * 10 * SECOND
-    last = failed + 2 - 10 * SECOND
-    if last > warmup + 1:
-        usual = total[warmup + 1 + 10 * SECOND : failed + 2] - total[warmup + 1 : last]
-        need = min(need, float(usual.min()))
+    spans = total[length : failed + 2] - total[: max(0, failed + 2 - length)]
+    counted = np.concatenate(([0], np.cumsum(known)))
+    whole = counted[length:] - counted[:-length] == length
+    need = min(need, spans[whole].min(initial=need))
     ends = np.arange(failed, until // SLOT + 1)
-    trailing = total[ends + 1] - total[np.maximum(ends + 1 - 10 * SECOND, 0)]
+    trailing = total[ends + 1] - total[np.maximum(ends + 1 - length, 0)]
     low = trailing < need
     recovered = max(outage.ready_at, outage.restored_at or 0, outage.last_replay or 0)
     if recovered == outage.failed_at:
         return 0.0  # nothing was down
-    affected = (recovered - outage.failed_at) // SLOT + 10 * SECOND
+    affected = (recovered - outage.failed_at) // SLOT + length
     if not low[:affected].any():
         return 0.0
     dip = int(np.argmax(low))
@@ -133,11 +138,32 @@ def usual_spacing(gaps: Ints) -> float | None:
     return float(ordered[half]) / S
 
 
-def recovery(world: World, curves: Curves, outage: Outage) -> dict[str, Any]:
+def recoveries(world: World, curves: Curves) -> tuple[list[dict[str, Any]], Bools]:
+    """One row per fault, and which slots of 10 ms are usual: after the warm-up, outside every recovery and
+    catch-up.
+
+    What is usual before a fault leaves out earlier ones, too: a backlog that one of them has left is not what
+    the next has to come back to.
+    """
+    usual = np.arange(len(curves.done)) > world.scenario.run.warmup // SLOT
+    rows = []
+    for outage in world.outages:
+        later = [o.failed_at for o in world.outages if o.failed_at > outage.failed_at]
+        until = min([*later, world.scenario.run.duration])
+        known = bool(usual[: outage.failed_at // SLOT + 1].any())
+        caught_up = caught_up_at(world, curves, outage, usual, until)
+        rows.append(_recovery(world, curves, outage, usual, until, caught_up))
+        reached = [outage.ready_at, outage.restored_at, outage.last_replay]
+        reached.append(until if caught_up is None and known else caught_up)
+        over = max(moment for moment in reached if moment is not None)
+        usual[outage.failed_at // SLOT + 1 : -(-over // SLOT) + 1] = False
+    return rows, usual
+
+
+def _recovery(
+    world: World, curves: Curves, outage: Outage, usual: Bools, until: int, caught_up: int | None
+) -> dict[str, Any]:
     """One row of the recoveries (times in s, latencies in ms), without the run's identity."""
-    later = [o.failed_at for o in world.outages if o.failed_at > outage.failed_at]
-    until = min([*later, world.scenario.run.duration])
-    caught_up = caught_up_at(world, curves, outage, until)
     gap = output_gap(curves.outputs, outage.failed_at, until)
     gaps = np.diff(curves.outputs)
     replayed = outage.last_replay is not None and world.protocol.settled(outage)
@@ -151,7 +177,7 @@ def recovery(world: World, curves: Curves, outage: Outage) -> dict[str, Any]:
         "catch_up_s": None
         if caught_up is None
         else (_shown(world, outage, caught_up) - outage.failed_at) / S,
-        "throughput_90_s": throughput_back(world, curves, outage, until),
+        "throughput_90_s": throughput_back(curves, outage, usual, until),
         "output_gap_s": None if gap is None else gap / S,
         "sink_spacing_s": usual_spacing(gaps),
         **_stages(outage, caught_up),
@@ -195,20 +221,12 @@ def _state(world: World, outage: Outage) -> dict[str, int]:
     }
 
 
-def steady_seconds(world: World, rows: list[dict[str, Any]]) -> tuple[np.ndarray, int]:
-    """Which whole seconds are measured: after the warm-up, outside every recovery and catch-up; and the
-    first second.
-    """
+def steady_seconds(world: World, usual: Bools) -> tuple[Bools, int]:
+    """Which whole seconds after the warm-up are ``usual`` throughout, and the first of them."""
     first = -(-world.scenario.run.warmup // S)
     last = world.scenario.run.duration // S
-    steady = np.ones(max(0, last - first), np.bool_)
-    for outage, row in zip(world.outages, rows, strict=True):
-        ends = [outage.ready_at, outage.restored_at, outage.last_replay]
-        if row["catch_up_s"] is not None:
-            ends.append(outage.failed_at + round(row["catch_up_s"] * S))
-        end = max(t for t in ends if t is not None)
-        steady[max(0, outage.failed_at // S - first) : max(0, -(-end // S) - first)] = False
-    return steady, first
+    slots = usual[first * SECOND + 1 : last * SECOND + 1].reshape(-1, SECOND)
+    return np.logical_and.reduce(slots, axis=1), first
 
 
 def timeline(world: World, curves: Curves) -> list[dict[str, Any]]:

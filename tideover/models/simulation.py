@@ -19,7 +19,7 @@ from tideover.sim.units import S
 class Replication:
     """What one replication says.
 
-    recoveries   one dict per fault (see measures.recovery)
+    recoveries   one dict per fault (see measures.recoveries)
     timeline     one dict per second
     latency      histogram of the measured latencies (ns), outside recoveries and catch-up
     throughput   mean, min, max per second, after the warm-up
@@ -74,8 +74,8 @@ def _in_tuples(found: Replication, lump: int) -> Replication:
 def evaluate(world: World, replication: int) -> Replication:
     """Read a world that has run to its end."""
     curves = measures.curves(world)
-    rows = [measures.recovery(world, curves, outage) for outage in world.outages]
-    steady, first = measures.steady_seconds(world, rows)
+    rows, usual = measures.recoveries(world, curves)
+    steady, first = measures.steady_seconds(world, usual)
     balance = world.balance()
     return Replication(
         number=replication,
