@@ -105,7 +105,7 @@ def test_run_prints_a_table(tideover):
     code, out, err = tideover("run", "wordcount", *SHORT)
     assert (code, err) == (0, "")
     assert out.startswith("word count: seed 1, 2 replications\n")
-    assert "recovery time, s" in out
+    assert "state recovery, s" in out
 
 
 def test_run_prints_one_json_object_that_keeps_the_contract(tideover):

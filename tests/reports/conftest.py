@@ -161,7 +161,7 @@ def _recovery(shape: dict[str, Any], r: int, failed_at: float, spread: float, ra
         "detected_at_s": failed_at,
         "ready_at_s": failed_at,
         "state_recovery_s": shape["recovery"] + wobble,
-        "catch_up_s": max(0.0, shape["catch_up"] + wobble),
+        "catch_up_s": shape["catch_up"] and shape["catch_up"] + wobble,
         "throughput_90_s": 10.0,
         "output_gap_s": shape["gap"],
         "sink_spacing_s": 30.0,

@@ -112,7 +112,7 @@ def test_a_timeline_shows_one_strategy(four, joined):
 def test_recovery_times_intervals_and_published_marks(four, joined):
     published = {("source_replay",): 60.0, ("rsm",): 0.0}
     axes = figures.recovery(joined(four, "recoveries"), published=published)
-    assert axes.get_xlabel() == "recovery time (s)"
+    assert axes.get_xlabel() == "state recovery (s)"
     shown = texts(axes)
     for word in ("source replay", "R+SM", "60.0 s", "0.424 s"):
         assert word in shown

@@ -27,16 +27,16 @@ def shown(view, width: int = 100) -> str:
 
 def test_a_run(make_result):
     text = shown(terminal.run_view(make_result("source_replay").to_dict()))
-    for part in ("word count: seed 1, 5 replications", "recovery time, s", "60.00 ± 0.05", "false timeouts"):
+    for part in ("word count: seed 1, 5 replications", "state recovery, s", "60.00 ± 0.05", "false timeouts"):
         assert part in text
     assert "Warning" not in text
 
 
 def test_undefined_is_a_dash_with_the_reason_below(make_result):
     text = shown(terminal.run_view(make_result("none").to_dict()))
-    line = next(line for line in text.splitlines() if "recovery time, s" in line)
+    line = next(line for line in text.splitlines() if "state recovery, s" in line)
     assert line.rstrip().endswith("–")
-    assert "– undefined (recovery time, s): nothing was replayed, or the replay had not ended" in text
+    assert "– undefined (state recovery, s): nothing was replayed, or the replay had not ended" in text
 
 
 def test_the_reason_is_that_of_the_time_it_is_about(make_result):
@@ -149,8 +149,8 @@ def test_narrow_terminals_break_no_word_and_no_figure(four, reproduction, width)
 
 def test_a_table_that_fits_is_one_block(four):
     table = overview([result.to_dict() for result in four], brief=True)
-    assert shown(terminal.render(table), 100).count("recovery time, s") == 2  # the row and its footnote
-    assert shown(terminal.render(table), 60).count("recovery time, s") == 3
+    assert shown(terminal.render(table), 100).count("state recovery, s") == 2  # the row and its footnote
+    assert shown(terminal.render(table), 60).count("state recovery, s") == 3
 
 
 def test_a_value_wider_than_the_terminal_is_folded():

@@ -14,7 +14,7 @@ from tideover.reports.verdict import COMPARED, run_sentence, verdict
 NAN = float("nan")
 
 
-def frame(values: dict[str, list[float]], column: str = "state_recovery_s") -> pd.DataFrame:
+def frame(values: dict[str, list[float]], column: str = "catch_up_s") -> pd.DataFrame:
     rows = [
         {
             "strategy": s,
@@ -25,7 +25,7 @@ def frame(values: dict[str, list[float]], column: str = "state_recovery_s") -> p
             "failed_at_s": 75.0,
         }
         | dict.fromkeys(COMPARED, 1.0)
-        | {column: value, "replayed": 0 if np.isnan(value) else 10}
+        | {column: value, "replayed": 10}
         for s, series in values.items()
         for r, value in enumerate(series)
     ]
@@ -99,8 +99,8 @@ def test_a_large_sample_is_not_too_much():
 
 def test_swapping_the_strategies_swaps_the_sign(draws):
     data = frame({"rsm": list(draws * 0), "source_replay": list(draws)})
-    there = paired(data, "rsm", "source_replay", "state_recovery_s").difference
-    back = paired(data, "source_replay", "rsm", "state_recovery_s").difference
+    there = paired(data, "rsm", "source_replay", "catch_up_s").difference
+    back = paired(data, "source_replay", "rsm", "catch_up_s").difference
     assert there.mean == -back.mean
     assert there.t == (-back.t[1], -back.t[0])
     assert there.bootstrap == (-back.bootstrap[1], -back.bootstrap[0])
@@ -108,7 +108,7 @@ def test_swapping_the_strategies_swaps_the_sign(draws):
 
 def test_pairs_remove_the_luck_that_both_share(draws):
     data = frame({"rsm": list(draws - 57.8), "source_replay": list(draws)})
-    found = paired(data, "rsm", "source_replay", "state_recovery_s").difference
+    found = paired(data, "rsm", "source_replay", "catch_up_s").difference
     assert found.mean == pytest.approx(-57.8)
     assert found.std == pytest.approx(0.0, abs=1e-9)
 
@@ -116,8 +116,8 @@ def test_pairs_remove_the_luck_that_both_share(draws):
 def test_the_order_of_rows_does_not_matter(draws):
     data = frame({"rsm": list(draws * 0.01), "source_replay": list(draws)})
     shuffled = data.sample(frac=1, random_state=3)
-    pair = paired(data, "rsm", "source_replay", "state_recovery_s")
-    assert paired(shuffled, "rsm", "source_replay", "state_recovery_s") == pair
+    pair = paired(data, "rsm", "source_replay", "catch_up_s")
+    assert paired(shuffled, "rsm", "source_replay", "catch_up_s") == pair
 
 
 def test_several_failures_of_a_replication_make_one_pair():
@@ -126,13 +126,13 @@ def test_several_failures_of_a_replication_make_one_pair():
         frame({"rsm": [2.0, 2.0], "none": [4.0, 7.0]}),
     )
     data = pd.concat([first, later.assign(failed_at_s=105.0)])
-    found = paired(data, "rsm", "none", "state_recovery_s").difference
+    found = paired(data, "rsm", "none", "catch_up_s").difference
     assert (found.n, found.mean) == (2, pytest.approx((-2.0 - 4.0) / 2))
 
 
 def test_what_has_no_partner_is_counted_and_left_out():
     data = frame({"rsm": [1.0, 1.0, 1.0], "none": [2.0, 2.0]})
-    found = paired(data, "rsm", "none", "state_recovery_s")
+    found = paired(data, "rsm", "none", "catch_up_s")
     assert (found.difference.n, found.unmatched) == (2, 1)
 
 
@@ -146,7 +146,7 @@ def test_the_sentence(draws):
     found = verdict(data, runs(["source_replay", "rsm"], n, network=network))
     low, high = stats.ttest_1samp(draws, 0).confidence_interval(0.95)
     assert found.sentence == (
-        f"R+SM recovers {draws.mean():.1f} s faster than source replay "
+        f"R+SM has caught up {draws.mean():.1f} s sooner after a failure than source replay "
         f"(95 % interval {low:.1f} to {high:.1f} s, 10 pairs); it costs 1.3 times the network bytes."
     )
     assert (found.reference, found.best) == ("source_replay", "rsm")
@@ -169,7 +169,7 @@ def test_too_few_pairs_are_admitted():
 def test_zero_variance_is_said_and_not_dressed_as_an_interval():
     data = frame({"source_replay": [60.0] * 10, "rsm": [0.5] * 10})
     text = verdict(data, runs(["source_replay", "rsm"], 10)).sentence
-    assert "59.5 s faster than source replay (the same in all 10 pairs)" in text
+    assert "59.5 s sooner after a failure than source replay (the same in all 10 pairs)" in text
     assert "interval" not in text
 
 
@@ -179,42 +179,56 @@ def test_no_difference_is_not_sold_as_one():
     data = frame({"source_replay": list(same), "rsm": list(same + rng.normal(0, 1, 10))})
     assert "cannot be told apart" in verdict(data, runs(["source_replay", "rsm"], 10)).sentence
     equal = frame({"source_replay": [60.0] * 10, "rsm": [60.0] * 10})
-    assert (
-        "recover equally fast in all 10 pairs" in verdict(equal, runs(["source_replay", "rsm"], 10)).sentence
+    sentence = verdict(equal, runs(["source_replay", "rsm"], 10)).sentence
+    assert "have caught up equally soon in all 10 pairs" in sentence
+
+
+def test_no_backlog_is_not_a_time_to_subtract():
+    data = frame({"source_replay": [60.0] * 6, "active_replication": [0.0] * 6})
+    text = verdict(data, runs(["source_replay", "active_replication"], 6)).sentence
+    assert text.startswith(
+        "Active replication has no backlog after a failure, where source replay has caught up 60.0 s after a "
+        "failure (the same in all 6 replications)"
     )
 
 
-def test_nothing_to_replay_is_not_a_recovery_time():
-    data = frame({"source_replay": [60.0] * 6, "active_replication": [NAN] * 6})
-    text = verdict(data, runs(["source_replay", "active_replication"], 6)).sentence
-    start = "Active replication replays nothing after a failure, where source replay takes 60.0 s to recover"
-    assert text.startswith(start)
+def test_what_replays_nothing_is_judged_by_its_backlog():
+    """Micro-batches stand still and work it off: that nothing is replayed is no recovery in no time."""
+    data = frame({"rsm": [3.0] * 6, "micro_batch": [10.7] * 6})
+    data.loc[data.strategy == "micro_batch", ["state_recovery_s", "replayed"]] = (NAN, 0)
+    found = verdict(data, runs(["micro_batch", "rsm"], 6))
+    assert found.best == "rsm"
+    assert "R+SM has caught up 7.7 s sooner after a failure than micro-batches" in found.sentence
 
 
 def test_undefined_pairs_are_counted():
     data = frame({"source_replay": [60.0, 61.0, NAN, 60.0, 59.0, 60.5], "rsm": [0.5] * 6})
-    data["replayed"] = 10
     assert (
         "5 pairs, 1 more undefined and left out" in verdict(data, runs(["source_replay", "rsm"], 6)).sentence
     )
 
 
-def test_a_replay_that_never_ended_does_not_win():
-    data = frame({"source_replay": [60.0] * 6, "rsm": [NAN] * 6}).assign(replayed=10)
-    found = verdict(data, runs(["source_replay", "rsm"], 6))
-    assert found.best == "source_replay"
-    assert "R+SM had not ended its replay" in found.sentence
+@pytest.mark.parametrize("never", [6, 1])
+def test_who_has_not_caught_up_each_time_does_not_win(never):
+    data = frame({"source_replay": [60.0] * 6, "rsm": [NAN] * never + [0.5] * (6 - never)})
+    assert verdict(data, runs(["source_replay", "rsm"], 6)).best == "source_replay"
+
+
+def test_who_never_catches_up_is_told():
+    data = frame({"source_replay": [60.0] * 6, "rsm": [NAN] * 6})
+    sentence = verdict(data, runs(["source_replay", "rsm"], 6)).sentence
+    assert "R+SM has not caught up by the next failure or the end of the run" in sentence
 
 
 def test_speed_bought_with_loss_does_not_win():
-    data = frame({"none": [NAN] * 6, "rsm": [0.5] * 6})
+    data = frame({"none": [0.0] * 6, "rsm": [0.5] * 6})
     found = verdict(data, runs(["none", "rsm"], 6, lost={"none": 25, "rsm": 0}))
     assert found.best == "rsm"
     assert "it loses no root, none (amnesia) 150 roots" in found.sentence
 
 
 def test_speed_bought_with_wrong_windows_is_admitted():
-    data = frame({"source_replay": [60.0] * 6, "active_replication": [NAN] * 6})
+    data = frame({"source_replay": [60.0] * 6, "active_replication": [0.0] * 6})
     wrong = {"source_replay": 0, "active_replication": 2}
     text = verdict(data, runs(["source_replay", "active_replication"], 6, wrong=wrong)).sentence
     assert "12 of its 48 windows are wrong, of source replay's 0 of 48" in text
@@ -251,11 +265,11 @@ def test_one_strategy_alone_is_no_comparison():
 def test_one_run_in_a_sentence(make_result):
     result = make_result("none", replications=6)
     text = run_sentence(result.recoveries, result.runs)
-    assert text == "None (amnesia) replays nothing after a failure; 900 roots of 14,385 are lost."
+    assert text == "None (amnesia) has no backlog after a failure; 900 roots of 14,385 are lost."
 
 
-def test_where_neither_replays_the_loss_comes_first():
-    data = frame({"none": [NAN] * 6, "active_replication": [NAN] * 6})
+def test_where_neither_has_a_backlog_the_loss_comes_first():
+    data = frame({"none": [0.0] * 6, "active_replication": [0.0] * 6})
     lost, wrong = {"none": 25, "active_replication": 0}, {"none": 1, "active_replication": 0}
     network = {"none": 100, "active_replication": 360}
     done = runs(["none", "active_replication"], 6, network=network, lost=lost, wrong=wrong)

@@ -38,8 +38,10 @@ class Estimate:
 
     @property
     def half_width(self) -> float | None:
-        """Half the width of the t-interval."""
-        return None if self.t is None else (self.t[1] - self.t[0]) / 2
+        """Half the width of the t-interval; 0 if all values are the same."""
+        if self.t is None:
+            return None
+        return 0.0 if self.constant else (self.t[1] - self.t[0]) / 2
 
 
 def estimate(values: Iterable[float | None]) -> Estimate:

@@ -40,12 +40,16 @@ class Table:
 
 
 MEASURES = {
-    "state_recovery_s": "recovery time, s",
+    "state_recovery_s": "state recovery, s",
     "catch_up_s": "catch-up of the backlog, s",
     "throughput_90_s": "throughput back at 90 %, s",
     "output_gap_s": "longest output gap, s",
     "sink_spacing_s": "usual output spacing, s",
 }
+TIMES_MEANT = (
+    "State recovery: from the task being ready until the last replayed tuple has arrived. Catch-up, and "
+    "throughput back: from the failure."
+)
 _STAGES = {
     "detect": "detect_s",
     "restart": "restart_s",
@@ -127,21 +131,42 @@ def overview(results: Sequence[Record], *, brief: bool = False) -> Table:
     """One column a result: recovery, stages, latency, throughput, roots, windows, cost."""
     notes = Notes()
     rows: list[tuple[str, ...]] = []
-    if any(result["recoveries"] for result in results):
-        rows += _recovery_rows(results, notes, brief)
+    for heading, recoveries in _by_failure(results).items():
+        rows += _recovery_rows(heading, recoveries, notes, brief)
     rows += _predicted_rows(results)
     rows += _pooled_rows(results, notes, brief)
     names = tuple(strategy_name(result["strategy"]) for result in results)
-    return Table("Result", ("", *names), tuple(rows), notes.lines())
+    meant = (TIMES_MEANT,) if any(result["recoveries"] for result in results) else ()
+    return Table("Result", ("", *names), tuple(rows), meant + notes.lines())
 
 
-def _recovery_rows(results: Sequence[Record], notes: Notes, brief: bool) -> list[tuple[str, ...]]:
+def _by_failure(results: Sequence[Record]) -> dict[str, list[list[Record]]]:
+    """The recoveries of each result, under a heading for each kind of failure and what it hits: a mean over
+    different ones would say nothing. In the order in which they strike first.
+    """
+    every = sorted((r for result in results for r in result["recoveries"]), key=lambda r: r["failed_at_s"])
+    kinds = list(dict.fromkeys((recovery["kind"], recovery["component"]) for recovery in every))
+    found = {}
+    for kind, component in kinds:
+        heading = "Recovery" if len(kinds) == 1 else f"Recovery from {kind}: {component}"
+        found[heading] = [
+            [r for r in result["recoveries"] if (r["kind"], r["component"]) == (kind, component)]
+            for result in results
+        ]
+    return found
+
+
+def _recovery_rows(
+    heading: str, recoveries: Sequence[Sequence[Record]], notes: Notes, brief: bool
+) -> list[tuple[str, ...]]:
+    """Means over the recoveries of each result."""
+
     def row(label: str, column: str, pick: Any, noted: str = "") -> tuple[str, ...]:
-        found = [estimate(pick(recovery) for recovery in result["recoveries"]) for result in results]
+        found = [estimate(pick(recovery) for recovery in mine) for mine in recoveries]
         return (label, *(notes.mean(one, noted or label, column) for one in found))
 
-    count = max(len(result["recoveries"]) for result in results)
-    rows: list[tuple[str, ...]] = [(f"Recovery (mean of {count})" if count > 1 else "Recovery",)]
+    count = max(len(mine) for mine in recoveries)
+    rows: list[tuple[str, ...]] = [(f"{heading} (mean of {count})" if count > 1 else heading,)]
     rows += [row(label, key, lambda r, k=key: r[k]) for key, label in MEASURES.items()]
     rows.append(("Stages of the recovery, s",))
     rows += [row(s.replace("_", "-"), c, lambda r, s=s: r["stages_s"][s]) for s, c in _STAGES.items()]

@@ -1,7 +1,8 @@
 """What ``compare`` concludes: every strategy against the first, and the best of them in one sentence.
 
-The sentence is a mechanical reading of the figures. It says so when there are too few pairs, when nothing
-varies, when no difference shows, and when a value is undefined.
+The sentence is a mechanical reading of the figures. Recovery is judged by the time from the failure until the
+backlog is gone, which is defined for every strategy, whatever it does meanwhile. The sentence says so when
+there are too few pairs, when nothing varies, when no difference shows, and when a value is undefined.
 """
 
 from __future__ import annotations
@@ -51,8 +52,7 @@ class Outcome:
     """One strategy's recoveries and runs, pooled."""
 
     strategy: str
-    recovery: Estimate
-    replayed: int
+    catch_up: Estimate
     lost: int
     emitted: int
     windows: int
@@ -62,16 +62,16 @@ class Outcome:
     runs: int
 
     @property
-    def replays_nothing(self) -> bool:
-        """No recovery time is defined because there was nothing to replay."""
-        return self.recovery.mean is None and self.replayed == 0
+    def unhindered(self) -> bool:
+        """No failure left a backlog."""
+        return self.catch_up.mean == 0 and not self.catch_up.undefined
 
     @property
     def rank(self) -> tuple[float, ...]:
-        """Less is better: unfailed, lossless, fast (a replay that never ended is slowest), then cheap."""
-        missing = 0.0 if self.replays_nothing else math.inf
-        speed = missing if self.recovery.mean is None else self.recovery.mean
-        return (self.failed_runs == self.runs, self.lost > 0, speed, self.costs.get("network_bytes", 0.0))
+        """Less is better: unfailed, lossless, caught up each time, and fast, then cheap."""
+        speed = math.inf if self.catch_up.mean is None else self.catch_up.mean
+        missed = self.catch_up.undefined
+        return (self.failed_runs == self.runs, self.lost > 0, missed, speed, self.costs["network_bytes"])
 
 
 def verdict(recoveries: pd.DataFrame, runs: pd.DataFrame) -> Verdict:
@@ -94,12 +94,12 @@ def verdict(recoveries: pd.DataFrame, runs: pd.DataFrame) -> Verdict:
 
 
 def sentence(best: Outcome, other: Outcome, recoveries: pd.DataFrame) -> str:
-    """The best strategy beside another: recovery, then loss, then cost. Loss comes first where neither has
-    anything to replay.
+    """The best strategy beside another: recovery, then loss, then cost. Loss comes first where neither has a
+    backlog.
     """
     if best.failed_runs == best.runs:
         return "No run ended without an error, so there is nothing to compare."
-    if len(recoveries) and best.replays_nothing and other.replays_nothing:
+    if len(recoveries) and best.unhindered and other.unhindered:
         found = [_kept(best, other)]
     else:
         found = [_recovery(best, other, recoveries), _loss(best, other), _wrong(best, other)]
@@ -131,23 +131,22 @@ def run_sentence(recoveries: pd.DataFrame, runs: pd.DataFrame) -> str:
 
 def _outcome(strategy: str, recoveries: pd.DataFrame, runs: pd.DataFrame) -> Outcome:
     mine, done = recoveries[recoveries["strategy"] == strategy], runs[runs["strategy"] == strategy]
-    means = mine.groupby(["seed", "replication"], sort=True)["state_recovery_s"].mean()
+    means = mine.groupby(["seed", "replication"], sort=True)["catch_up_s"].mean()
     failed = int(done["error"].notna().sum())
     good = done[done["error"].isna()]
     costs = {name: float(good[name].sum()) / max(1, len(good)) for name in _RESOURCES}
-    replayed = int(mine["replayed"].fillna(0).sum())
     counted = {"lost": "lost", "emitted": "emitted", "windows": "windows_emitted", "wrong": "windows_wrong"}
     counts = {name: int(good[column].fillna(0).sum()) for name, column in counted.items()}
-    recovery = estimate(float(value) for value in means)
-    return Outcome(strategy, recovery, replayed, costs=costs, failed_runs=failed, runs=len(done), **counts)
+    catch_up = estimate(float(value) for value in means)
+    return Outcome(strategy, catch_up, costs=costs, failed_runs=failed, runs=len(done), **counts)
 
 
 def _recovery(best: Outcome, other: Outcome, recoveries: pd.DataFrame) -> str:
     a, b = strategy_name(best.strategy), strategy_name(other.strategy)
     if recoveries.empty:
         return f"no failure was simulated, so there is no recovery of {a} and {b} to compare"
-    pair = paired(recoveries, best.strategy, other.strategy, "state_recovery_s")
-    if pair.difference.n:
+    pair = paired(recoveries, best.strategy, other.strategy, "catch_up_s")
+    if pair.difference.n and not best.unhindered and not other.unhindered:
         return difference_clause(pair)
     alone = {outcome.strategy: _alone(outcome) for outcome in (best, other)}
     return f"{a} {alone[best.strategy]}, where {b} {alone[other.strategy]}"
@@ -155,31 +154,32 @@ def _recovery(best: Outcome, other: Outcome, recoveries: pd.DataFrame) -> str:
 
 def _alone(outcome: Outcome) -> str:
     """What one strategy did, where there is nothing to subtract."""
-    found = outcome.recovery
-    if outcome.replays_nothing:
-        return "replays nothing after a failure"
+    found = outcome.catch_up
+    if outcome.unhindered:
+        return "has no backlog after a failure"
     if found.mean is None:
-        return "had not ended its replay by the end of the run"
+        return "has not caught up by the next failure or the end of the run"
     places = places_for(found.half_width)
-    return f"takes {fixed(found.mean, places)} s to recover ({_interval(found, places, 'replication')})"
+    note = _interval(found, places, "replication")
+    return f"has caught up {fixed(found.mean, places)} s after a failure ({note})"
 
 
 def difference_clause(pair: Paired) -> str:
-    """``R+SM recovers 57.8 s faster than source replay (95 % interval 57.1 to 58.4 s, 10 pairs)``."""
+    """``R+SM has caught up 57.8 s sooner than source replay (95 % interval 57.1 to 58.4 s, 10 pairs)``."""
     a, b, found = strategy_name(pair.first), strategy_name(pair.second), pair.difference
     if found.mean is None:
-        return f"{a} and {b} have no pair with a defined recovery time"
+        return f"{a} and {b} have no pair in which both have caught up"
     places = places_for(found.half_width)
     least = found if found.mean >= 0 else pair.mirrored().difference
     note = _interval(least, places, "pair")
     if found.constant and abs(found.mean) < 1e-9:
-        return f"{a} and {b} recover equally fast in {_all(found.n, 'pair')}"
+        return f"{a} and {b} have caught up equally soon in {_all(found.n, 'pair')}"
     if found.t is not None and not found.constant and found.t[0] <= 0 <= found.t[1]:
         note = _interval(found, places, "pair")
         shown = f"difference {fixed(found.mean, places)} s, {note}"
-        return f"{a} and {b} cannot be told apart by their recovery time ({shown})"
-    word = "slower" if found.mean > 0 else "faster"
-    return f"{a} recovers {fixed(abs(found.mean), places)} s {word} than {b} ({note})"
+        return f"{a} and {b} cannot be told apart by when they have caught up ({shown})"
+    word = "later" if found.mean > 0 else "sooner"
+    return f"{a} has caught up {fixed(abs(found.mean), places)} s {word} after a failure than {b} ({note})"
 
 
 def _interval(found: Estimate, places: int, unit: str) -> str:
@@ -252,7 +252,7 @@ def _cost(best: Outcome, other: Outcome) -> str:
 
 def _it(best: Outcome, other: Outcome) -> str:
     """The best strategy as the subject of the next clause: by name if the last clause was about both."""
-    both = best.replays_nothing and other.replays_nothing
+    both = best.unhindered and other.unhindered
     return strategy_name(best.strategy) if both else "it"
 
 

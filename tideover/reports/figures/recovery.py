@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _LABELS = {
-    "state_recovery_s": "recovery time (s)",
+    "state_recovery_s": "state recovery (s)",
     "catch_up_s": "catch-up time of the backlog (s)",
     "throughput_90_s": "time until throughput is back at 90 % (s)",
     "output_gap_s": "longest output gap (s)",
