@@ -230,18 +230,21 @@ def steady_seconds(world: World, usual: Bools) -> tuple[Bools, int]:
 
 
 def timeline(world: World, curves: Curves) -> list[dict[str, Any]]:
-    """One row per second: throughput, latency, greatest backlog."""
+    """One row per second: throughput, latency, greatest backlog.
+
+    A second has its first instant, not its last: what a fault does at 75 s is in the row of second 75.
+    """
     rows = []
     for second in range(world.scenario.run.duration // S):
-        span = slice(second * SECOND + 1, (second + 1) * SECOND + 1)
+        begin, end = second * SECOND, (second + 1) * SECOND
         latency = world.recorder.latency.second(second)
         rows.append(
             {
                 "second": second,
-                "throughput_per_s": float(curves.done[span].sum()),
+                "throughput_per_s": float(curves.done[begin + 1 : end + 1].sum()),
                 "latency_mean_ms": None if latency is None or latency.mean is None else latency.mean / 1e6,
                 "latency_max_ms": None if latency is None else latency.max / 1e6,
-                "backlog": int(curves.backlog[span].max(initial=0)),
+                "backlog": int(curves.backlog[begin:end].max(initial=0)),
             }
         )
     return rows
