@@ -104,6 +104,8 @@ def small(strategy: str) -> Scenario:
         "source_replay": {"message_timeout": 30 * S},
         "rsm": {"checkpoint_interval": 10 * S},
         "active_replication": {"k": 1},
+        "aligned_snapshots": {"checkpoint_interval": 10 * S},
+        "micro_batch": {"trigger_interval": 1 * S},
     }
     topology = {
         "sentences": SpoutConfig(spout=SPOUTS["sentences"](), arrivals=Periodic(rate=10)),
