@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 import tideover
-from tideover.scenarios import loader, profiles
+from tideover.scenarios import grid, library, loader, profiles
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.json_schema import json_schema
 from tideover.scenarios.loader import load, load_text
@@ -148,6 +148,36 @@ BROKEN = [
     ("[10 s, 5 s]", "[10 s, 5]", 12, "draws.rows.1", "5 has no unit"),
     ("catch_up_s: 0.05", "catch_up: 0.05", 13, "scatter.catch_up", "did you mean 'catch_up_s'?"),
     ("catch_up_s: 0.05", "catch_up_s: -1", 13, "scatter.catch_up_s", "at least 0"),
+    ("catch_up_s: 0.05", "catch_up_s: 99990", 13, "scatter.catch_up_s", "at most 10"),
+    ("catch_up_s: 0.05", "catch_up_s: .nan", 13, "scatter.catch_up_s", "must be a number"),
+    ("low: 3 s", "low: banana", 9, "intervals.failures.crash_task.restart.low", "'banana' is not a duration"),
+    ("high: 8 s", "high: 8", 9, "intervals.failures.crash_task.restart.high", "8 has no unit"),
+    (
+        "low: 3 s",
+        "low: 9 s",
+        9,
+        "intervals.failures.crash_task.restart",
+        "low is more than high: 9 s and 8 s",
+    ),
+    (
+        "identified: false",
+        "identified: maybe",
+        9,
+        "intervals.failures.crash_task.restart.identified",
+        "must be true or false",
+    ),
+    ("name: measured", "name: [a]", 1, "name", "must be a text, not a list"),
+    (
+        "errors:",
+        "ranges: {rate: {low: 2000, high: 3000/s}}\nerrors:",
+        14,
+        "ranges.rate.low",
+        "2000 has no unit",
+    ),
+    ("errors:", "ranges: {interval: {low: 2 s}}\nerrors:", 14, "ranges.interval.high", "is missing"),
+    ("errors:", "ranges: {rate: {low: 2/s, high: 1/s}}\nerrors:", 14, "ranges.rate", "low is more than high"),
+    ("errors:", "ranges: {speed: {low: 2/s, high: 3/s}}\nerrors:", 14, "ranges.speed", "unknown key"),
+    ("errors:", "ranges: {rate: 3/s}\nerrors:", 14, "ranges.rate", "must be a mapping"),
     ("values:", "vals:", 1, "values", "is missing"),
 ]
 
@@ -160,6 +190,102 @@ def test_broken_profiles(files: Path, old: str, new: str, line: int, key: str, s
         load(files)
     place = f"{profile}:{line}: {key}: "
     assert any(str(p).startswith(place) and says in str(p) for p in caught.value.problems), caught.value
+
+
+def test_an_interval_of_a_distribution_goes_by_its_mean(files: Path) -> None:
+    profile = files.parent / "measured.yaml"
+    key = "bolts.forward.service"
+    service = "{kind: exponential, mean: 2 ms}"
+    for low, high in (("1 ms", service), (service, "2 ms")):
+        profile.write_text(PROFILE.replace("draws:", f"  {key}: {{low: {low}, high: {high}}}\ndraws:"))
+        assert profiles.read(profile).intervals[key]["identified"] is True
+    profile.write_text(PROFILE.replace("draws:", f"  {key}: {{low: 3 ms, high: {service}}}\ndraws:"))
+    with pytest.raises(ScenarioError, match=f"intervals.{key}: low is more than high"):
+        profiles.read(profile)
+
+
+def test_an_empty_profile_is_told_what_a_profile_is(files: Path) -> None:
+    (files.parent / "measured.yaml").write_text("")
+    with pytest.raises(ScenarioError, match=r"measured.yaml:1: \(file\): is empty; a profile is a mapping"):
+        load(files)
+
+
+# -- profiles that do not fit --------------------------------------------------------------------------------
+
+OTHER = """\
+name: other
+values:
+  strategy: {aligned_snapshots: {checkpoint_interval: 9 s}}
+  failures: {crash_host: {restart: 7 s}}
+  run: {lag_window: 30 s}
+scatter: {catch_up_s: 0.05}
+"""
+
+
+@pytest.mark.parametrize("more", ["", "  bolts: {forward: {service: 2 ms}}\n"])
+def test_a_profile_that_gives_nothing_is_refused(files: Path, more: str) -> None:
+    """Values of ``run`` alone say how something was measured that is not there; they are nothing.
+
+    job has a service of its own, so a profile that has one for it gives nothing either.
+    """
+    (files.parent / "measured.yaml").write_text(OTHER.replace("  run:", f"{more}  run:"))
+    with pytest.raises(ScenarioError) as caught:
+        load(files)
+    (problem,) = caught.value.problems
+    assert str(problem).startswith(f"{files}:12: profile: other gives nothing to this scenario: ")
+    assert ("topology.job.service" if more else "failures crash_host; the scenario has strategy rsm") in str(
+        problem
+    )
+    assert "; of the built-in scenarios it fits flink-recovery" in str(problem)
+
+
+def test_a_profile_may_give_nothing_to_some_of_several(files: Path) -> None:
+    """Under aligned_snapshots it gives the snapshot's time; under none nothing, which is said, and no more."""
+    (files.parent / "measured.yaml").write_text(OTHER)
+    found = loader.load_for_strategies(files, ["aligned_snapshots", "none"])
+    assert [s.profile.taken for s in found.values()] == [
+        {
+            "strategy.checkpoint_interval": "strategy.aligned_snapshots.checkpoint_interval",
+            "run.lag_window": "run.lag_window",
+        },
+        {},
+    ]
+    assert found["none"].run.lag_window is None
+    result = tideover.run(found["none"])
+    assert result.prediction is None
+    assert "profile other: gives nothing under none; no value was measured" in result.warnings
+    with pytest.raises(ScenarioError, match="other gives nothing"):
+        loader.load_for_strategies(files, ["source_replay", "none"])
+    swept = {"scenario": str(files), "grid": {"strategy.kind": ["none", "aligned_snapshots"]}}
+    assert len(grid.read(swept).points) == 2
+    with pytest.raises(ScenarioError, match=f"^{files}:12: profile: other gives nothing"):
+        grid.read(swept | {"grid": {"strategy.kind": ["none", "source_replay"]}})
+
+
+def test_what_is_missing_is_told_with_the_profile(files: Path) -> None:
+    """end has a service, job has none, and the profile has one for other bolts only."""
+    files.write_text(files.read_text().replace(", service: 5 ms}", "}"))
+    (files.parent / "measured.yaml").write_text(PROFILE.replace("forward: {", "filter: {"))
+    with pytest.raises(ScenarioError) as caught:
+        load(files)
+    (problem,) = caught.value.problems
+    assert str(problem).startswith(f"{files}:4: topology.job.service: is missing")
+    only = "only bolts.filter.service and bolts.windowed_count.service"
+    assert f"; profile measured does not give bolts.forward.service, {only}; " in str(problem)
+    assert "of the built-in scenarios it fits flink-recovery" in str(problem)
+
+
+@pytest.mark.parametrize("name", library.profiles())
+def test_each_built_in_profile_fits_a_built_in_scenario(name: str) -> None:
+    fitting = []
+    for scenario in library.names():
+        try:
+            found = load(scenario, [f"profile={name}"])
+        except ScenarioError:
+            continue
+        assert found.profile.taken
+        fitting.append(scenario)
+    assert fitting
 
 
 def test_a_value_that_fits_its_kind_but_not_the_scenario_is_told_where_it_stands(files: Path) -> None:
@@ -218,6 +344,29 @@ def test_a_prediction_spans_the_draws_and_the_scatter(tmp_path: Path) -> None:
     assert 30 * 0.95 < wide["estimate"] < 30
     assert 24 * 0.9 < wide["low"] < 24
     assert 36 < wide["high"] < 36 * 1.1
+
+
+RANGES = "ranges: {rate: {low: 90/s, high: 120/s}, interval: {low: 5 s, high: 5 s}}\n"
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ([], []),
+        (["rate=90/s"], []),
+        (["rate=80/s"], ["the rate is 80/s, but measured was 90/s to 120/s"]),
+        (["topology.log.parallelism=2"], ["the rate is 200/s, but measured was 90/s to 120/s"]),
+        (["strategy={kind: rsm, checkpoint_interval: 5 s}"], []),
+        (["strategy={kind: rsm, checkpoint_interval: 6 s}"], ["the interval is 6 s, but measured was 5 s"]),
+    ],
+)
+def test_what_lies_outside_of_what_was_measured_is_told(
+    tmp_path: Path, settings: list[str], says: list[str]
+) -> None:
+    """The rate is that of all tasks of all spouts; a strategy without an interval cannot leave its range."""
+    warnings = predicted(tmp_path, PROFILE + RANGES, *settings)["warnings"]
+    expected = [f"profile measured: {text}: the prediction extrapolates" for text in says]
+    assert [text for text in warnings if text.startswith("profile")] == expected
 
 
 def test_what_is_set_by_hand_is_not_drawn(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ def warnings(scenario: Scenario) -> list[str]:
         *_checkpoints(scenario, topology),
         *_batches(scenario, topology, loads),
         *_snapshots(scenario, topology),
+        *_profile(scenario),
     ]
 
 
@@ -68,6 +69,13 @@ def _entries(component: Component) -> int:
     """Most entries that the state of one task can have; a fields grouping spreads the keys."""
     spread = all(edge.grouping.kind == "fields" for edge in component.inputs)
     return -(-component.keys // component.tasks) if spread else component.keys
+
+
+def _profile(scenario: Scenario) -> list[str]:
+    profile = scenario.profile
+    if profile is None or profile.taken:
+        return []
+    return [f"profile {profile.name}: gives nothing under {scenario.strategy.kind}; no value was measured"]
 
 
 def _load(loads: dict[str, tuple[float, float]]) -> list[str]:

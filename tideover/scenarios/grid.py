@@ -95,7 +95,9 @@ def _tree(source: str | Path | Mapping[str, Any]) -> tuple[Node, Path]:
         return yaml_source.from_plain(source, "sweep"), Path()
     if isinstance(source, str) and not library.is_path(source):
         return yaml_source.parse(library.sweep_text(source), library.file_name(source)), Path()
-    return yaml_source.read(Path(source)), Path(source).parent
+    text = yaml_source.text_of(Path(source), "give a YAML file or the name of a built-in sweep")
+    root = yaml_source.parse(text, str(source), "a sweep is a mapping with scenario and grid")
+    return root, Path(source).parent
 
 
 class _Sweep:
@@ -132,21 +134,23 @@ class _Sweep:
 
     def _points(self, base: Node, directory: Path, report: Report, total: int) -> Iterator[Point]:
         found: dict[Problem, None] = {}
+        idle: list[Problem] = []
         for number, chosen in enumerate(itertools.product(*self.swept.values())):
             nodes = dict(zip(self.swept, chosen, strict=True))
             texts = [f"{key}={json.dumps(node.plain(), ensure_ascii=False)}" for key, node in nodes.items()]
             try:
-                scenario = loader.build(loader.settled(base, texts), directory)
+                scenario, reason = loader.built(loader.settled(base, texts), directory)
             except ScenarioError as error:
                 found |= dict.fromkeys(self._placed(problem, nodes) for problem in error.problems)
                 if len(found) >= MOST_SHOWN:
                     break
                 continue
             report(number + 1, total)
+            idle += [self._placed(problem, nodes) for problem in reason]
             if not found:
                 yield Point(number, {key: node.plain() for key, node in nodes.items()}, scenario)
-        if found:
-            raise ScenarioError(found)
+        if found or len(idle) == total:  # a profile that gives nothing to any point
+            raise ScenarioError(found or idle[:1])
 
     def _settled(self, base: Node) -> Node:
         """The scenario with what holds for all points: the file's ``set``, then the command line's."""

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -28,7 +29,7 @@ from tideover.models.config import (
     Store,
     Strategy,
 )
-from tideover.scenarios import checks, library, overrides, profiles, shorthand, yaml_source
+from tideover.scenarios import checks, completion, library, overrides, profiles, shorthand, yaml_source
 from tideover.scenarios.errors import Problem, ScenarioError, is_misspelt, listed, suggest
 from tideover.scenarios.parts import Builder, fields_of, join
 from tideover.scenarios.yaml_source import Node
@@ -106,11 +107,11 @@ def load_for_strategies(
     if chosen:
         raise ScenarioError([Problem(yaml_source.FROM_SET, None, "strategy.kind", _TWICE)])
     known = set().union(*(fields_of(STRATEGIES[k]) for k in kinds if k in STRATEGIES))
-    found = {}
+    trees = {}
     for kind in kinds:
         mine = [s for s in settings if not _is_for_others(s, kind, known)]
-        found[kind] = build(overrides.apply(root, [*mine, f"strategy.kind={kind}"]), directory)
-    return found
+        trees[kind] = overrides.apply(root, [*mine, f"strategy.kind={kind}"])
+    return dict(zip(trees, build_all(trees.values(), directory), strict=True))
 
 
 _TWICE = "does not go with a list of strategies to compare; give the strategies there"
@@ -153,29 +154,82 @@ def tree(source: str | Path | Mapping[str, Any]) -> tuple[Node, Path]:
 
 def build(root: Node, directory: Path) -> Scenario:
     """The scenario of a tree; ``directory``: where it looks for files. Raises ScenarioError."""
+    (scenario,) = build_all([root], directory)
+    return scenario
+
+
+def build_all(roots: Iterable[Node], directory: Path) -> list[Scenario]:
+    """Scenarios that belong together, such as one under several strategies; raises ScenarioError.
+
+    A profile that gives nothing to any of them is refused.
+    """
+    idle: list[Problem] = []
+    found = []
+    for root in roots:
+        scenario, reason = built(root, directory)
+        found.append(scenario)
+        idle += reason
+    if len(idle) == len(found):
+        raise ScenarioError(idle[:1])
+    return found
+
+
+def built(root: Node, directory: Path) -> tuple[Scenario, list[Problem]]:
+    """The scenario of a tree, and why its profile gives it nothing, if so. Raises ScenarioError."""
     known = shorthand.declared(root, TOP)
-    root, profile = _completed(root, directory)
-    loader = _Loader(directory)
-    scenario = loader.scenario(shorthand.with_defaults(root, known))
-    if scenario is None or loader.problems:
-        raise ScenarioError(loader.problems)
-    return scenario if profile is None else scenario.model_copy(update={"profile": profile})
-
-
-def _completed(root: Node, directory: Path) -> tuple[Node, AppliedProfile | None]:
-    """The tree with what its profile gives, and which that was. Raises ScenarioError."""
     node = root.value.get(profiles.KEY)
     if node is None or node.value is None:
-        return root, None
+        return _loaded(root, known, directory), []
     if isinstance(node.value, dict):  # a scenario that was completed before
         builder = Builder(directory)
         applied = builder.part(AppliedProfile, node, profiles.KEY)
         if applied is None:
             raise ScenarioError(builder.problems)
-        return root, applied
+        return _loaded(root, known, directory).model_copy(update={"profile": applied}), []
     profile = profiles.named(node, directory)
-    root, taken = profiles.apply(root, profile)
-    return root, AppliedProfile(name=profile.name, sha256=profile.sha256, file=profile.file, taken=taken)
+    completed, taken = completion.apply(root, profile)
+    idle = []
+    if not taken:
+        message = f"{profile.name} gives nothing to this scenario: {completion.why_idle(root, profile)}"
+        idle = [node.problem(profiles.KEY, f"{message}; {_fitting(profile)}")]
+    try:
+        scenario = _loaded(completed, known, directory)
+    except ScenarioError as error:
+        raise ScenarioError(_with_profile(completed, profile, error.problems)) from None
+    about = AppliedProfile(name=profile.name, sha256=profile.sha256, file=profile.file, taken=taken)
+    return scenario.model_copy(update={"profile": about}), idle
+
+
+def _loaded(root: Node, known: Mapping[str, shorthand.Parameter], directory: Path) -> Scenario:
+    """The scenario of a tree that is complete; raises ScenarioError."""
+    loader = _Loader(directory)
+    scenario = loader.scenario(shorthand.with_defaults(root, known))
+    if scenario is None or loader.problems:
+        raise ScenarioError(loader.problems)
+    return scenario
+
+
+def _with_profile(root: Node, profile: profiles.Profile, problems: Iterable[Problem]) -> Iterator[Problem]:
+    """Problems; of what is missing they say that the profile does not have it, and what the profile fits."""
+    for problem in problems:
+        more = completion.missing(root, profile, problem.key)
+        said = problem.message if more is None else f"{problem.message}; {more}; {_fitting(profile)}"
+        yield replace(problem, message=said)
+
+
+def _fitting(profile: profiles.Profile) -> str:
+    """The built-in scenarios that are complete with a profile, and take something from it, in words."""
+    found = []
+    for name in library.names():
+        root, _ = tree(name)
+        bare = overrides.fill(root, profiles.KEY, Node(None, root.source))
+        completed, taken = completion.apply(bare, profile)
+        try:
+            _loaded(completed, shorthand.declared(root, TOP), Path())
+        except ScenarioError:
+            continue
+        found += [name] * bool(taken)
+    return f"of the built-in scenarios it fits {listed(found) or 'none'}"
 
 
 class _Loader(Builder):

@@ -7,26 +7,31 @@ as the scatter that the profile states.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tideover.models.config import Scenario
+from tideover.models.config import Scenario, SpoutConfig
 from tideover.models.simulation import simulate
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import load
 from tideover.scenarios.profiles import Profile, again
 from tideover.scenarios.writer import to_data
-from tideover.sim.units import S
+from tideover.sim.units import S, format_duration, format_rate
 
 LEVEL = 0.9
 DRAWS, FEWEST_DRAWS = 40, 12
 """How many of the profile's draws are simulated, one replication each; fewer if that takes long."""
 SIMULATED_S = 15_000
 """Simulated seconds after which it does."""
+_TRIFLE = 1e-3
+_FORMATS: dict[str, Callable[[float], str]] = {
+    "rate": lambda rate: format_rate(float(f"{rate:.4g}")),
+    "interval": lambda ns: format_duration(round(ns)),
+}
 _STEPS = 201
 _SCATTER = [NormalDist().inv_cdf((i + 0.5) / _STEPS) for i in range(_STEPS)]
 """The scatter of each draw, in standard deviations: evenly spread, so nothing is left to luck."""
@@ -44,7 +49,7 @@ def predict(
     draws without one. An end is None if the measure is undefined there (a backlog that is never worked off).
     None without a profile, or if nothing fails.
     """
-    if scenario.profile is None:
+    if scenario.profile is None or not scenario.profile.taken:
         return None, []
     try:
         profile = again(scenario.profile.file)
@@ -52,10 +57,31 @@ def predict(
         return None, [f"profile {scenario.profile.name}: is not there any more, so there are no intervals"]
     if profile.sha256 != scenario.profile.sha256:
         return None, [f"profile {profile.name}: has changed since it was read, so there are no intervals"]
+    remarks = [*_beyond(scenario, profile)]
     if not profile.scatter or not scenario.failures:
-        return None, []
+        return None, remarks
     rows = _simulated(scenario, profile, _duration(scenario, profile, found))
-    return {name: _interval([row[name] for row in rows], s) for name, s in profile.scatter.items()}, []
+    return {name: _interval([row[name] for row in rows], s) for name, s in profile.scatter.items()}, remarks
+
+
+def _beyond(scenario: Scenario, profile: Profile) -> Iterator[str]:
+    """Where the scenario lies outside of what was measured for its profile."""
+    cycle = scenario.strategy.cycle()
+    spouts = [c for c in scenario.topology.values() if isinstance(c, SpoutConfig)]
+    asked = {
+        "rate": sum(c.parallelism * S / c.arrivals.mean_gap_ns for c in spouts),
+        "interval": None if cycle is None else cycle[1],
+    }
+    for what, (low, high) in profile.ranges.items():
+        here = asked[what]
+        # Gaps are whole nanoseconds, so a rate may come out a trifle off what was given.
+        if here is not None and not low * (1 - _TRIFLE) <= here <= high * (1 + _TRIFLE):
+            shown, least, most = (_FORMATS[what](value) for value in (here, low, high))
+            measured = least if low == high else f"{least} to {most}"
+            yield (
+                f"profile {profile.name}: the {what} is {shown}, but measured was {measured}: "
+                "the prediction extrapolates"
+            )
 
 
 def _duration(scenario: Scenario, profile: Profile, found: Sequence[Mapping[str, Any]]) -> int:

@@ -10,37 +10,43 @@ values:                                                  # in the scenario's own
   run: {lag_window: 30 s}
 intervals: {failures.crash_task.restart: {low: 2 s, high: 6 s, identified: true}}    # at 90 %
 draws: {keys: [failures.crash_task.restart], rows: [[3 s], [5 s]]}                   # values that go together
+ranges: {rate: {low: 2000/s, high: 9000/s}, interval: {low: 10 s, high: 60 s}}       # what was measured
 scatter: {catch_up_s: 0.05}                              # relative, what the values do not explain
 errors: {leave_one_out: 0.06}
 ```
 
-``profile: path`` in a scenario names one, ``--set profile=path`` too.
+``profile: path`` in a scenario names one, ``--set profile=path`` too. A value is taken where the scenario
+gives none; values of ``run`` only beside others, since they say how the others were measured.
 """
 
 from __future__ import annotations
 
 import hashlib
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from tideover.models.config import BOLTS, FAULTS, STRATEGIES, BoltConfig, Fault, Run
-from tideover.scenarios import library, overrides, yaml_source
+from tideover.scenarios import library, yaml_source
 from tideover.scenarios.errors import ScenarioError, suggest
 from tideover.scenarios.parts import Builder, fields_of, join
 from tideover.scenarios.yaml_source import Node
+from tideover.sim.distributions.base import Distribution
 from tideover.sim.registry import Part
+from tideover.sim.units import Duration, Rate
 
 KEY = "profile"
-TOP = ("name", "provenance", "values", "intervals", "draws", "scatter", "errors")
+TOP = ("name", "provenance", "values", "intervals", "draws", "ranges", "scatter", "errors")
 PARTS = ("strategy", "failures", "bolts", "run")
 DRIVER = "driver"
 """Faults of a component of this name have their own values."""
+
+MOST_SCATTER = 10.0
+"""Standard deviations of a logarithm: beyond a factor of 20,000 nothing is said."""
 
 MEASURES = ("state_recovery_s", "catch_up_s", "throughput_90_s", "output_gap_s")
 """Columns of the recoveries that a profile may know the scatter of."""
@@ -48,7 +54,11 @@ MEASURES = ("state_recovery_s", "catch_up_s", "throughput_90_s", "output_gap_s")
 
 @dataclass(frozen=True)
 class Profile:
-    """A profile as its file says it. ``values`` by dotted key; ``draws``: rows of values by the same keys."""
+    """A profile as its file says it. ``values`` by dotted key; ``draws``: rows of values by the same keys.
+
+    ``ranges``: lowest and highest that was measured: ``rate`` (1/s, of all spouts), ``interval`` (ns, of what
+    the strategy does again and again).
+    """
 
     name: str
     file: str
@@ -57,6 +67,7 @@ class Profile:
     values: dict[str, Node]
     intervals: dict[str, dict[str, Any]] = field(default_factory=dict)
     draws: tuple[dict[str, str], ...] = ()
+    ranges: dict[str, tuple[float, float]] = field(default_factory=dict)
     scatter: dict[str, float] = field(default_factory=dict)
     errors: dict[str, Any] = field(default_factory=dict)
 
@@ -81,7 +92,7 @@ def named(node: Node, directory: Path) -> Profile:
 
 def read(path: Path) -> Profile:
     """The profile in a file; raises ScenarioError."""
-    return parse(yaml_source.text_of(path), str(path))
+    return parse(yaml_source.text_of(path, "give the path of a profile"), str(path))
 
 
 def again(name: str) -> Profile:
@@ -93,17 +104,18 @@ def again(name: str) -> Profile:
 def parse(text: str, name: str) -> Profile:
     """The profile in a text; ``name`` stands for the file in messages. Raises ScenarioError."""
     reader = _Reader(Path(name).parent)
-    root = yaml_source.parse(text, name)
+    root = yaml_source.parse(text, name, "a profile is a mapping with name and values")
     reader.unknown_keys(root, "", TOP)
     values = dict(reader.values(root))
     found = Profile(
-        name=str(root.value["name"].value) if "name" in root.value else Path(name).stem,
+        name=reader.name(root) or Path(name).stem,
         file=name.removesuffix(".yaml") if name.removesuffix(".yaml") in library.profiles() else name,
         sha256=hashlib.sha256(text.encode()).hexdigest(),
         provenance=reader.free(root, "provenance"),
         values=values,
         intervals=reader.intervals(root, values),
         draws=tuple(reader.draws(root, values)),
+        ranges=reader.ranges(root),
         scatter=reader.scatter(root),
         errors=reader.free(root, "errors"),
     )
@@ -114,6 +126,13 @@ def parse(text: str, name: str) -> Profile:
 
 class _Reader(Builder):
     """Reads a profile's tree; what is wrong is collected."""
+
+    def name(self, root: Node) -> str | None:
+        """What it is called, if it says so."""
+        node = root.value.get("name")
+        if node is not None and (not isinstance(node.value, str) or not node.value):
+            self.refuse(node, "name", f"must be a text, not {node.shown()}")
+        return None if node is None else str(node.value)
 
     def values(self, root: Node) -> Iterator[tuple[str, Node]]:
         """Dotted keys below ``values`` and what is given there."""
@@ -139,7 +158,7 @@ class _Reader(Builder):
                             self.refuse(inner, f"values.{sort}.{kind}", message)
 
     def _fields(self, node: Node, key: str, cls: type[Part]) -> Iterator[tuple[str, Node]]:
-        known = {k: name for k, name in fields_of(cls).items() if k not in ("bolt", "from")}
+        known = measurable(cls)
         if self.mapping(node, f"values.{key}"):
             self.unknown_keys(node, f"values.{key}", known)
             for name in [name for name in known if name in node.value]:
@@ -149,17 +168,25 @@ class _Reader(Builder):
 
     def fits(self, cls: type[Part], name: str, node: Node, key: str) -> bool:
         """Whether a value can be that of a field; a problem if not."""
+        return self._checked(cls, name, node, key)[0]
+
+    def _checked(self, cls: type[Part], name: str, node: Node, key: str) -> tuple[bool, Any]:
+        """The same, and the value."""
         info = cls.model_fields[name]
         before = len(self.problems)
-        ok, plain = self._value(info.annotation, node, key)
+        ok, value = self._value(info.annotation, node, key)
         if ok:
-            try:
-                _adapter(cls, name).validate_python(plain, strict=True, context=self._context)
-            except ValidationError as error:
-                said = error.errors(include_url=False, include_input=False)[0]
-                reason = said.get("ctx", {}).get("error", said["msg"])
-                self.refuse(node, key, f"{reason}")
-        return len(self.problems) == before
+            value = self._valid(_adapter(cls, name), value, node, key)
+        return len(self.problems) == before, value
+
+    def _valid(self, kind: TypeAdapter[Any], value: Any, node: Node, key: str) -> Any:
+        """The value as pydantic has it; a problem, and None, if it is none of that kind."""
+        try:
+            return kind.validate_python(value, strict=True, context=self._context)
+        except ValidationError as error:
+            said = error.errors(include_url=False, include_input=False)[0]
+            self.refuse(node, key, f"{said.get('ctx', {}).get('error', said['msg'])}")
+            return None
 
     def free(self, root: Node, key: str) -> dict[str, Any]:
         """A mapping of whatever is worth saying."""
@@ -178,11 +205,51 @@ class _Reader(Builder):
                 self.refuse(inner, place, f"there is no such value; {suggest(key, values)}")
             elif self.mapping(inner, place):
                 self.unknown_keys(inner, place, ("low", "high", "identified"))
-                missing = [name for name in ("low", "high") if name not in inner.value]
-                for name in missing:
-                    self.refuse(inner, join(place, name), "is missing; the ends of an interval at 90 %")
+                self._ends(inner, place, partial(self._as_value_of, key))
+                known = inner.value.get("identified")
+                if known is not None and not isinstance(known.value, bool):
+                    at = join(place, "identified")
+                    self.refuse(known, at, f"must be true or false, not {known.shown()}")
                 found[key] = {"identified": True} | inner.plain()
         return found
+
+    def ranges(self, root: Node) -> dict[str, tuple[float, float]]:
+        """Lowest and highest that was measured, by what it is."""
+        node = root.value.get("ranges")
+        if node is None or not self.mapping(node, "ranges"):
+            return {}
+        self.unknown_keys(node, "ranges", _RANGES)
+        found = {}
+        for name, kind in _RANGES.items():
+            inner, place = node.value.get(name), f"ranges.{name}"
+            if inner is not None and self.mapping(inner, place):
+                self.unknown_keys(inner, place, ("low", "high"))
+                ends = self._ends(inner, place, partial(self._as, kind))
+                if ends is not None:
+                    found[name] = ends
+        return found
+
+    def _as_value_of(self, key: str, node: Node, at: str) -> Any:
+        return self._checked(*_field(key), node, at)[1]
+
+    def _as(self, kind: TypeAdapter[Any], node: Node, at: str) -> Any:
+        return self._valid(kind, node.plain(), node, at)
+
+    def _ends(self, node: Node, place: str, read: Callable[[Node, str], Any]) -> tuple[float, float] | None:
+        """Both ends of an interval, if they are there and can be compared."""
+        found: list[float] = []
+        for name in ("low", "high"):
+            end, at = node.value.get(name), join(place, name)
+            if end is None:
+                self.refuse(node, at, "is missing; an interval has two ends, low and high")
+            elif (size := _size(read(end, at))) is not None:
+                found.append(size)
+        if len(found) < 2:
+            return None
+        if found[0] > found[1]:
+            shown = (node.value[name].plain() for name in ("low", "high"))
+            self.refuse(node, place, "low is more than high: {} and {}".format(*shown))
+        return found[0], found[1]
 
     def draws(self, root: Node, values: Mapping[str, Node]) -> Iterator[dict[str, str]]:
         """Rows of values by dotted key."""
@@ -225,11 +292,23 @@ class _Reader(Builder):
         for name, inner in node.value.items():
             number = inner.value
             usable = isinstance(number, int | float) and not isinstance(number, bool)
-            if not usable or not math.isfinite(number) or number < 0:
-                self.refuse(inner, f"scatter.{name}", f"must be a number, at least 0, not {inner.shown()}")
+            if not usable or not 0 <= number <= MOST_SCATTER:
+                message = f"must be a number, at least 0 and at most {MOST_SCATTER:g}, not {inner.shown()}"
+                self.refuse(inner, f"scatter.{name}", message)
         return {
             str(name): float(value) for name, value in node.plain().items() if isinstance(value, int | float)
         }
+
+
+_RANGES: dict[str, TypeAdapter[Any]] = {"rate": TypeAdapter(Rate), "interval": TypeAdapter(Duration)}
+"""What a profile may know the measured range of."""
+
+
+def _size(value: Any) -> float | None:
+    """What says which of two values is greater; None for a value that is no quantity."""
+    if isinstance(value, Distribution):
+        return value.mean_ns
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 @cache
@@ -238,6 +317,11 @@ def _adapter(cls: type[Part], name: str) -> TypeAdapter[Any]:
     info = cls.model_fields[name]
     kind: Any = Annotated[info.annotation, info]
     return TypeAdapter(kind)
+
+
+def measurable(cls: type[Part]) -> dict[str, str]:
+    """Keys of a part that a profile may give, and their fields."""
+    return {key: name for key, name in fields_of(cls).items() if key not in ("bolt", "from")}
 
 
 def _field(key: str) -> tuple[type[Part], str]:
@@ -252,55 +336,3 @@ def _field(key: str) -> tuple[type[Part], str]:
     else:
         cls = BoltConfig
     return cls, fields_of(cls)[name]
-
-
-def apply(root: Node, profile: Profile) -> tuple[Node, dict[str, str]]:
-    """The scenario's tree with the profile's values where it has none of its own.
-
-    Also says which: keys of the scenario, and the profile's key that each was taken from.
-    """
-    taken = {}
-    for key, source in _places(root, profile):
-        if not overrides.has(root, key):
-            try:
-                root = overrides.fill(root, key, profile.values[source])
-            except ScenarioError:
-                continue  # what is there is broken, and said so when the scenario is built
-            taken[key] = source
-    return root, taken
-
-
-def _places(root: Node, profile: Profile) -> Iterator[tuple[str, str]]:
-    """Keys of the scenario that values of the profile are meant for, the more special values first."""
-    for source in sorted(profile.values, key=lambda key: f".{DRIVER}." not in key):
-        sort, *kind, name = source.split(".")
-        if sort == "run":
-            yield f"run.{name}", source
-        elif sort == "strategy":
-            if overrides.strategy_kind(root) == kind[0]:
-                yield f"strategy.{name}", source
-        elif sort == "failures":
-            for i, node in enumerate(_items(root.value.get("failures"))):
-                is_driver = _text(node, "component") == DRIVER
-                drawn = name == "in_interval" and "every" in node.value
-                if (_text(node, "kind") == kind[0] or (is_driver and kind[0] == DRIVER)) and not drawn:
-                    yield f"failures.{i}.{name}", source
-        else:
-            topology = root.value.get("topology")
-            for component, node in topology.value.items() if _is_mapping(topology) else ():
-                if _is_mapping(node) and _text(node, "bolt") == kind[0]:
-                    yield f"topology.{component}.{name}", source
-
-
-def _is_mapping(node: Node | None) -> bool:
-    return node is not None and isinstance(node.value, dict)
-
-
-def _items(node: Node | None) -> list[Node]:
-    """The mappings in a list."""
-    items = node.value if node is not None and isinstance(node.value, list) else []
-    return [item if _is_mapping(item) else Node({}, item.source, item.line) for item in items]
-
-
-def _text(node: Node, key: str) -> Any:
-    return node.value[key].value if key in node.value else None

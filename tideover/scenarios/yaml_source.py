@@ -21,6 +21,7 @@ MAX_VALUES = 20_000
 _MAX_SCALAR = 100_000
 
 _WANTED = "give a YAML file or the name of a built-in scenario"
+_SCENARIO = "a scenario is a mapping with topology, strategy and run"
 
 FROM_SET = "--set"
 WHOLE = "(file)"
@@ -101,7 +102,7 @@ def text_of(path: Path, wanted: str = _WANTED) -> str:
     except OSError as error:
         raise refuse(f"cannot be read: {error.strerror}") from None
     if len(data) > MAX_BYTES:
-        raise refuse(f"is larger than {MAX_BYTES // 2**20} MiB; a scenario is a small text file")
+        raise refuse(f"is larger than {MAX_BYTES // 2**20} MiB; it must be a small text file")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -109,18 +110,18 @@ def text_of(path: Path, wanted: str = _WANTED) -> str:
         raise refuse("is not UTF-8 text; save the file as UTF-8", line) from None
 
 
-def parse(text: str, name: str) -> Node:
-    """The mapping in a text; raises ScenarioError. ``name`` stands for the file in messages."""
+def parse(text: str, name: str, meant: str = _SCENARIO) -> Node:
+    """The mapping in a text; raises ScenarioError. ``name`` stands for the file in messages, ``meant`` says
+    what should be there.
+    """
     control = re.search(r"[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", text)
     if control:
         line = text.count("\n", 0, control.start()) + 1
-        message = f"holds the control character {control[0]!r}; a scenario is plain text"
+        message = f"holds the control character {control[0]!r}; it must be plain text"
         raise ScenarioError([Problem(name, line, WHOLE, message)])
     node = _Tree(name).build(text)
     if node is None or node.value is None:
-        raise ScenarioError(
-            [Problem(name, 1, WHOLE, "is empty; a scenario is a mapping with topology, strategy and run")]
-        )
+        raise ScenarioError([Problem(name, 1, WHOLE, f"is empty; {meant}")])
     if not isinstance(node.value, dict):
         raise ScenarioError([node.problem("", f"must be a mapping of keys, not {node.shown()}")])
     return node

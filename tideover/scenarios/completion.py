@@ -1,0 +1,129 @@
+"""Completing a scenario from its profile: who wins over whom, and what to say if the two do not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from tideover.models.config import STRATEGIES, BoltConfig
+from tideover.scenarios import overrides
+from tideover.scenarios.errors import ScenarioError, listed
+from tideover.scenarios.profiles import DRIVER, Profile, measurable
+from tideover.scenarios.yaml_source import Node
+from tideover.sim.registry import Part
+
+
+def apply(root: Node, profile: Profile) -> tuple[Node, dict[str, str]]:
+    """The scenario's tree with the profile's values where it has none of its own.
+
+    Also says which: keys of the scenario, and the profile's key that each was taken from; none if the profile
+    has nothing for this scenario but values of ``run``.
+    """
+    taken = {}
+    completed = root
+    for key, source in _places(root, profile):
+        if not overrides.has(completed, key):
+            try:
+                completed = overrides.fill(completed, key, profile.values[source])
+            except ScenarioError:
+                continue  # what is there is broken, and said so when the scenario is built
+            taken[key] = source
+    return (completed, taken) if any(not _of_run(key) for key in taken) else (root, {})
+
+
+def _of_run(key: str) -> bool:
+    return key.startswith("run.")
+
+
+def why_idle(root: Node, profile: Profile) -> str:
+    """Why a scenario takes nothing from a profile, in words."""
+    places = [key for key, _ in _places(root, profile) if not _of_run(key)]
+    if places:
+        return f"the scenario itself gives all that the profile could: {', '.join(places)}"
+    wanted, there = _kinds(profile.values), _here(root)
+    parts = [f"{sort} {listed(kinds)}" for sort, kinds in wanted.items()]
+    here = [f"{sort} {listed(there[sort])}" for sort in wanted if there.get(sort)]
+    return f"it has values for {', '.join(parts) or 'nothing'}; the scenario has {', '.join(here) or 'none'}"
+
+
+def missing(root: Node, profile: Profile, key: str) -> str | None:
+    """What to say of a key that neither the scenario nor its profile gives; None if no profile could."""
+    source = _source(root, key)
+    if source is None or overrides.has(root, key):
+        return None
+    sort, *_, name = source.split(".")
+    near = [other for other in profile.values if other.startswith(f"{sort}.") and other.endswith(f".{name}")]
+    return f"profile {profile.name} does not give {source}{f', only {listed(near)}' if near else ''}"
+
+
+def _kinds(keys: Iterable[str]) -> dict[str, list[str]]:
+    """Kinds of parts that dotted keys of a profile speak of, by sort."""
+    found: dict[str, list[str]] = {}
+    for sort, kind, *_ in (key.split(".") for key in keys if not _of_run(key)):
+        if kind not in found.setdefault(sort, []):
+            found[sort].append(kind)
+    return found
+
+
+def _here(root: Node) -> dict[str, list[str]]:
+    """The same of a scenario."""
+    topology, strategy = root.value.get("topology"), overrides.strategy_kind(root)
+    components = topology.value.values() if topology is not None and _is_mapping(topology) else ()
+    bolts = [_text(node, "bolt") for node in components if _is_mapping(node)]
+    failures = [
+        DRIVER if _text(node, "component") == DRIVER else _text(node, "kind")
+        for node in _items(root.value.get("failures"))
+    ]
+    found = {"strategy": [strategy], "failures": failures, "bolts": bolts}
+    return {sort: [*dict.fromkeys(str(kind) for kind in kinds if kind)] for sort, kinds in found.items()}
+
+
+def _source(root: Node, key: str) -> str | None:
+    """What a profile calls a key of the scenario; None for one that is not in profiles."""
+    sort, *middle, name = key.split(".")
+    cls: type[Part]
+    if sort == "strategy" and not middle and (kind := overrides.strategy_kind(root)):
+        cls = STRATEGIES[kind]
+    elif sort == "topology" and len(middle) == 1 and _is_mapping(root.value.get(sort)):
+        node = root.value[sort].value.get(middle[0])
+        kind = _text(node, "bolt") if node is not None and _is_mapping(node) else None
+        sort, cls = "bolts", BoltConfig
+    else:
+        return None
+    return f"{sort}.{kind}.{name}" if kind and name in measurable(cls) else None
+
+
+def _places(root: Node, profile: Profile) -> Iterator[tuple[str, str]]:
+    """Keys of the scenario that values of the profile are meant for, the more special values first."""
+    for source in sorted(profile.values, key=lambda key: f".{DRIVER}." not in key):
+        sort, *kind, name = source.split(".")
+        if sort == "run":
+            yield f"run.{name}", source
+        elif sort == "strategy":
+            if overrides.strategy_kind(root) == kind[0]:
+                yield f"strategy.{name}", source
+        elif sort == "failures":
+            for i, node in enumerate(_items(root.value.get("failures"))):
+                is_driver = _text(node, "component") == DRIVER
+                drawn = name == "in_interval" and "every" in node.value
+                if (_text(node, "kind") == kind[0] or (is_driver and kind[0] == DRIVER)) and not drawn:
+                    yield f"failures.{i}.{name}", source
+        else:
+            topology = root.value.get("topology")
+            for component, node in topology.value.items() if _is_mapping(topology) else ():
+                if _is_mapping(node) and _text(node, "bolt") == kind[0]:
+                    yield f"topology.{component}.{name}", source
+
+
+def _is_mapping(node: Node | None) -> bool:
+    return node is not None and isinstance(node.value, dict)
+
+
+def _items(node: Node | None) -> list[Node]:
+    """The mappings in a list."""
+    items = node.value if node is not None and isinstance(node.value, list) else []
+    return [item if _is_mapping(item) else Node({}, item.source, item.line) for item in items]
+
+
+def _text(node: Node, key: str) -> Any:
+    return node.value[key].value if key in node.value else None
