@@ -229,6 +229,8 @@ def test_a_profile_predicts_unseen_rates_and_intervals(
     for interval, rate in ((60, 2200), (120, 3000), (20, 1000)):
         settings = [f"profile={path}", f"rate={rate}/s", f"checkpoint_interval={interval} s"]
         found = tideover.run("flink-recovery", settings).to_dict()
+        inside = min(i for i, _ in GRID) <= interval <= max(i for i, _ in GRID)
+        assert any("extrapolates" in text for text in found["warnings"]) is not inside
         predicted = found["prediction"]["catch_up_s"]
         truth = float(recovery(TRUTH, interval, rate, None))
         assert predicted["low"] <= truth <= predicted["high"]

@@ -10,7 +10,7 @@ import numpy as np
 from tideover import __version__
 from tideover.calibrate.recoveries.fits import Fitted
 from tideover.calibrate.recoveries.law import Values
-from tideover.calibrate.recoveries.measurements import Floats, Measurements
+from tideover.calibrate.recoveries.measurements import Floats, Measurements, Points
 from tideover.calibrate.recoveries.parameters import parameters
 from tideover.calibrate.recoveries.tables import errors
 from tideover.sim.train import Ints
@@ -50,6 +50,7 @@ def profile(name: str, found: Fitted, measured: Measurements, seed: int) -> dict
             for key, (low, high) in _intervals(found, keys).items()
         },
         "draws": {"keys": keys, "rows": [list(_text(row).values()) for row in rows]},
+        "ranges": _ranges(found.points),
         "scatter": {"catch_up_s": 0.0},  # runs differ in the draws themselves
         "errors": {
             row["kind"]: {k: _rounded(row[k]) for k in ("n", "mean_error", "median_error", "worst_error")}
@@ -87,6 +88,14 @@ def _provenance(found: Fitted, measured: Measurements, seed: int) -> dict[str, A
         "version": f"tideover {__version__}",
         "seed": seed,
     }
+
+
+def _ranges(points: Points) -> dict[str, dict[str, str]]:
+    """Lowest and highest rate and interval that were measured, in four digits at least."""
+    rates = [f"{float(f'{rate:.4g}'):.15g}/s" for rate in (points.rate.min(), points.rate.max())]
+    times = [format_duration(round(s * S)) for s in (points.interval.min(), points.interval.max())]
+    both = {"rate": rates, "interval": times}
+    return {what: dict(zip(("low", "high"), ends, strict=True)) for what, ends in both.items()}
 
 
 def _values(values: Values, draw: int) -> dict[str, float]:
