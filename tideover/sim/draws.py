@@ -36,7 +36,6 @@ class Purpose(Enum):
     LATENCY = "latency"
     FAULT = "fault"
     IDENTITY = "identity"
-    BOOTSTRAP = "bootstrap"
 
     __hash__ = object.__hash__  # there is one of each; Enum's own hashes the name anew at every draw
 
