@@ -15,6 +15,7 @@ from tideover.calibrate import comparison, profile
 from tideover.calibrate.comparison import Fits
 from tideover.calibrate.costs import LEAST_BATCHES
 from tideover.calibrate.episodes import DISTURBED, Episode, episodes
+from tideover.calibrate.real.supervisor import PRINTED
 
 Progress = Callable[[float, str], None]
 """Told how much is done (0 to 1), and what is being done."""
@@ -109,11 +110,10 @@ def _too_few(tables: Mapping[str, pd.DataFrame], found: list[Episode]) -> str:
 
 
 def _failures(tables: Mapping[str, pd.DataFrame]) -> list[str]:
-    return [
-        f"session {row['session']} failed and is left out: {row['error'].splitlines()[-1]}"
-        for row in tables["sessions"].to_dict("records")
-        if isinstance(row.get("error"), str) and row["error"]
-    ]
+    """Why sessions failed; what they printed, after the first line of the reason, is in the tables."""
+    sessions = tables["sessions"]
+    reasons = sessions["error"][sessions["error"].fillna("") != ""]
+    return [f"left out: {str(reason).splitlines()[0].removesuffix(PRINTED)}" for reason in reasons]
 
 
 def _warnings(tables: Mapping[str, pd.DataFrame], found: list[Episode], fits: Fits) -> list[str]:

@@ -34,6 +34,10 @@ _LOOK_S = 0.3
 """Looking for a victim takes a moment, so it begins this long before the strike."""
 
 
+PRINTED = " It printed last:"
+"""Ends the line that says why a session failed; what follows was printed by Spark."""
+
+
 class SessionFailed(RuntimeError):
     """A session could not be carried out. The message ends with what Spark printed last."""
 
@@ -202,7 +206,7 @@ class Supervisor:
     def _failed(self, what: str) -> SessionFailed:
         logs = [self.directory / "printed.log", *sorted(self.scratch.glob("*/spark.log"))]
         words = "\n".join(path.read_text(errors="replace")[-1500:] for path in logs if path.exists())
-        return SessionFailed(f"session {self.plan.name}: {what}. It printed last:\n{words.strip()}")
+        return SessionFailed(f"session {self.plan.name}: {what}.{PRINTED}\n{words.strip()}")
 
     # Faults.
 
