@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from tests.models.chain import EVERY_10, ONES, chain, counted, crashed, lost, saved
 from tests.oracle.worlds import MS, bolt, fault, spout, world
+from tideover.models.advice import warnings
 from tideover.models.config import Links, Store
 from tideover.models.simulation import simulate
 from tideover.models.twin import expected_effects
@@ -280,6 +281,20 @@ def test_a_sender_that_dies_too_takes_its_buffer_with_it() -> None:
     assert counted(run) == [*EVERY_10[:4], *EVERY_10[5:9]]
     assert (run.ledger["lost"], run.ledger["completed"], run.ledger["duplicated"]) == (2, 7, 0)
     assert run.recoveries[0]["missing"] == 1
+
+
+@pytest.mark.parametrize("at_p", [0, 1])
+def test_who_shares_a_host_with_its_sender_is_warned_of_the_loss(at_p: int) -> None:
+    """The host of the count crashes, with p on it or without: the warning comes where roots are lost."""
+    scenario = chain((fault("crash_host", 45, host=1),), hosts=2)
+    places = {"s": 0, "p": at_p, "count": 1}
+    named = {
+        name: part.model_copy(update={"hosts": (places[name],)}) for name, part in scenario.topology.items()
+    }
+    scenario = scenario.model_copy(update={"topology": named})
+    told = ["host 1 has tasks of p and count" in text for text in warnings(scenario)]
+    assert told == [True] * at_p
+    assert (simulate(scenario).ledger["lost"] > 0) == bool(at_p)
 
 
 def test_a_sender_that_dies_while_it_replays_takes_its_buffer_with_it() -> None:

@@ -11,6 +11,7 @@ from tideover.models.strategies.rsm import StateManagement
 from tideover.models.strategies.source_replay import SourceReplay
 from tideover.models.topology import Component, Topology, placement
 from tideover.models.words import LENGTHS
+from tideover.sim.faults.crash_host import CrashHost
 from tideover.sim.units import S
 
 
@@ -23,6 +24,7 @@ def warnings(scenario: Scenario) -> list[str]:
         *_timeouts(scenario, topology, loads),
         *_replicas(scenario, topology),
         *_checkpoints(scenario, topology),
+        *_buffers(scenario, topology),
         *_batches(scenario, topology, loads),
         *_snapshots(scenario, topology),
         *_profile(scenario),
@@ -188,6 +190,24 @@ def _checkpoints(scenario: Scenario, topology: Topology) -> list[str]:
             remarks.append(
                 f"{c.name}: windows by tuple, fed by several tasks: a replay mixes their tuples in another "
                 "order, so windows after a recovery hold other tuples than before it"
+            )
+    return remarks
+
+
+def _buffers(scenario: Scenario, topology: Topology) -> list[str]:
+    """Under R+SM the tasks before keep what has to be replayed, in their memory."""
+    if not isinstance(scenario.strategy, StateManagement):
+        return []
+    hosts = placement(topology, scenario, {c.name: 1 for c in topology.components})
+    remarks = []
+    for host in sorted({fault.host for fault in scenario.failures if isinstance(fault, CrashHost)}):
+        there = {name for (name, _, _), place in hosts.items() if place == host}
+        pairs = [(e.up.name, c.name) for c in topology.components for e in c.inputs]
+        both = [f"{up} and {down}" for up, down in pairs if {up, down} <= there]
+        if both:
+            remarks.append(
+                f"host {host} has tasks of {', of '.join(both)}: its crash takes tuples together with the "
+                "buffer that they would be replayed from, and they are lost"
             )
     return remarks
 
