@@ -60,7 +60,7 @@ class Backups(Protocol):
         """Is a backup due? ``i``: how often this was asked before."""
         backup = self.backups[task]
         if task.counts is not None and task.available and not backup.writing:
-            known = backup.saved.counts.tuples if backup.saved else 0
+            known = backup.saved.state.counts.tuples if backup.saved else 0
             if task.counts.tuples - known >= self.strategy.updates:
                 backup.take({}, lambda saved: None)
 
@@ -84,8 +84,8 @@ class Backups(Protocol):
     def restore(self, task: BoltTask, outage: Outage, saved: Checkpoint) -> None:
         """The backup has been read."""
         if task.fault == outage.number:  # else it has failed again meanwhile
-            task.restore(saved.counts.copy())
-            task.epochs = {i: max(n, saved.epochs[i]) for i, n in task.epochs.items()}
-            self.world.restore_effects(task, outage, saved.counts.effects().uid)
+            task.restore(saved.state.counts.copy())
+            task.epochs = {i: max(n, saved.state.epochs[i]) for i, n in task.epochs.items()}
+            self.world.restore_effects(task, outage, saved.state.effects())
             task.recovering = False
             task_inputs_open(task)

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from tideover.models.saved_state import SavedState, read, save
 from tideover.models.task import BoltTask
-from tideover.models.windows import Counts
-from tideover.sim.kernel import Rank
 
 if TYPE_CHECKING:
     from tideover.models.world import World
 
 
-@dataclass(frozen=True)
-class Checkpoint:
-    """State, the newest number processed on each buffered channel, markers seen, windows emitted."""
+class Checkpoint(NamedTuple):
+    """A task's state, and the newest number processed on each buffered channel."""
 
-    counts: Counts
+    state: SavedState
     positions: dict[int, int]
-    epochs: dict[int, int]
-    windows: int
 
 
 class Checkpointer:
@@ -51,13 +46,10 @@ class Checkpointer:
 
     def take(self, positions: dict[int, int], saved: Callable[[Checkpoint], None]) -> None:
         """Take one now; ``saved`` is called when the store has it."""
-        task, kernel = self._task, self._world.kernel
-        assert task.counts is not None
-        self.writing, life = True, self._life
-        taken = Checkpoint(task.counts.copy(), dict(positions), dict(task.epochs), task.windows)
-        entries = task.counts.entries
-        stall = self._stall + entries * self._cost
-        task.occupy(stall)
+        task, life = self._task, self._life
+        self.writing = True
+        taken = Checkpoint(SavedState.of(task), dict(positions))
+        entries = taken.state.entries
 
         def written() -> None:
             if self._life == life:
@@ -66,30 +58,19 @@ class Checkpointer:
                 self._world.note(f"{task.name}: checkpoint saved ({entries} entries)")
                 saved(taken)
 
-        def write() -> None:
-            if self._life == life:
-                self._world.store.request(entries * self._entry_size, Rank.TRIM, written, task.number)
-
-        if stall:
-            kernel.at(kernel.now + stall, Rank.CHECKPOINT, write, task.number)
-        else:
-            write()
+        copying = self._stall + entries * self._cost
+        save(task, copying, entries * self._entry_size, lambda: self._life == life, written)
 
     def read(self, stall_ns: int, cost_ns: int, restored: Callable[[Checkpoint], None]) -> None:
         """Read the newest valid one (nothing was saved yet: the beginning), restore it, and call
         ``restored``, unless the task fails before.
         """
-        task, kernel, life = self._task, self._world.kernel, self._life
-        assert task.counts is not None
-        first = Checkpoint(Counts(task.counts.keys), {}, dict.fromkeys(task.epochs, 0), 0)
-        saved = self.saved or first
-        entries = saved.counts.entries
+        task, life = self._task, self._life
+        saved = self.saved or Checkpoint(SavedState.at_the_beginning(task), {})
+        entries = saved.state.entries
 
-        def restore() -> None:
+        def done() -> None:
             if self._life == life:
                 restored(saved)
 
-        def loaded() -> None:
-            kernel.at(kernel.now + stall_ns + entries * cost_ns, Rank.RESTORE, restore, task.number)
-
-        self._world.store.request(entries * self._entry_size, Rank.RESTORE, loaded, task.number)
+        read(task, entries * self._entry_size, stall_ns + entries * cost_ns, done)

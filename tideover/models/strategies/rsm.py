@@ -138,10 +138,7 @@ class Recovery(Protocol):
     def _restored(self, task: BoltTask, outage: Outage, saved: Checkpoint) -> None:
         intake = self.intakes[task]
         intake.restored(saved.positions)
-        task.restore(saved.counts.copy())
-        task.epochs, task.windows = saved.epochs, saved.windows
-        self.world.restore_effects(task, outage, saved.counts.effects().uid)
-        task.recovering = False
+        saved.state.restore(task, outage)
         task.release_held()
         self.replays.sender_ready(task)
         self.replays.ask(intake)
@@ -162,7 +159,7 @@ class Recovery(Protocol):
 
     def kept_effects(self) -> list[tuple[Component, Ints]]:
         saved = [(task.component, c.saved) for task, c in self.checkpointers.items() if c.saved is not None]
-        kept = [(component, checkpoint.counts.effects().uid) for component, checkpoint in saved]
+        kept = [(component, checkpoint.state.effects()) for component, checkpoint in saved]
         return kept + [(task.component, buffer.uids()) for task, buffer in self.buffers]
 
     def replayed(self, task: BoltTask, train: Train, outage: int) -> Mask | None:
