@@ -61,3 +61,18 @@ class BatchSettings(Strategy):
     cold_time: Annotated[
         Duration, Field(description="extra time of the first batch after a driver's restart")
     ] = 0
+
+    def cycle(self) -> tuple[int, int] | None:
+        interval = self.trigger_interval
+        return (interval, interval) if interval else None
+
+    def next_trigger(self, last: int) -> int:
+        """When the next trigger is due after that of ``last``: at the first multiple of the interval (Spark:
+        ProcessingTimeExecutor); without one, at once.
+        """
+        interval = self.trigger_interval
+        return (last // interval + 1) * interval if interval else last
+
+    def looks_again(self, now: int) -> int:
+        """When a driver that has found its log empty looks again."""
+        return self.next_trigger(now) if self.trigger_interval else now + self.poll_interval

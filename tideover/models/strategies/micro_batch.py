@@ -60,10 +60,6 @@ class MicroBatch(BatchSettings):
             return Rehearsing(world)
         return Batches(world, self) if self.recovery == "checkpoint" else StartingOver(world, self)
 
-    def cycle(self) -> tuple[int, int] | None:
-        interval = self.trigger_interval
-        return (interval, interval) if interval else None
-
 
 class Batches(Query):
     """The protocol: spouts fill the log, a driver empties it batch by batch."""
@@ -86,19 +82,13 @@ class Batches(Query):
     # -- 1. every trigger interval: the batch is all that has arrived meanwhile ------------------------------
 
     def _trigger(self) -> None:
-        s, now = self.strategy, self.world.kernel.now
-        self.triggered = now
+        s = self.strategy
+        now = self.triggered = self.world.kernel.now
         if self.log.waiting:
             batch = self.batch = Batch(self.logged, self.log.take())
             self.driver.after(s.plan_time, Rank.BATCH, partial(self._log_offsets, batch))
         else:
-            again = self._next_trigger() if s.trigger_interval else now + s.poll_interval
-            self.driver.at(again, Rank.BATCH, self._trigger)
-
-    def _next_trigger(self) -> int:
-        """The first multiple of the interval after the last trigger (Spark: ProcessingTimeExecutor)."""
-        interval = self.strategy.trigger_interval
-        return (self.triggered // interval + 1) * interval if interval else self.triggered
+            self.driver.at(s.looks_again(now), Rank.BATCH, self._trigger)
 
     # -- 2. its offsets are logged: whatever happens now, this batch will be run -----------------------------
 
@@ -131,7 +121,7 @@ class Batches(Query):
         self.history.append(batch.committed(self.triggered, now))
         self.batch, self.cold = None, False
         self.cluster.forget()
-        self.driver.at(max(now, self._next_trigger()), Rank.BATCH, self._trigger)
+        self.driver.at(max(now, self.strategy.next_trigger(self.triggered)), Rank.BATCH, self._trigger)
 
     # -- 5. lost executor, or a task alone: tasks run again elsewhere, states are loaded from the checkpoint -
 
