@@ -273,6 +273,18 @@ def test_aliases_in_moderation_are_fine() -> None:
     assert scenario.topology["split"].service == scenario.topology["count"].service
 
 
+def test_links_of_hosts_that_nothing_runs_on() -> None:
+    """Three tasks on hosts of their own, 0 to 2; k = 1 doubles them, whichever strategy is simulated."""
+    text = GOOD.replace("hosts: 4\n", "").replace('"0-1"', '"0-3"')
+    (shown,) = problems(text)
+    assert shown == "broken.yaml:8: links.pairs.0-3: there is no host 3; this topology uses 0 to 2"
+    assert load_text(text.replace('"0-3"', '"0-2"')).links.pairs
+    replicated = text + "strategies: {active_replication: {k: 1}, source_replay: {}}\n"
+    assert load_text(replicated).links.pairs
+    (shown,) = problems(replicated.replace('"0-3"', '"6-0"'))
+    assert "links.pairs.6-0: there is no host 6; this topology uses 0 to 5" in shown
+
+
 @pytest.mark.parametrize("text", ["", "\n\n", "# only a comment\n", "~", "---\n"])
 def test_empty_files(text: str) -> None:
     assert problems(text) == [

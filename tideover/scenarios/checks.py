@@ -261,8 +261,15 @@ def _links(draft: Draft) -> Iterator[Problem]:
             )
         seen.setdefault(ends, pair)
         for host in sorted(map(int, ends)):
-            if fault := _host_fault(draft, host):
+            if fault := _host_fault(draft, host) or _unused(draft, host, _most_replicas(draft)):
                 yield draft.problem(fault, *path)
+
+
+def _most_replicas(draft: Draft) -> int:
+    """Of a task, under any strategy of the file: the same links serve all that are compared."""
+    blocks = [draft.keys("strategies", kind).get("k") for kind in draft.keys("strategies")]
+    given = [node.value for node in blocks if node is not None and type(node.value) is int]
+    return 1 + max([int(getattr(draft.strategy, "k", 0) or 0), *given])
 
 
 def _strategy(draft: Draft) -> Iterator[Problem]:
@@ -325,16 +332,16 @@ def _target(draft: Draft, fault: Any, path: tuple[str | int, ...]) -> Iterator[P
         if config is not None and not 0 <= task < config.parallelism:
             message = f"{component} has no task {task}; its tasks are 0 to {config.parallelism - 1}"
             yield draft.problem(message, *path, "task")
-    if host is not None and (reason := _host_fault(draft, host) or _unused(draft, host)):
+    replicas = 1 + int(getattr(draft.strategy, "k", 0) or 0)
+    if host is not None and (reason := _host_fault(draft, host) or _unused(draft, host, replicas)):
         yield draft.problem(reason, *path, "host")
 
 
-def _unused(draft: Draft, host: int) -> str | None:
-    """Without ``hosts`` each task has its own; then a host must be one of those."""
+def _unused(draft: Draft, host: int, replicas: int) -> str | None:
+    """Without ``hosts`` each task has its own, and each of its replicas; then a host must be one of those."""
     configs = [c for c in draft.topology.values() if c is not None]
     if draft.hosts is not None or len(configs) < len(draft.topology):
         return None
-    replicas = 1 + int(getattr(draft.strategy, "k", 0) or 0)
     logical = sum(c.parallelism for c in configs)
     placed = [h + replicas for c in configs for h in c.hosts or ()]
     count = max([logical * replicas, *placed])
