@@ -457,6 +457,10 @@ BAD = [
         ["sweep", "x.yaml", "--master", "lokal"],
         "--master: 'lokal' is not one of Spark's masters; allowed: local",
     ),
+    (
+        ["sweep", "x.yaml", "--master", "spark://host"],
+        "--master: 'spark://host' is not one of Spark's masters",
+    ),
     (["reproduce", "stableford-phase2", "--master", "local[0]"], "--master: 'local[0]' is not one of"),
     (["reproduce", "stableford"], "PAPER: 'stableford' is not known; did you mean 'stableford-phase2'?"),
     (["run", "wordcount", "--out", "/dev/null"], "--out: /dev/null: is a file, not a directory"),

@@ -1,6 +1,7 @@
 """The Spark session: what it leaves as it was, and what it says when it can't start."""
 
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +9,14 @@ from pathlib import Path
 import pytest
 
 import tideover
-from tideover.scenarios.spark import environment, is_embedded, settings, spark_session
+from tideover.scenarios.spark import (
+    SparkNotStarted,
+    environment,
+    is_embedded,
+    reach,
+    settings,
+    spark_session,
+)
 
 pytestmark = pytest.mark.spark
 
@@ -167,6 +175,52 @@ def test_importing_tideover_loads_no_spark():
 @pytest.mark.parametrize("master", ["local", "local[2]", "local[*,4]"])
 def test_embedded(master):
     assert is_embedded(master)
+
+
+def closed_port() -> int:
+    """A port of this machine at which nobody listens."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])
+
+
+@pytest.mark.parametrize("form", ["spark://127.0.0.1:{}", "k8s://https://127.0.0.1:{}", "k8s://127.0.0.1:{}"])
+def test_a_cluster_that_nobody_answers_for(form):
+    """It is found out before Spark is started, which would try for a minute."""
+    port = closed_port()
+    master = form.format(port)
+    with pytest.raises(SparkNotStarted) as caught:
+        reach(master)
+    assert f"the Spark cluster {master} cannot be reached: 127.0.0.1:{port}: " in str(caught.value)
+
+
+def test_one_of_several_masters_is_enough():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        reach(f"spark://127.0.0.1:{closed_port()},127.0.0.1:{port}")
+        reach(f"k8s://http://127.0.0.1:{port}/path")
+    reach("yarn")
+    reach("local-cluster[1,1,512]")
+
+
+def test_the_command_says_that_it_connects_and_that_it_could_not(tmp_path):
+    master = f"spark://127.0.0.1:{closed_port()}"
+    command = [
+        "-m",
+        "tideover",
+        "sweep",
+        "wordcount-sweep",
+        "--master",
+        master,
+        "--set",
+        "run.replications=1",
+    ]
+    done = subprocess.run([sys.executable, *command], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    first, last = done.stderr.splitlines()
+    assert first == f"Note: connecting to {master}"
+    assert last.startswith(f"tideover: the Spark cluster {master} cannot be reached")
 
 
 @pytest.mark.parametrize(

@@ -25,8 +25,10 @@ Master = Annotated[
 ]
 NoSpark = Annotated[bool, typer.Option("--no-spark", help="Simulate in this process, one run after another.")]
 
+_HOST = r"(\[[\da-fA-F:.]+\]|[^\s/:,\[\]]+):\d{1,5}"
 MASTER = re.compile(
-    r"local(\[([1-9]\d*|\*)(,\s*[1-9]\d*)?\])?|local-cluster\[[\d,\s]+\]|yarn|(spark|k8s)://[^\s/].*"
+    r"local(\[([1-9]\d*|\*)(,\s*[1-9]\d*)?\])?|local-cluster\[[\d,\s]+\]|yarn|k8s://[^\s/].*"
+    rf"|spark://{_HOST}(,{_HOST})*"
 )
 LISTED = 200
 """Points that ``--dry-run`` lists in full."""
@@ -127,9 +129,12 @@ def _checked(master: str, no_spark: bool) -> str | None:
 
 def _simulated(points: Grid, out: Path | None, master: str | None) -> Sweep:
     from tideover.api import KEPT
+    from tideover.scenarios.spark import is_embedded
     from tideover.scenarios.sweep import sweep
 
     output.prepare(out)
+    if master is not None and not is_embedded(master):
+        output.note([f"connecting to {master}"])
     keep = None if out is None else out / KEPT
     with Bar() as bar:
         try:

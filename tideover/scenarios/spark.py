@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import sys
 import tempfile
 import threading
@@ -27,8 +28,14 @@ _PACKAGE = Path(tideover.__file__).parent
 LOG = "spark.log"
 
 
+CONNECT_S = 5.0
+"""How long a cluster may take to answer."""
+_ADDRESS = re.compile(r"(?:spark|k8s)://(?:(https?)://)?(.+)")
+_PORTS = {"http": 80, "https": 443}
+
+
 class SparkNotStarted(RuntimeError):
-    """Spark's process did not start. The message ends with what it printed last."""
+    """Spark did not start, or its cluster could not be reached. The message says why."""
 
 
 @contextmanager
@@ -39,7 +46,7 @@ def spark_session(master: str = "local[*,4]", app_name: str = "tideover") -> Ite
 
     Raises:
         JavaNotFound: there is no Java that Spark can run on
-        SparkNotStarted: Spark's process ended at once
+        SparkNotStarted: Spark's process ended at once, or the cluster cannot be reached or does not want us
     """
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
@@ -72,6 +79,30 @@ def spark_session(master: str = "local[*,4]", app_name: str = "tideover") -> Ite
 def is_embedded(master: str) -> bool:
     """Whether this master runs the tasks inside the driver's own process."""
     return re.fullmatch(r"local(\[.*\])?", master) is not None
+
+
+def reach(master: str) -> None:
+    """See whether somebody listens at a cluster's address; raises SparkNotStarted if nobody does.
+
+    Spark itself tries for a minute or more, and then ends with an error of its own making. Of ``yarn`` the
+    address is in the cluster's files, so that is left to Spark.
+    """
+    match = _ADDRESS.fullmatch(master)
+    if match is None:
+        return
+    scheme, rest = match.groups()
+    reasons = []
+    for address in rest.split("/")[0].split(","):
+        host, colon, port = address.rpartition(":")
+        if not colon:
+            host, port = address, str(_PORTS.get(scheme or "https"))
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), CONNECT_S).close()
+        except (OSError, ValueError, OverflowError) as error:
+            reasons.append(f"{host}:{port}: {getattr(error, 'strerror', None) or error}")
+        else:
+            return
+    raise SparkNotStarted(f"the Spark cluster {master} cannot be reached: {'; '.join(reasons)}")
 
 
 def settings(master: str, app_name: str, scratch: Path) -> dict[str, str]:
@@ -132,10 +163,12 @@ def environment(master: str, java: Mapping[str, str]) -> dict[str, str | None]:
 
 def _start(master: str, app_name: str) -> Any:
     """A SparkContext. Its process is the one of the session before, if there was one."""
+    from py4j.protocol import Py4JError
     from pyspark import SparkConf, SparkContext
     from pyspark.errors import PySparkRuntimeError
     from pyspark.java_gateway import launch_gateway
 
+    reach(master)
     java = find_java()
     if java is None:
         raise JavaNotFound()
@@ -152,12 +185,20 @@ def _start(master: str, app_name: str) -> Any:
                     raise SparkNotStarted(
                         f"Spark did not start. It printed last:\n{_last_words()}"
                     ) from error
-        context = SparkContext(conf=conf, gateway=gateway)
-    if not is_embedded(master):
-        # The workers are elsewhere: they get Tideover from us, and need its dependencies installed.
-        archive = shutil.make_archive(str(scratch / "tideover"), "zip", _PACKAGE.parent, _PACKAGE.name)
-        context.addPyFile(archive)
+        try:
+            context = SparkContext(conf=conf, gateway=gateway)
+            if not is_embedded(master):
+                _send_tideover(context, scratch)
+        except Py4JError as error:  # its own message is about what broke in Spark then, not about why
+            if (begun := SparkContext._active_spark_context) is not None:
+                begun.stop()
+            raise SparkNotStarted(f"Spark gave up on {master}. It printed last:\n{_last_words()}") from error
     return context
+
+
+def _send_tideover(context: Any, scratch: Path) -> None:
+    """The workers are elsewhere: they get Tideover from us, and need its dependencies installed."""
+    context.addPyFile(shutil.make_archive(str(scratch / "tideover"), "zip", _PACKAGE.parent, _PACKAGE.name))
 
 
 @functools.cache
