@@ -273,6 +273,20 @@ def test_aliases_in_moderation_are_fine() -> None:
     assert scenario.topology["split"].service == scenario.topology["count"].service
 
 
+def test_more_tuples_than_can_be_simulated() -> None:
+    """1e9/s for 240 s; a lump of 1000, a shorter run, or a peak of a millisecond are within reach."""
+    hot = GOOD.replace("10/s", "1000000000/s")
+    (shown,) = problems(hot)
+    assert shown.startswith(
+        "broken.yaml:3: topology.sentences: emits about 2.4e+11 tuples within run.duration; "
+    )
+    assert shown.endswith("let one stand for several, as with run.lump_rate: 1000/s")
+    for setting in ("run.lump=1000", "run.lump_rate=1000/s", "topology.sentences.rate=10000000/s"):
+        assert load_text(hot, settings=[setting])
+    peak = "{kind: burst, rate: 10/s, peak: 1000000000/s, length: 1 ms, every: 100 s}"
+    assert load_text(GOOD.replace("rate: 10/s", f"arrivals: {peak}"))
+
+
 def test_links_of_hosts_that_nothing_runs_on() -> None:
     """Three tasks on hosts of their own, 0 to 2; k = 1 doubles them, whichever strategy is simulated."""
     text = GOOD.replace("hosts: 4\n", "").replace('"0-1"', '"0-3"')

@@ -14,6 +14,7 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
+    from tideover.models.config import Scenario
     from tideover.reports.html import Page
 
 PIPE_WIDTH = 100
@@ -89,6 +90,25 @@ def note(texts: Iterable[str]) -> None:
     """Remarks on what was asked, on standard error."""
     for text in texts:
         sys.stderr.write(f"Note: {text}\n")
+
+
+LONG_S = 60.0
+"""Runs that take longer are announced."""
+
+
+def announce(scenarios: Iterable[Scenario]) -> None:
+    """Say on standard error that it will take long, if it will, and why."""
+    from tideover.models.effort import effort
+
+    done = [(one.run.replications, effort(one)) for one in scenarios]
+    seconds = sum(n * each.seconds for n, each in done)
+    if seconds < LONG_S:
+        return
+    tuples, decisions = (sum(n * getattr(each, what) for n, each in done) for what in ("tuples", "decisions"))
+    lasts = f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
+    of = f"{tuples:.2g} tuples, and {decisions:.2g} snapshots, ends of windows, triggers or faults"
+    hint = "; run.lump_rate lets one simulated tuple stand for several" if tuples > 100 * decisions else ""
+    note([f"this takes about {lasts}, give or take a factor of three: {of}{hint}"])
 
 
 def prepare(directory: Path | None) -> None:

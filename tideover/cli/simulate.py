@@ -41,6 +41,7 @@ def run(
 
     found = api.loaded(scenario, settings or ())
     output.note(partly_used([kind_of(found.strategy)], settings or ()))
+    output.announce([found])
     output.prepare(out)
     with Bar() as bar:
         result = api.run(found, trace=trace, report=bar.runs)
@@ -94,6 +95,7 @@ def compare(
     except ValueError as error:
         raise BadInput(f"--strategies: {error}") from None
     output.note(partly_used(list(asked), settings or ()))
+    output.announce(asked.values())
     output.prepare(out)
     with Bar() as bar:
         found = api.compare(scenario, kinds, settings or (), report=bar.runs)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tideover.models.config import BoltConfig, Fault, Run, Scenario, SpoutConfig, Strategy
+from tideover.models.effort import MOST_ROOTS, roots
 from tideover.models.lump import unfit
 from tideover.models.topology import Topology, TopologyError
 from tideover.scenarios.errors import Problem, suggest
@@ -88,7 +89,19 @@ def check(draft: Draft, scenario: Scenario | None) -> list[Problem]:
             Topology(scenario)
         except TopologyError as error:
             problems.append(draft.problem(error.message, "topology", error.component))
+        problems += _effort(draft, scenario)
     return problems
+
+
+def _effort(draft: Draft, scenario: Scenario) -> Iterator[Problem]:
+    """A run comes to an end while somebody waits for it."""
+    for name, config in scenario.topology.items():
+        if isinstance(config, SpoutConfig) and (number := roots(config, scenario)) > MOST_ROOTS:
+            message = (
+                f"emits about {number:.2g} tuples within run.duration; at most {MOST_ROOTS:.0e} are allowed: "
+                "let one stand for several, as with run.lump_rate: 1000/s"
+            )
+            yield draft.problem(message, "topology", name)
 
 
 def _streams(draft: Draft) -> Iterator[Problem]:

@@ -26,6 +26,10 @@ class Arrivals(Part):
         """Mean time between calls at the start, in nanoseconds: the range of the random offset."""
         raise NotImplementedError
 
+    def expected(self, duration: int) -> float:
+        """How many calls there are in the first ``duration`` ns, on average."""
+        return duration / self.mean_gap_ns
+
     def next_calls(self, task: str, draws: Draws, last: int, index: int, n: int) -> npt.NDArray[np.int64]:
         """The n calls (ns, rising) that follow ``last``; the first has the call number ``index``.
 

@@ -41,6 +41,9 @@ class Scheduled(Arrivals):
     def offset(self, task: str, draws: Draws) -> int:
         return 0
 
+    def expected(self, duration: int) -> float:
+        return _Cumulative(self.pieces()).value(float(duration))
+
     def next_calls(self, task: str, draws: Draws, last: int, index: int, n: int) -> npt.NDArray[np.int64]:
         bits = draws.bits(task, Purpose.OFFSET, np.zeros(1, np.int64))
         phase = float(bits[0] >> np.uint64(11)) * 2.0**-53

@@ -1,0 +1,74 @@
+"""How much there is to do, against what is then done."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tideover.models.arrivals.base import Arrivals
+from tideover.models.arrivals.burst import Burst
+from tideover.models.arrivals.periodic import Periodic
+from tideover.models.arrivals.poisson import Poisson
+from tideover.models.arrivals.ramp import Ramp
+from tideover.models.arrivals.trace import TraceOfRates
+from tideover.models.effort import effort
+from tideover.models.simulation import simulate
+from tideover.scenarios.loader import load, load_text
+from tideover.sim.draws import Draws
+from tideover.sim.units import S
+
+DURATION = 200 * S
+
+
+def arrivals(tmp_path: Path) -> list[Arrivals]:
+    trace = tmp_path / "trace.csv"
+    trace.write_text("time_s,rate_per_s\n0,10\n50,400\n60,0\n90,20\n")
+    return [
+        Periodic(rate=30),
+        Burst(rate=10, peak=100, length=5 * S, every=30 * S),
+        Ramp(start=10, end=90, begin=20 * S, over=60 * S),
+        TraceOfRates(file=str(trace)),
+        TraceOfRates(file=str(trace), repeat=95),
+    ]
+
+
+def test_calls_are_as_many_as_expected(tmp_path: Path) -> None:
+    """Schedules keep to their cumulative rate within the one call that the phase decides."""
+    for one in arrivals(tmp_path):
+        calls = one.next_calls("a", Draws(1), 0, 0, 20_000)
+        assert np.count_nonzero(calls < DURATION) == pytest.approx(one.expected(DURATION), abs=1.001), one
+    calls = Poisson(rate=100).next_calls("a", Draws(1), 0, 0, 40_000)
+    drawn = np.count_nonzero(calls < DURATION)
+    assert drawn == pytest.approx(Poisson(rate=100).expected(DURATION), abs=4 * np.sqrt(20_000))
+
+
+WORLD = """\
+topology:
+  log: {spout: keys, keys: 10, rate: 50/s, parallelism: 2}
+  job: {bolt: forward, from: {log: shuffle}, service: 1 ms, parallelism: 3}
+  end: {bolt: windowed_count, from: {job: shuffle}, service: 1 ms, window: 10 s}
+strategy: {kind: aligned_snapshots, checkpoint_interval: 4 s}
+run: {duration: 200 s}
+"""
+
+
+def test_tuples_and_decisions_are_counted_task_by_task() -> None:
+    """2 x 50/s for 200 s are 20,000 tuples at each of three components. Six tasks take 50 snapshots each, and
+    one has 20 windows.
+    """
+    found = effort(load_text(WORLD))
+    assert (found.tuples, found.decisions) == (60_000, 6 * 50 + 20)
+    assert simulate(load_text(WORLD), 0).ledger["emitted"] == pytest.approx(20_000, abs=2)
+    lumps = effort(load_text(WORLD, settings=["run.lump=10"]))
+    assert (lumps.tuples, lumps.decisions) == (6_000, 6 * 50 + 20)
+    replicated = effort(load_text(WORLD, settings=["strategy={kind: active_replication, k: 1}"]))
+    assert (replicated.tuples, replicated.decisions) == (20_000 * (1 + 2 + 2), 2 * 20)
+    failing = effort(load_text(WORLD, settings=["failures=[{kind: lose_state, component: end, every: 2 s}]"]))
+    assert failing.decisions == found.decisions + 100
+    assert found.seconds < effort(load_text(WORLD, settings=["strategy.checkpoint_interval=1 ms"])).seconds
+
+
+def test_a_stream_that_ends_is_no_longer_than_it_is() -> None:
+    text = WORLD.replace("spout: keys, keys: 10", "spout: values, values: [1, 2, 3]")
+    assert effort(load_text(text)).tuples == 2 * 3 + 2 * 20_000
+    assert effort(load("wordcount")).seconds < 1

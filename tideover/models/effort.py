@@ -1,0 +1,64 @@
+"""How much there is to do in a simulation, roughly: said before a run that would take long."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tideover.models.advice import task_loads
+from tideover.models.config import Scenario, SpoutConfig
+from tideover.models.lump import lump_of, lumped
+from tideover.models.topology import Topology
+from tideover.sim.units import S
+
+MOST_ROOTS = 10**10
+"""Most roots that one run emits: an hour or more. A root's number has room for a hundred times as many."""
+
+_TUPLES_PER_S = 3e6
+_DECISIONS_PER_S = 1e4
+"""What one core of a common machine gets done, by word counts and snapshots that were timed."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """Of one replication.
+
+    tuples     that tasks emit or work on, each replica for itself
+    decisions  snapshots, ends of windows, rotations, triggers and faults, task by task
+    """
+
+    tuples: float
+    decisions: float
+
+    @property
+    def seconds(self) -> float:
+        """How long that takes on one core, very roughly."""
+        return self.tuples / _TUPLES_PER_S + self.decisions / _DECISIONS_PER_S
+
+
+def roots(config: SpoutConfig, scenario: Scenario) -> float:
+    """How many roots a component emits in a run, lumps taken as one each."""
+    limit = config.spout.limit
+    each = config.arrivals.expected(scenario.run.duration) / lump_of(scenario)
+    return config.parallelism * (each if limit is None else min(each, float(limit)))
+
+
+def effort(scenario: Scenario) -> Effort:
+    """What one replication has to do."""
+    strategy, seconds = scenario.strategy, scenario.run.duration / S
+    topology = Topology(lumped(scenario, lump_of(scenario)))
+    loads = task_loads(topology, strategy)
+    tuples, decisions, tasks = 0.0, 0.0, 0
+    for c in topology.components:
+        copies = 1 if c.is_spout else strategy.replicas(c.name)
+        tasks += c.tasks * copies
+        config = scenario.topology[c.name]
+        if isinstance(config, SpoutConfig):
+            tuples += roots(config, scenario)
+        else:
+            tuples += loads[c.name][0] * c.tasks * copies * seconds
+        if c.window and c.window.window.length:
+            decisions += c.tasks * copies * scenario.run.duration / c.window.window.length
+    if (cycle := strategy.cycle()) is not None:
+        decisions += tasks * scenario.run.duration / cycle[1]
+    pauses = (fault.every.mean_ns for fault in scenario.failures if fault.every is not None)
+    return Effort(tuples, decisions + sum(scenario.run.duration / pause for pause in pauses))
