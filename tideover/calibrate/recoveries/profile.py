@@ -18,6 +18,7 @@ from tideover.sim.units import S, format_duration
 
 DRAWS = 120
 _GROUPS = 5
+_DIGITS = 6
 BOLT = "windowed_count"
 """The stateful bolt of ``flink-recovery``."""
 
@@ -127,15 +128,15 @@ def _instrument(found: Fitted) -> dict[str, Any]:
 def _text(flat: dict[str, float]) -> dict[str, Any]:
     """Values as a file has them."""
     return {
-        key: round(min(max(value, 0.001), 1), 4) if key == FRACTION else _duration(value)
+        key: float(f"{max(value, 1e-6):.{_DIGITS}g}") if key == FRACTION else _duration(value)
         for key, value in flat.items()
     }
 
 
 def _duration(seconds: float) -> str:
-    """To the microsecond, but short ones to the nanosecond."""
+    """In six digits, as far as whole nanoseconds have them: a little less capacity may mean no recovery."""
     nanoseconds = round(seconds * S)
-    return format_duration(nanoseconds if seconds < 0.001 else round(nanoseconds, -6))
+    return format_duration(round(nanoseconds, min(_DIGITS - len(str(nanoseconds)), 0)))
 
 
 def _nested(flat: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,86 @@
+"""The profile of a fit to recoveries says what the fit says: its values, draws and predictions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tideover
+from tideover.calibrate.recoveries import profile as profiles_of
+from tideover.calibrate.recoveries.fits import Fitted
+from tideover.calibrate.recoveries.law import Values, recovery
+from tideover.calibrate.recoveries.measurements import Measurements, Points
+from tideover.calibrate.recoveries.posterior import DIMENSIONS, Posterior, Prior, fit
+from tideover.scenarios import profiles
+from tideover.sim.units import S, parse_duration
+
+KEYS = (profiles_of.OUTAGE, profiles_of.SERVICE, profiles_of.FRACTION, profiles_of.SNAPSHOT)
+
+
+def known(top_rate: float, seed: int = 1, draws: int = 400) -> Fitted:
+    """A fit with draws from all over the prior of points up to this rate."""
+    interval, rate = (part.ravel() for part in np.meshgrid((10.0, 60.0), top_rate * np.array([0.3, 0.7, 1])))
+    points = Points("mine", interval, rate, 100 + 100 * rate / top_rate)
+    v = np.random.default_rng(seed).standard_normal((draws, DIMENSIONS))
+    posterior = Posterior(Prior.of(points, None), v, 0.0)
+    return Fitted(points, posterior, Values(30.0, 2 * top_rate, 0.5, 0.0), {}, 0.0)
+
+
+def written(found: Fitted, folder: Path) -> Path:
+    """The file of its profile."""
+    path = folder / "mine.yaml"
+    path.write_text(
+        profiles_of.text(profiles_of.profile("mine", found, Measurements("a.csv", "", {}), seed=1))
+    )
+    return path
+
+
+def seconds(key: str, text: str | float) -> float:
+    """A value of a profile as the law takes it: the fraction as it is, durations in s."""
+    return float(text) if key == profiles_of.FRACTION else parse_duration(str(text)) / S
+
+
+def law(row: dict[str, str], interval: float, rate: float) -> float:
+    """The closed form at values of a profile."""
+    outage, service, fraction, snapshot = (seconds(key, row[key]) for key in KEYS)
+    return float(recovery(Values(outage, 1 / service, fraction, snapshot), interval, rate, None))
+
+
+@pytest.mark.parametrize("top_rate", [3, 20, 100, 600, 1500, 4000, 12_000])
+def test_a_profile_says_what_the_fit_says(top_rate: float, tmp_path: Path) -> None:
+    """Capacities from 3 to 96,000 per s: each value and draw to 0.1 %, and the law at each draw to 1 %.
+
+    Up to the highest measured rate, which some draws only just exceed.
+    """
+    found = known(top_rate)
+    profile = profiles.read(written(found, tmp_path))
+    chosen = profiles_of._spread_over(found)
+    fitted = [(row, found.posterior.runs, i) for row, i in zip(profile.draws, chosen, strict=True)]
+    values = {key: node.plain() for key, node in profile.values.items()}
+    for row, those, i in [(values, found.posterior.values, found.point), *fitted]:
+        one = Values(*(float(np.asarray(part)[i]) for part in those))
+        wanted = (one.outage, 1 / one.capacity, one.fraction, one.snapshot)
+        assert [seconds(key, row[key]) for key in KEYS] == pytest.approx(wanted, rel=1e-3, abs=1.1e-6)
+        for interval in (10.0, 60.0):
+            for load in (0.3, 0.7, 1):
+                predicted = float(recovery(one, interval, load * top_rate, None))
+                assert law(row, interval, load * top_rate) == pytest.approx(predicted, rel=0.01)
+
+
+def test_a_slow_job_is_predicted_from_its_profile(tmp_path: Path) -> None:
+    """Eight recoveries exactly as the law has them at a capacity of 70/s; then through ``run``, at 60/s."""
+    truth = Values(outage=30.0, capacity=70.0, fraction=0.9, snapshot=0.0)
+    interval, rate = (part.ravel() for part in np.meshgrid((10.0, 60.0), (10.0, 30.0, 45.0, 60.0)))
+    points = Points("mine", interval, rate, recovery(truth, interval, rate, None))
+    found = Fitted(points, fit(points, None), truth, {}, 0.0)
+    settings = [f"profile={written(found, tmp_path)}", "rate=60/s", "checkpoint_interval=60 s"]
+    result = tideover.run("flink-recovery", settings).to_dict()
+    wanted = float(recovery(truth, 60.0, 60.0, None))
+    assert wanted > 500
+    predicted = result["prediction"]["catch_up_s"]
+    assert predicted["low"] <= wanted <= predicted["high"]
+    assert predicted["estimate"] == pytest.approx(found.posterior.estimate(60.0, 60.0), rel=0.02)
+    assert predicted["estimate"] == pytest.approx(wanted, rel=0.07)
+    assert result["recoveries"][0]["catch_up_s"] == pytest.approx(wanted, rel=0.07)
