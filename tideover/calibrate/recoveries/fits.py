@@ -19,6 +19,8 @@ WINDOWS = (None, LAG_WINDOW_S)
 _UNLIKELY = 8.0
 """A reading with so much less log evidence in the whole file is not tried again when points are left out."""
 
+_USUAL_INTERVAL_S = 60.0
+
 Report = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and of how much."""
 
@@ -62,12 +64,20 @@ class Fitted:
     window_gain: float
 
     @cached_property
-    def point(self) -> int:
-        """The draw that comes nearest to the estimates: values that go together.
+    def intervals(self) -> dict[str, Floats]:
+        """Low and high end of each value at 90 %, by its name."""
+        values = self.posterior.values._asdict()
+        return {name: np.quantile(np.asarray(part), [0.05, 0.95]) for name, part in values.items()}
 
-        Over intervals and rates around the measured ones, and a little above the highest rate.
+    @cached_property
+    def point(self) -> int:
+        """The draw that comes nearest to the estimates: values that go together, each in its interval.
+
+        Over intervals and rates around the measured ones, up to the interval that ``flink-recovery`` has by
+        itself, and a little above the highest rate.
         """
-        intervals = np.geomspace(self.points.interval.min() / 3, self.points.interval.max() * 4 / 3, 6)
+        longest = max(self.points.interval.max() * 4 / 3, _USUAL_INTERVAL_S)
+        intervals = np.geomspace(self.points.interval.min() / 3, longest, 8)
         rates = np.linspace(self.points.rate.min(), 1.2 * self.points.rate.max(), 9)
         off = np.zeros(len(self.posterior.v))
         for interval in intervals:
@@ -75,6 +85,9 @@ class Fitted:
                 found = recovery(self.posterior.values, interval, rate, self.posterior.prior.window)
                 wanted = min(self.posterior.estimate(interval, rate), 1e9)
                 off += np.abs(np.log(np.minimum(found, 1e9) / wanted))
+        for name, (low, high) in self.intervals.items():
+            value = np.asarray(getattr(self.posterior.values, name))
+            off[(value < low) | (value > high)] = np.inf
         return int(np.argmin(off))
 
 

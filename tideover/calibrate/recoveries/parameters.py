@@ -50,7 +50,7 @@ def parameters(found: Fitted) -> list[Parameter]:
     before = posterior.prior.values(np.array([[-_TAIL] * DIMENSIONS, [_TAIL] * DIMENSIONS]))
     rows = []
     for name, (unit, meaning) in MEANING.items():
-        low, high = np.quantile(np.asarray(getattr(posterior.values, name)), [0.05, 0.95])
+        low, high = found.intervals[name]
         known = _width(name, low, high) < NARROWER * _width(name, *getattr(before, name))
         value = float(getattr(point, name))
         rows.append(Parameter(name, value, float(low), float(high), unit, bool(known), meaning))

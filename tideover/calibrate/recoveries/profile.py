@@ -10,7 +10,7 @@ import numpy as np
 from tideover import __version__
 from tideover.calibrate.recoveries.fits import Fitted
 from tideover.calibrate.recoveries.law import Values
-from tideover.calibrate.recoveries.measurements import Floats, Measurements, Points
+from tideover.calibrate.recoveries.measurements import Measurements, Points
 from tideover.calibrate.recoveries.parameters import parameters
 from tideover.calibrate.recoveries.tables import errors
 from tideover.sim.train import Ints
@@ -48,7 +48,7 @@ def profile(name: str, found: Fitted, measured: Measurements, seed: int) -> dict
         "values": _nested(_text(flat) | {RESTART: "0 s", UPLOAD: "0 s"} | _instrument(found)),
         "intervals": {
             key: {"low": low, "high": high, "identified": identified[key]}
-            for key, (low, high) in _intervals(found, keys).items()
+            for key, (low, high) in _intervals(found).items()
         },
         "draws": {"keys": keys, "rows": [list(_text(row).values()) for row in rows]},
         "ranges": _ranges(found.points),
@@ -105,19 +105,10 @@ def _values(values: Values, draw: int) -> dict[str, float]:
     return {OUTAGE: outage, SERVICE: 1 / capacity, FRACTION: fraction, SNAPSHOT: snapshot}
 
 
-def _intervals(found: Fitted, keys: list[str]) -> dict[str, tuple[Any, Any]]:
+def _intervals(found: Fitted) -> dict[str, tuple[Any, Any]]:
     """Both ends at 90 %, as texts."""
-    values = found.posterior.values
-    columns: list[Floats] = [
-        np.asarray(values.outage),
-        1 / np.asarray(values.capacity),
-        np.asarray(values.fraction),
-        np.asarray(values.snapshot),
-    ]
-    ends = [
-        _text(dict(zip(keys, (float(np.quantile(c, q)) for c in columns), strict=True))) for q in (0.05, 0.95)
-    ]
-    return {key: (ends[0][key], ends[1][key]) for key in keys}
+    one, other = (_text(_values(Values(**found.intervals), end)) for end in (0, 1))
+    return {key: (one[key], other[key]) if key != SERVICE else (other[key], one[key]) for key in one}
 
 
 def _instrument(found: Fitted) -> dict[str, Any]:
