@@ -301,11 +301,10 @@ class Task:
         self.lose_state(crash)
         self.world.protocol.failed(self, crash)
         if crash or self.down or down_for > 0:
-            unseen = self.waiting and not crash
+            self.down, self.while_down, self.stopped_until = True, while_down, 0
+            unseen, self.waiting = self.waiting and not crash, False
             held = [m for m in self.memory if not unseen or self.world.protocol.admit(self, m)]
             self.memory = self.interrupt() + held
-            self.down, self.while_down, self.stopped_until = True, while_down, 0
-            self.waiting = False
         if crash:
             for message in self.memory:
                 self.world.destroyed(self, message)
