@@ -58,10 +58,6 @@ class Intake:
         self._restoring = True
         self._waiting = set(self.buffers)
         self._unfinished = set(self.buffers)
-        task = self.task
-        if task.recovering and not task.up:  # what it held while it was up goes down with it
-            task.kept, task.held = task.kept + task.held, []
-            task.recovering = False
 
     def empty_queue(self) -> None:
         """The task does nothing until it is restored: throw away what is in its queue and comes again, and
