@@ -38,11 +38,14 @@ class Request:
 
 
 class Replays:
-    """Every request until its end-of-replay marker has left. ``step``: ns that one tuple takes."""
+    """Every request until its end-of-replay marker has left.
 
-    def __init__(self, world: World, step: int) -> None:
+    cost_ns, per_second   time that one tuple takes; most tuples a second (None: no limit)
+    """
+
+    def __init__(self, world: World, cost_ns: int, per_second: float | None) -> None:
         self._world = world
-        self._step = step
+        self._step = cost_ns if per_second is None else max(cost_ns, round(1e9 / per_second))
         self._open: list[Request] = []
 
     def ask(self, intake: Intake) -> None:

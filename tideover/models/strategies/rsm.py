@@ -59,9 +59,7 @@ class Recovery(Protocol):
     def __init__(self, world: World, strategy: StateManagement) -> None:
         super().__init__(world)
         self.strategy = strategy
-        rate = strategy.replay_rate
-        step = strategy.replay_cost if rate is None else max(strategy.replay_cost, round(1e9 / rate))
-        self.replays = Replays(world, step)
+        self.replays = Replays(world, strategy.replay_cost, strategy.replay_rate)
         self.buffers: list[tuple[BoltTask, UpstreamBuffer]] = []
         """All of them, with their receivers."""
         self.intakes: dict[BoltTask, Intake] = {}
