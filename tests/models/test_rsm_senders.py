@@ -144,6 +144,21 @@ def test_a_replay_that_finds_nobody_is_destroyed() -> None:
     assert sorted(row[3:] for row in run.trace.destroyed) == [(2, 51 * MS), (3, 51 * MS), (3, 51 * MS)]
 
 
+def test_what_senders_hold_comes_when_the_task_is_ready() -> None:
+    """5 on the wire from p to count, which is down from 45 to 59 and restored at 64. p's crash, at 43, has
+    taken its buffer, with root 3 on the wire: it comes at 46, is held, and thrown away at 59, for a replay
+    which will not have it. Root 4 (56) is in p's new buffer; 0, 1, 2 are in the checkpoint of 40.
+    """
+    links = Links(latency=ms(0), local=ms(0), pairs={"1-2": ms(5)})
+    faults = (crashed(43, 1, "p"), crashed(45, 14, while_down="hold"))
+    found = []
+    for until in (58, 59.5, 75):
+        run = played(chain(faults, until, restore_time=5, links=links))
+        found.append(tuple(run.ledger[name] for name in ("completed", "in_flight", "lost")))
+    assert counted(run) == [(0, 17), (1, 27), (2, 37), (4, 70), (5, 71)]
+    assert found == [(0, 5, 0), (0, 4, 1), (5, 1, 1)]
+
+
 # -- what is lost, and what is in flight ---------------------------------------------------------------------
 
 

@@ -60,12 +60,14 @@ class Intake:
         self._unfinished = set(self.buffers)
 
     def empty_queue(self) -> None:
-        """The task does nothing until it is restored: throw away what is in its queue and comes again, and
-        keep the rest.
+        """The task is up, and does nothing until it is restored: throw away what is in its queue, or was held
+        for it, and comes again; keep the rest.
         """
-        self.task.interrupt()
-        kept = self.task.kept + self.task.clear_queue()
-        self.task.kept = [self._filter(train, ~_from_buffer(train)) for train in kept]
+        task, now = self.task, self._world.kernel.now
+        task.interrupt()
+        waiting = task.kept + task.clear_queue() + task.held
+        waiting = [train.replace(time=np.full(train.n, now, np.int64)) for train in waiting]
+        task.kept, task.held = [self._filter(train, ~_from_buffer(train)) for train in waiting], []
 
     def restored(self, positions: dict[int, int]) -> None:
         """The state is that of ``positions``: the replay goes on from there."""
@@ -105,7 +107,7 @@ class Intake:
         )
         self._brought[position] = int(brought[-1])
         keep = np.where(replay | end, ours & (end | (number > brought[:-1])), True)
-        if position in self._waiting:
+        if self.task.up and position in self._waiting:
             ends = np.flatnonzero(end & ours)
             until = int(ends[0]) if len(ends) else train.n
             keep[:until] &= (replay | end)[:until]
