@@ -202,6 +202,13 @@ def test_what_a_copied_queue_sends_out_again_is_no_duplicate(simulated: Any) -> 
     assert (ledger["completed"], ledger["duplicated"], ledger["lost"]) == (3, 0, 0)
 
 
+def test_outputs_of_a_longer_run_are_all_there() -> None:
+    """s (every 0.05) ──▶ p, twice: 6,000 roots, more than the ledger has room for at its start."""
+    topology = {"s": spout(gap=0.05, **ONES), "count": bolt("forward", {"s": "shuffle"})}
+    ledger = simulate(world(topology, "active_replication", until=300, k=1)).ledger
+    assert (ledger["emitted"], ledger["completed"], ledger["duplicated"]) == (6000, 6000, 0)
+
+
 @both
 def test_what_an_end_without_replicas_sends_out_again_is_no_duplicate(simulated: Any) -> None:
     """s (every 20) ──0──▶ p ──0──▶ count, and by p's replica 5 + 5 later. The last bolt crashes at 22 and is

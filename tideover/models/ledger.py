@@ -59,7 +59,8 @@ class Book:
         """
         n = len(uid)
         if self._once:
-            self._slots[self._index(uid, replica)] = _ONE
+            index = self._index(uid, replica)  # which may make room for them
+            self._slots[index] = _ONE
             return 0
         if self.replicas == 1 and int(uid[-1]) - int(uid[0]) == n - 1 and bool((uid[1:] > uid[:-1]).all()):
             first = int(self._index(uid[-1:], replica)[0]) + 1 - n
