@@ -51,7 +51,7 @@ class Acker:
         """XOR of the ids of each parent's children."""
         value = np.zeros(parents, np.uint64)
         for s in sent:
-            value ^= group_xor(self._ids(s.edge, s.train), s.rows, parents)
+            value ^= group_xor(self._ids(s.edge, s.train), s.copies)
         return value
 
     def _own(self, task: BoltTask, train: Train) -> Bits:
@@ -140,20 +140,22 @@ class Acker:
     def replayed_for(self, task: BoltTask, train: Train, outage: int) -> npt.NDArray[np.bool_]:
         """Which tuples belong to a root that was emitted again because of the outage."""
         assert train.attempt is not None
-        roots = train.uid >> task.component.bits
-        mask: npt.NDArray[np.bool_] = train.attempt > 0
+        mask = train.attempt > 0
+        retried = np.flatnonzero(mask)
+        roots = train.uid[retried] >> task.component.bits
         for number, pending in enumerate(self.maps):
-            rows = np.flatnonzero(mask & (roots & self._mask == number))
-            mask[rows] = pending.replayed_for(roots[rows], outage)
+            mine = np.flatnonzero(roots & self._mask == number)
+            mask[retried[mine]] = pending.replayed_for(roots[mine], outage)
         return mask
 
 
-def group_xor(values: Bits, rows: Ints | None, parents: int) -> Bits:
-    """XOR of the children's ids by parent; ``rows`` (rising) are the parents' rows, None: one child each."""
-    if rows is None:
+def group_xor(values: Bits, copies: Ints | None) -> Bits:
+    """XOR of the children's ids by parent; ``copies``: how many each parent has, None: one."""
+    if copies is None:
         return values
-    out = np.zeros(parents, np.uint64)
-    if len(rows):
-        starts = np.flatnonzero(np.concatenate(([True], rows[1:] != rows[:-1])))
-        out[rows[starts]] = np.bitwise_xor.reduceat(values, starts)
+    out = np.zeros(len(copies), np.uint64)
+    parents = np.flatnonzero(copies)
+    if len(parents):
+        starts = (np.cumsum(copies) - copies).take(parents)
+        out[parents] = np.bitwise_xor.reduceat(values, starts)
     return out

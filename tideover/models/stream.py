@@ -14,10 +14,10 @@ from tideover.sim.train import Ints, Train
 
 
 class Sent(NamedTuple):
-    """Tuples that left over an edge. ``rows``: the parent row of each (rising); None: one each, in order."""
+    """Tuples that left over an edge, in order of their parents. ``copies``: how many of each; None: one."""
 
     edge: Edge
-    rows: Ints | None
+    copies: Ints | None
     train: Train
 
 
@@ -29,15 +29,17 @@ class Outlet:
     ) -> None:
         self.edge = edge
         self.channels = channels
-        self._draws = draws
+        self.pooled = False
+        """In a twin: the first task gets the keys of all tuples, and counts for the others."""
+        self.draws = draws
         self._route_offset = route_offset
         self._new_uids = bool(edge.digits) or edge.down.bits != edge.up.output_bits
         self._copies, self._targets = edge.grouping.copies, edge.grouping.targets
 
-    def children(self, train: Train, children: Children) -> Train:
+    def _children(self, train: Train, children: Children) -> Train:
         """The child tuples that leave over this edge, before they are spread over tasks."""
         if children.rows is not None:
-            train = train.pick(children.rows)
+            train = train.pick(children.rows, children.key)
         elif children.key is None and self._route_offset is None and not self._new_uids and train.seq is None:
             return train
         columns: dict[str, Ints | None] = {"seq": None}
@@ -54,20 +56,25 @@ class Outlet:
             columns["uid"] = self.edge.child_uid(train.uid, children.position)
         return train.replace(**columns)
 
-    def send(self, train: Train, rows: Ints | None) -> list[Sent]:
+    def send(self, parents: Train, children: Children) -> list[Sent]:
         """Put the children on the wires; returns them as they were sent, one entry a copy."""
+        if self.pooled:
+            self._to(0, _keys(parents, children))
+            return []
         tasks = len(self.channels)
+        train = self._children(parents, children)
+        copies = children.of_each(parents.n)
         if self._copies:
             sent = []
             for task in range(tasks):
                 copy = train if task == 0 else train.replace(uid=train.uid | task)
                 self._to(task, copy)
-                sent.append(Sent(self.edge, rows, copy))
+                sent.append(Sent(self.edge, copies, copy))
             return sent
         if tasks == 1:
             self._to(0, train)
         elif train.n:
-            target = self._targets(self.edge.name, self._draws, train, tasks)
+            target = self._targets(self.edge.name, self.draws, train, tasks)
             narrow = np.uint8 if tasks <= 256 else np.uint16  # sorted by radix, and without branches
             grouped = train.pick(np.argsort(target.astype(narrow), kind="stable"))
             begin = 0
@@ -75,7 +82,7 @@ class Outlet:
                 if end > begin:
                     self._to(task, grouped.pick(slice(begin, end)))
                 begin = end
-        return [Sent(self.edge, rows, train)]
+        return [Sent(self.edge, copies, train)]
 
     def broadcast(self, train: Train) -> None:
         """To every task and replica, as it is (markers)."""
@@ -94,3 +101,11 @@ class Outlet:
     def _to(self, task: int, train: Train) -> None:
         for channel in self.channels[task]:
             channel.send(train)
+
+
+def _keys(parents: Train, children: Children) -> Train:
+    """Children of which only time, key and value are of use."""
+    rows = slice(None) if children.rows is None else children.rows
+    time, value = parents.time[rows], parents.value
+    key = parents.key[rows] if children.key is None else children.key
+    return Train(time, time, time, key, value=None if value is None else value[rows])

@@ -18,7 +18,7 @@ from tideover.sim.draws import Purpose
 from tideover.sim.kernel import Rank
 from tideover.sim.link import Channel
 from tideover.sim.server import Node, Server
-from tideover.sim.train import Ints, Train, join, single
+from tideover.sim.train import Ints, Train, single
 
 if TYPE_CHECKING:
     from tideover.models.world import World
@@ -180,7 +180,7 @@ class SpoutTask(Node):
     def _send(self, train: Train) -> None:
         sent: list[Sent] = []
         for outlet in self.outlets:
-            sent += outlet.send(outlet.children(train, Children()), None)
+            sent += outlet.send(train, Children())
         self.world.emitted(self, train, sent)
 
     def _roots(self, n: int) -> tuple[Ints, Ints | None]:
@@ -299,7 +299,7 @@ class BoltTask(Server):
         for channel in self.inputs:
             train = channel.take(now)
             if train is not None:
-                self.counts.add(train)
+                self.counts.add(train if train.mark is None else train.pick(train.mark == 0))
 
     def receive(self, channel: Channel, train: Train) -> Train:
         if train.mark is not None:
@@ -379,7 +379,7 @@ class BoltTask(Server):
         elif self.outlets:
             children = self._bolt.children(self.component.name, self.world.draws, train)
             for outlet in self.outlets:
-                sent += outlet.send(outlet.children(train, children), children.rows)
+                sent += outlet.send(train, children)
         self.world.processed(self, train, arrival, sent)
 
     _last_mark: Train | None = None
@@ -428,7 +428,7 @@ class BoltTask(Server):
             )
             train = Train(moment, first | keys, moment, keys, value=sums[keys], epoch=epochs)
             for outlet in self.outlets:
-                outlet.send(outlet.children(train, Children()), None)
+                outlet.send(train, Children())
         return self.world.protocol.window_ended(self, held, now)
 
     def tick(self, number: int) -> None:
@@ -488,11 +488,6 @@ class BoltTask(Server):
     @epochs.setter
     def epochs(self, value: dict[int, int]) -> None:
         self._epochs = dict(value)
-
-    def queued(self) -> Train | None:
-        """Everything in the queue, as one train; None: empty."""
-        trains = self.queue()
-        return join(trains) if trains else None
 
 
 def _data_count(train: Train) -> int:

@@ -10,8 +10,10 @@ import numpy as np
 
 from tideover.models.bolts.base import Children
 from tideover.models.config import SpoutConfig
+from tideover.models.ledger import EMPTY
 from tideover.models.topology import Component, Topology
 from tideover.models.windowlog import WindowAudit
+from tideover.models.windows import Counts, sums_by_key
 from tideover.sim.draws import Draws
 from tideover.sim.train import Ints, Train, join
 
@@ -21,6 +23,20 @@ if TYPE_CHECKING:
 
 STEP = 20_000
 """Roots that are gathered before the twin is moved."""
+
+
+class Pool(Counts):
+    """Counts of the first of a component's tasks, which counts for the others too: each owns some keys."""
+
+    def __init__(self, keys: int, others: list[tuple[Counts, Ints]]) -> None:
+        super().__init__(keys)
+        self._others = others
+        self._own = np.setdiff1d(np.arange(keys), np.concatenate([EMPTY, *(theirs for _, theirs in others)]))
+
+    def add(self, train: Train) -> None:
+        sums = sums_by_key(train, self.keys)
+        for counts, keys in [(self, self._own), *self._others]:
+            counts.add_sums(keys, sums[keys])
 
 
 class Twin:
@@ -41,11 +57,36 @@ class Twin:
         self._world = type(world)(
             quiet, world.draws.replication, train_cap=world.train_cap, feed=True, strategy=strategy
         )
-        for task in self._world.bolt_tasks:
-            task.count_at_arrival = task.ends_by_tick and not task.outlets
+        for component in self._world.topology.components:
+            if component.trigger == "tick" and not component.outputs:
+                self._count_at_arrival(component)
         self._world.start()
         self.audit = WindowAudit()
         self._fed = 0
+
+    def _count_at_arrival(self, component: Component) -> None:
+        """Let the tasks of a component count at arrival.
+
+        If their keys are a partition of all keys, and all wires take equally long, nothing has to be put in
+        order or spread over them: the first task counts for all.
+        """
+        tasks = [self._world.bolts[component.name, task][0] for task in range(component.tasks)]
+        for task in tasks:
+            task.count_at_arrival = True
+        owners = [edge.grouping.owners(component.input_keys, component.tasks) for edge in component.inputs]
+        delays = {channel.delay for task in tasks for channel in task.inputs}
+        owner = owners[0]
+        if owner is None or None in delays or len(delays) > 1:
+            return
+        if any(other is None or (other != owner).any() for other in owners):
+            return
+        tasks[0].counts = Pool(
+            component.input_keys,
+            [(task.counts, np.flatnonzero(owner == task.task)) for task in tasks[1:] if task.counts],
+        )
+        for sender in self._world.tasks:
+            for outlet in sender.outlets:
+                outlet.pooled |= outlet.edge.down is component
 
     def feed(self, spout: SpoutTask, train: Train) -> None:
         """Roots that the run has emitted; those emitted for the first time go to the twin."""
@@ -101,8 +142,7 @@ def expected_effects(topology: Topology, draws: Draws, roots: Ints) -> dict[str,
             continue
         assert isinstance(spout.config, SpoutConfig)
         key, _value = spout.config.spout.content(spout.name, draws, mine, mine >> topology.spout_bits)
-        train = Train(np.zeros(len(mine), np.int64), mine, np.zeros(len(mine), np.int64), key)
-        _hand_on(spout, train, Children(), at)
+        _hand_on(spout, _untimed(mine, key), Children(), at)
     return effects_of(topology, draws, at)
 
 
@@ -121,9 +161,14 @@ def effects_of(topology: Topology, draws: Draws, at: dict[str, list[Train]]) -> 
 
 
 def _hand_on(component: Component, train: Train, children: Children, at: dict[str, list[Train]]) -> None:
+    rows = slice(None) if children.rows is None else children.rows
+    key = train.key[rows] if children.key is None else children.key
     for edge in component.outputs:
-        child = train if children.rows is None else train.pick(children.rows)
-        uid = edge.child_uid(child.uid, children.position)
-        child = child.replace(uid=uid, key=child.key if children.key is None else children.key)
+        uid = edge.child_uid(train.uid[rows], children.position)
         copies = range(edge.down.tasks) if edge.grouping.copies else range(1)
-        at[edge.down.name] += [child.replace(uid=uid | task) if task else child for task in copies]
+        at[edge.down.name] += [_untimed(uid | task if task else uid, key) for task in copies]
+
+
+def _untimed(uid: Ints, key: Ints) -> Train:
+    """Tuples without a time."""
+    return Train(uid, uid, uid, key)

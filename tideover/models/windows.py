@@ -49,13 +49,15 @@ class Counts:
         if epoch not in self.sums:
             self.sums[epoch] = np.zeros(self.keys, np.int64)
             self.held[epoch] = []
-        sums = self.sums[epoch]
-        if train.value is None:
-            sums += np.bincount(train.key, minlength=self.keys)
-        else:
-            np.add.at(sums, train.key, train.value)
+        self.sums[epoch] += sums_by_key(train, self.keys)
         self._runs += 1
         self.held[epoch].append((self._runs, Held(train.uid, train.attempt)))
+
+    def add_sums(self, keys: Ints, sums: Ints) -> None:
+        """Count sums, without the tuples behind them: for a twin, which nobody asks for these."""
+        if 0 not in self.sums:
+            self.sums[0], self.held[0] = np.zeros(self.keys, np.int64), []
+        self.sums[0][keys] += sums
 
     def take(self, before: int | None = None) -> tuple[Ints, list[Held]]:
         """Sums and tuples of all epochs < ``before`` (None: all), which are forgotten here."""
@@ -95,6 +97,15 @@ class Counts:
         """Sum of each key over all epochs, where it is not 0."""
         sums = sum(self.sums.values(), np.zeros(self.keys, np.int64))
         return {int(k): int(sums[k]) for k in np.flatnonzero(sums)}
+
+
+def sums_by_key(train: Train, keys: int) -> Ints:
+    """Sum of the tuples' values for each of so many keys."""
+    if train.value is None:
+        return np.bincount(train.key, minlength=keys)
+    sums = np.zeros(keys, np.int64)
+    np.add.at(sums, train.key, train.value)
+    return sums
 
 
 def joined(parts: list[Held]) -> Held:

@@ -277,7 +277,7 @@ class World:
     def _count_open(self, task: BoltTask, train: Train, roots: Ints, sent: list[Sent]) -> None:
         net: Ints | int = -1
         if sent:
-            if all(s.rows is None for s in sent):
+            if all(s.copies is None for s in sent):
                 net = sum(self.replicas[s.edge.down.name] for s in sent) - 1
                 if net == 0:
                     return
@@ -285,7 +285,7 @@ class World:
                 net = np.full(train.n, -1, np.int64)
                 for s in sent:
                     copies = self.replicas[s.edge.down.name]
-                    net += copies if s.rows is None else copies * np.bincount(s.rows, minlength=train.n)
+                    net += copies if s.copies is None else copies * s.copies
         self.backlog.change(roots, train.time, net)
 
     def _replayed(

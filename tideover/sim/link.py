@@ -91,6 +91,11 @@ class Channel:
         return join(out)
 
     @property
+    def delay(self) -> int | None:
+        """Latency of every message, ns; None: it varies."""
+        return None if callable(self._latency) else self._latency
+
+    @property
     def next_arrival(self) -> int | None:
         """When the first message on the wire arrives; None if the wire is empty."""
         return int(self.wire[0].time[0]) if self.wire else None

@@ -61,19 +61,19 @@ class Train:
         values = getattr(self, name)
         return np.full(self.n, _DEFAULT[name], np.int64) if values is None else values
 
-    def pick(self, rows: Any) -> Train:
-        """The rows of a slice, a mask or an index array."""
+    def pick(self, rows: Any, key: Ints | None = None) -> Train:
+        """The rows of a slice, a mask or an index array; ``key``: their keys, if they get new ones."""
         if isinstance(rows, np.ndarray) and rows.dtype == np.int64:
-            return self._rows(rows, np.ndarray.take)
-        return self._rows(rows, getitem)
+            return self._rows(rows, np.ndarray.take, key)
+        return self._rows(rows, getitem, key)
 
-    def _rows(self, rows: Any, of: Callable[[Ints, Any], Ints]) -> Train:
+    def _rows(self, rows: Any, of: Callable[[Ints, Any], Ints], key: Ints | None) -> Train:
         new = Train.__new__(Train)
         new.time = time = of(self.time, rows)
         new.n = len(time)
         new.uid = of(self.uid, rows)
         new.born = of(self.born, rows)
-        new.key = of(self.key, rows)
+        new.key = of(self.key, rows) if key is None else key
         if self.plain:
             new.value = new.attempt = new.epoch = new.mark = new.seq = new.route = None
             return new

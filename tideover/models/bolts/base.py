@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar, NamedTuple
 
+import numpy as np
+
 from tideover.sim.draws import Draws
 from tideover.sim.registry import Part, Registry
 from tideover.sim.train import Ints, Train
@@ -17,11 +19,19 @@ class Children(NamedTuple):
     rows      for each child the row of its parent, rising; None: one child a parent
     position  for each child its number among its parent's children; None: 0 each
     key       for each child its key; None: its parent's
+    copies    for each parent the number of its children; None: as ``rows`` say
     """
 
     rows: Ints | None = None
     position: Ints | None = None
     key: Ints | None = None
+    copies: Ints | None = None
+
+    def of_each(self, parents: int) -> Ints | None:
+        """How many children each of so many parents has; None: one each."""
+        if self.rows is None or self.copies is not None:
+            return self.copies
+        return np.bincount(self.rows, minlength=parents)
 
 
 class Bolt(Part):

@@ -24,4 +24,4 @@ class Filter(Bolt):
 
     def children(self, component: str, draws: Draws, train: Train) -> Children:
         kept = uniform01(draws.bits(component, Purpose.SELECT, train.uid)) < self.keep
-        return Children(rows=np.flatnonzero(kept))
+        return Children(rows=np.flatnonzero(kept), copies=kept.astype(np.int64))

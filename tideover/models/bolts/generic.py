@@ -47,4 +47,5 @@ class Generic(Bolt):
         copies = np.full(train.n, whole, np.int64)
         if part > 0:
             copies += uniform01(draws.bits(component, Purpose.SELECT, train.uid)) < part
-        return Children(*expand(copies))
+        rows, position = expand(copies)
+        return Children(rows, position, copies=copies)

@@ -37,4 +37,5 @@ class SplitWords(Bolt):
         sentence = np.minimum(train.key, len(LENGTHS) - 1)
         copies = LENGTHS.take(sentence)
         rows, position = expand(copies)
-        return Children(rows, position, FLAT.take(np.repeat(STARTS.take(sentence), copies) + position))
+        key = FLAT.take(STARTS.take(sentence).take(rows) + position)
+        return Children(rows, position, key, copies)

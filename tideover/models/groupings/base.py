@@ -23,3 +23,7 @@ class Grouping(Part):
         first went.
         """
         raise NotImplementedError
+
+    def owners(self, keys: int, tasks: int) -> Ints | None:
+        """The task that gets the tuples with key 0, 1, … below ``keys``; None: the key does not decide."""
+        return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from tideover.models.groupings.base import GROUPINGS, Grouping
 from tideover.sim.draws import Draws
 from tideover.sim.train import Ints, Train
@@ -13,3 +15,6 @@ class Direct(Grouping):
 
     def targets(self, edge: str, draws: Draws, train: Train, tasks: int) -> Ints:
         return train.key - train.key // tasks * tasks
+
+    def owners(self, keys: int, tasks: int) -> Ints:
+        return np.arange(keys, dtype=np.int64) % tasks

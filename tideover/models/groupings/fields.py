@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
+import numpy as np
 from pydantic import Field
 
 from tideover.models.groupings.base import GROUPINGS, Grouping
@@ -21,3 +22,6 @@ class Fields(Grouping):
 
     def targets(self, edge: str, draws: Draws, train: Train, tasks: int) -> Ints:
         return train.key - train.key // tasks * tasks
+
+    def owners(self, keys: int, tasks: int) -> Ints:
+        return np.arange(keys, dtype=np.int64) % tasks
