@@ -255,7 +255,7 @@ def simulated(episode: Episode, costs: Costs, faults: Faults | None = None) -> S
         emitted=(np.arange(len(created), dtype=np.float64) * (SLOT / S), created),
         failed_s=failed,
         lost=world.balance()["lost"] * lump,
-        duplicated=len(world.ledger.duplicated) * lump,
+        duplicated=world.ledger.duplicated * lump,
     )
 
 

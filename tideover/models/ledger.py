@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import numpy.typing as npt
 
 from tideover.models.topology import Component, Topology
 from tideover.sim.train import Ints, distinct
@@ -73,6 +74,8 @@ class Book:
 
     def duplicated_roots(self) -> Ints:
         """Roots of which an effect is applied more than once in one replica."""
+        if not self._used or int(self._slots[: self._used].max()) <= 1:
+            return EMPTY
         index = np.flatnonzero(self._slots > 1) // self.replicas
         return distinct((index >> self.component.bits) + self._base)
 
@@ -81,13 +84,17 @@ class Book:
         if len(uid):
             np.subtract.at(self._slots, self._index(uid, replica), _ONE)
 
-    def times(self, uid: Ints) -> Ints:
+    def times(self, uid: Ints) -> npt.NDArray[np.uint8]:
         """How often each effect is applied, the replica with the most."""
         if not len(uid):
-            return EMPTY
+            return self._slots[:0]
         index = self._index(uid, 0)
-        self._index(uid, self.replicas - 1)
-        return np.max([self._slots[index + r] for r in range(self.replicas)], axis=0).astype(np.int64)
+        most = self._slots.take(index)
+        if self.replicas > 1:
+            self._index(uid, self.replicas - 1)
+            for r in range(1, self.replicas):
+                np.maximum(most, self._slots.take(index + r), out=most)
+        return most
 
     def forget(self, before_root: int) -> None:
         """Drop the slots of all roots < ``before_root``."""
@@ -114,8 +121,8 @@ class Ledger:
         self._topology = topology
         self._expected = expected
         self.books = {c.name: Book(c, replicas[c.name], filtered and not c.window) for c in topology.ends}
-        self.duplicated: set[int] = set()
-        self.replayed: set[int] = set()
+        self._closed_duplicated = 0
+        self._replayed: list[Ints] = []
         self.false_timeouts = 0
         self._destroyed: list[Ints] = []
         self.base = 0
@@ -127,11 +134,24 @@ class Ledger:
         """Effects took place; returns how many of them had taken place before."""
         return self.books[component.name].apply(uid, replica)
 
-    def _note_duplicates(self, before: int | None = None) -> None:
-        """Of roots < ``before``: what is applied twice now may yet turn out to be of a void window."""
-        for book in self.books.values():
-            roots = book.duplicated_roots()
-            self.duplicated.update((roots if before is None else roots[roots < before]).tolist())
+    def _duplicated_roots(self) -> Ints:
+        """Open roots with an effect that is applied twice now; it may yet turn out to be of a void window."""
+        return distinct(np.concatenate([EMPTY, *(book.duplicated_roots() for book in self.books.values())]))
+
+    @property
+    def duplicated(self) -> int:
+        """Roots with an effect that is applied more than once."""
+        return self._closed_duplicated + len(self._duplicated_roots())
+
+    def replay(self, roots: Ints) -> None:
+        """Tuples of these roots are sent again."""
+        self._replayed.append(distinct(roots))
+
+    @property
+    def replayed(self) -> int:
+        """Roots of which something was sent again."""
+        self._replayed = [distinct(np.concatenate([EMPTY, *self._replayed]))]
+        return len(self._replayed[0])
 
     def destroy_effects(self, component: Component, uid: Ints, replica: int) -> None:
         """State was lost, or a window was void, and these effects with it."""
@@ -171,7 +191,7 @@ class Ledger:
         limit = before << self._topology.spout_bits
         if limit <= self.base or spouts == 0:
             return
-        self._note_duplicates(limit)
+        self._closed_duplicated += int(np.count_nonzero(self._duplicated_roots() < limit))
         for first in range(self.base >> self._topology.spout_bits, before, BLOCK):
             number = np.arange(first, min(first + BLOCK, before), dtype=np.int64)
             roots = (
@@ -192,7 +212,6 @@ class Ledger:
         ``whole``: roots that can be emitted again. Raises AssertionError if a root is neither complete, nor
         on its way, nor was destroyed: a bug.
         """
-        self._note_duplicates()
         incomplete, gone = EMPTY, EMPTY
         for name, uid in self._expected(emitted).items():
             component = self._topology.by_name[name]

@@ -85,8 +85,8 @@ def evaluate(world: World, replication: int) -> Replication:
         throughput=_throughput(world, curves),
         ledger=balance
         | {
-            "replayed": len(world.ledger.replayed),
-            "duplicated": len(world.ledger.duplicated),
+            "replayed": world.ledger.replayed,
+            "duplicated": world.ledger.duplicated,
             "false_timeouts": world.ledger.false_timeouts,
         },
         windows=_windows(world),

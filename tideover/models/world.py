@@ -243,7 +243,7 @@ class World:
         if train.attempt is not None:
             again = np.flatnonzero(train.attempt > 0)
             self.backlog.change(train.uid[again], train.time[again], -1)
-            self.ledger.replayed.update(train.uid[again].tolist())
+            self.ledger.replay(train.uid[again])
         if self.trace is not None:
             self.trace.emit(spout, train)
         if self.twin is not None:
@@ -405,7 +405,7 @@ class World:
     def replayed(self, task: BoltTask, train: Train) -> None:
         """Tuples leave an upstream buffer for ``task`` again."""
         if task.component.anchored:
-            self.ledger.replayed.update((_data(train).uid >> task.component.bits).tolist())
+            self.ledger.replay(_data(train).uid >> task.component.bits)
 
     def closed_unsent(self, task: BoltTask, train: Train) -> None:
         """Replays to ``task`` that will not be sent after all."""
