@@ -75,28 +75,31 @@ class Backlog:
 
     def settle(self) -> None:
         """After a step of the data plane: roots without open tuples leave, each at its last instant."""
+        spans: list[tuple[int, int]] = []
         for place in self._touched:
             if isinstance(place, slice):
-                low, high = place.start, place.stop
-            else:
-                low, high = int(place.min()), int(place.max()) + 1
-            done: slice | Ints
-            if isinstance(place, slice) or high - low <= 4 * len(place):
-                over = self._open[low:high] == 0
-                over &= self._inside[low:high]
-                if over.all():
-                    done = slice(low, high)
-                else:
-                    done = np.flatnonzero(over)
-                    done += low
-            else:
-                over = self._open.take(place) == 0
-                over &= self._inside.take(place)
-                done = distinct(place[over])
-            if isinstance(done, slice) or len(done):
-                self._inside[done] = False
-                self._recorder.left.count(self._last[done])
+                spans.append((place.start, place.stop))
+                continue
+            low, high = int(place.min()), int(place.max()) + 1
+            if high - low <= 4 * len(place):
+                spans.append((low, high))
+                continue
+            over = self._open.take(place) == 0
+            over &= self._inside.take(place)
+            self._leave(distinct(place[over]))
         self._touched = []
+        for low, high in _united(spans):
+            over = self._open[low:high] == 0
+            over &= self._inside[low:high]
+            if over.all():
+                self._leave(slice(low, high))
+            else:
+                self._leave(np.flatnonzero(over) + low)
+
+    def _leave(self, done: slice | Ints) -> None:
+        if isinstance(done, slice) or len(done):
+            self._inside[done] = False
+            self._recorder.left.count(self._last[done])
 
     def prune(self, before: int) -> None:
         """Forget the roots < ``before``: none of them is open or can be emitted again."""
@@ -118,3 +121,14 @@ class Backlog:
     def tuples(self) -> int:
         """Open tuples of all roots."""
         return int(self._open.sum())
+
+
+def _united(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Spans that overlap as one, so that what the tasks of a component share is looked through once."""
+    out: list[tuple[int, int]] = []
+    for low, high in sorted(spans):
+        if out and low <= out[-1][1]:
+            out[-1] = out[-1][0], max(high, out[-1][1])
+        else:
+            out.append((low, high))
+    return out

@@ -13,18 +13,22 @@ from tideover.sim.train import Ints
 _SHIFT = np.int64(52 - 7)  # 7 bits of mantissa: 128 bins to an octave, each at most 1/128 = 0.78 % wide
 
 
-def _bin(values: Ints) -> Ints:
-    """Bin of each value: exponent and upper mantissa of its float64, read from the bits."""
-    return (values.astype(np.float64).view(np.int64) >> _SHIFT) - ((1022 << 7) + 1)
+_FIRST = (1022 << 7) + 1
+"""What the bits of the first bin's values say."""
+
+
+def _code(values: Ints) -> Ints:
+    """Exponent and upper mantissa of each value's float64, read from the bits: its bin, and ``_FIRST``."""
+    code = values.astype(np.float64).view(np.int64)
+    code >>= _SHIFT
+    return code
 
 
 def _middle(index: int) -> float:
     """Middle of a bin, in the unit of the values."""
     if index < 127:
         return 0.0
-    low = np.array([(index + (1022 << 7) + 1) << 45, (index + (1022 << 7) + 2) << 45], np.int64).view(
-        np.float64
-    )
+    low = np.array([(index + _FIRST) << 45, (index + _FIRST + 1) << 45], np.int64).view(np.float64)
     return float(low.mean())
 
 
@@ -71,10 +75,13 @@ class Histogram:
             return
         values = np.concatenate(self._buffer)
         self._buffer, self._buffered = [], 0
-        index = np.maximum(_bin(values), 0)
-        low = int(index.min())
-        index -= low
-        self._add_bins(low, np.bincount(index))
+        code = _code(values)
+        first = int(code.min())
+        if first < _FIRST:  # zeros
+            first = _FIRST
+            np.maximum(code, first, out=code)
+        code -= first
+        self._add_bins(first - _FIRST, np.bincount(code))
         most = int(values.max())
         self.count += len(values)
         self.sum += int(values.sum())
