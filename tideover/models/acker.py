@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tideover.models.pending import Completed, PendingRoots
-from tideover.sim.draws import Bits, Purpose
+from tideover.sim.draws import Bits
 from tideover.sim.train import Ints, Train
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Acker:
     # -- ids -------------------------------------------------------------------------------------------------
 
     def _ids(self, edge: Edge, train: Train) -> Bits:
-        return self._draws.bits(edge.name, Purpose.IDENTITY, train.uid, train.attempt)
+        return self._draws.identity(edge.name, train.uid, train.attempt)
 
     def _created(self, sent: list[Sent], parents: int) -> Bits:
         """XOR of the ids of each parent's children."""
@@ -101,17 +101,16 @@ class Acker:
         known = self._known(pending, mine, times)
         if known is None:
             return pending.ack(mine, attempt, times, value[rows], self._alive_since)
+        if not known.any():
+            return None
         attempt = None if attempt is None else attempt[known]
         return pending.ack(mine[known], attempt, times[known], value[rows][known], self._alive_since)
 
     def _known(self, pending: PendingRoots, roots: Ints, times: Ints) -> npt.NDArray[np.bool_] | None:
         """Which roots are still in the acker's own map at the time of the ack; None: all."""
-        if times[-1] <= (self._buckets - 1) * self._period:
+        if pending.expired_to >= int(self._forgotten(times[-1:])[0]):
             return None
-        emitted = pending.emitted_at(roots)
-        if emitted.min() > int(self._forgotten(times[-1:])[0]):
-            return None
-        return emitted > self._forgotten(times)
+        return pending.emitted_at(roots) > self._forgotten(times)
 
     def _forgotten(self, times: Ints) -> Ints:
         """Roots emitted at or before this have rotated out, seen at ``times`` (before a rotation then)."""

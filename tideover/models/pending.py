@@ -26,11 +26,11 @@ class Completed(NamedTuple):
 class PendingRoots:
     """Roots of one spout task that are neither completed nor given up, with the acker's value of each.
 
-    Columns by the root's number, from the oldest root that is still needed: 42 bytes a root.
+    Columns by the root's number, from the oldest root that is still needed: 45 bytes a root.
     """
 
     _COLUMNS = (
-        *("_value", "_emitted", "_last_ack", "_attempt", "_outage", "_cause", "_pending", "_retrying"),
+        *("_value", "_emitted", "_last_ack", "_attempt", "_outage", "_cause", "_live", "_retrying"),
         "_newest",
     )
 
@@ -47,9 +47,10 @@ class PendingRoots:
         """The outage that destroyed a tuple of the present attempt; -1: none."""
         self._cause = np.zeros(1024, np.int32)
         """The outage because of which the present attempt was made; -1: none."""
-        self._retried = False
-        """Whether some root was emitted again."""
-        self._pending = np.zeros(1024, np.bool_)
+        self._live = np.zeros(1024, np.int32)
+        """The attempt of a root that is pending, and 1; 0: it is not."""
+        self.expired_to = -1
+        """Pending roots were emitted after this instant."""
         self._retrying = np.zeros(1024, np.bool_)
         self._newest = np.zeros(1024, np.int32)
         """Row of a root's last ack, while a train of acks is looked through."""
@@ -63,7 +64,7 @@ class PendingRoots:
     def _reserve(self, roots: Ints) -> Ints:
         """Make room; returns where the roots are."""
         if int(self._at(roots).max()) >= len(self._value):
-            needed = np.flatnonzero(self._pending | self._retrying)
+            needed = np.flatnonzero((self._live > 0) | self._retrying)
             cut = int(needed[0]) if len(needed) else self._size
             top = int(self._at(roots).max()) + 1 - cut
             size = max(top, 2 * (self._size - cut))
@@ -91,16 +92,16 @@ class PendingRoots:
             if last - first == len(place) - 1:  # new roots rise
                 index = slice(first, last + 1)
             self._attempt[index] = 0
+            self._live[index] = 1
             self._cause[index] = -1
         else:
             self._attempt[index] = attempt
-            self._retried = True
+            self._live[index] = attempt + 1
             self._cause[index] = np.where(attempt > 0, self._outage[index], -1)
         self._value[index] = value
         self._emitted[index] = times
         self._last_ack[index] = 0
         self._outage[index] = -1
-        self._pending[index] = True
         self._retrying[index] = False
 
     def ack(
@@ -112,11 +113,11 @@ class PendingRoots:
         the acker came up) are ignored.
         """
         index = self._at(roots)
-        known = index >= 0
-        there = index if known.all() else np.maximum(index, 0)
-        known &= self._pending.take(there)
-        if attempt is not None or self._retried:
-            known &= self._attempt.take(there) == (0 if attempt is None else attempt)
+        long_gone = int(index.min()) < 0
+        there = np.maximum(index, 0) if long_gone else index
+        known = self._live.take(there) == (1 if attempt is None else attempt + 1)
+        if long_gone:
+            known &= index >= 0
         if alive_since >= 0:
             known &= self._emitted.take(there) > alive_since
         if not known.all():
@@ -132,7 +133,7 @@ class PendingRoots:
         once = np.zeros(int(done.max()) - low + 1, np.bool_)
         once[done - low] = True
         done = np.flatnonzero(once) + low
-        self._pending[done] = False
+        self._live[done] = 0
         return Completed(self._root(done), self._attempt[done].astype(np.int64), self._last_ack[done])
 
     def _xor(self, index: Ints, value: Bits) -> Bits:
@@ -151,9 +152,10 @@ class PendingRoots:
         """Give up roots last emitted at or before ``before``; returns them, their attempt and outage, in
         order of emission.
         """
-        index = np.flatnonzero(self._pending[: self._size] & (self._emitted[: self._size] <= before))
+        self.expired_to = max(self.expired_to, before)
+        index = np.flatnonzero((self._live[: self._size] > 0) & (self._emitted[: self._size] <= before))
         index = index[np.argsort(self._emitted[index], kind="stable")]
-        self._pending[index] = False
+        self._live[index] = 0
         self._retrying[index] = True
         return self._root(index), self._attempt[index].astype(np.int64), self._outage[index].astype(np.int64)
 
@@ -163,15 +165,12 @@ class PendingRoots:
         """
         index = self._at(roots)
         known = (index >= 0) & (index < self._size)
-        known[known] = self._pending[index[known]]
-        known[known] = (self._attempt[np.where(known, index, 0)] == (0 if attempt is None else attempt))[
-            known
-        ]
+        known &= self._live[np.where(known, index, 0)] == (1 if attempt is None else attempt + 1)
         self._outage[index[known]] = outage
 
     def mark_all(self, emitted_after: int, outage: int) -> None:
         """An outage destroyed what the acker knew of the pending roots emitted after an instant."""
-        pending = self._pending[: self._size] & (self._emitted[: self._size] > emitted_after)
+        pending = (self._live[: self._size] > 0) & (self._emitted[: self._size] > emitted_after)
         self._outage[: self._size][pending] = outage
 
     def replayed_for(self, roots: Ints, outage: int) -> npt.NDArray[np.bool_]:
@@ -184,11 +183,11 @@ class PendingRoots:
     def waiting_for(self, outage: int) -> int:
         """Roots hit by the outage that have not been emitted again."""
         hit = self._outage[: self._size] == outage
-        return int(np.count_nonzero(hit & (self._pending | self._retrying)[: self._size]))
+        return int(np.count_nonzero(hit & ((self._live > 0) | self._retrying)[: self._size]))
 
     def roots(self) -> Ints:
         """All pending roots."""
-        return self._root(np.flatnonzero(self._pending[: self._size]))
+        return self._root(np.flatnonzero(self._live[: self._size] > 0))
 
     def emitted_at(self, roots: Ints) -> Ints:
         """Last emission of each root (for a root long gone: 0)."""
@@ -199,5 +198,5 @@ class PendingRoots:
 
     def clear(self) -> None:
         """Forget everything: the spout has crashed."""
-        self._pending[:] = False
+        self._live[:] = 0
         self._retrying[:] = False

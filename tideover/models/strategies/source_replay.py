@@ -131,7 +131,9 @@ class Replay(AwaitsAcks):
         if not held or not task.component.anchored:
             return 0
         uid, attempt = joined(held)
-        times = now + self.ack_cost * np.arange(1, len(uid) + 1, dtype=np.int64)
+        times = np.full(len(uid), now, np.int64)
+        if self.ack_cost:
+            times += self.ack_cost * np.arange(1, len(uid) + 1, dtype=np.int64)
         acks = Train(times, uid, times, uid, attempt=attempt)
         task.post(acks, partial(self._ack, task, []), partial(self._unsent, task))
         return self.ack_cost * len(uid)
