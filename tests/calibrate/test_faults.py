@@ -88,6 +88,14 @@ def test_what_was_put_in_is_found(kind):
         assert made_again[measure] == pytest.approx(measured[measure], rel=0.1), measure
 
 
+@pytest.mark.parametrize("cold_s", [0.0, 5.0])
+def test_a_cold_start_that_costs_nothing_is_not_told(cold_s, monkeypatch):
+    monkeypatch.setitem(TRUE, "kill_driver", replace(TRUE["kill_driver"], cold_s=cold_s))
+    episode, costs = killed("kill_driver", 12.3)
+    found = fitting.fit_faults([episode], {episode.condition: costs}, np.random.default_rng(1), silent)
+    assert found["micro_batch", "kill_driver"].cold_told is (cold_s > 0)
+
+
 def test_comparison_tells_errors_and_intervals():
     plain, _ = steady_episode()
     kills = [killed("kill_driver", at, number=i)[0] for i, at in enumerate((12.1, 12.6), 1)]

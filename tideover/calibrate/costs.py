@@ -77,7 +77,7 @@ def fit_costs(episodes: Sequence[Episode], bits: np.random.Generator) -> dict[tu
 def _unsteady(episodes: Sequence[Episode]) -> float:
     """By how much batches of one episode differ, as a standard deviation of the log of their duration."""
     luck = np.concatenate([e.luck() for e in episodes])
-    return float(np.sqrt((luck**2).sum() / (len(luck) - len(episodes))))
+    return float(np.sqrt((luck**2).sum() / max(1, len(luck) - len(episodes))))
 
 
 def _rows_vary(table: pd.DataFrame) -> bool:
