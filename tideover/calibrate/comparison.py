@@ -12,12 +12,11 @@ from scipy.stats import norm
 
 from tideover.calibrate.costs import CostFit, fit_costs
 from tideover.calibrate.episodes import PRE, Episode, Figures, figures
-from tideover.calibrate.faults import FaultFit, Kind, fit_faults, median
+from tideover.calibrate.faults import Condition, FaultFit, Kind, fit_faults, median
 from tideover.calibrate.scatter import STEADY, Scatter, scatter
 from tideover.calibrate.worlds import Costs, Faults, likely, predicted, simulated
 
 Progress = Callable[[float, str], None]
-Condition = tuple[str, str, str]
 
 SIMULATED_DRAWS = 12
 """Draws of the parameters that a prediction's interval rests on."""

@@ -21,6 +21,7 @@ from tideover.calibrate.worlds import Costs, Faults, likely, predicted
 
 Floats = npt.NDArray[np.float64]
 Condition = tuple[str, str, str]
+"""Strategy, pipeline, master."""
 Kind = tuple[str, str]
 """Strategy and fault."""
 

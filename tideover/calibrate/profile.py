@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tideover.calibrate.comparison import Condition, Fits
+from tideover.calibrate.comparison import Fits
 from tideover.calibrate.costs import CostFit
-from tideover.calibrate.faults import FaultFit
+from tideover.calibrate.faults import Condition, FaultFit
 from tideover.calibrate.worlds import Costs, Faults
 
 SERVICE = {"word_count": "bolts.split_words.service", "running_count": "bolts.forward.service"}
