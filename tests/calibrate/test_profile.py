@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 import tideover
+from tests.calibrate import campaigns
 from tests.calibrate.test_faults import killed, steady_episode
 from tideover.calibrate import comparison, profile
+from tideover.calibrate.episodes import episodes
 from tideover.scenarios.loader import load
 from tideover.scenarios.profiles import read
 
@@ -40,6 +42,8 @@ def test_any_set_of_kills_gives_a_profile_that_is_taken(strategy, kinds, tmp_pat
     assert len(found.draws) == 100
     assert set(profile.parameters(fits)["parameter"]) == set(data["intervals"])
     places = {profile.PLACES[kind] for kind in kinds}
+    unknown = [i for i in data["intervals"].values() if i["low"] == i["high"] or i["low"] == "0 ns"]
+    assert not any(interval["identified"] for interval in unknown)
     assert places == {key.rpartition(".")[0] for key in found.values if key.startswith("failures.")}
     scenario = load(
         "micro-batch", [f"profile={path}", "failures.0.detection=0.1 s", "failures.0.restart=2 s"]
@@ -48,6 +52,17 @@ def test_any_set_of_kills_gives_a_profile_that_is_taken(strategy, kinds, tmp_pat
     assert scenario.strategy.plan_time == pytest.approx(cost.plan_s * 1e9, rel=1e-3)
     assert scenario.strategy.locality_wait == 500_000_000
     assert scenario.strategy.recovery == ("replay" if strategy == "source_replay" else "checkpoint")
+
+
+def test_what_several_episodes_tell_apart_is_identified():
+    """Other rates, other durations: what a row costs. There is no state to speak of."""
+    tables = campaigns.steady("s", (2000, 5000, 9000), lambda rows: 0.2 + 1e-5 * rows)
+    fits = comparison.fit(episodes(tables), 1, lambda done, what: None)
+    ((name, condition),) = profile.profiles(fits).items()
+    told = profile.profile(name, condition, fits, {"source": "a test"}, 0.5)["intervals"]
+    found = {key.rpartition(".")[2]: interval["identified"] for key, interval in told.items()}
+    assert found["service"]
+    assert not found["state_cost"]
 
 
 def test_the_built_in_profiles_predict():

@@ -39,6 +39,11 @@ MEANING = {
 Flat = dict[str, float]
 """Values in s by dotted key."""
 
+NANOSECOND = 1e-9
+"""Shorter durations (s) are none."""
+TRIFLE = 1e-6
+"""A relative width that is but rounding."""
+
 
 def profiles(fits: Fits) -> dict[str, Condition]:
     """File names (without suffix) and the condition that each is for: those measured on executors apart, if
@@ -57,10 +62,7 @@ def profile(
     cost = fits.costs[condition]
     faults = _faults(condition, fits)
     estimate = _flat(condition, cost.costs, {f: fit.faults for f, fit in faults.items()})
-    draws = [
-        _flat(condition, costs, {f: fit.draws[i] for f, fit in faults.items()})
-        for i, costs in enumerate(cost.draws)
-    ]
+    draws = _draws(condition, cost, faults)
     scatter: dict[str, float] = {}
     for fit in faults.values():
         for measure, value in fit.scatter.items():
@@ -74,11 +76,11 @@ def profile(
         "values": _nested({key: _written(value) for key, value in estimate.items()}, kept),
         "intervals": {
             key: {
-                "low": _written(float(np.quantile([d[key] for d in draws], 0.05))),
-                "high": _written(float(np.quantile([d[key] for d in draws], 0.95))),
-                "identified": identified(key, cost, faults),
+                "low": _written(low),
+                "high": _written(high),
+                "identified": identified(key, (low, high), condition, cost, faults),
             }
-            for key in estimate
+            for key, (low, high) in _intervals(draws).items()
         },
         "draws": {
             "keys": list(estimate),
@@ -126,21 +128,46 @@ def _flat(condition: Condition, costs: Costs, faults: Mapping[str, Faults]) -> F
     return found
 
 
-def identified(key: str, cost: CostFit, faults: Mapping[str, FaultFit]) -> bool:
-    """Whether the measurements tell a value from its bounds and from others."""
-    what = key.rsplit(".", 1)[-1]
-    match what:
+def _draws(condition: Condition, cost: CostFit, faults: Mapping[str, FaultFit]) -> list[Flat]:
+    """Values that go together, draw by draw."""
+    return [
+        _flat(condition, costs, {f: fit.draws[i] for f, fit in faults.items()})
+        for i, costs in enumerate(cost.draws)
+    ]
+
+
+def _intervals(draws: list[Flat]) -> dict[str, tuple[float, float]]:
+    """Both ends of each value's 90 % interval, s."""
+    ends = {key: np.quantile([draw[key] for draw in draws], (0.05, 0.95)) for key in draws[0]}
+    return {key: (float(low), float(high)) for key, (low, high) in ends.items()}
+
+
+def identified(
+    key: str,
+    interval: tuple[float, float],
+    condition: Condition,
+    cost: CostFit,
+    faults: Mapping[str, FaultFit],
+) -> bool:
+    """Whether the measurements tell a value from its bounds and from others.
+
+    Not if its interval reaches to 0, nor if it has no width: one episode says nothing of others.
+    """
+    low, high = interval
+    match key.rsplit(".", 1)[-1]:
         case "service":
-            return cost.rows_vary
+            told = cost.rows_vary
         case "state_cost":
-            return cost.state_varies
-        case "cold_time" if "kill_driver" in faults:
-            return faults["kill_driver"].cold_told
-    return True
+            told = cost.state_varies
+        case "cold_time" if condition[0] != "source_replay" and "kill_driver" in faults:
+            told = faults["kill_driver"].cold_told
+        case _:
+            told = True
+    return told and low >= NANOSECOND and high - low > TRIFLE * high
 
 
 def _written(seconds: float) -> str:
-    """A duration as scenarios write it, in three digits."""
+    """A duration as scenarios write it, in four digits."""
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
         if seconds >= size:
             return f"{seconds / size:.4g} {unit}"
@@ -166,22 +193,17 @@ def parameters(fits: Fits) -> pd.DataFrame:
     for name, condition in profiles(fits).items():
         cost, faults = fits.costs[condition], _faults(condition, fits)
         estimate = _flat(condition, cost.costs, {f: fit.faults for f, fit in faults.items()})
-        for key, value in estimate.items():
-            drawn = [
-                _flat(condition, costs, {f: fit.draws[i] for f, fit in faults.items()})[key]
-                for i, costs in enumerate(cost.draws)
-            ]
-            low, high = np.quantile(drawn, (0.05, 0.95))
+        for key, (low, high) in _intervals(_draws(condition, cost, faults)).items():
             rows.append(
                 {
                     "strategy": condition[0],
                     "profile": name,
                     "parameter": key,
-                    "value": value,
-                    "low": float(low),
-                    "high": float(high),
+                    "value": estimate[key],
+                    "low": low,
+                    "high": high,
                     "unit": "s",
-                    "identified": identified(key, cost, faults),
+                    "identified": identified(key, (low, high), condition, cost, faults),
                     "meaning": MEANING[key.rsplit(".", 1)[-1]],
                 }
             )
