@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from tests import oracle
 from tests.models.counting import ONES, completed, counting, emitted, failed
 from tests.oracle.worlds import MS, bolt, fault, spout, world
+from tideover.models.advice import warnings
 from tideover.models.simulation import simulate
-from tideover.scenarios.loader import load
+from tideover.scenarios.loader import load, load_text
 
 PUBLISHED = [(10, 5, 59), (10, 15, 60), (10, 30, 60), (20, 5, 60), (20, 15, 60), (20, 30, 60)]
 """tuples/s, seconds into the window, recovery in s: stableford_phase2_recovery.csv."""
@@ -382,6 +383,42 @@ def test_false_timeouts_are_counted_apart() -> None:
         "emitted": 2, "completed": 2, "in_flight": 0, "lost": 0,
         "replayed": 2, "duplicated": 2, "false_timeouts": 7,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("length", "timeout", "ack", "false"),
+    [
+        (30, 30, 0, False),  # as in the word count: the window is as long as the least timeout
+        (30, 30, 0.9, False),  # a burst of 27 ms behind a window of 30
+        (26, 30, 0.98, False),
+        (33, 30, 0, True),
+        (33, 30, 0.5, True),
+        (30, 20, 0.2, True),
+        (20, 22, 1.2, True),  # a burst of 24 ms behind a window of 20: it outlasts the timeout
+    ],
+)
+def test_false_timeouts_come_where_they_are_warned_of(
+    length: int, timeout: int, ack: float, false: bool
+) -> None:
+    """s (every ms) ──▶ count: acks of a window leave one after the other when it ends.
+
+    A tuple x ms into a window of L waits L - x for its end and x * ack for its turn. It times out T ms or
+    more after its emission, T if a rotation follows at once. So L > T or L * ack > T makes false timeouts, if
+    the phase is right, and nothing else does.
+    """
+    found = 0
+    for phase in range(timeout):
+        scenario = load_text(f"""
+topology:
+  s: {{spout: keys, keys: 1, rate: 1000/s, offset: 0.5 ms}}
+  count: {{bolt: windowed_count, from: {{s: shuffle}}, service: 1 ns, window: {length} ms}}
+strategy:
+  {{kind: source_replay, message_timeout: {timeout} ms, timeout_phase: {phase} ms, ack_cost: {ack} ms}}
+run: {{duration: 0.4 s}}
+""")
+        assert any("false timeouts" in text for text in warnings(scenario)) is false
+        found += simulate(scenario).ledger["false_timeouts"]
+    assert (found > 0) is false
 
 
 def test_a_failure_makes_no_false_timeout_and_a_slow_bolt_none_of_a_failure() -> None:

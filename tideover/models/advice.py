@@ -102,13 +102,16 @@ def _timeouts(scenario: Scenario, topology: Topology, loads: dict[str, tuple[flo
             continue  # no tuple comes here, none waits
         if length is None:
             length = round(S * (c.window.window.tuples or 0) / loads[c.name][0])
+        # The first tuple of a window waits for its end and is acked at once, the last one waits for the acks
+        # of all the others, and in between it is so much of the one and so much of the other.
         burst = round(strategy.ack_cost * loads[c.name][0] * length / S)
+        longest, why = max((length, f"the window of {c.name}"), (burst, f"the burst of acks of {c.name}"))
         least = strategy.message_timeout * (strategy.timeout_buckets - 1)
-        if least <= length + burst:
+        if least < longest:
             remarks.append(
                 f"message_timeout {strategy.message_timeout / S:g} s: a tuple may wait "
-                f"{(length + burst) / S:.4g} s for its ack (window of {c.name} plus its burst of acks), "
-                f"but can time out after {least / S:g} s: false timeouts count it twice"
+                f"{longest / S:.4g} s for its ack ({why}), but can time out after {least / S:g} s: "
+                "false timeouts count it twice"
             )
     return remarks
 
