@@ -282,6 +282,9 @@ def test_the_command_writes_profiles_tables_and_a_page(tideover_command: Any, tm
     code, told, _ = tideover_command("run", "flink-recovery", "--set", f"profile={out / 'mine.yaml'}")
     assert code == 0
     assert "Predicted from the profile (90 % interval)" in told
+    code, _, err = tideover_command("run", "wordcount", "--out", out)
+    assert code == 2
+    assert err.startswith(f"--out: {out}: holds what tideover calibrate --from wrote; name another directory")
 
 
 GOOD = "\n".join(lines(None)) + "\n"
@@ -294,6 +297,8 @@ BROKEN = [
     ("mine,30,600", "../mine,30,600", 2, "workload", "cannot be the name of a file"),
     ("mine,30,600", "other,30,600", 2, "workload", "other has 1 points; at least 5"),
     ("mine,30,600", "mine,30,600,7", 2, "(row)", "has 5 cells; the first line has 4"),
+    ("recovery_s", "recovery_s,rate_per_s", 1, "rate_per_s", "is the name of two columns"),
+    ("\nmine,90", "\nMine,90", 7, "workload", "Mine and mine differ in capitals only"),
     (GOOD, "", 1, "workload", "is missing"),
     (GOOD, ",".join(COLUMNS), 1, "(file)", "has no measurement"),
 ]
@@ -309,9 +314,10 @@ def test_broken_files(
         read(path)
     assert f"{path}:{line}: {column}: " in str(caught.value)
     assert says in str(caught.value)
-    code, _, err = tideover_command("calibrate", "--from", path)
+    code, _, err = tideover_command("calibrate", "--from", path, "--out", tmp_path / "out")
     assert code == 2
     assert "Traceback" not in err
+    assert not (tmp_path / "out").exists()
 
 
 def test_files_that_cannot_be_read(tmp_path: Path, tideover_command: Any) -> None:

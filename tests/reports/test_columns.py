@@ -121,6 +121,21 @@ def test_our_own_directory_and_an_empty_one_may_be_written_again(tmp_path, make_
     assert sorted(path.name for path in empty.iterdir()) == [MARKER, "runs.parquet"]
 
 
+def test_a_directory_belongs_to_one_command(tmp_path, make_result):
+    """What another command wrote is neither overwritten nor mixed with; the library takes any mark."""
+    out = tmp_path / "out"
+    prepare(out, "run")
+    prepare(out, "sweep")  # the run left nothing
+    write_tables(out, {"runs": make_result().runs})
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    with pytest.raises(ValueError, match=r"out: holds what tideover sweep wrote; name another directory"):
+        prepare(out, "calibrate --from")
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+    prepare(out, "sweep")
+    prepare(out)
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+
+
 def test_a_file_is_no_directory(tmp_path):
     (tmp_path / "out").write_text("")
     with pytest.raises(ValueError, match="not a directory"):

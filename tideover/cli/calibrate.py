@@ -53,7 +53,7 @@ def _real(out: Path, quick: bool, seed: int, as_json: bool) -> None:
     from tideover.calibrate import calibration
     from tideover.calibrate.real import campaign, plans
 
-    output.prepare(out)
+    output.prepare(out, "calibrate")
     plan = (plans.quick if quick else plans.full)(seed)
     with Bar("calibrating") as bar:
         try:
@@ -80,8 +80,10 @@ def _real(out: Path, quick: bool, seed: int, as_json: bool) -> None:
 def _recoveries(source: Path, out: Path | None, seed: int, as_json: bool) -> None:
     """Somebody else's recoveries: a profile a workload, a table on the terminal, a report."""
     from tideover.calibrate.recoveries import calibrate as fit
+    from tideover.calibrate.recoveries import measurements
 
-    output.prepare(out)
+    measurements.read(source)  # what cannot be used leaves no directory behind
+    output.prepare(out, "calibrate --from")
     with Bar("fitting") as bar:
         found = fit(source, seed=seed, report=bar)
     if as_json:

@@ -111,14 +111,16 @@ def announce(scenarios: Iterable[Scenario]) -> None:
     note([f"this takes about {lasts}, give or take a factor of three: {of}{hint}"])
 
 
-def prepare(directory: Path | None) -> None:
-    """Make the directory for results before anything runs; raises BadInput if it cannot be written to."""
+def prepare(directory: Path | None, command: str) -> None:
+    """Make the directory for a command's results before anything runs; raises BadInput if it cannot be
+    written to, or holds the results of another command.
+    """
     from tideover.reports import parquet
 
     if directory is None:
         return
     try:
-        parquet.prepare(directory)
+        parquet.prepare(directory, command)
     except ValueError as error:
         raise BadInput(f"--out: {error}") from None
     except OSError as error:

@@ -42,7 +42,7 @@ def run(
     found = api.loaded(scenario, settings or ())
     output.note(partly_used([kind_of(found.strategy)], settings or ()))
     output.announce([found])
-    output.prepare(out)
+    output.prepare(out, "run")
     with Bar() as bar:
         result = api.run(found, trace=trace, report=bar.runs)
     record = runs.record(result)
@@ -96,7 +96,7 @@ def compare(
         raise BadInput(f"--strategies: {error}") from None
     output.note(partly_used(list(asked), settings or ()))
     output.announce(asked.values())
-    output.prepare(out)
+    output.prepare(out, "compare")
     with Bar() as bar:
         found = api.compare(scenario, kinds, settings or (), report=bar.runs)
         records = found.to_list()

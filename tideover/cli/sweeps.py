@@ -56,7 +56,7 @@ def sweep(
     if dry_run:
         _list(points, as_json)
         return
-    found = _simulated(points, out, where)
+    found = _simulated("sweep", points, out, where)
     recoveries, runs = found.recoveries, found.runs
     if as_json:
         output.warn(found.warnings)
@@ -95,7 +95,7 @@ def reproduce(
         hint = f"did you mean {near[0]!r}? " if near else ""
         raise BadInput(f"PAPER: {paper!r} is not known; {hint}(known: {', '.join(PAPERS)})")
     where = _checked(master, no_spark)
-    found = _simulated(grid.read(PAPERS[paper], settings or ()), out, where)
+    found = _simulated("reproduce", grid.read(PAPERS[paper], settings or ()), out, where)
     _stableford(found, out, as_json)
     _end(found)
 
@@ -127,12 +127,12 @@ def _checked(master: str, no_spark: bool) -> str | None:
     return master
 
 
-def _simulated(points: Grid, out: Path | None, master: str | None) -> Sweep:
+def _simulated(command: str, points: Grid, out: Path | None, master: str | None) -> Sweep:
     from tideover.api import KEPT
     from tideover.scenarios.spark import is_embedded
     from tideover.scenarios.sweep import sweep
 
-    output.prepare(out)
+    output.prepare(out, command)
     if master is not None and not is_embedded(master):
         output.note([f"connecting to {master}"])
     keep = None if out is None else out / KEPT

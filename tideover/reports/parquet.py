@@ -21,13 +21,14 @@ MARKER = ".tideover"
 """A file of this name marks a directory as one that Tideover may write to again."""
 
 _MARKER_TEXT = "This directory holds output of Tideover, which may overwrite it.\n"
+_COMMAND = "Command: tideover "
 
 
-def prepare(directory: str | os.PathLike[str]) -> Path:
-    """Make ``directory`` if it is missing, and mark it as Tideover's.
+def prepare(directory: str | os.PathLike[str], command: str | None = None) -> Path:
+    """Make ``directory`` if it is missing, and mark it as Tideover's, and as that of a command.
 
-    Raises ValueError for a file, and for a directory that holds something but has no mark: it may be
-    somebody's work.
+    Raises ValueError for a file, for a directory that holds something but has no mark (it may be somebody's
+    work), and for one with what another command wrote: of two results, each would have lost something.
     """
     path = Path(directory)
     if path.exists() and not path.is_dir():
@@ -36,9 +37,25 @@ def prepare(directory: str | os.PathLike[str]) -> Path:
         raise ValueError(
             f"{path}: is not empty and was not written by Tideover; name another directory, or empty this one"
         )
+    before = _written_by(path)
+    if command and before and command != before and any(entry.name != MARKER for entry in path.iterdir()):
+        raise ValueError(
+            f"{path}: holds what tideover {before} wrote; name another directory, or empty this one"
+        )
     path.mkdir(parents=True, exist_ok=True)
-    (path / MARKER).write_text(_MARKER_TEXT, encoding="utf-8")
+    owner = command or before
+    text = _MARKER_TEXT + (f"{_COMMAND}{owner}\n" if owner else "")
+    (path / MARKER).write_text(text, encoding="utf-8")
     return path
+
+
+def _written_by(directory: Path) -> str | None:
+    """The command whose directory it is, if that is known."""
+    try:
+        lines = (directory / MARKER).read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return None
+    return next((line.removeprefix(_COMMAND) for line in lines if line.startswith(_COMMAND)), None)
 
 
 def write_tables(

@@ -70,6 +70,8 @@ def read(path: Path) -> Measurements:
         if name not in header:
             hint = suggest(name, [other for other in header if other not in (*COLUMNS, *OPTIONAL)])
             refuse(1, name, f"is missing; the columns are {', '.join(COLUMNS)} ({hint})")
+    for name in sorted({name for name in header if header.count(name) > 1}):
+        refuse(1, name or "(row)", "is the name of two columns; give each name once")
     if problems:
         raise ScenarioError(problems)
     found: dict[str, list[tuple[float, ...]]] = {}
@@ -94,6 +96,11 @@ def read(path: Path) -> Measurements:
         first.setdefault(name, line)
     if not found and not problems:
         refuse(1, "(file)", "has no measurement; one recovery a line is needed")
+    for name in found:
+        same = [other for other in found if other.casefold() == name.casefold()]
+        if same[0] != name:
+            message = f"{name} and {same[0]} differ in capitals only, and are one file on some systems"
+            refuse(first[name], "workload", message)
     for name, points in found.items():
         if len(points) < FEWEST or len({rate for _, rate, _ in points}) < 2:
             message = f"{name} has {len(points)} points; at least {FEWEST}, at two rates or more, are needed"
