@@ -346,6 +346,27 @@ def test_a_prediction_spans_the_draws_and_the_scatter(tmp_path: Path) -> None:
     assert 36 < wide["high"] < 36 * 1.1
 
 
+def test_draws_that_do_not_fit_are_left_out_and_told(tmp_path: Path) -> None:
+    """Snapshots begin every 20 s: a fault at 0.5 of the interval strikes at 30 s, at 0.4 at 48 s, after the end.
+
+    The last two draws are left to predict from; without them there is no prediction.
+    """
+    profile = """\
+name: moments
+values: {failures: {crash_task: {in_interval: 0.5, restart: 1 s}}}
+draws: {keys: [failures.crash_task.in_interval], rows: [[0.4], [0.5], [0.6]]}
+scatter: {catch_up_s: 0}
+"""
+    settings = ["strategy={kind: rsm, checkpoint_interval: 20 s}", "run.duration=47 s"]
+    found = predicted(tmp_path, profile, *settings)
+    assert found["prediction"]["catch_up_s"]["undefined"] == 0
+    (remark,) = [text for text in found["warnings"] if text.startswith("profile moments")]
+    assert "1 of its draws do not fit the scenario, and the prediction is without them: " in remark
+    assert "failures.0.in_interval: the first such moment is 48 s" in remark
+    found = predicted(tmp_path, profile.replace("[[0.4], [0.5], [0.6]]", "[[0.4]]"), *settings)
+    assert found["prediction"] is None
+
+
 RANGES = "ranges: {rate: {low: 90/s, high: 120/s}, interval: {low: 5 s, high: 5 s}}\n"
 
 

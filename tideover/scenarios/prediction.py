@@ -60,7 +60,15 @@ def predict(
     remarks = [*_beyond(scenario, profile)]
     if not profile.scatter or not scenario.failures:
         return None, remarks
-    rows = _simulated(scenario, profile, _duration(scenario, profile, found))
+    rows, unfit = _simulated(scenario, profile, _duration(scenario, profile, found))
+    if unfit:
+        first = unfit[0].problems[0]
+        remarks.append(
+            f"profile {profile.name}: {len(unfit)} of its draws do not fit the scenario, and the prediction "
+            f"is without them: {first.key}: {first.message}"
+        )
+    if not rows:
+        return None, remarks
     return {name: _interval([row[name] for row in rows], s) for name, s in profile.scatter.items()}, remarks
 
 
@@ -93,22 +101,29 @@ def _duration(scenario: Scenario, profile: Profile, found: Sequence[Mapping[str,
     return min(scenario.run.duration, round((failed + 60 + 1.5 * max(last)) * S))
 
 
-def _simulated(scenario: Scenario, profile: Profile, duration: int) -> list[dict[str, Any]]:
-    """Recoveries under draws that are spread over all of the profile's."""
+def _simulated(
+    scenario: Scenario, profile: Profile, duration: int
+) -> tuple[list[dict[str, Any]], list[ScenarioError]]:
+    """Recoveries under draws that are spread over all of the profile's; and why some could not be used."""
     taken = scenario.profile.taken if scenario.profile else {}
     data = to_data(scenario)
     most = max(FEWEST_DRAWS, min(DRAWS, SIMULATED_S * S // duration))
     n = min(most, len(profile.draws))
     chosen = [profile.draws[i * len(profile.draws) // n] for i in range(n)] or [{}]
     rows: list[dict[str, Any]] = []
+    unfit: list[ScenarioError] = []
     for number, draw in enumerate(chosen):
-        one = load(data, [f"{key}={draw[source]}" for key, source in taken.items() if source in draw])
+        try:
+            one = load(data, [f"{key}={draw[source]}" for key, source in taken.items() if source in draw])
+        except ScenarioError as error:
+            unfit.append(error)
+            continue
         run = one.run.model_copy(update={"duration": duration})
         part = simulate(one.model_copy(update={"run": run}), number).recoveries
         if any(row[name] is None for row in part for name in profile.scatter) or not part:
             part = simulate(one, number).recoveries
         rows += part
-    return rows
+    return rows, unfit
 
 
 def _interval(values: Sequence[float | None], scatter: float) -> dict[str, Any]:
