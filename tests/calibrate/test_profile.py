@@ -65,9 +65,28 @@ def test_what_several_episodes_tell_apart_is_identified():
     assert not found["state_cost"]
 
 
+def test_a_profile_says_which_rates_and_triggers_were_measured(tmp_path):
+    """Of its own strategy and pipeline only: the fourth episode is of another."""
+    plain, _ = steady_episode("micro_batch")
+    mine = [
+        replace(plain, rate_per_s=rate, trigger_s=s) for rate, s in ((2e6, 1.0), (300.5, 0.5), (7.0, 1.0))
+    ]
+    other = replace(plain, strategy="source_replay", rate_per_s=1.0, trigger_s=9.0)
+    fits = fitted("micro_batch", ())
+    ((name, condition),) = profile.profiles(fits).items()
+    data = profile.profile(name, condition, fits, {}, 0.5) | {
+        "ranges": profile.ranges(condition, [*mine, other])
+    }
+    profile.write(tmp_path / "a.yaml", data)
+    assert read(tmp_path / "a.yaml").ranges == {"rate": (7.0, 2e6), "interval": (500_000_000, 1_000_000_000)}
+
+
 def test_the_built_in_profiles_predict():
     for name in ("micro-batch-word-count", "source-replay-word-count"):
         result = tideover.run("micro-batch", [f"profile={name}"])
+        assert not any("extrapolates" in text for text in result.warnings)
+        beyond = tideover.run("micro-batch", [f"profile={name}", "rate=900/s"])
+        assert any("the rate is 900/s, but measured was" in text for text in beyond.warnings)
         told = result.prediction["output_gap_s"]
         assert told["low"] <= told["estimate"] <= told["high"]
         assert result.to_dict()["windows"]["wrong"] == 0

@@ -67,6 +67,7 @@ def analyse(tables: Mapping[str, pd.DataFrame], progress: Progress) -> Calibrati
     wait = float(tables["sessions"]["locality_wait_s"].max())
     made = {
         name: profile.profile(name, condition, fits, provenance, wait)
+        | {"ranges": profile.ranges(condition, found)}
         for name, condition in profile.profiles(fits).items()
     }
     return Calibration(frames, made, provenance, tuple(_warnings(tables, found, fits)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import pandas as pd
 
 from tideover.calibrate.comparison import Fits
 from tideover.calibrate.costs import CostFit
+from tideover.calibrate.episodes import Episode
 from tideover.calibrate.faults import Condition, FaultFit
 from tideover.calibrate.worlds import Costs, Faults
 
@@ -87,6 +88,16 @@ def profile(
             "rows": [[_written(draw[key]) for key in estimate] for draw in draws],
         },
         "scatter": scatter,
+    }
+
+
+def ranges(condition: Condition, episodes: Iterable[Episode]) -> dict[str, dict[str, str]]:
+    """Lowest and highest rate and trigger interval that were measured under a strategy and a pipeline."""
+    mine = [e for e in episodes if (e.strategy, e.pipeline) == condition[:2]]
+    rates, triggers = [e.rate_per_s for e in mine], [e.trigger_s for e in mine]
+    return {
+        "rate": {"low": f"{min(rates):.12g}/s", "high": f"{max(rates):.12g}/s"},
+        "interval": {"low": _written(min(triggers)), "high": _written(max(triggers))},
     }
 
 
