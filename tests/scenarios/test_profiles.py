@@ -239,6 +239,13 @@ def test_a_profile_that_gives_nothing_is_refused(files: Path, more: str) -> None
     assert "; of the built-in scenarios it fits flink-recovery" in str(problem)
 
 
+@pytest.mark.parametrize("values", ["{}", "{run: {lag_window: 30 s}}"])
+def test_a_profile_without_values_is_refused(files: Path, values: str) -> None:
+    (files.parent / "measured.yaml").write_text(f"name: bare\nvalues: {values}\n")
+    with pytest.raises(ScenarioError, match="bare gives nothing to this scenario: it has no value for any"):
+        load(files)
+
+
 def test_a_profile_may_give_nothing_to_some_of_several(files: Path) -> None:
     """Under aligned_snapshots it gives the snapshot's time; under none nothing, which is said, and no more."""
     (files.parent / "measured.yaml").write_text(OTHER)
@@ -301,6 +308,8 @@ def test_a_profile_that_is_no_text_is_refused_at_the_scenario(files: Path) -> No
         load(files)
     with pytest.raises(ScenarioError, match="must be the path of a profile, not 5"):
         load(files, ["profile=5"])
+    with pytest.raises(ScenarioError, match="did you mean 'micro-batch-word-count'"):
+        load(files, ["profile=micro-batch-wordcount"])
 
 
 # -- predictions ---------------------------------------------------------------------------------------------

@@ -41,9 +41,13 @@ def why_idle(root: Node, profile: Profile) -> str:
     if places:
         return f"the scenario itself gives all that the profile could: {', '.join(places)}"
     wanted, there = _kinds(profile.values), _here(root)
+    if not wanted:
+        return "it has no value for any strategy, failure or bolt"
     parts = [f"{sort} {listed(kinds)}" for sort, kinds in wanted.items()]
     here = [f"{sort} {listed(there[sort])}" for sort in wanted if there.get(sort)]
-    return f"it has values for {', '.join(parts) or 'nothing'}; the scenario has {', '.join(here) or 'none'}"
+    return (
+        f"it has values for {', '.join(parts)}; the scenario has {', '.join(here) or 'nothing of the sort'}"
+    )
 
 
 def missing(root: Node, profile: Profile, key: str) -> str | None:

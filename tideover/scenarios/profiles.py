@@ -83,9 +83,8 @@ def named(node: Node, directory: Path) -> Profile:
         return parse(library.profile_text(node.value), library.file_name(node.value))
     path = Path(node.value) if node.is_set else directory / node.value
     if not path.is_file():
-        listed = ", ".join(library.profiles())
-        hint = f"; built in: {listed}" if listed else ""
-        message = f"there is no file {str(path)!r}; give the path of a profile{hint}"
+        hint = suggest(node.value, library.profiles())
+        message = f"there is no file {str(path)!r}; give the path of a profile, or a built-in one: {hint}"
         raise ScenarioError([node.problem(KEY, message)])
     return read(path)
 
