@@ -15,10 +15,8 @@ from tideover.calibrate.recoveries import Calibration, calibrate, fluid, posteri
 from tideover.calibrate.recoveries.law import Values, catch_up, recovery, shown
 from tideover.calibrate.recoveries.measurements import COLUMNS, Points, read
 from tideover.calibrate.recoveries.posterior import Posterior, Prior, _log_likelihood, fit
-from tideover.cli import main
 from tideover.reports.columns import RECOVERY_FITS
 from tideover.scenarios import profiles
-from tideover.scenarios.errors import ScenarioError
 
 PUBLISHED = Path(__file__).parents[2].parent / "shared" / "published" / "khaos_flink_recovery_calibration.csv"
 TRUTH = Values(outage=40.0, capacity=5000.0, fraction=0.8, snapshot=0.1)
@@ -256,18 +254,6 @@ def test_beyond_the_capacity_there_is_no_recovery(
 # -- the command line ----------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def tideover_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
-    def call(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["tideover", *map(str, arguments)])
-        with pytest.raises(SystemExit) as caught:
-            main()
-        shown = capsys.readouterr()
-        return caught.value.code or 0, shown.out, shown.err
-
-    return call
-
-
 def test_the_command_writes_profiles_tables_and_a_page(tideover_command: Any, tmp_path: Path) -> None:
     """Twice into the same directory, and then a run with what was written."""
     path = tmp_path / "a.csv"
@@ -285,48 +271,6 @@ def test_the_command_writes_profiles_tables_and_a_page(tideover_command: Any, tm
     code, _, err = tideover_command("run", "wordcount", "--out", out)
     assert code == 2
     assert err.startswith(f"--out: {out}: holds what tideover calibrate --from wrote; name another directory")
-
-
-GOOD = "\n".join(lines(None)) + "\n"
-# What is replaced in the good file, by what; line, column, part of the message.
-BROKEN = [
-    ("recovery_s", "recovery", 1, "recovery_s", "is missing; the columns are"),
-    ("mine,30,600", "mine,30,-600", 2, "rate_per_s", "must be a number above 0, not '-600'"),
-    ("mine,30,600", "mine,,600", 2, "checkpoint_interval_s", "must be a number above 0, not ''"),
-    ("mine,30,600", "mine,nan,600", 2, "checkpoint_interval_s", "must be a number above 0, not 'nan'"),
-    ("mine,30,600", "../mine,30,600", 2, "workload", "cannot be the name of a file"),
-    ("mine,30,600", "other,30,600", 2, "workload", "other has 1 points; at least 5"),
-    ("mine,30,600", "mine,30,600,7", 2, "(row)", "has 5 cells; the first line has 4"),
-    ("recovery_s", "recovery_s,rate_per_s", 1, "rate_per_s", "is the name of two columns"),
-    ("\nmine,90", "\nMine,90", 7, "workload", "Mine and mine differ in capitals only"),
-    (GOOD, "", 1, "workload", "is missing"),
-    (GOOD, ",".join(COLUMNS), 1, "(file)", "has no measurement"),
-]
-
-
-@pytest.mark.parametrize(("old", "new", "line", "column", "says"), BROKEN)
-def test_broken_files(
-    tmp_path: Path, old: str, new: str, line: int, column: str, says: str, tideover_command: Any
-) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text(GOOD.replace(old, new, 1))
-    with pytest.raises(ScenarioError) as caught:
-        read(path)
-    assert f"{path}:{line}: {column}: " in str(caught.value)
-    assert says in str(caught.value)
-    code, _, err = tideover_command("calibrate", "--from", path, "--out", tmp_path / "out")
-    assert code == 2
-    assert "Traceback" not in err
-    assert not (tmp_path / "out").exists()
-
-
-def test_files_that_cannot_be_read(tmp_path: Path, tideover_command: Any) -> None:
-    (tmp_path / "b.csv").write_bytes(b"\xff\xfe\x00")
-    broken = {".": "is a directory", "a.csv": "does not exist", "b.csv": "UTF-8"}
-    for name, says in broken.items():
-        code, _, err = tideover_command("calibrate", "--from", tmp_path / name)
-        assert code == 2
-        assert says in err
 
 
 # -- a published study ---------------------------------------------------------------------------------------

@@ -118,3 +118,15 @@ def test_a_run_with_the_values_is_near_the_prediction(intervals: tuple[float, ..
             wanted = found.posterior.estimate(place, load)
             most = 0.05 if place in intervals else 0.1
             assert float(recovery(values, place, load, None)) == pytest.approx(wanted, rel=most)
+
+
+@pytest.mark.parametrize(("top_rate", "warns"), [(1e5, False), (5e6, True)])
+def test_a_capacity_that_nanoseconds_do_not_hold_is_said(
+    top_rate: float, warns: bool, tmp_path: Path
+) -> None:
+    """What is not warned of is held to 0.1 %."""
+    found = known(top_rate)
+    service = seconds(KEYS[1], profiles.read(written(found, tmp_path)).values[KEYS[1]].plain())
+    capacity = float(np.asarray(found.posterior.values.capacity)[found.point])
+    assert bool([*profiles_of.too_coarse("mine", found)]) is warns
+    assert (1 / service == pytest.approx(capacity, rel=1e-3)) is not warns

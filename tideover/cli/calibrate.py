@@ -79,24 +79,30 @@ def _real(out: Path, quick: bool, seed: int, as_json: bool) -> None:
 
 def _recoveries(source: Path, out: Path | None, seed: int, as_json: bool) -> None:
     """Somebody else's recoveries: a profile a workload, a table on the terminal, a report."""
-    from tideover.calibrate.recoveries import calibrate as fit
-    from tideover.calibrate.recoveries import measurements
+    from tideover.calibrate import recoveries
 
-    measurements.read(source)  # what cannot be used leaves no directory behind
+    measured = recoveries.read(source)  # before anything is written
     output.prepare(out, "calibrate --from")
     with Bar("fitting") as bar:
-        found = fit(source, seed=seed, report=bar)
+        found = recoveries.fit(measured, seed=seed, report=bar)
     if as_json:
+        output.warn(found.warnings)
         output.print_json(found.to_dict())
     else:
         from tideover.reports.recoveries import recoveries_view
 
-        output.show(recoveries_view(found.frames))
+        output.show(recoveries_view(found.frames, found.warnings))
     if out is None:
         return
     from tideover.reports.recoveries import recoveries_page
 
-    page = recoveries_page(found.frames, found.provenance, title=source.stem, profiles=found.profiles)
+    page = recoveries_page(
+        found.frames,
+        found.provenance,
+        title=source.stem,
+        profiles=found.profiles,
+        warnings=found.warnings,
+    )
     output.write(out, found.frames, page, found.to_dict(), errors=as_json)
     stream = sys.stderr if as_json else sys.stdout
     for name, text in found.profiles.items():

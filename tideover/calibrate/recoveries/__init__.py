@@ -22,6 +22,7 @@ class Calibration:
     profiles    texts of the profiles by workload
     frames      tidy tables, see ``tideover.calibrate.recoveries.tables``
     provenance  where the measurements come from, label by label
+    warnings    what makes the measurements, or the profiles, say less than it seems
     """
 
     measured: Measurements
@@ -29,11 +30,13 @@ class Calibration:
     profiles: Mapping[str, str]
     frames: Mapping[str, pd.DataFrame]
     provenance: Mapping[str, str]
+    warnings: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The tables and the profiles' names, for ``--json``."""
         tables = {name: frame.to_dict("records") for name, frame in self.frames.items() if name != "curves"}
-        return {"schema": 1, "provenance": dict(self.provenance), "profiles": list(self.profiles), **tables}
+        more = {"profiles": list(self.profiles), "warnings": list(self.warnings)}
+        return {"schema": 1, "provenance": dict(self.provenance), **more, **tables}
 
 
 def calibrate(path: str | Path, *, seed: int = 1, report: Report | None = None) -> Calibration:
@@ -42,9 +45,13 @@ def calibrate(path: str | Path, *, seed: int = 1, report: Report | None = None) 
     ``seed``: equal seeds give equal draws. ``report``: called with what is being done, how much of it is
     done, and of how much. Raises ScenarioError for a file that cannot be used.
     """
+    return fit(read(Path(path)), seed=seed, report=report)
+
+
+def fit(measured: Measurements, *, seed: int = 1, report: Report | None = None) -> Calibration:
+    """The same for measurements that have been read."""
     from tideover.calibrate.recoveries import profile, tables
 
-    measured = read(Path(path))
     fitted = fit_all(measured, seed, report)
     texts = {
         name: profile.text(profile.profile(name, found, measured, seed)) for name, found in fitted.items()
@@ -55,4 +62,7 @@ def calibrate(path: str | Path, *, seed: int = 1, report: Report | None = None) 
         "Recoveries": ", ".join(f"{name}: {len(points)}" for name, points in measured.workloads.items()),
         "Seed": str(seed),
     }
-    return Calibration(measured, fitted, texts, tables.frames(fitted), provenance)
+    coarse = (text for name, found in fitted.items() for text in profile.too_coarse(name, found))
+    return Calibration(
+        measured, fitted, texts, tables.frames(fitted), provenance, (*measured.remarks, *coarse)
+    )

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import io
 import math
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,8 +26,14 @@ Floats = npt.NDArray[np.float64]
 NUMBERS = ("checkpoint_interval_s", "rate_per_s", "recovery_s")
 COLUMNS = ("workload", *NUMBERS)
 OPTIONAL = ("latency_before_failure_ms",)
-FEWEST = 5
-"""Points of a workload below which nothing is fitted."""
+ALLOWED = {
+    "checkpoint_interval_s": (0.001, 86_400.0),
+    "rate_per_s": (0.01, 10_000_000.0),
+    "recovery_s": (0.1, 36_000.0),
+}
+"""Lowest and highest number of a column; beyond it is a slip of the pen, or another unit."""
+FEWEST, MOST = 5, 200
+"""Points of a workload: nothing is fitted to fewer, and each of more left out once takes hours."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
@@ -49,74 +57,144 @@ class Points:
 
 @dataclass(frozen=True)
 class Measurements:
-    """A file of recoveries: its name without the folder, the SHA-256 of its bytes, its points by workload."""
+    """A file of recoveries: its name without the folder, the SHA-256 of its bytes, its points by workload.
+
+    ``remarks``: what makes the measurements say less than it seems.
+    """
 
     file: str
     sha256: str
     workloads: dict[str, Points]
+    remarks: tuple[str, ...] = ()
+
+
+Row = tuple[float, ...]
 
 
 def read(path: Path) -> Measurements:
     """The recoveries in a file; raises ScenarioError, which says line and column of what cannot be used."""
     text = yaml_source.text_of(path, "give a CSV file of measured recoveries")
-    rows = list(csv.reader(text.splitlines()))
-    problems: list[Problem] = []
+    reader = _Reader(str(path))
+    rows = list(reader.rows(text))
+    reader.check()
+    header = reader.header(rows)
+    reader.check()
+    found: dict[str, list[tuple[int, Row]]] = {}
+    for line, cells in rows[1:]:
+        if any(cells):
+            name, values = reader.row(line, header, cells)
+            found.setdefault(name, []).append((line, values))
+    reader.check()
+    reader.workloads(found)
+    reader.check()
+    points = {
+        name: Points(name, *np.array([values for _, values in lines], np.float64).T)
+        for name, lines in found.items()
+    }
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    return Measurements(path.name, digest, points, tuple(_remarks(path.name, found)))
 
-    def refuse(line: int, column: str, message: str) -> None:
-        problems.append(Problem(str(path), line, column, message))
 
-    header = [name.strip() for name in rows[0]] if rows else []
-    for name in COLUMNS:
-        if name not in header:
-            hint = suggest(name, [other for other in header if other not in (*COLUMNS, *OPTIONAL)])
-            refuse(1, name, f"is missing; the columns are {', '.join(COLUMNS)} ({hint})")
-    for name in sorted({name for name in header if header.count(name) > 1}):
-        refuse(1, name or "(row)", "is the name of two columns; give each name once")
-    if problems:
-        raise ScenarioError(problems)
-    found: dict[str, list[tuple[float, ...]]] = {}
-    first: dict[str, int] = {}
-    for line, row in enumerate(rows[1:], 2):
-        if not any(cell.strip() for cell in row):
-            continue
+class _Reader:
+    """Reads a file's rows; what is wrong is collected."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.problems: list[Problem] = []
+
+    def refuse(self, line: int, column: str, message: str) -> None:
+        self.problems.append(Problem(self.file, line, column, message))
+
+    def check(self) -> None:
+        """Raise ScenarioError if anything is wrong so far."""
+        if self.problems:
+            raise ScenarioError(self.problems)
+
+    def rows(self, text: str) -> Iterator[tuple[int, list[str]]]:
+        """The cells of each row without blanks around them, and the line that it begins in."""
+        if control := re.search(r"[^\t\n\r\x20-\x7e\x80-\U0010ffff]", text):
+            line = text.count("\n", 0, control.start()) + 1
+            self.refuse(line, "(row)", f"holds the control character {control[0]!r}; save it as UTF-8 text")
+            return
+        lines = csv.reader(io.StringIO(text, newline=""))
+        begins = 1
+        try:
+            for row in lines:
+                yield begins, [cell.strip() for cell in row]
+                begins = lines.line_num + 1
+        except csv.Error as error:
+            self.refuse(begins, "(row)", f"is no row of a CSV file: {error}")
+
+    def header(self, rows: list[tuple[int, list[str]]]) -> list[str]:
+        """The names of the columns."""
+        header = rows[0][1] if rows else []
+        for name in (*COLUMNS, *OPTIONAL):
+            if header.count(name) > 1:
+                self.refuse(1, name, "is the name of two columns; each is needed once")
+            elif name in COLUMNS and name not in header:
+                hint = suggest(name, [other for other in header if other not in (*COLUMNS, *OPTIONAL)])
+                self.refuse(1, name, f"is missing; the columns are {', '.join(COLUMNS)} ({hint})")
+        return header
+
+    def row(self, line: int, header: list[str], row: list[str]) -> tuple[str, Row]:
+        """Workload and numbers of a row."""
         if len(row) != len(header):
-            refuse(line, "(row)", f"has {len(row)} cells; the first line has {len(header)}")
-            continue
-        cells = dict(zip(header, (cell.strip() for cell in row), strict=True))
+            self.refuse(line, "(row)", f"has {len(row)} cells; the first line has {len(header)}")
+            return "", ()
+        cells = dict(zip(header, row, strict=True))
         name = cells["workload"]
         if not _NAME.fullmatch(name):
             message = f"{shorten(name, 40)!r} cannot be the name of a file; letters, digits, _, - and . can"
-            refuse(line, "workload", message)
-        values = [_positive(cells[column]) for column in NUMBERS]
-        for column, value in zip(NUMBERS, values, strict=True):
-            if value is None:
-                shown = shorten(cells[column], 40)
-                refuse(line, column, f"must be a number above 0, not {shown!r}")
-        found.setdefault(name, []).append(tuple(value or 0.0 for value in values))
-        first.setdefault(name, line)
-    if not found and not problems:
-        refuse(1, "(file)", "has no measurement; one recovery a line is needed")
-    for name in found:
-        same = [other for other in found if other.casefold() == name.casefold()]
-        if same[0] != name:
-            message = f"{name} and {same[0]} differ in capitals only, and are one file on some systems"
-            refuse(first[name], "workload", message)
-    for name, points in found.items():
-        if len(points) < FEWEST or len({rate for _, rate, _ in points}) < 2:
-            message = f"{name} has {len(points)} points; at least {FEWEST}, at two rates or more, are needed"
-            refuse(first[name], "workload", message)
-    if problems:
-        raise ScenarioError(problems)
-    return Measurements(
-        path.name,
-        hashlib.sha256(path.read_bytes()).hexdigest(),
-        {name: Points(name, *np.array(points, np.float64).T) for name, points in found.items()},
-    )
+            self.refuse(line, "workload", message)
+        return name, tuple(self._number(line, column, cells[column]) for column in NUMBERS)
+
+    def _number(self, line: int, column: str, text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        low, high = ALLOWED[column]
+        if not (math.isfinite(value) and value > 0):
+            self.refuse(line, column, f"must be a number above 0, not {shorten(text, 40)!r}")
+        elif not low <= value <= high:
+            self.refuse(line, column, f"must be from {low:g} to {high:,.0f}, not {shorten(text, 40)!r}")
+        return value
+
+    def workloads(self, found: dict[str, list[tuple[int, Row]]]) -> None:
+        """Each has enough points, and a name that no other file system takes for another's."""
+        if not found:
+            self.refuse(1, "(file)", "has no measurement; one recovery a line is needed")
+        alike: dict[str, str] = {}
+        for name, lines in found.items():
+            line, n, rates = lines[0][0], len(lines), {rate for _, (_, rate, _) in lines}
+            other = alike.setdefault(name.casefold(), name)
+            if other != name:
+                message = f"{name} and {other} differ only in case, and so would their files; rename one"
+                self.refuse(line, "workload", message)
+            needed = f"{name} has {n} point{'s' if n > 1 else ''}"
+            if n < FEWEST or len(rates) < 2:
+                needed += ", all at one rate" if n >= FEWEST else ""
+                self.refuse(
+                    line, "workload", f"{needed}; at least {FEWEST}, at two rates or more, are needed"
+                )
+            elif n > MOST:
+                self.refuse(line, "workload", f"{needed}; at most {MOST} are fitted")
 
 
-def _positive(text: str) -> float | None:
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if math.isfinite(value) and value > 0 else None
+def _remarks(file: str, found: dict[str, list[tuple[int, Row]]]) -> Iterator[str]:
+    """What makes the measurements say less than it seems."""
+    for name, lines in found.items():
+        first: dict[Row, int] = {}
+        for line, values in lines:
+            if first.setdefault(values, line) != line:
+                yield (
+                    f"{file}:{line}: says the same as line {first[values]}, so this recovery counts twice; "
+                    "take it out unless it was measured twice"
+                )
+        intervals = {interval for _, (interval, _, _) in lines}
+        if len(intervals) == 1:
+            yield (
+                f"{name}: every recovery was measured at an interval of {intervals.pop():g} s: what is lost "
+                "at a failure cannot be told from what a restart costs, so predictions at other intervals "
+                "are guesses"
+            )

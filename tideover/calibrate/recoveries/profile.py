@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,17 @@ def profile(name: str, found: Fitted, measured: Measurements, seed: int) -> dict
             if row["model"] == "mechanism"
         },
     }
+
+
+def too_coarse(name: str, found: Fitted) -> Iterator[str]:
+    """A remark if whole nanoseconds do not hold the capacity."""
+    capacity = float(np.asarray(found.posterior.values.capacity)[found.point])
+    off = 0.5 * capacity / S
+    if off > 0.001:
+        yield (
+            f"{name}: a profile holds the time for a tuple in whole nanoseconds, so a capacity of "
+            f"{capacity:,.0f}/s may be off by {100 * off:.2g} %; count tuples in thousands"
+        )
 
 
 def text(data: dict[str, Any]) -> str:
