@@ -127,6 +127,27 @@ def test_the_likelihood_is_the_density_of_what_runs_show(
 
 
 @pytest.mark.parametrize("window", [None, 30.0])
+def test_many_points_are_taken_a_few_draws_at_a_time(
+    window: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The likelihood of each draw is its own: in parts it is what it is at once."""
+    interval, rate = np.array(GRID).T
+    points = Points("mine", interval, rate, recovery(TRUTH, interval, rate, window))
+    v = np.random.default_rng(5).standard_normal((50, posterior.DIMENSIONS))
+    prior = Prior.of(points, window)
+    whole = _log_likelihood(prior, points, v)
+    sizes: list[int] = []
+    at_once = posterior._log_likelihoods
+    monkeypatch.setattr(
+        posterior, "_log_likelihoods", lambda *args: sizes.append(len(args[2])) or at_once(*args)
+    )
+    monkeypatch.setattr(posterior, "_MOST_NUMBERS", 15 * 20 * len(points))
+    assert _log_likelihood(prior, points, v) == pytest.approx(whole, rel=1e-12)
+    assert sum(sizes) == 50
+    assert len(sizes) > 1
+
+
+@pytest.mark.parametrize("window", [None, 30.0])
 def test_known_values_are_found_again(fitted: dict[float | None, Calibration], window: float | None) -> None:
     """The way in which the end was seen is told apart by itself; the draws reach around the truth."""
     found = fitted[window].fitted["mine"]

@@ -32,8 +32,8 @@ ALLOWED = {
     "recovery_s": (0.1, 36_000.0),
 }
 """Lowest and highest number of a column; beyond it is a slip of the pen, or another unit."""
-FEWEST, MOST = 5, 200
-"""Points of a workload: nothing is fitted to fewer, and each of more left out once takes hours."""
+FEWEST, MOST = 5, 100
+"""Points of a workload: nothing is fitted to fewer, and to leave each of more out once takes hours."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 

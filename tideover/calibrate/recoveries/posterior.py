@@ -25,6 +25,8 @@ OUTLIERS = 0.05
 _WILD = 0.5
 """Standard deviation of the logarithm of a point that may be anything."""
 _MOVES = 6
+_MOST_NUMBERS = 4_000_000
+"""In an array: 32 MB."""
 _NORMAL = ndtri((np.arange(15) + 0.5) / 15)
 SHORTEST_S, LONGEST_S = 0.5, 300.0
 """Range of detection and restart that is thought possible."""
@@ -170,7 +172,13 @@ def _move(
 
 
 def _log_likelihood(prior: Prior, points: Points, v: Floats) -> Floats:
-    """Of all points together, for each draw."""
+    """Of all points together, for each draw; so many draws at a time that they fit into memory."""
+    ways = len(_NORMAL) if prior.window is None else max(1, int(points.recovery.max() / prior.window))
+    part = max(1, _MOST_NUMBERS // (ways * len(points)))
+    return np.concatenate([_log_likelihoods(prior, points, v[i : i + part]) for i in range(0, len(v), part)])
+
+
+def _log_likelihoods(prior: Prior, points: Points, v: Floats) -> Floats:
     values = prior.values(v[:, None])
     middle = values.outage + catch_up(values, points.interval, points.rate)
     values = prior.values(v[:, None, None])
