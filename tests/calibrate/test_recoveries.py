@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -275,19 +276,26 @@ def test_beyond_the_capacity_there_is_no_recovery(
 # -- the command line ----------------------------------------------------------------------------------------
 
 
+def _after(start: str, shown: str) -> str:
+    """What follows in the line that begins so."""
+    (line,) = (line for line in shown.splitlines() if line.startswith(start))
+    return line.removeprefix(start)
+
+
 def test_the_command_writes_profiles_tables_and_a_page(tideover_command: Any, tmp_path: Path) -> None:
-    """Twice into the same directory, and then a run with what was written."""
+    """Twice into the same directory, and then the run with what was written that it says to try."""
     path = tmp_path / "a.csv"
     path.write_text("\n".join(lines(None)[:7]) + "\n")
-    out = tmp_path / "out"
-    code, _, err = tideover_command("calibrate", "--from", path, "--out", out)
+    out = tmp_path / "my results"
+    code, shown, err = tideover_command("calibrate", "--from", path, "--out", out)
     assert code == 0, err
     code, told, _ = tideover_command("calibrate", "--from", path, "--out", out, "--json")
     assert code == 0
     assert json.loads(told)["profiles"] == ["mine"]
     assert {"report.html", "mine.yaml", "points.parquet", "result.json"} <= {p.name for p in out.iterdir()}
-    code, told, _ = tideover_command("run", "flink-recovery", "--set", f"profile={out / 'mine.yaml'}")
+    code, told, _ = tideover_command(*shlex.split(_after("Try: tideover ", shown)))
     assert code == 0
+    assert "extrapolates" not in told
     assert "Predicted from the profile (90 % interval)" in told
     code, _, err = tideover_command("run", "wordcount", "--out", out)
     assert code == 2

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tideover.cli import output
 from tideover.cli.output import BadInput, Json, Out
 from tideover.cli.progress import Bar
+
+if TYPE_CHECKING:
+    from tideover.calibrate.recoveries.measurements import Measurements
 
 Source = Annotated[
     Path | None,
@@ -112,6 +116,18 @@ def _recoveries(source: Path, out: Path | None, seed: int, as_json: bool) -> Non
         except OSError as error:
             raise BadInput(f"--out: {path}: cannot be written: {error.strerror or error}") from None
         stream.write(f"Profile: {path}\n")
-    if found.profiles:
-        path = out / f"{next(iter(found.profiles))}.yaml"
-        stream.write(f"Try: tideover run flink-recovery --set profile={path} --set rate=…/s\n")
+    stream.write(f"Try: {_to_try(measured, out)}\n")
+
+
+def _to_try(measured: Measurements, out: Path) -> str:
+    """A command that predicts what was measured of the first workload, at its highest rate."""
+    from tideover.sim.units import S, format_duration
+
+    name, points = next(iter(measured.workloads.items()))
+    interval = format_duration(round(float(points.interval.max()) * S)).replace(" ", "")
+    settings = (
+        f"profile={out / name}.yaml",
+        f"rate={float(points.rate.max()):.15g}/s",
+        f"checkpoint_interval={interval}",
+    )
+    return shlex.join(["tideover", "run", "flink-recovery", *(a for s in settings for a in ("--set", s))])
