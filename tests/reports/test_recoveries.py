@@ -112,6 +112,36 @@ def test_lines_are_the_predictions_and_marks_the_measurements(frames):
     assert ax.get_ylim()[0] == 0
 
 
+def test_the_legend_shows_lines_as_they_are_drawn(frames):
+    (ax,) = figures.recoveries_over_rate(frames["points"], frames["curves"])
+    (legend,) = ax.figure.legends
+    looks = {
+        text.get_text(): (line.get_linestyle(), line.get_marker() not in ("", "None"))
+        for text, line in zip(legend.get_texts(), legend.legend_handles, strict=True)
+        if text.get_text().startswith("every")
+    }
+    assert looks == {"every 30 s": ("-", True), "every 60 s": ("--", False), "every 90 s": ("-", True)}
+
+
+def test_the_caption_says_where_lines_get_steep(frames):
+    """One workload up to saturation, one at low rates only, or only the latter."""
+    steep = frames["curves"]
+    flat = steep[steep["rate_per_s"] < 300].assign(workload="flat")
+    told = [
+        render(recoveries_page(frames | {"curves": curves}, {}))
+        for curves in (steep, pd.concat([steep, flat]), flat)
+    ]
+    for html, says in zip(
+        told, ("the right end:", "the right end of mine:", "No line gets steep"), strict=True
+    ):
+        assert says in html
+    assert "Look at the right end" not in told[2]
+
+
+def test_intervals_of_a_posterior_are_not_called_a_bootstrap(frames):
+    assert "bootstrap" not in render(recoveries_page(frames, {})).lower()
+
+
 def test_the_page_says_everything_and_loads_nothing(frames):
     html = render(recoveries_page(frames, {"Source": "a study"}, profiles={"mine.yaml": "name: <mine>"}))
     text = " ".join(re.sub(r"<[^>]+>", " ", html).split())

@@ -238,8 +238,8 @@ _NO_INTERVAL = "the fit gives no interval for it"
 _PARAMETER = (
     _text("parameter", "name of the fitted parameter, as a scenario has it"),
     Column("value", "fitted value", "see column unit"),
-    Column("low", "lower end of its 90 % bootstrap interval", "see column unit", undefined=_NO_INTERVAL),
-    Column("high", "upper end of its 90 % bootstrap interval", "see column unit", undefined=_NO_INTERVAL),
+    Column("low", "lower end of its 90 % interval", "see column unit", undefined=_NO_INTERVAL),
+    Column("high", "upper end of its 90 % interval", "see column unit", undefined=_NO_INTERVAL),
     _text("unit", "unit of value, low and high"),
     _truth("identified", "the measurements determine it; if not, its value is an assumption"),
     _text("meaning", "what the parameter stands for"),

@@ -33,6 +33,9 @@ _KINDS = {
     "leave_top_rate_out": "highest rates left out",
 }
 
+_STEEP = 3
+"""A line that rises by this factor comes near saturation."""
+
 
 def recoveries_page(
     frames: Mapping[str, pd.DataFrame],
@@ -203,6 +206,23 @@ def _misses(points: pd.DataFrame) -> tuple[str, ...]:
     return (f"Off by more than {percent(FAILED_BEYOND)} when left out, {count}: {'; '.join(named)}.",)
 
 
+def _right_end(curves: pd.DataFrame) -> str:
+    """Where the lines get steep, or that they do not."""
+    workloads = list(dict.fromkeys(curves["workload"]))
+    steep = []
+    for workload in workloads:
+        lines = curves[curves["workload"] == workload].groupby("checkpoint_interval_s")["predicted_s"]
+        if any(line.isna().any() or line.max() > _STEEP * line.min() for _, line in lines):
+            steep.append(str(workload))
+    if not steep:
+        return (
+            "No line gets steep: the rates are not near saturation, where recovery takes several times as "
+            "long, so they tell little about the capacity."
+        )
+    where = "" if len(steep) == len(workloads) else f" of {listed(steep)}"
+    return f"Look at the right end{where}: near saturation recovery takes several times as long."
+
+
 def _pictures(points: pd.DataFrame, curves: pd.DataFrame, parameters: pd.DataFrame) -> tuple[Picture, ...]:
     if points.empty and curves.empty:
         return ()
@@ -210,8 +230,7 @@ def _pictures(points: pd.DataFrame, curves: pd.DataFrame, parameters: pd.DataFra
     caption = (
         "Lines are predictions for any rate, one for each interval between snapshots: whole ones, with their "
         "90 % interval, where something was measured, dashed ones where nothing was. Filled marks are "
-        "measured, open ones predicted by a fit that had not seen the point. Look at the right end: near "
-        "saturation recovery takes several times as long."
+        f"measured, open ones predicted by a fit that had not seen the point. {_right_end(curves)}"
     )
     windows = parameters[parameters["parameter"] == "lag_window"]["value"]
     if (windows > 0).any():

@@ -92,9 +92,10 @@ def _curves(found: Fitted) -> Iterator[dict[str, Any]]:
 
 
 def _intervals(measured: Floats) -> list[float]:
-    """Those that were measured, and one on either side."""
+    """Those that were measured, and one on either side, in two digits."""
     known = np.unique(measured)
-    return [float(known[0]) / 3, *map(float, known), float(known[-1]) * 4 / 3]
+    below, above = (float(f"{value:.2g}") for value in (known[0] / 3, known[-1] * 4 / 3))
+    return [below, *map(float, known), above]
 
 
 def _finite(value: Any) -> float:

@@ -41,7 +41,7 @@ def recoveries_over_rate(
                 _points(ax, at, look, MARKERS[place % len(MARKERS)])
             _finish(ax, str(workload), mine)
         drawn[0].set_ylabel("time of recovery (s)")
-        _legend(drawn[0], every)
+        _legend(drawn[0], every, set(points["checkpoint_interval_s"]))
     return drawn
 
 
@@ -56,7 +56,11 @@ def _line(ax: Axes, curve: pd.DataFrame, look: dict[str, Any], *, measured: bool
     )
     if measured:
         ax.fill_between(rate, low, high, alpha=0.14, linewidth=0, zorder=1, **look)
-    ax.plot(rate, middle, linestyle="-" if measured else (0, (4, 2)), linewidth=1.3, zorder=2, **look)
+    ax.plot(rate, middle, linestyle=_style(measured), linewidth=1.3, zorder=2, **look)
+
+
+def _style(measured: bool) -> Any:
+    return "-" if measured else (0, (4, 2))
 
 
 def _points(ax: Axes, at: pd.DataFrame, look: dict[str, Any], marker: str) -> None:
@@ -79,7 +83,8 @@ def _finish(ax: Axes, workload: str, points: pd.DataFrame) -> None:
     ax.grid(axis="y")
 
 
-def _legend(ax: Axes, intervals: list[float]) -> None:
+def _legend(ax: Axes, intervals: list[float], measured: set[float]) -> None:
+    """Lines as they are drawn: without marks, and dashed, where nothing was measured."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -88,7 +93,8 @@ def _legend(ax: Axes, intervals: list[float]) -> None:
             [],
             [],
             color=COLOURS[place % len(COLOURS)],
-            marker=MARKERS[place % len(MARKERS)],
+            marker=MARKERS[place % len(MARKERS)] if interval in measured else "",
+            linestyle=_style(interval in measured),
             markersize=4.5,
             label=f"every {interval:g} s",
         )
