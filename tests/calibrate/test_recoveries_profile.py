@@ -14,7 +14,7 @@ from tideover.calibrate.recoveries.law import Values, recovery
 from tideover.calibrate.recoveries.measurements import Measurements, Points
 from tideover.calibrate.recoveries.parameters import parameters
 from tideover.calibrate.recoveries.posterior import DIMENSIONS, Posterior, Prior, fit
-from tideover.scenarios import profiles
+from tideover.scenarios import prediction, profiles
 from tideover.sim.units import S, parse_duration
 
 KEYS = (profiles_of.OUTAGE, profiles_of.SERVICE, profiles_of.FRACTION, profiles_of.SNAPSHOT)
@@ -130,3 +130,31 @@ def test_a_capacity_that_nanoseconds_do_not_hold_is_said(
     capacity = float(np.asarray(found.posterior.values.capacity)[found.point])
     assert bool([*profiles_of.too_coarse("mine", found)]) is warns
     assert (1 / service == pytest.approx(capacity, rel=1e-3)) is not warns
+
+
+@pytest.mark.parametrize(("service", "simulated"), [("0.9 ms", 2), ("1 ms", 1), ("2 ms", 1)])
+def test_draws_that_can_never_catch_up_are_not_simulated(
+    service: str, simulated: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At 1000/s with one draw of a capacity of 2000/s, and one of 1111, 1000 or 500/s.
+
+    The run itself has the second one, and its backlog is not gone by the end: it would be after 11
+    minutes, or never.
+    """
+    runs: list[int] = []
+    whole = prediction.simulate
+    monkeypatch.setattr(prediction, "simulate", lambda one, n: runs.append(n) or whole(one, n))
+    keys = f"keys: [{profiles_of.SERVICE}]"
+    (tmp_path / "mine.yaml").write_text(
+        f"values: {{bolts: {{windowed_count: {{service: {service}}}}}}}\n"
+        f"draws: {{{keys}, rows: [[0.5 ms], [{service}]]}}\nscatter: {{catch_up_s: 0}}\n"
+    )
+    settings = [f"profile={tmp_path / 'mine.yaml'}", "rate=1000/s", "run.duration=400 s"]
+    found = tideover.run("flink-recovery", [*settings, "detection=10 s", "in_interval=1"]).to_dict()
+    assert set(runs) == set(range(simulated))
+    assert found["recoveries"][0]["catch_up_s"] is None
+    assert found["prediction"]["catch_up_s"]["undefined"] == 0.5
+    told = "\n".join(found["warnings"])
+    assert ("however long run.duration is" in told) is (simulated == 1)
+    assert ("try run.duration=800s" in told) is (simulated == 2)
+    assert ("1 of 2 recoveries under its draws" in told) is (simulated == 2)

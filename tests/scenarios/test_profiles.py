@@ -396,7 +396,7 @@ def test_what_lies_outside_of_what_was_measured_is_told(
     """The rate is that of all tasks of all spouts; a strategy without an interval cannot leave its range."""
     warnings = predicted(tmp_path, PROFILE + RANGES, *settings)["warnings"]
     expected = [f"profile measured: {text}: the prediction extrapolates" for text in says]
-    assert [text for text in warnings if text.startswith("profile")] == expected
+    assert [text for text in warnings if text.endswith("extrapolates")] == expected
 
 
 def test_what_is_set_by_hand_is_not_drawn(tmp_path: Path) -> None:
@@ -411,6 +411,12 @@ def test_an_end_without_a_value_is_null(tmp_path: Path) -> None:
     assert found["recoveries"][0]["catch_up_s"] is None
     assert found["prediction"]["catch_up_s"]["high"] is None
     assert found["prediction"]["catch_up_s"]["undefined"] == 1
+    (cut,) = (text for text in found["warnings"] if text.startswith("profile"))
+    assert "3 of 3 recoveries under its draws are not over at the end of the run (100 s)" in cut
+    longer = predicted(tmp_path, PROFILE, "topology.log.rate=180/s", "run.duration=600 s")
+    assert longer["recoveries"][0]["catch_up_s"] == pytest.approx(15 * 200 / (200 - 180), rel=0.02)
+    assert longer["prediction"]["catch_up_s"]["undefined"] == 0
+    assert not [text for text in longer["warnings"] if "end of the run" in text]
 
 
 def test_a_profile_that_has_changed_gives_no_intervals(tmp_path: Path) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tideover.models.config import Scenario, SpoutConfig
+from tideover.models.arrivals.periodic import Periodic
+from tideover.models.config import BoltConfig, Scenario, SpoutConfig
 from tideover.models.strategies.active_replication import ActiveReplication
 from tideover.models.strategies.aligned_snapshots import AlignedSnapshots
 from tideover.models.strategies.base import Strategy
@@ -29,6 +30,19 @@ def warnings(scenario: Scenario) -> list[str]:
         *_snapshots(scenario, topology),
         *_profile(scenario),
     ]
+
+
+def overloaded(scenario: Scenario) -> bool:
+    """Whether a backlog can never be worked off, for sure: a task gets as much from a log as it can do, or
+    more, evenly and without end.
+    """
+    spouts = [c for c in scenario.topology.values() if isinstance(c, SpoutConfig)]
+    endless = all(isinstance(c.arrivals, Periodic) and c.spout.limit is None for c in spouts)
+    if not endless or not isinstance(scenario.strategy, AlignedSnapshots):
+        return False
+    loads = task_loads(Topology(scenario), scenario.strategy)
+    bolts = {name: c for name, c in scenario.topology.items() if isinstance(c, BoltConfig)}
+    return any(loads[name][0] * c.service.mean_ns >= S for name, c in bolts.items())
 
 
 def task_loads(topology: Topology, strategy: Strategy) -> dict[str, tuple[float, float]]:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import NormalDist
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from tideover.models import advice
 from tideover.models.config import Scenario, SpoutConfig
 from tideover.models.simulation import simulate
 from tideover.scenarios.errors import ScenarioError
@@ -60,7 +61,7 @@ def predict(
     remarks = [*_beyond(scenario, profile)]
     if not profile.scatter or not scenario.failures:
         return None, remarks
-    rows, unfit = _simulated(scenario, profile, _duration(scenario, profile, found))
+    rows, unfit, cut = _simulated(scenario, profile, _duration(scenario, profile, found))
     if unfit:
         first = unfit[0].problems[0]
         remarks.append(
@@ -69,6 +70,12 @@ def predict(
         )
     if not rows:
         return None, remarks
+    if cut:
+        end = format_duration(scenario.run.duration)
+        remarks.append(
+            f"profile {profile.name}: {cut} of {len(rows)} recoveries under its draws are not over at the "
+            f"end of the run ({end}) and count as never; with a longer run.duration they may end"
+        )
     return {name: _interval([row[name] for row in rows], s) for name, s in profile.scatter.items()}, remarks
 
 
@@ -101,10 +108,19 @@ def _duration(scenario: Scenario, profile: Profile, found: Sequence[Mapping[str,
     return min(scenario.run.duration, round((failed + 60 + 1.5 * max(last)) * S))
 
 
-def _simulated(
-    scenario: Scenario, profile: Profile, duration: int
-) -> tuple[list[dict[str, Any]], list[ScenarioError]]:
-    """Recoveries under draws that are spread over all of the profile's; and why some could not be used."""
+class _Simulated(NamedTuple):
+    """Recoveries under the draws, why some draws could not be used, and how many the run's end cut off."""
+
+    rows: list[dict[str, Any]]
+    unfit: list[ScenarioError]
+    cut: int
+
+
+def _simulated(scenario: Scenario, profile: Profile, duration: int) -> _Simulated:
+    """Simulate draws that are spread over all of the profile's.
+
+    What is never worked off is not simulated, if nothing else is asked for.
+    """
     taken = scenario.profile.taken if scenario.profile else {}
     data = to_data(scenario)
     most = max(FEWEST_DRAWS, min(DRAWS, SIMULATED_S * S // duration))
@@ -112,18 +128,25 @@ def _simulated(
     chosen = [profile.draws[i * len(profile.draws) // n] for i in range(n)] or [{}]
     rows: list[dict[str, Any]] = []
     unfit: list[ScenarioError] = []
+    cut = 0
     for number, draw in enumerate(chosen):
         try:
             one = load(data, [f"{key}={draw[source]}" for key, source in taken.items() if source in draw])
         except ScenarioError as error:
             unfit.append(error)
             continue
+        never = advice.overloaded(one)
+        if never and [*profile.scatter] == ["catch_up_s"] and all(f.every is None for f in one.failures):
+            rows += [{"catch_up_s": None}] * len(scenario.failures)
+            continue
         run = one.run.model_copy(update={"duration": duration})
         part = simulate(one.model_copy(update={"run": run}), number).recoveries
         if any(row[name] is None for row in part for name in profile.scatter) or not part:
             part = simulate(one, number).recoveries
         rows += part
-    return rows, unfit
+        if "catch_up_s" in profile.scatter and not never:
+            cut += sum(row["catch_up_s"] is None for row in part)
+    return _Simulated(rows, unfit, cut)
 
 
 def _interval(values: Sequence[float | None], scatter: float) -> dict[str, Any]:

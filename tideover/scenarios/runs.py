@@ -17,6 +17,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tideover.models import advice
 from tideover.models.config import Scenario
 from tideover.models.simulation import Replication, simulate
 from tideover.scenarios.errors import shorten
@@ -79,10 +80,14 @@ def _unfinished(result: Result) -> list[str]:
     stuck = [row["failed_at_s"] for r in result.replications for row in r.recoveries[-1:] if _waits(r, row)]
     if not stuck:
         return []
-    end = format_duration(result.scenario.run.duration)
+    duration = result.scenario.run.duration
+    why = "it takes longer, or never ends at this rate; try run.duration="
+    why += format_duration(2 * duration).replace(" ", "")
+    if advice.overloaded(result.scenario):
+        why = "at this rate it never is, however long run.duration is"
     return [
-        f"failure at {min(stuck):g} s: its backlog is not gone at the end of the run ({end}); "
-        "at this rate there is no recovery, or run.duration is too short for it"
+        f"failure at {min(stuck):g} s: its backlog is not gone at the end of the run "
+        f"({format_duration(duration)}); {why}"
     ]
 
 
