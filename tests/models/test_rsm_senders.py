@@ -9,10 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.models.chain import EVERY_10, ONES, chain, counted, crashed, lost, windows
 from tests.models.test_exactness import differences
-from tests.oracle.worlds import MS, bolt, ms, spout, world
+from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
 from tideover.models.config import Links, Scenario
 from tideover.models.simulation import Replication, simulate
 
@@ -179,3 +181,37 @@ def test_a_root_is_not_lost_while_a_checkpoint_holds_it() -> None:
         found.append(tuple(run.ledger[name] for name in ("completed", "in_flight", "lost", "duplicated")))
     assert windows(run) == [(1, 50, 5), (1, 70, 5)]
     assert found == [(6, 0, 0, 3), (5, 1, 1, 0), (7, 0, 2, 0)]
+
+
+# -- whatever fails while something else recovers ------------------------------------------------------------
+
+
+@st.composite
+def strikes(draw: st.DrawFn) -> tuple[Any, ...]:
+    """Two to four faults of p and count within 12."""
+    some = []
+    for _ in range(draw(st.integers(2, 4))):
+        kind = draw(st.sampled_from(("lose_state", "lose_state", "crash_task")))
+        times = {"at": 45 + draw(st.integers(0, 24)) / 2, "restart": draw(st.sampled_from((0, 0, 1, 4, 8)))}
+        down = draw(st.sampled_from(("drop", "hold")))
+        some.append(fault(kind, component=draw(st.sampled_from(("p", "count"))), while_down=down, **times))
+    return tuple(some)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True, database=None)
+@given(
+    failures=strikes(),
+    until=st.integers(50, 95),
+    stateful=st.booleans(),
+    at_p=st.sampled_from((1, 8)),
+    replay_cost=st.sampled_from((0, 1, 3)),
+    restore_time=st.sampled_from((0, 2, 5)),
+    wire=st.sampled_from((0, 5, 20)),
+)
+def test_faults_within_recoveries_come_out_as_the_reference_has_them(
+    failures: tuple[Any, ...], until: int, stateful: bool, wire: int, **more: Any
+) -> None:
+    """Whatever p owes to count, and has to do itself, when one of them fails into a recovery."""
+    links = Links(latency=ms(0), local=ms(0), pairs={"1-2": ms(wire)})
+    scenario = counts if stateful else chain
+    assert not differences(scenario(failures, until, links=links, **more), 20_000)
