@@ -19,17 +19,27 @@ def figures(scenario: Scenario) -> list[Any]:
     return [run.ledger, run.windows, run.recoveries, run.throughput, run.latency.summary(1)]
 
 
-@pytest.mark.parametrize("strategy", STRATEGY_NAMES)
-def test_settling_roots_at_every_step_changes_nothing(strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run of hours settles its oldest roots now and then, and follows its twin in strides.
-
-    Any small world has to come out the same if both are done at every step of the data plane.
-    """
-    close, rarely, stride = engine.World._close, engine.CLOSE_AT, twin.STEP
+def figures_if_always_settled(scenario: Scenario) -> list[Any]:
+    """The same, if roots are settled, and twins followed, at every step of the data plane."""
+    close = engine.World._close
 
     def always(world: Any) -> None:
         close(world)
         world._close_at = 0
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine, "CLOSE_AT", 0)
+        patch.setattr(engine.World, "_close", always)
+        patch.setattr(twin, "STEP", 5)
+        return figures(scenario)
+
+
+@pytest.mark.parametrize("strategy", STRATEGY_NAMES)
+def test_settling_roots_at_every_step_changes_nothing(strategy: str) -> None:
+    """A run of hours settles its oldest roots now and then, and follows its twin in strides.
+
+    Any small world has to come out the same if both are done at every step of the data plane.
+    """
 
     @settings(
         max_examples=60,
@@ -41,15 +51,6 @@ def test_settling_roots_at_every_step_changes_nothing(strategy: str, monkeypatch
     )
     @given(worlds((strategy,)))
     def check(scenario: Scenario) -> None:
-        expected = figures(scenario)
-        monkeypatch.setattr(engine, "CLOSE_AT", 0)
-        monkeypatch.setattr(engine.World, "_close", always)
-        monkeypatch.setattr(twin, "STEP", 5)
-        try:
-            assert figures(scenario) == expected
-        finally:
-            monkeypatch.setattr(engine, "CLOSE_AT", rarely)
-            monkeypatch.setattr(engine.World, "_close", close)
-            monkeypatch.setattr(twin, "STEP", stride)
+        assert figures_if_always_settled(scenario) == figures(scenario)
 
     check()

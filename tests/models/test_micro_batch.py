@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from tests.models.chain import ONES, counted, windows
+from tests.models.test_long_runs import figures, figures_if_always_settled
 from tests.oracle.worlds import MS, bolt, fault, spout, world
 from tideover.models import conformance
 from tideover.models.advice import warnings
@@ -312,6 +313,15 @@ def test_driver_lost_between_output_and_commit() -> None:
     whole(done)
     assert done.windows["emitted"] == 2  # of count.0 and of count.1
     assert done.ledger["replayed"] == 10
+
+
+def test_a_window_that_may_be_taken_back_is_not_settled() -> None:
+    """At 261 the window of 150 shows, with the tuples of both batches. At 262 the second one is taken back:
+    the first ten are in the state again, and in the window, until that is void.
+    """
+    lost = query((driver_lost(262),), until=263.5, window=150)
+    assert simulate(lost).ledger["duplicated"] == 10
+    assert figures_if_always_settled(lost) == figures(lost)
 
 
 def test_the_first_batch_of_a_new_driver_is_cold() -> None:

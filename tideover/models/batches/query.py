@@ -101,6 +101,10 @@ class Query(Protocol):
         for content in self.contents():
             for name, uid in self._effects(content).items():
                 parts.setdefault(name, []).append(uid)
+        before = {} if self.batch is None else self.batch.before or {}
+        for task, state in before.items():
+            if state.counts is not None:  # may come back, though its window is out by now
+                parts.setdefault(task.component.name, []).append(state.effects())
         return [(self.world.topology.by_name[name], np.concatenate(uids)) for name, uids in parts.items()]
 
     def _effects(self, content: Content) -> dict[str, Ints]:
