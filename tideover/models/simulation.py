@@ -8,7 +8,7 @@ from typing import Any
 from tideover.models import measures
 from tideover.models.config import Scenario
 from tideover.models.lump import COUNTS, lump_of, lumped, real
-from tideover.models.task import BoltTask, SpoutTask
+from tideover.models.task import TRAIN, BoltTask, SpoutTask
 from tideover.models.tracing import Trace
 from tideover.models.world import World
 from tideover.sim.histogram import Histogram
@@ -42,7 +42,7 @@ class Replication:
 
 
 def simulate(
-    scenario: Scenario, replication: int = 0, *, trace: bool = False, train_cap: int = 32_768
+    scenario: Scenario, replication: int = 0, *, trace: bool = False, train_cap: int = TRAIN
 ) -> Replication:
     """Run one replication of a scenario.
 

@@ -23,8 +23,10 @@ from tideover.sim.train import Ints, Train, single
 if TYPE_CHECKING:
     from tideover.models.world import World
 
-AHEAD = 32_768
-"""Calls of a spout that are worked out at a time."""
+TRAIN = 65_536
+"""Most roots that travel in one train, if nobody asks for fewer."""
+AHEAD = 1_024
+"""Calls of a spout that are worked out at first; then twice as many each time, up to a train."""
 BARRIER = -2
 """Mark of a message that becomes a control marker in the queue of the task where it arrives."""
 
@@ -56,6 +58,7 @@ class SpoutTask(Node):
         """Calls are counted on from here: the last call, or the moment at which the spout could go on."""
         self._ahead: Ints = np.zeros(0, np.int64)
         self._used = 0
+        self._reach = AHEAD
         self._capped = False
         self._fed: deque[Train] | None = deque() if fed else None
         """What a twin's spout emits instead of calling."""
@@ -66,7 +69,8 @@ class SpoutTask(Node):
     def _look_ahead(self) -> None:
         """Make sure that the next calls are known."""
         if self._used >= len(self._ahead):
-            n = min(AHEAD, self.world.train_cap)
+            n = min(self._reach, self.world.train_cap)
+            self._reach = 2 * n
             self._ahead = self.config.arrivals.next_calls(
                 self.name, self.world.draws, self._from, self.calls, n
             )

@@ -16,7 +16,7 @@ from tideover.models.outage import Outage
 from tideover.models.strategies.base import Strategy
 from tideover.models.stream import Outlet, Sent
 from tideover.models.supervision import Supervisor
-from tideover.models.task import BoltTask, SpoutTask
+from tideover.models.task import TRAIN, BoltTask, SpoutTask
 from tideover.models.topology import Topology, placement
 from tideover.models.tracing import Trace
 from tideover.models.twin import Twin, effects_of, expected_effects
@@ -44,7 +44,7 @@ class World:
         replication: int = 0,
         *,
         trace: bool = False,
-        train_cap: int = 32_768,
+        train_cap: int = TRAIN,
         feed: bool = False,
         strategy: Strategy | None = None,
     ) -> None:
