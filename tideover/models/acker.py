@@ -143,7 +143,7 @@ class Acker:
         retried = np.flatnonzero(mask)
         roots = train.uid[retried] >> task.component.bits
         for number, pending in enumerate(self.maps):
-            mine = np.flatnonzero(roots & self._mask == number)
+            mine = np.flatnonzero(roots & self._mask == number) if self._mask else slice(None)
             mask[retried[mine]] = pending.replayed_for(roots[mine], outage)
         return mask
 

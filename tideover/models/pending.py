@@ -176,8 +176,8 @@ class PendingRoots:
     def replayed_for(self, roots: Ints, outage: int) -> npt.NDArray[np.bool_]:
         """Which of the roots were emitted again because of the outage."""
         index = self._at(roots)
-        known = index >= 0
-        known[known] = self._cause[index[known]] == outage
+        known = self._cause.take(np.maximum(index, 0)) == outage
+        known &= index >= 0
         return known
 
     def waiting_for(self, outage: int) -> int:
