@@ -23,7 +23,7 @@ from tideover.sim.units import S
 MINUTE = 60 * S
 COLUMNS = (
     "a held tuple keeps its uid (8 bytes; 16 with an attempt, once there are retries), "
-    "and a byte in the ledger; its root 38 bytes in the spout's pending map and 13 in the backlog"
+    "and a byte in the ledger; its root 45 bytes in the spout's pending map and 13 in the backlog"
 )
 
 

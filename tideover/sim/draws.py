@@ -64,7 +64,7 @@ class Draws:
     def identity(
         self, component: str, index: npt.NDArray[np.int64], attempt: npt.NDArray[np.int64] | None
     ) -> Bits:
-        """A 64-bit id of each tuple, no two alike: half of the mixing of ``bits``, as nothing is drawn."""
+        """A 64-bit id of each tuple: half of the mixing of ``bits``, as nothing is drawn."""
         z = index.view(np.uint64) * _GOLDEN
         z += self.key(component, Purpose.IDENTITY)
         if attempt is not None:
