@@ -152,9 +152,11 @@ def group_xor(values: Bits, copies: Ints | None) -> Bits:
     """XOR of the children's ids by parent; ``copies``: how many each parent has, None: one."""
     if copies is None:
         return values
+    starts = np.cumsum(copies) - copies
+    if copies.all():
+        return np.bitwise_xor.reduceat(values, starts)
     out = np.zeros(len(copies), np.uint64)
     parents = np.flatnonzero(copies)
     if len(parents):
-        starts = (np.cumsum(copies) - copies).take(parents)
-        out[parents] = np.bitwise_xor.reduceat(values, starts)
+        out[parents] = np.bitwise_xor.reduceat(values, starts.take(parents))
     return out
