@@ -450,7 +450,8 @@ class BoltTask(Server):
         if not self.available:
             return
         stall = self.end_window(number, self.kernel.now, min(self._epochs.values()))
-        self.occupy(stall)
+        if not self.count_at_arrival:  # else nothing waits, and the next tick must not
+            self.occupy(stall)
         self.post_out(self.kernel.now)
 
     # -- life ------------------------------------------------------------------------------------------------
