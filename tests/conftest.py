@@ -1,9 +1,14 @@
-"""What all tests share: one Spark session for the whole run, and a machine left to tests that measure it."""
+"""What all tests share: one Spark session for the whole run, a machine left to tests that measure it, and how
+hypothesis draws.
+"""
 
 import fcntl
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.load_profile("ci")  # everywhere: the same examples each time, and none of them has a time limit
 
 
 @pytest.fixture(scope="session")
