@@ -8,15 +8,17 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 from tests.oracle.random_worlds import STRATEGY_NAMES, worlds
-from tideover.models import twin
+from tideover.models import measures, twin
 from tideover.models import world as engine
 from tideover.models.config import Scenario
 from tideover.models.simulation import simulate
 
 
 def figures(scenario: Scenario) -> list[Any]:
-    run = simulate(scenario, train_cap=7)
-    return [run.ledger, run.windows, run.recoveries, run.throughput, run.latency.summary(1)]
+    run = simulate(scenario, trace=True, train_cap=7)
+    assert run.world is not None
+    curves = [curve.tolist() for curve in measures.curves(run.world)]
+    return [run.ledger, run.windows, run.recoveries, run.cost, run.latency.summary(1), curves]
 
 
 def figures_if_always_settled(scenario: Scenario) -> list[Any]:

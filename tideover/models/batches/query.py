@@ -99,6 +99,8 @@ class Query(Protocol):
     def kept_effects(self) -> list[tuple[Component, Ints]]:
         parts: dict[str, list[Ints]] = {}
         for content in self.contents():
+            for task, train in content.items():  # what will be filtered out has no effect, but is here
+                parts.setdefault(task.component.name, []).append(data(train).uid)
             for name, uid in self._effects(content).items():
                 parts.setdefault(name, []).append(uid)
         before = {} if self.batch is None else self.batch.before or {}
