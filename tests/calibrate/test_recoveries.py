@@ -196,6 +196,22 @@ def test_what_the_data_cannot_say_is_said(fitted: dict[float | None, Calibration
         assert not known["snapshot"]
 
 
+@pytest.mark.parametrize(("outage", "intervals"), [(0.3, (0.5, 2.0)), (600.0, (30.0, 90.0))])
+def test_very_short_and_very_long_outages_are_found_again(
+    outage: float, intervals: tuple[float, ...]
+) -> None:
+    """Recoveries of a second, and of hours, off by 2 %: each is fitted to a tenth."""
+    truth = Values(outage, 1000.0, 0.5, 0.0)
+    interval, rate = (part.ravel() for part in np.meshgrid(intervals, (200.0, 400.0, 600.0, 800.0)))
+    noise = np.exp(0.02 * np.random.default_rng(1).standard_normal(len(rate)))
+    points = Points("mine", interval, rate, noise * recovery(truth, interval, rate, None))
+    found = fit(points, None)
+    low, high = np.quantile(np.asarray(found.values.outage), [0.005, 0.995])
+    assert low <= outage <= high
+    for place, load, seen in zip(interval, rate, points.recovery, strict=True):
+        assert found.estimate(place, load) == pytest.approx(seen, rel=0.1)
+
+
 @pytest.mark.parametrize(("fraction", "low", "high"), [(1.0, 0.6, 1.0), (0.5, 0.0, 0.1)])
 def test_failures_at_the_end_of_the_interval_are_told_from_earlier_ones(
     fraction: float, low: float, high: float, tmp_path: Path

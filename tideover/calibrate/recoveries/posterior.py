@@ -29,7 +29,7 @@ _MOST_NUMBERS = 4_000_000
 """In an array: 32 MB."""
 _NORMAL = ndtri((np.arange(15) + 0.5) / 15)
 SHORTEST_S, LONGEST_S = 0.5, 300.0
-"""Range of detection and restart that is thought possible."""
+"""Range of detection and restart that is thought possible, and more if the shortest recovery says so."""
 LEAST_CAPACITY, MOST_CAPACITY = 1.02, 8.0
 """Range of the capacity, in highest measured rates: at that rate a recovery did end."""
 
@@ -38,22 +38,30 @@ LEAST_CAPACITY, MOST_CAPACITY = 1.02, 8.0
 class Prior:
     """From standard normal coordinates, one row a draw, to values; wide, and scaled by the data's range.
 
-    ``window``: the metric's, s; None: the end of the backlog was seen at once.
+    ``window``: the metric's, s; None: the end of the backlog was seen at once. ``shortest`` and ``longest``:
+    range of the outage, s.
     """
 
     window: float | None
     top_rate: float
     interval: float
     recovery: float
+    shortest: float = SHORTEST_S
+    longest: float = LONGEST_S
 
     @classmethod
     def of(cls, points: Points, window: float | None) -> Prior:
-        """For these points: their highest rate, their shortest interval, their median recovery."""
+        """For these points: their highest rate, their shortest interval, their median recovery, and the
+        shortest one: it holds the outage.
+        """
+        least = float(points.recovery.min())
         return cls(
             window,
             float(points.rate.max()),
             float(points.interval.min()),
             float(np.median(points.recovery)),
+            min(SHORTEST_S, least / 10),
+            max(LONGEST_S, 1.5 * least),
         )
 
     def values(self, v: Floats) -> Values:
@@ -64,7 +72,7 @@ class Prior:
         """
         u = ndtr(v)
         return Values(
-            outage=SHORTEST_S * (LONGEST_S / SHORTEST_S) ** u[..., 0],
+            outage=self.shortest * (self.longest / self.shortest) ** u[..., 0],
             capacity=self.top_rate * LEAST_CAPACITY * (MOST_CAPACITY / LEAST_CAPACITY) ** u[..., 1],
             fraction=np.minimum(2 * u[..., 2], 1),
             snapshot=-0.01 * self.interval * np.log1p(-np.minimum(u[..., 3], 1 - 1e-12)),
@@ -101,7 +109,9 @@ class Posterior:
         rng, n = np.random.default_rng(2), len(self.v)
         values = self.values
         return values._replace(
-            outage=np.maximum(values.outage + self.prior.jitter(self.v) * rng.standard_t(3, n), SHORTEST_S),
+            outage=np.maximum(
+                values.outage + self.prior.jitter(self.v) * rng.standard_t(3, n), self.prior.shortest
+            ),
             capacity=values.capacity * np.exp(self.prior.spread(self.v) * rng.standard_normal(n)),
         )
 
