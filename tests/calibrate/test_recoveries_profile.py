@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,8 @@ from tideover.calibrate.recoveries.law import Values, recovery
 from tideover.calibrate.recoveries.measurements import Measurements, Points
 from tideover.calibrate.recoveries.parameters import parameters
 from tideover.calibrate.recoveries.posterior import DIMENSIONS, Posterior, Prior, fit
-from tideover.scenarios import prediction, profiles
+from tideover.cli.calibrate import _to_try
+from tideover.scenarios import loader, prediction, profiles
 from tideover.sim.units import S, parse_duration
 
 KEYS = (profiles_of.OUTAGE, profiles_of.SERVICE, profiles_of.FRACTION, profiles_of.SNAPSHOT)
@@ -158,3 +160,20 @@ def test_draws_that_can_never_catch_up_are_not_simulated(
     assert ("however long run.duration is" in told) is (simulated == 1)
     assert ("try run.duration=800s" in told) is (simulated == 2)
     assert ("1 of 2 recoveries under its draws" in told) is (simulated == 2)
+
+
+@pytest.mark.parametrize(("interval", "recovery_s", "longer"), [(60.0, 90.0, False), (3600.0, 5000.0, True)])
+def test_the_command_to_try_leaves_time_for_what_was_measured(
+    interval: float, recovery_s: float, longer: bool, tmp_path: Path
+) -> None:
+    """The failure, which may strike at the end of an interval, and the longest recovery lie in the run."""
+    found = known(1000)
+    written(found, tmp_path)
+    one = Points("mine", *(np.array([value]) for value in (interval, 123.25, recovery_s)))
+    words = shlex.split(_to_try(Measurements("a.csv", "", {"mine": one}), tmp_path))
+    scenario = loader.load("flink-recovery", words[4::2])
+    usual = loader.load("flink-recovery").run.duration
+    assert words[:4] == ["tideover", "run", "flink-recovery", "--set"]
+    assert scenario.strategy.cycle()[1] == interval * S
+    assert (scenario.run.duration > usual) is longer
+    assert scenario.run.duration >= (150 + interval + 2 * recovery_s) * S

@@ -120,14 +120,24 @@ def _recoveries(source: Path, out: Path | None, seed: int, as_json: bool) -> Non
 
 
 def _to_try(measured: Measurements, out: Path) -> str:
-    """A command that predicts what was measured of the first workload, at its highest rate."""
+    """A command that predicts what was measured of the first workload, at its highest rate.
+
+    The run is made longer if two intervals and three times the longest recovery do not fit into it.
+    """
+    from tideover.scenarios.loader import load
     from tideover.sim.units import S, format_duration
 
     name, points = next(iter(measured.workloads.items()))
-    interval = format_duration(round(float(points.interval.max()) * S)).replace(" ", "")
-    settings = (
+    scenario = load("flink-recovery")
+    interval = round(float(points.interval.max()) * S)
+    needed = (
+        2 * interval + 3 * round(float(points.recovery.max())) * S + max(f.at or 0 for f in scenario.failures)
+    )
+    settings = [
         f"profile={out / name}.yaml",
         f"rate={float(points.rate.max()):.15g}/s",
-        f"checkpoint_interval={interval}",
-    )
+        f"checkpoint_interval={format_duration(interval).replace(' ', '')}",
+    ]
+    if needed > scenario.run.duration:
+        settings.append(f"run.duration={needed // S}s")
     return shlex.join(["tideover", "run", "flink-recovery", *(a for s in settings for a in ("--set", s))])
