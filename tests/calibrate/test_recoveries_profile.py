@@ -177,3 +177,17 @@ def test_the_command_to_try_leaves_time_for_what_was_measured(
     assert scenario.strategy.cycle()[1] == interval * S
     assert (scenario.run.duration > usual) is longer
     assert scenario.run.duration >= (150 + interval + 2 * recovery_s) * S
+
+
+def test_a_draw_without_a_backlog_is_not_called_cut_off(tmp_path: Path) -> None:
+    """Its snapshots hold a tuple up each second: its catch-up may be undefined, but no run is too short."""
+    keys = f"[{profiles_of.SERVICE}, {profiles_of.SNAPSHOT}]"
+    (tmp_path / "mine.yaml").write_text(
+        "values: {bolts: {windowed_count: {service: 39 us}}, strategy: {aligned_snapshots: "
+        f"{{snapshot_time: 24 ms}}}}}}\ndraws: {{keys: {keys}, rows: [[38948 ns, 23.8857 ms]]}}\n"
+        "scatter: {catch_up_s: 0}\n"
+    )
+    settings = [f"profile={tmp_path / 'mine.yaml'}", "rate=4000/s", "checkpoint_interval=1 s"]
+    more = ["detection=16.2508 s", "restart=0 s", "upload_time=0 s", "run.duration=400 s"]
+    found = tideover.run("flink-recovery", [*settings, *more, "in_interval=0.645271"]).to_dict()
+    assert not [text for text in found["warnings"] if "end of the run" in text]

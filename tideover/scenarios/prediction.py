@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from tideover.models import advice
 from tideover.models.config import Scenario, SpoutConfig
-from tideover.models.simulation import simulate
+from tideover.models.simulation import Replication, simulate
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import load
 from tideover.scenarios.profiles import Profile, again
@@ -140,13 +140,21 @@ def _simulated(scenario: Scenario, profile: Profile, duration: int) -> _Simulate
             rows += [{"catch_up_s": None}] * len(scenario.failures)
             continue
         run = one.run.model_copy(update={"duration": duration})
-        part = simulate(one.model_copy(update={"run": run}), number).recoveries
-        if any(row[name] is None for row in part for name in profile.scatter) or not part:
-            part = simulate(one, number).recoveries
-        rows += part
+        found = simulate(one.model_copy(update={"run": run}), number)
+        asked = [row[name] for row in found.recoveries for name in profile.scatter]
+        if None in asked or not found.recoveries:
+            found = simulate(one, number)
+        rows += found.recoveries
         if "catch_up_s" in profile.scatter and not never:
-            cut += sum(row["catch_up_s"] is None for row in part)
+            cut += sum(waits(found, row) for row in found.recoveries)
     return _Simulated(rows, unfit, cut)
+
+
+def waits(replication: Replication, row: Mapping[str, Any]) -> bool:
+    """Whether a failure is not caught up with, and more is queued at the end than ever was before it."""
+    before = [second["backlog"] for second in replication.timeline if second["second"] < row["failed_at_s"]]
+    left = replication.timeline[-1]["backlog"] if replication.timeline else 0
+    return row["catch_up_s"] is None and left > max(before, default=0)
 
 
 def _interval(values: Sequence[float | None], scatter: float) -> dict[str, Any]:

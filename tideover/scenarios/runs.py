@@ -22,7 +22,7 @@ from tideover.models.config import Scenario
 from tideover.models.simulation import Replication, simulate
 from tideover.scenarios.errors import shorten
 from tideover.scenarios.parts import REGISTRIES
-from tideover.scenarios.prediction import predict
+from tideover.scenarios.prediction import predict, waits
 from tideover.scenarios.writer import to_data
 from tideover.sim.histogram import Histogram
 from tideover.sim.units import format_duration
@@ -77,7 +77,7 @@ def run(scenario: Scenario, *, trace: bool = False, report: Report | None = None
 
 def _unfinished(result: Result) -> list[str]:
     """A remark if, at the end of the run, more waits than ever did before a failure."""
-    stuck = [row["failed_at_s"] for r in result.replications for row in r.recoveries[-1:] if _waits(r, row)]
+    stuck = [row["failed_at_s"] for r in result.replications for row in r.recoveries[-1:] if waits(r, row)]
     if not stuck:
         return []
     duration = result.scenario.run.duration
@@ -89,12 +89,6 @@ def _unfinished(result: Result) -> list[str]:
         f"failure at {min(stuck):g} s: its backlog is not gone at the end of the run "
         f"({format_duration(duration)}); {why}"
     ]
-
-
-def _waits(replication: Replication, row: dict[str, Any]) -> bool:
-    before = [second["backlog"] for second in replication.timeline if second["second"] < row["failed_at_s"]]
-    left = replication.timeline[-1]["backlog"] if replication.timeline else 0
-    return row["catch_up_s"] is None and left > max(before, default=0)
 
 
 def record(result: Result) -> dict[str, Any]:
