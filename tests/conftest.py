@@ -3,12 +3,16 @@ hypothesis draws.
 """
 
 import fcntl
+import signal
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 settings.load_profile("ci")  # everywhere: the same examples each time, and none of them has a time limit
+
+# In the background of a shell interrupts may be ignored, and so would they be by all that tests interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -58,6 +58,7 @@ class Driver:
             _end_all()
         threading.Thread(target=_end_with_stdin, daemon=True).start()
         self.schedule = Schedule(json.loads(go)["t0"], self.spec.pieces, self.spec.end_s)
+        time.sleep(max(0.0, self.schedule.t0 - time.time()))  # before its input begins, a batch has no rows
         spark.streams.addListener(_listener(self.log))
         query = self._start(spark)
         self._watch(spark, query, executors)
