@@ -5,7 +5,7 @@ import pytest
 from tideover.cli import main
 from tideover.reports.parquet import read_tables
 
-pytestmark = [pytest.mark.long, pytest.mark.spark]
+pytestmark = [pytest.mark.long, pytest.mark.spark, pytest.mark.alone]
 
 
 def test_quick_calibration(tmp_path, capsys, monkeypatch):
