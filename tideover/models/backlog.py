@@ -104,14 +104,18 @@ class Backlog:
     def prune(self, before: int) -> None:
         """Forget the roots < ``before``: none of them is open or can be emitted again."""
         cut = before - self._base
-        if cut > 0:
-            self._base = before
-            self._used = max(0, self._used - cut)
-            for name in ("_open", "_last", "_inside"):
-                old = getattr(self, name)
-                kept = np.zeros(max(1 << 12, 2 * self._used), old.dtype)
-                kept[: self._used] = old[cut : cut + self._used]
-                setattr(self, name, kept)
+        if cut <= 0:
+            return
+        used, kept = self._used, max(0, self._used - cut)
+        self._base, self._used = before, kept
+        room = max(1 << 12, 2 * used)
+        for name in ("_open", "_last", "_inside"):
+            rows = getattr(self, name)
+            if len(rows) > 2 * room:  # of a backlog that is long gone
+                rows = rows[: max(room, cut + kept)].copy()
+                setattr(self, name, rows)
+            rows[:kept] = rows[cut : cut + kept]
+            rows[kept:used] = 0
 
     @property
     def size(self) -> int:
