@@ -8,17 +8,20 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 from tests.oracle.random_worlds import STRATEGY_NAMES, worlds
-from tideover.models import measures, twin
+from tideover.models import twin
 from tideover.models import world as engine
 from tideover.models.config import Scenario
+from tideover.models.curves import curves
 from tideover.models.simulation import simulate
 
 
 def figures(scenario: Scenario) -> list[Any]:
     run = simulate(scenario, trace=True, train_cap=7)
     assert run.world is not None
-    curves = [curve.tolist() for curve in measures.curves(run.world)]
-    return [run.ledger, run.windows, run.recoveries, run.cost, run.latency.summary(1), curves]
+    found = curves(run.world)
+    over_time = [getattr(found, name).tolist() for name in ("backlog", "present", "done", "outputs")]
+    whole = [histogram.summary(1) for histogram in (run.latency, run.end_to_end)]
+    return [run.ledger, run.windows, run.recoveries, run.cost, *whole, over_time, found.beat, found.bad]
 
 
 def figures_if_always_settled(scenario: Scenario) -> list[Any]:

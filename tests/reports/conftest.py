@@ -139,10 +139,18 @@ def fake_reproduction(replications: int = 10) -> tuple[pd.DataFrame, pd.DataFram
 
 def recovery_columns() -> list[str]:
     head = "scenario strategy seed replication kind component failed_at_s detected_at_s ready_at_s"
-    measures = "state_recovery_s catch_up_s throughput_90_s output_gap_s sink_spacing_s"
-    stages = "detect_s restart_s restore_s replay_s catch_up_stage_s"
+    measures = "time_to_recover_s state_recovery_s catch_up_s throughput_90_s output_gap_s sink_spacing_s"
+    stages = "detect_s restart_s restore_s wait_s replay_s catch_up_stage_s windows_stage_s"
     content = "restored replayed dropped missing extra"
-    return [*f"{head} {measures} {stages} {content}".split(), *(f"latency_{key}_ms" for key in LATENCY)]
+    latencies = [f"{kind}_{key}_ms" for kind in ("latency", "end_to_end") for key in LATENCY]
+    return [*f"{head} {measures} {stages} {content}".split(), *latencies]
+
+
+def _latencies(values: dict[str, float]) -> dict[str, float]:
+    """The same from the creation stamp and from the first emission: nothing was replayed in the latter's
+    span.
+    """
+    return {f"{kind}_{key}_ms": value for kind in ("latency", "end_to_end") for key, value in values.items()}
 
 
 def _jitter(replication: int, spread: float) -> float:
@@ -160,6 +168,7 @@ def _recovery(shape: dict[str, Any], r: int, failed_at: float, spread: float, ra
         "failed_at_s": failed_at,
         "detected_at_s": failed_at,
         "ready_at_s": failed_at,
+        "time_to_recover_s": shape["catch_up"] and shape["catch_up"] + wobble,
         "state_recovery_s": shape["recovery"] + wobble,
         "catch_up_s": shape["catch_up"] and shape["catch_up"] + wobble,
         "throughput_90_s": 10.0,
@@ -168,14 +177,16 @@ def _recovery(shape: dict[str, Any], r: int, failed_at: float, spread: float, ra
         "detect_s": detect,
         "restart_s": restart,
         "restore_s": restore,
+        "wait_s": 0.0,
         "replay_s": shape["recovery"] - np.nan_to_num(restore) + wobble,
         "catch_up_stage_s": catch_up,
+        "windows_stage_s": 0.0,
         "restored": 0,
         "replayed": int(shape["replayed"] * rate / 10),
         "dropped": 0,
         "missing": int(shape["lost"] * rate / 10),
         "extra": 0,
-        **{f"latency_{key}_ms": value for key, value in latency.items()},
+        **_latencies(latency),
     }
 
 
@@ -202,7 +213,7 @@ def _run(shape: dict[str, Any], r: int, rate: float) -> dict[str, Any]:
         "store_bytes": int(shape["store"]),
         "peak_buffered_tuples": shape["buffered"],
         "hosts": 6 if shape["network"] > 3 else 3,
-        **{f"latency_{key}_ms": value for key, value in latency.items()},
+        **_latencies(latency),
         "throughput_mean_per_s": 4.4 * rate,
         "throughput_min_per_s": 0.0,
         "throughput_max_per_s": 8.8 * rate,
@@ -236,7 +247,10 @@ def _timeline(
             "throughput_per_s": throughput,
             "latency_mean_ms": mean,
             "latency_max_ms": largest,
+            "end_to_end_mean_ms": mean,
+            "end_to_end_max_ms": largest,
             "backlog": backlog,
+            "backlog_without_failures": np.ones(240, dtype=np.int64),
         }
     )
 
@@ -273,18 +287,20 @@ def _record(
     seed: int,
 ) -> dict[str, Any]:
     plain = (
-        "replication kind component failed_at_s detected_at_s ready_at_s state_recovery_s catch_up_s "
-        "throughput_90_s output_gap_s sink_spacing_s"
+        "replication kind component failed_at_s detected_at_s ready_at_s time_to_recover_s state_recovery_s "
+        "catch_up_s throughput_90_s output_gap_s sink_spacing_s"
     )
     listed = []
     for _, row in recoveries.iterrows():
         entry = {key: _plain(row[key]) for key in plain.split()}
-        stages = {key: _plain(row[f"{key}_s"]) for key in ("detect", "restart", "restore", "replay")}
-        entry["stages_s"] = {**stages, "catch_up": _plain(row["catch_up_stage_s"])}
+        stages = {key: _plain(row[f"{key}_s"]) for key in ("detect", "restart", "restore", "wait", "replay")}
+        late = {key: _plain(row[f"{key}_stage_s"]) for key in ("catch_up", "windows")}
+        entry["stages_s"] = stages | late
         entry["state"] = {
             key: _plain(row[key]) for key in ("restored", "replayed", "dropped", "missing", "extra")
         }
-        entry["latency_ms"] = {key: _plain(row[f"latency_{key}_ms"]) for key in LATENCY}
+        for kind in ("latency", "end_to_end"):
+            entry[f"{kind}_ms"] = {key: _plain(row[f"{kind}_{key}_ms"]) for key in LATENCY}
         listed.append(entry)
     ledger = ("emitted", "completed", "in_flight", "lost", "replayed", "duplicated", "false_timeouts")
     cost = ("cpu_s", "network_bytes", "store_bytes", "peak_buffered_tuples", "hosts")
@@ -298,6 +314,7 @@ def _record(
         "warnings": warnings,
         "recoveries": listed,
         "latency_ms": {key: _plain(runs[f"latency_{key}_ms"].mean()) for key in LATENCY},
+        "end_to_end_ms": {key: _plain(runs[f"end_to_end_{key}_ms"].mean()) for key in LATENCY},
         "throughput_per_s": {
             key: _plain(runs[f"throughput_{key}_per_s"].mean()) for key in ("mean", "min", "max")
         },

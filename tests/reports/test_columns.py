@@ -45,7 +45,7 @@ def test_swept_keys_and_point_are_known():
 
 
 def test_every_recovery_measure_says_when_it_is_undefined():
-    for name in ("state_recovery_s", "catch_up_s", "throughput_90_s", "output_gap_s", "replay_s"):
+    for name in ("state_recovery_s", "catch_up_s", "throughput_90_s", "output_gap_s", "catch_up_stage_s"):
         assert undefined_reason(name)
 
 

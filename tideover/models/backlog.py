@@ -7,6 +7,8 @@ import numpy as np
 from tideover.sim.recorder import Recorder
 from tideover.sim.train import Ints, distinct
 
+_COLUMNS = ("_open", "_last", "_inside", "_first")
+
 
 class Backlog:
     """Counts the open tuples of each root; a root leaves the backlog when the last of them is done.
@@ -17,6 +19,8 @@ class Backlog:
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
+        self._first: Ints = np.zeros(1 << 12, np.int64)
+        """First emission of each root."""
         self._open = np.zeros(1 << 12, np.int32)
         self._last: Ints = np.zeros(1 << 12, np.int64)
         self._inside = np.zeros(1 << 12, np.bool_)
@@ -39,7 +43,7 @@ class Backlog:
         self._used = max(self._used, last + 1)
         if last >= len(self._open):
             size = max(last + 1, 2 * len(self._open))
-            for name in ("_open", "_last", "_inside"):
+            for name in _COLUMNS:
                 old = getattr(self, name)
                 grown = np.zeros(size, old.dtype)
                 grown[: len(old)] = old
@@ -64,6 +68,18 @@ class Backlog:
         self._recorder.entered.add(times[~inside] if inside.any() else times)
         self._inside[place] = True
         self._add(place, times, tuples)
+
+    def emitted(self, roots: Ints, attempt: Ints | None, times: Ints) -> None:
+        """Roots that have entered are emitted; of first attempts (None: all are) the time is kept."""
+        if attempt is not None:
+            new = np.flatnonzero(attempt == 0)
+            roots, times = roots[new], times[new]
+        if len(roots):
+            self._first[self._place(roots)] = times
+
+    def first(self, roots: Ints) -> Ints:
+        """When roots that are open were first emitted."""
+        return self._first.take(roots - self._base)
 
     def change(self, roots: Ints, times: Ints, net: Ints | int) -> None:
         """At ``times`` (rising), ``net`` (mostly negative) is added to the open tuples of each root."""
@@ -109,7 +125,7 @@ class Backlog:
         used, kept = self._used, max(0, self._used - cut)
         self._base, self._used = before, kept
         room = max(1 << 12, 2 * used)
-        for name in ("_open", "_last", "_inside"):
+        for name in _COLUMNS:
             rows = getattr(self, name)
             if len(rows) > 2 * room:  # of a backlog that is long gone
                 rows = rows[: max(room, cut + kept)].copy()

@@ -2,73 +2,123 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tideover.models.curves import SECOND, Curves
+from tideover.models.normal import CALM, Bools, first_calm, least_near, reach_of, too_high
 from tideover.models.outage import Outage
 from tideover.models.world import World
+from tideover.sim.histogram import Histogram
 from tideover.sim.recorder import SLOT
 from tideover.sim.train import Ints
 from tideover.sim.units import S
 
-Bools = npt.NDArray[np.bool_]
-
-SECOND = S // SLOT
-"""Slots in a second."""
+TEN_SECONDS = 10 * SECOND
 
 
-class Curves(NamedTuple):
-    """What a run looked like over time: one value per slot of 10 ms, and the moments of output.
+def work_done(outage: Outage) -> int:
+    """When what an outage hit was up again, and everything was restored and replayed (ns). If replicas masked
+    the fault: at once.
+    """
+    if outage.masked:
+        return outage.failed_at
+    reached = (outage.ready_at, outage.restored_at, outage.timed_out_at, outage.last_replay)
+    return max(outage.failed_at, *(moment for moment in reached if moment is not None))
 
-    backlog   roots in the system at the slot's boundary
-    present   roots in the system at any time in the slot: does not depend on where calls fall in a slot
+
+@dataclass(frozen=True)
+class Course:
+    """A run with failures beside its reference, slot by slot.
+
+    behind    more backlog than normal, or something that a fault hit is down, or not yet restored or replayed
+    astray    that, or a window that will come out wrong, or does not come out when it is due
     """
 
-    backlog: Ints
-    present: Ints
-    done: Ints
-    outputs: Ints
+    curves: Curves
+    without: Curves
+    behind: Bools
+    astray: Bools
+    calm: int
+
+    @classmethod
+    def of(cls, world: World, found: Curves, without: Curves) -> Course:
+        """The course of a run that has ended."""
+        behind = too_high(found.present, without.present, without.beat, len(world.spouts))
+        for outage in world.outages:
+            behind[outage.failed_at // SLOT + 1 : _slot(work_done(outage))] = True
+        astray = behind.copy()
+        first = min((outage.failed_at for outage in world.outages), default=0)
+        for place in found.bad.keys() - without.bad.keys():
+            begin, end = found.bad[place]
+            if end > first:
+                astray[max(begin, first) // SLOT + 1 : _slot(end)] = True
+        calm = max(CALM, without.beat if world.strategy.batched else 0) // SLOT
+        return cls(found, without, behind, astray, calm)
+
+    def caught_up_at(self, outage: Outage) -> int | None:
+        """When the backlog is what it would have been without failures (`tideover.models.normal` has the
+        tolerance), and stays so for 4 s, or as long as a batch takes (ns); None: not before the run ends.
+
+        Looked for from the moment when all that was hit is up and everything was restored and replayed:
+        before it there is nothing to catch up with (source replay waits for its timeout with an empty
+        backlog). If replicas masked the fault: from the fault. Another failure before it is established
+        prolongs it.
+        """
+        return self._first_calm(self.behind, work_done(outage))
+
+    def over_at(self, caught_up: int) -> int | None:
+        """When the windows that are put out are right, too, from then on (ns)."""
+        return self._first_calm(self.astray, caught_up)
+
+    def _first_calm(self, abnormal: Bools, since: int) -> int | None:
+        begin = _slot(since)
+        first = first_calm(abnormal, begin, self.calm)
+        if first is None:
+            return None
+        return since if first == begin else first * SLOT
+
+    def throughput_back(self, outage: Outage, until: int) -> float | None:
+        """Seconds from the fault until throughput over 10 s is back at 90 % of what it would have been.
+
+        What it would have been is the least that it is within 4 s (or two beats) of that instant. A fall
+        counts if it begins within 10 s of the time when the tasks were down or replays were under way: others
+        are the load's own. 0 if there is none; None if it does not come back before ``until`` (ns).
+        """
+        failed, recovered = outage.failed_at // SLOT, work_done(outage)
+        if recovered == outage.failed_at:
+            return 0.0  # nothing was down
+        need = 0.9 * least_near(_trailing(self.without.done), reach_of(self.without.beat) // SLOT)
+        low = (_trailing(self.curves.done) < need)[failed : until // SLOT + 1]
+        affected = (recovered - outage.failed_at) // SLOT + TEN_SECONDS
+        if not low[:affected].any():
+            return 0.0
+        dip = int(np.argmax(low))
+        back = np.flatnonzero(~low[dip:])
+        return None if not len(back) else (dip + int(back[0])) * SLOT / S
 
 
-def curves(world: World) -> Curves:
-    """The curves of a run that has ended."""
-    end = world.scenario.run.duration
-    backlog, present = world.recorder.backlog(end)
-    return Curves(backlog, present, world.recorder.done.until(end), world.recorder.outputs())
+def _slot(moment: int) -> int:
+    """The first boundary of slots at or after a moment (ns)."""
+    return -(-moment // SLOT)
 
 
-def caught_up_at(world: World, curves: Curves, outage: Outage, usual: Bools, until: int) -> int | None:
-    """When the backlog is back at or under its 99th percentile in the ``usual`` slots before the fault, for
-    1 s (ns); None: not before ``until``.
+def _trailing(done: Ints) -> Ints:
+    """Tuples done in the 10 s before each boundary."""
+    total = np.concatenate(([0], np.cumsum(done, dtype=np.int64)))
+    ends = np.arange(1, len(total))
+    return total[ends] - total[np.maximum(ends - TEN_SECONDS, 0)]
 
-    Looked for from the moment when the task is ready and everything was replayed: before it there is nothing
-    to catch up with (source replay waits for its timeout with an empty backlog). If replicas masked the
-    fault: from the fault. Where tuples are done in batches the backlog is a saw: its peaks are compared, and
-    it has to stay down for a batch at least.
+
+def longest_silence(outputs: Ints, begin: int, end: int) -> float | None:
+    """Longest silence of the sink (s) of those that contain or follow ``begin`` and start at or before
+    ``end`` (ns); None: there is none that is ended by an output.
     """
-    failed = outage.failed_at
-    known = usual[: failed // SLOT + 1]
-    before = curves.present[: len(known)][known]
-    pulse = world.protocol.pulse(failed) // SLOT
-    if len(before) > pulse > 0:
-        before = np.lib.stride_tricks.sliding_window_view(before, pulse + 1).max(axis=1)
-    if not len(before):
-        return None
-    normal = int(np.quantile(before, 0.99, method="inverted_cdf"))
-    # spouts that were restarted may from then on call together: a root of each may always be on its way
-    normal = normal + len(world.spouts) if pulse else max(normal, len(world.spouts))
-    start = failed if outage.masked else max(failed, outage.ready_at, outage.last_replay or 0)
-    begin, end = -(-start // SLOT), until // SLOT
-    high = np.flatnonzero(curves.present[begin : end + 1] > normal)
-    quiet_from = np.concatenate(([0], high + 1))
-    quiet_to = np.concatenate((high, [end + 1 - begin]))
-    long_enough = np.flatnonzero(quiet_to - quiet_from > max(SECOND, pulse))
-    if not len(long_enough):
-        return None
-    first = int(quiet_from[long_enough[0]])
-    return start if first == 0 else (begin + first) * SLOT
+    starts, ends = outputs[:-1], outputs[1:]
+    counted = (ends > begin) & (starts <= end)
+    return int((ends - starts)[counted].max()) / S if counted.any() else None
 
 
 def _shown(world: World, outage: Outage, caught_up: int) -> int:
@@ -84,107 +134,77 @@ def _shown(world: World, outage: Outage, caught_up: int) -> int:
     return outage.ready_at + window * ((caught_up - outage.ready_at) // window + 2)
 
 
-def throughput_back(curves: Curves, outage: Outage, usual: Bools, until: int) -> float | None:
-    """Seconds from the fault until throughput over 10 s is back at 90 % of its mean in the ``usual`` slots
-    before.
-
-    A fall counts if it is deeper than any before the fault, and begins within 10 s of the time when the tasks
-    were down or replays were under way: others are the load's own. 0 if there is none; None if it does not
-    come back before ``until`` (ns).
-    """
-    failed = outage.failed_at // SLOT
-    known = usual[: failed + 1]
-    before = curves.done[: failed + 1][known]
-    if not before.any():
-        return None
-    length = 10 * SECOND
-    need = 0.9 * float(before.mean()) * length
-    total = np.concatenate(([0], np.cumsum(curves.done)))
-    spans = total[length : failed + 2] - total[: max(0, failed + 2 - length)]
-    counted = np.concatenate(([0], np.cumsum(known)))
-    whole = counted[length:] - counted[:-length] == length
-    need = min(need, spans[whole].min(initial=need))
-    ends = np.arange(failed, until // SLOT + 1)
-    trailing = total[ends + 1] - total[np.maximum(ends + 1 - length, 0)]
-    low = trailing < need
-    recovered = max(outage.ready_at, outage.restored_at or 0, outage.last_replay or 0)
-    if recovered == outage.failed_at:
-        return 0.0  # nothing was down
-    affected = (recovered - outage.failed_at) // SLOT + length
-    if not low[:affected].any():
-        return 0.0
-    dip = int(np.argmax(low))
-    back = np.flatnonzero(~low[dip:])
-    return None if not len(back) else (dip + int(back[0])) * SLOT / S
-
-
-def output_gap(outputs: Ints, failed: int, until: int) -> int | None:
-    """Longest silence of the sink that contains or follows ``failed`` and ends at or before ``until``
-    (ns).
-    """
-    starts, ends = outputs[:-1], outputs[1:]
-    counted = (ends > failed) & (ends <= until)
-    return int((ends - starts)[counted].max()) if counted.any() else None
-
-
-def usual_spacing(gaps: Ints) -> float | None:
-    """The silence (s) that half of the time is spent in shorter ones: tasks that put out together do not
-    count as often.
-    """
-    if not len(gaps) or not gaps.any():
-        return None
-    ordered = np.sort(gaps)
-    half = int(np.searchsorted(np.cumsum(ordered), ordered.sum() / 2))
-    return float(ordered[half]) / S
-
-
-def recoveries(world: World, curves: Curves) -> tuple[list[dict[str, Any]], Bools]:
+def recoveries(world: World, found: Curves, without: Curves) -> tuple[list[dict[str, Any]], Bools]:
     """One row per fault, and which slots of 10 ms are usual: after the warm-up, outside every recovery and
-    catch-up.
-
-    What is usual before a fault leaves out earlier ones, too: a backlog that one of them has left is not what
-    the next has to come back to.
+    catch-up. ``without``: the reference, the same run without failures.
     """
-    usual = np.arange(len(curves.done)) > world.scenario.run.warmup // SLOT
+    course = Course.of(world, found, without)
+    end = world.scenario.run.duration
+    usual = np.arange(len(found.done)) > world.scenario.run.warmup // SLOT
+    newest = {task: outage for outage in world.outages for task in outage.tasks}
     rows = []
     for outage in world.outages:
-        later = [o.failed_at for o in world.outages if o.failed_at > outage.failed_at]
-        until = min([*later, world.scenario.run.duration])
-        known = bool(usual[: outage.failed_at // SLOT + 1].any())
-        caught_up = caught_up_at(world, curves, outage, usual, until)
-        rows.append(_recovery(world, curves, outage, usual, until, caught_up))
-        reached = [outage.ready_at, outage.restored_at, outage.last_replay]
-        reached.append(until if caught_up is None and known else caught_up)
-        over = max(moment for moment in reached if moment is not None)
-        usual[outage.failed_at // SLOT + 1 : -(-over // SLOT) + 1] = False
+        caught_up = over = None
+        if _all_replayed(world, newest, outage):
+            caught_up = course.caught_up_at(outage)
+        if caught_up is not None and not _state_is_wrong(world, outage):
+            over = course.over_at(caught_up)
+        rows.append(_recovery(world, course, outage, caught_up, over))
+        reached = end if caught_up is None else caught_up
+        usual[outage.failed_at // SLOT + 1 : _slot(max(reached, outage.ready_at)) + 1] = False
     return rows, usual
 
 
+def _all_replayed(world: World, newest: dict[Any, Outage], outage: Outage) -> bool:
+    """Whether everything that was to be replayed because of an outage was; if later ones (the ``newest`` of
+    each task) have hit the same task, whether that is so of the last of these, which has taken the replay
+    over.
+    """
+    heirs = [outage, *(newest[task] for task in outage.tasks)]
+    return world.protocol.settled(max(heirs, key=lambda heir: heir.number))
+
+
+def _state_is_wrong(world: World, outage: Outage) -> bool:
+    """Whether, to the end of the run, a state lacks what the outage took, or has something twice: no window
+    has ended since that would have cleared it.
+    """
+    if not any(_state(world, outage)[name] for name in ("missing", "extra")):
+        return False
+    hit = [task for task in outage.tasks if getattr(task, "counts", None) is not None]
+    return any(world.windows.last_of(t.component.name, t.task) <= outage.failed_at for t in hit)
+
+
 def _recovery(
-    world: World, curves: Curves, outage: Outage, usual: Bools, until: int, caught_up: int | None
+    world: World, course: Course, outage: Outage, caught_up: int | None, over: int | None
 ) -> dict[str, Any]:
     """One row of the recoveries (times in s, latencies in ms), without the run's identity."""
-    gap = output_gap(curves.outputs, outage.failed_at, until)
-    gaps = np.diff(curves.outputs)
+    end = world.scenario.run.duration
     replayed = outage.last_replay is not None and world.protocol.settled(outage)
+    stretch = outage.failed_at, end if over is None else over
     row: dict[str, Any] = {
         "kind": outage.kind,
         "component": outage.component,
         "failed_at_s": outage.failed_at / S,
         "detected_at_s": outage.detected_at / S,
         "ready_at_s": outage.ready_at / S,
+        "time_to_recover_s": None if over is None else (over - outage.failed_at) / S,
         "state_recovery_s": _state_recovery(world, outage) if replayed else None,
         "catch_up_s": None
         if caught_up is None
         else (_shown(world, outage, caught_up) - outage.failed_at) / S,
-        "throughput_90_s": throughput_back(curves, outage, usual, until),
-        "output_gap_s": None if gap is None else gap / S,
-        "sink_spacing_s": usual_spacing(gaps),
-        **_stages(outage, caught_up),
+        "throughput_90_s": course.throughput_back(outage, end),
+        "output_gap_s": longest_silence(course.curves.outputs, *stretch),
+        "sink_spacing_s": longest_silence(course.without.outputs, *stretch),
+        **_stages(outage, caught_up, over),
         **_state(world, outage),
     }
-    row |= {f"latency_{name}_ms": value for name, value in outage.span.committed.summary(1e6).items()}
-    return row
+    row |= named("latency", outage.span.committed)
+    return row | named("end_to_end", (outage.from_first or outage.span).committed)
+
+
+def named(what: str, histogram: Histogram) -> dict[str, float | None]:
+    """The six figures of a histogram of times (ns), in ms, by the names of their columns."""
+    return {f"{what}_{name}_ms": value for name, value in histogram.summary(1e6).items()}
 
 
 def _state_recovery(world: World, outage: Outage) -> float:
@@ -198,16 +218,25 @@ def _state_recovery(world: World, outage: Outage) -> float:
     return (outage.last_replay // resolution - outage.ready_at // resolution) * resolution / S
 
 
-def _stages(outage: Outage, caught_up: int | None) -> dict[str, float | None]:
-    restored, replayed = outage.restored_at, outage.last_replay
-    done = max(t for t in (outage.ready_at, restored, replayed) if t is not None)
-    return {
-        "detect_s": (outage.detected_at - outage.failed_at) / S,
-        "restart_s": (outage.ready_at - outage.detected_at) / S,
-        "restore_s": None if restored is None else (restored - outage.ready_at) / S,
-        "replay_s": None if replayed is None else (replayed - max(outage.ready_at, restored or 0)) / S,
-        "catch_up_stage_s": None if caught_up is None else max(0, caught_up - done) / S,
+def _stages(outage: Outage, caught_up: int | None, over: int | None) -> dict[str, float | None]:
+    """The time to recover in parts, one after the other: each ends when what it names is done, if that is
+    later than all before. Those that come after the end of the run are None.
+    """
+    moments = {
+        "detect_s": outage.detected_at,
+        "restart_s": outage.ready_at,
+        "restore_s": outage.restored_at,
+        "wait_s": outage.timed_out_at,
+        "replay_s": outage.last_replay,
     }
+    done, reached = work_done(outage), outage.failed_at
+    stages: dict[str, float | None] = {}
+    for name, moment in moments.items():
+        before, reached = reached, max(reached, min(moment or 0, done))
+        stages[name] = (reached - before) / S
+    stages["catch_up_stage_s"] = None if caught_up is None else (caught_up - reached) / S
+    stages["windows_stage_s"] = None if over is None or caught_up is None else (over - caught_up) / S
+    return stages
 
 
 def _state(world: World, outage: Outage) -> dict[str, int]:
@@ -229,22 +258,31 @@ def steady_seconds(world: World, usual: Bools) -> tuple[Bools, int]:
     return np.logical_and.reduce(slots, axis=1), first
 
 
-def timeline(world: World, curves: Curves) -> list[dict[str, Any]]:
-    """One row per second: throughput, latency, greatest backlog.
+def timeline(world: World, curves: Curves, without: Curves) -> list[dict[str, Any]]:
+    """One row per second: throughput, latency, greatest backlog, and what that would have been.
 
     A second has its first instant, not its last: what a fault does at 75 s is in the row of second 75.
     """
     rows = []
+    recorder = world.recorder
     for second in range(world.scenario.run.duration // S):
         begin, end = second * SECOND, (second + 1) * SECOND
-        latency = world.recorder.latency.second(second)
         rows.append(
             {
                 "second": second,
                 "throughput_per_s": float(curves.done[begin + 1 : end + 1].sum()),
-                "latency_mean_ms": None if latency is None or latency.mean is None else latency.mean / 1e6,
-                "latency_max_ms": None if latency is None else latency.max / 1e6,
+                **_in_second("latency", recorder.latency.second(second)),
+                **_in_second("end_to_end", (recorder.from_first or recorder.latency).second(second)),
                 "backlog": int(curves.backlog[begin:end].max(initial=0)),
+                "backlog_without_failures": int(without.backlog[begin:end].max(initial=0)),
             }
         )
     return rows
+
+
+def _in_second(what: str, found: Histogram | None) -> dict[str, float | None]:
+    known = found is not None and found.mean is not None
+    return {
+        f"{what}_mean_ms": found.mean / 1e6 if known else None,  # type: ignore[union-attr, operator]
+        f"{what}_max_ms": found.max / 1e6 if known else None,  # type: ignore[union-attr]
+    }

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from tideover.sim.recorder import Span
+from tideover.sim.train import Ints
 
 
 @dataclass
@@ -15,7 +20,10 @@ class Outage:
 
     tasks            the physical tasks that it hit
     masked           each of them had a live replica that went on
+    span             latencies of what was done until all was replayed, from creation stamps
+    from_first       the same from each root's first emission; None: no difference, none was emitted again
     restored_at      state is back (read from a store, or copied from a replica)
+    timed_out_at     the first root of which it destroyed something was given up, to be emitted again
     last_replay      arrival of the last tuple replayed because of it, at a task that it hit
     restored, replayed, dropped, extra    effects restored, tuples replayed, discarded as duplicates, and
                                           applied twice
@@ -30,7 +38,9 @@ class Outage:
     span: Span
     tasks: list[Any] = field(default_factory=list)
     masked: bool = False
+    from_first: Span | None = None
     restored_at: int | None = None
+    timed_out_at: int | None = None
     last_replay: int | None = None
     restored: int = 0
     replayed: int = 0
@@ -39,3 +49,19 @@ class Outage:
     missing_closed: int = 0
     """Effects that were missing when their roots were settled for good."""
     lost_effects: list[tuple[Any, Any]] = field(default_factory=list)
+
+    def add(
+        self, times: Ints, latency: Ints, from_first: Ints, replayed: npt.NDArray[np.bool_] | None
+    ) -> None:
+        """Tuples were measured at ``times`` (rising) after it struck; ``replayed``: because of it."""
+        if self.from_first is None and from_first is not latency:
+            self.from_first = deepcopy(self.span)
+        self.span.add(times, latency, replayed)
+        if self.from_first is not None:
+            self.from_first.add(times, from_first, replayed)
+
+    def settle(self) -> None:
+        """A step of the data plane is over, and all tasks have reported."""
+        self.span.settle()
+        if self.from_first is not None:
+            self.from_first.settle()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import tideover
 from tideover.models.advice import warnings
 from tideover.models.config import Scenario, dump
+from tideover.models.measures import named
 from tideover.models.simulation import Replication
 from tideover.models.tracing import Trace
 from tideover.sim.histogram import Histogram
@@ -19,11 +20,16 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LATENCIES = ("median", "mean", "std", "p95", "p99", "max")
-STAGES = ("detect", "restart", "restore", "replay", "catch_up")
+STAGES = ("detect", "restart", "restore", "wait", "replay", "catch_up", "windows")
+"""Of a recovery, in their order; they add up to ``time_to_recover_s``."""
+STAGE_COLUMNS = {name: f"{name}_s" for name in STAGES} | {
+    "catch_up": "catch_up_stage_s",
+    "windows": "windows_stage_s",
+}
 STATE = ("restored", "replayed", "dropped", "missing", "extra")
 MOMENTS = (
-    "failed_at_s", "detected_at_s", "ready_at_s", "state_recovery_s", "catch_up_s", "throughput_90_s",
-    "output_gap_s", "sink_spacing_s",
+    "failed_at_s", "detected_at_s", "ready_at_s", "time_to_recover_s", "state_recovery_s", "catch_up_s",
+    "throughput_90_s", "output_gap_s", "sink_spacing_s",
 )  # fmt: skip
 
 
@@ -74,7 +80,8 @@ class Result:
             | r.ledger
             | {f"windows_{name}": count for name, count in r.windows.items()}
             | r.cost
-            | {f"latency_{name}_ms": value for name, value in r.latency.summary(1e6).items()}
+            | named("latency", r.latency)
+            | named("end_to_end", r.end_to_end)
             | {f"throughput_{name}_per_s": value for name, value in r.throughput.items()}
             | {"scenario_json": json.dumps(dump(self.scenario), sort_keys=True), "version": self.version}
         )
@@ -86,9 +93,6 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """The record that ``run --json`` prints. Undefined is None; no wall-clock time is in it."""
-        whole = Histogram()
-        for r in self.replications:
-            whole.merge(r.latency)
         per_s = [r.throughput for r in self.replications if r.throughput["mean"] is not None]
         return {
             "schema": 1,
@@ -100,7 +104,8 @@ class Result:
             "recoveries": [
                 _recovery({"replication": r.number} | row) for r in self.replications for row in r.recoveries
             ],
-            "latency_ms": whole.summary(1e6),
+            "latency_ms": _pooled(r.latency for r in self.replications),
+            "end_to_end_ms": _pooled(r.end_to_end for r in self.replications),
             "throughput_per_s": {
                 "mean": sum(t["mean"] for t in per_s) / len(per_s) if per_s else None,  # type: ignore[misc]
                 "min": min((t["min"] for t in per_s), default=None),  # type: ignore[type-var]
@@ -128,14 +133,21 @@ def _frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
 def _recovery(row: dict[str, Any]) -> dict[str, Any]:
     return (
         {name: row[name] for name in ("replication", "kind", "component", *MOMENTS)}
-        | {
-            "stages_s": {
-                name: row["catch_up_stage_s" if name == "catch_up" else f"{name}_s"] for name in STAGES
-            }
-        }
+        | {"stages_s": {name: row[column] for name, column in STAGE_COLUMNS.items()}}
         | {"state": {name: row[name] for name in STATE}}
-        | {"latency_ms": {name: row[f"latency_{name}_ms"] for name in LATENCIES}}
+        | {
+            f"{what}_ms": {name: row[f"{what}_{name}_ms"] for name in LATENCIES}
+            for what in ("latency", "end_to_end")
+        }
     )
+
+
+def _pooled(parts: Iterable[Histogram]) -> dict[str, float | None]:
+    """The six figures (ms) of all together."""
+    whole = Histogram()
+    for part in parts:
+        whole.merge(part)
+    return whole.summary(1e6)
 
 
 def _sum(parts: list[dict[str, int]]) -> dict[str, int]:

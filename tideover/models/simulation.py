@@ -7,12 +7,17 @@ from typing import Any
 
 from tideover.models import measures
 from tideover.models.config import Scenario
+from tideover.models.curves import SECOND, Curves, curves
 from tideover.models.lump import COUNTS, lump_of, lumped, real
+from tideover.models.reference import reference
 from tideover.models.task import TRAIN, BoltTask, SpoutTask
 from tideover.models.tracing import Trace
 from tideover.models.world import World
 from tideover.sim.histogram import Histogram
 from tideover.sim.units import S
+
+RATES = ("throughput_per_s", "backlog", "backlog_without_failures")
+"""Columns of the timeline that count tuples."""
 
 
 @dataclass
@@ -22,6 +27,7 @@ class Replication:
     recoveries   one dict per fault (see measures.recoveries)
     timeline     one dict per second
     latency      histogram of the measured latencies (ns), outside recoveries and catch-up
+    end_to_end   the same, from each root's first emission
     throughput   mean, min, max per second, after the warm-up
     ledger, windows, cost    as in the results' contract
     edges        messages and bytes by edge
@@ -32,6 +38,7 @@ class Replication:
     recoveries: list[dict[str, Any]]
     timeline: list[dict[str, Any]]
     latency: Histogram
+    end_to_end: Histogram
     throughput: dict[str, float | None]
     ledger: dict[str, int]
     windows: dict[str, int]
@@ -63,7 +70,7 @@ def _in_tuples(found: Replication, lump: int) -> Replication:
     return replace(
         found,
         recoveries=[real(row, lump, *COUNTS) for row in found.recoveries],
-        timeline=[real(row, lump, "throughput_per_s", "backlog") for row in found.timeline],
+        timeline=[real(row, lump, *RATES) for row in found.timeline],
         throughput=real(found.throughput, lump),
         ledger=real(found.ledger, lump),
         cost=real(found.cost, lump, "peak_buffered_tuples"),
@@ -73,16 +80,18 @@ def _in_tuples(found: Replication, lump: int) -> Replication:
 
 def evaluate(world: World, replication: int) -> Replication:
     """Read a world that has run to its end."""
-    curves = measures.curves(world)
-    rows, usual = measures.recoveries(world, curves)
+    found = curves(world)
+    without = found if not world.outages else reference(world.scenario, replication, world.train_cap)
+    rows, usual = measures.recoveries(world, found, without)
     steady, first = measures.steady_seconds(world, usual)
     balance = world.balance()
     return Replication(
         number=replication,
         recoveries=rows,
-        timeline=measures.timeline(world, curves),
+        timeline=measures.timeline(world, found, without),
         latency=world.recorder.latency.over(steady, first),
-        throughput=_throughput(world, curves),
+        end_to_end=(world.recorder.from_first or world.recorder.latency).over(steady, first),
+        throughput=_throughput(world, found),
         ledger=balance
         | {
             "replayed": world.ledger.replayed,
@@ -97,18 +106,18 @@ def evaluate(world: World, replication: int) -> Replication:
     )
 
 
-def _throughput(world: World, curves: measures.Curves) -> dict[str, float | None]:
+def _throughput(world: World, found: Curves) -> dict[str, float | None]:
     first, last = -(-world.scenario.run.warmup // S), world.scenario.run.duration // S
     if last <= first:
         return {"mean": None, "min": None, "max": None}
-    slots = curves.done[first * measures.SECOND + 1 : last * measures.SECOND + 1]
-    per_second = slots.reshape(last - first, measures.SECOND).sum(axis=1)
+    slots = found.done[first * SECOND + 1 : last * SECOND + 1]
+    per_second = slots.reshape(last - first, SECOND).sum(axis=1)
     return {"mean": float(per_second.mean()), "min": float(per_second.min()), "max": float(per_second.max())}
 
 
 def _windows(world: World) -> dict[str, int]:
     if world.twin is not None:
-        return world.twin.counts()
+        return world.twin.counts
     # nothing can have disturbed them
     return {"emitted": world.windows.count, "correct": world.windows.count, "wrong": 0, "missing": 0}
 

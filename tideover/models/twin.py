@@ -12,7 +12,7 @@ from tideover.models.bolts.base import Children
 from tideover.models.config import SpoutConfig
 from tideover.models.ledger import EMPTY
 from tideover.models.topology import Component, Topology
-from tideover.models.windowlog import WindowAudit
+from tideover.models.windowlog import Place, WindowAudit
 from tideover.models.windows import Counts, sums_by_key
 from tideover.sim.draws import Draws
 from tideover.sim.train import Ints, Train, join
@@ -62,6 +62,8 @@ class Twin:
                 self._count_at_arrival(component)
         self._world.start()
         self.audit = WindowAudit()
+        self.counts: dict[str, int] = {}
+        """emitted, correct, wrong, missing windows, at the end."""
         self._fed = 0
 
     def _count_at_arrival(self, component: Component) -> None:
@@ -118,16 +120,18 @@ class Twin:
         while self._main.windows.open.keys() - truth.open.keys():
             event = kernel.next_data_event()
             if event is None or event <= kernel.now:
-                return
+                break
             kernel.run(event)
+        self.counts = self.audit.finish(self._main.windows, truth)
 
     def _awaited(self, component: str, task: int, number: int) -> bool:
         replicas = self._main.bolts[component, task]
         return any(self._main.protocol.awaited(replica, number) for replica in replicas)
 
-    def counts(self) -> dict[str, int]:
-        """emitted, correct, wrong, missing windows."""
-        return self.audit.counts(self._main.windows, self._world.windows)
+    @property
+    def bad(self) -> dict[Place, tuple[int, int]]:
+        """Windows that are wrong or missing, and from when to when (ns) their content was."""
+        return self.audit.bad
 
 
 def expected_effects(topology: Topology, draws: Draws, roots: Ints) -> dict[str, Ints]:

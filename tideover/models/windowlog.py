@@ -25,6 +25,7 @@ class WindowLog:
         self.open: dict[Place, Sums] = {}
         self._first: dict[Place, tuple[int, int]] = {}
         """(time, replica) of the earliest emission."""
+        self._last: dict[tuple[str, int], int] = {}
         self._by: dict[Place, set[int]] = {}
         """Replicas that have emitted it."""
 
@@ -38,6 +39,7 @@ class WindowLog:
                 del self._by[old], self._first[old]
         if place not in self._first:
             self.count += 1
+            self._last[place[:2]] = now
         elif (now, replica) >= self._first[place]:
             return again
         # within a step of the data plane a later replica's window can come to be known before an earlier
@@ -45,6 +47,15 @@ class WindowLog:
         self._first[place] = (now, replica)
         self.open[place] = (keys, sums)
         return again
+
+    def first_at(self, place: Place) -> int | None:
+        """When a window was first emitted (ns); None: it was not, or that was long ago."""
+        first = self._first.get(place)
+        return None if first is None else first[0]
+
+    def last_of(self, component: str, task: int) -> int:
+        """When the newest window of a task was first emitted (ns); -1: it has emitted none."""
+        return self._last.get((component, task), -1)
 
     def reopen(self, component: str, task: int, replica: int, after: int) -> None:
         """A task goes back to the time before its window ``after`` + 1: it will emit those that follow as if
@@ -56,11 +67,16 @@ class WindowLog:
 
 
 class WindowAudit:
-    """Compares windows with those of a failure-free twin."""
+    """Compares windows with those of a failure-free twin.
+
+    bad   windows that are wrong or missing, each with the time (ns) from the end of the window before it
+          until it was put out, or was due
+    """
 
     def __init__(self) -> None:
         self.correct = 0
         self.wrong = 0
+        self.bad: dict[Place, tuple[int, int]] = {}
         self.due: set[Place] = set()
         """Windows that the truth has at the run's end and the run has not: they are missing."""
 
@@ -71,15 +87,27 @@ class WindowAudit:
             true_keys, true_sums = truth.open.pop(place)
             same = np.array_equal(keys, true_keys) and np.array_equal(sums, true_sums)
             self.correct += same
-            self.wrong += not same
+            if not same:
+                self.wrong += 1
+                self._note(place, found, truth)
 
-    def counts(self, found: WindowLog, truth: WindowLog) -> dict[str, int]:
-        """emitted, correct, wrong, missing; a window that the truth does not have is wrong unless it is
-        empty.
+    def finish(self, found: WindowLog, truth: WindowLog) -> dict[str, int]:
+        """emitted, correct, wrong, missing, at the end of the run; a window that the truth does not have is
+        wrong unless it is empty.
         """
         self.match(found, truth)
-        for keys, _ in found.open.values():
+        for place, (keys, _) in found.open.items():
             self.wrong += len(keys) > 0
             self.correct += len(keys) == 0
-        missing = sum(len(truth.open[place][0]) > 0 for place in self.due & truth.open.keys())
-        return {"emitted": found.count, "correct": self.correct, "wrong": self.wrong, "missing": missing}
+            if len(keys):
+                self._note(place, found, truth)
+        missing = [place for place in self.due & truth.open.keys() if len(truth.open[place][0])]
+        for place in missing:
+            self._note(place, truth, truth)
+        return {"emitted": found.count, "correct": self.correct, "wrong": self.wrong, "missing": len(missing)}
+
+    def _note(self, place: Place, out: WindowLog, truth: WindowLog) -> None:
+        component, task, number = place
+        begin, end = truth.first_at((component, task, number - 1)), out.first_at(place)
+        assert end is not None
+        self.bad[place] = begin or 0, end

@@ -197,7 +197,7 @@ class World:
         self.protocol.moved(now)
         self.backlog.settle()
         for outage in self.watched:
-            outage.span.settle()
+            outage.settle()
         if self.twin is not None:
             self.twin.follow(now)
         if self.ledger.size > self._close_at or self.backlog.size > self._close_at:
@@ -240,6 +240,7 @@ class World:
             return
         copies = sum(self.replicas[s.edge.down.name] for s in sent)
         self.backlog.enter(train.uid, train.time, copies)
+        self.backlog.emitted(train.uid, train.attempt, train.time)
         if train.attempt is not None:
             again = np.flatnonzero(train.attempt > 0)
             self.backlog.change(train.uid[again], train.time[again], -1)
@@ -267,11 +268,11 @@ class World:
                 self.outages[-1].extra += twice
             if not component.window and task is self.lead(task):
                 self.recorder.output.add(train.time)
-        latency = None
+        latencies = None
         if component is self._measured and task is self.lead(task):
-            latency = self.recorder.measure(train.time, train.born)
+            latencies = self._measure(train, roots)
         for outage in self.watched:
-            self._replayed(outage, task, train, arrival, latency)
+            self._replayed(outage, task, train, arrival, latencies)
         self.protocol.processed(task, train, sent)
 
     def _count_open(self, task: BoltTask, train: Train, roots: Ints, sent: list[Sent]) -> None:
@@ -288,8 +289,23 @@ class World:
                     net += copies if s.copies is None else copies * s.copies
         self.backlog.change(roots, train.time, net)
 
+    def _measure(self, train: Train, roots: Ints) -> tuple[Ints, Ints]:
+        """Latencies of tuples that are done: from their creation stamps, and from their roots' first
+        emissions (the same array if none of them was emitted again).
+        """
+        since = train.born
+        if train.attempt is not None and (again := np.flatnonzero(train.attempt > 0)).size:
+            since = since.copy()
+            since[again] = self.backlog.first(roots[again])
+        return self.recorder.measure(train.time, train.born, since)
+
     def _replayed(
-        self, outage: Outage, task: BoltTask, train: Train, arrival: Ints, latency: Ints | None
+        self,
+        outage: Outage,
+        task: BoltTask,
+        train: Train,
+        arrival: Ints,
+        latencies: tuple[Ints, Ints] | None,
     ) -> None:
         mask = self.protocol.replayed(task, train, outage.number)
         if mask is not None and task in outage.tasks and mask.any():
@@ -297,8 +313,8 @@ class World:
             there = train.time if self.strategy.log_source else arrival
             outage.last_replay = max(int(there[np.flatnonzero(mask)[-1]]), outage.last_replay or 0)
             outage.replayed += int(np.count_nonzero(mask))
-        if latency is not None:
-            outage.span.add(train.time, latency, mask)
+        if latencies is not None:
+            outage.add(train.time, *latencies, mask)
 
     def window(self, task: BoltTask, number: int, now: int, keys: Ints, sums: Ints, held: list[Held]) -> bool:
         """A task has emitted a window, made of the tuples ``held``; returns whether it had emitted it
@@ -365,6 +381,9 @@ class World:
         not done.
         """
         self.ledger.false_timeouts += int(np.count_nonzero(outage < 0))
+        for hit in (self.outages[number] for number in np.unique(outage).tolist() if number >= 0):
+            if hit.timed_out_at is None:
+                hit.timed_out_at = self.kernel.now
         self.note(f"{spout.name}: {len(roots)} roots have timed out")
         if self.trace is not None:
             self.trace.fail(roots, attempt, self.kernel.now)

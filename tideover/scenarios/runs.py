@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 Report = Callable[[int, int], None]
 """Called with what is done, and of how many."""
 
+LATENCY_KINDS = ("latency", "end_to_end")
 _WITHOUT_EFFECT = ("name", "description", "profile")
 _LONGEST_ERROR = 500
 
@@ -111,14 +112,13 @@ def table(result: Result, name: str) -> pd.DataFrame:
 
 def columns(name: str) -> list[str]:
     """Columns of a table that has no rows."""
-    from tideover.models.results import LATENCIES, MOMENTS, STAGES, STATE
+    from tideover.models.results import LATENCIES, MOMENTS, STAGE_COLUMNS, STATE
 
     identity = ["scenario", "strategy", "seed", "replication"]
     if name != "recoveries":
         return identity
-    stages = ["catch_up_stage_s" if stage == "catch_up" else f"{stage}_s" for stage in STAGES]
-    latencies = [f"latency_{which}_ms" for which in LATENCIES]
-    return [*identity, "kind", "component", *MOMENTS, *stages, *STATE, *latencies]
+    latencies = [f"{what}_{which}_ms" for what in LATENCY_KINDS for which in LATENCIES]
+    return [*identity, "kind", "component", *MOMENTS, *STAGE_COLUMNS.values(), *STATE, *latencies]
 
 
 def attempt(scenario: Scenario, replication: int, run_key: str, timeline: bool) -> Outcome:
@@ -198,6 +198,7 @@ def encode(replication: Replication, timeline: bool = True) -> str:
             "recoveries": replication.recoveries,
             "timeline": _columns(replication.timeline) if timeline else None,
             "latency": replication.latency.state(),
+            "end_to_end": _if_other(replication),
             "throughput": replication.throughput,
             "ledger": replication.ledger,
             "windows": replication.windows,
@@ -209,12 +210,19 @@ def encode(replication: Replication, timeline: bool = True) -> str:
     )
 
 
+def _if_other(replication: Replication) -> dict[str, Any] | None:
+    """The histogram of end-to-end latencies, if it is not that of latencies."""
+    state = replication.end_to_end.state()
+    return None if state == replication.latency.state() else state
+
+
 def decode(record: str) -> Replication:
     """The replication that ``encode`` wrote; without a timeline if that was left out."""
     data: dict[str, Any] = json.loads(record)
     columns = data.pop("timeline") or {}
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    return Replication(**data | {"timeline": rows, "latency": Histogram.of_state(data["latency"])})
+    latency, end_to_end = (Histogram.of_state(data[name] or data["latency"]) for name in LATENCY_KINDS)
+    return Replication(**data | {"timeline": rows, "latency": latency, "end_to_end": end_to_end})
 
 
 def has_timeline(record: str) -> bool:

@@ -6,6 +6,8 @@ Nothing here grows with the number of tuples.
 
 from __future__ import annotations
 
+from copy import deepcopy
+
 import numpy as np
 import numpy.typing as npt
 
@@ -163,18 +165,29 @@ class Recorder:
     def __init__(self, trace: bool = False) -> None:
         self.trace = trace
         self.latency = LatencyLog()
+        self.from_first: LatencyLog | None = None
+        """Latencies since the first emission of a tuple's root; None: the same, none was emitted again."""
         self.done = Series()
         self.entered = Series()
         self.left = Series()
         self.output = Series()
         self._outputs: dict[object, int] = {}
 
-    def measure(self, times: Ints, born: Ints) -> Ints:
-        """Tuples done at the measured component at ``times`` (rising); returns their latencies."""
+    def measure(self, times: Ints, born: Ints, first: Ints) -> tuple[Ints, Ints]:
+        """Tuples done at the measured component at ``times`` (rising); returns their latencies since their
+        creation stamps (``born``), and since their roots' first emissions (``first``; the same array if none
+        was emitted again).
+        """
         latency = times - born
+        if self.from_first is None and first is not born:
+            self.from_first = deepcopy(self.latency)
         self.latency.add(times, latency)
         self.done.add(times)
-        return latency
+        if self.from_first is None:
+            return latency, latency
+        from_first = latency if first is born else times - first
+        self.from_first.add(times, from_first)
+        return latency, from_first
 
     def note_output(self, what: object, now: int) -> None:
         """The topology has put out something rare (a window) at ``now``; of the same thing put out twice

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -79,9 +78,9 @@ class Query(Protocol):
 
     # -- what comes out, and what is kept --------------------------------------------------------------------
 
-    def pulse(self, until: int) -> int:
-        shown = [record.visible for record in self.history if record.visible <= until]
-        return max((b - a for a, b in itertools.pairwise(shown)), default=0)
+    def beat(self) -> int:
+        between = np.diff([record.visible for record in self.history])
+        return int(np.median(between)) if len(between) else 0
 
     def moved(self, now: int) -> None:
         self.world.peak_buffered = max(self.world.peak_buffered, self.rows_kept)

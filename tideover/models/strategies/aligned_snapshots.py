@@ -38,6 +38,7 @@ class AlignedSnapshots(Strategy):
     event_time: ClassVar[bool] = True
     log_source: ClassVar[bool] = True
     fails_together: ClassVar[bool] = True
+    after_failures: ClassVar[frozenset[str]] = frozenset({"restore_time", "restore_cost"})
 
     checkpoint_interval: Annotated[Duration, Field(ge=MS, description="distance of two triggers")]
     checkpoint_phase: Annotated[
@@ -81,6 +82,10 @@ class Snapshots(Job):
     def start(self) -> None:
         self.members.update({task: Member(task) for task in self.world.bolt_tasks})
         self.coordinator.start(self.strategy.cycle()[0])
+
+    def beat(self) -> int:
+        s = self.strategy
+        return s.checkpoint_interval if s.snapshot_time or s.snapshot_cost else 0
 
     # -- 1. at each trigger, barriers go in where the sources are read, ahead of what waits there ------------
 

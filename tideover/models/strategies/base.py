@@ -57,6 +57,9 @@ class Strategy(Part):
     tasks busy, and takes the faults of bolts upon itself; what passes between bolts takes no time on links.
     """
 
+    after_failures: ClassVar[frozenset[str]] = frozenset()
+    """Parameters that make no difference as long as nothing fails; they have defaults."""
+
     def protocol(self, world: World) -> Protocol:
         """The strategy at work in ``world``."""
         raise NotImplementedError
@@ -185,8 +188,10 @@ class Protocol:
         """Whether everything that was to be replayed because of the outage was."""
         return True
 
-    def pulse(self, until: int) -> int:
-        """Longest time (ns) between two outputs up to ``until``, if tuples are done in batches; else 0."""
+    def beat(self) -> int:
+        """Period (ns) of what interrupts the flow in normal operation, and may come at another moment after a
+        failure: a batch, a snapshot that stalls its task; 0: nothing does.
+        """
         return 0
 
     def awaited(self, task: BoltTask, number: int) -> bool:

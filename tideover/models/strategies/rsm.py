@@ -35,6 +35,9 @@ class StateManagement(Strategy):
     promise: ClassVar[Promise] = "exactly once"
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task"})
     per_tuple: ClassVar[frozenset[str]] = frozenset({"replay_cost"})
+    after_failures: ClassVar[frozenset[str]] = frozenset(
+        {"replay_cost", "replay_rate", "restore_time", "restore_cost"}
+    )
 
     checkpoint_interval: Annotated[Duration, Field(ge=MS, description="distance of two checkpoints")]
     spout_buffer: Annotated[bool, Field(description="spouts keep an upstream buffer too")] = False
