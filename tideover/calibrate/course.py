@@ -11,17 +11,17 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from tideover.models import normal
+from tideover.sim.recorder import SLOT
+from tideover.sim.units import S
+
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-STEP = 0.01
+STEP = SLOT / S
 """Resolution of backlogs, s."""
-SLACK = 1.25
-"""A backlog is usual up to this multiple of its 99th percentile before the fault: real batches vary."""
-CALM = 4.0
-"""For how long (s) a backlog has to stay usual until it counts as caught up: a new executor that is cold
-may stop the results for a second time.
-"""
+CALM = normal.CALM / S
+"""For how long (s) a backlog has to stay normal until it counts as caught up."""
 
 
 @dataclass(frozen=True)
@@ -90,23 +90,20 @@ def catch_up(course: Course, since: float, failed: float, until: float) -> float
     """From the fault to the first output from which on the backlog stays usual (s); None: not before
     ``until``.
 
-    Usual is what it was in [since, failed): its 99th percentile there, and a quarter more. It has to stay so
-    for 4 s. If it does so from the fault on, there was nothing to catch up with: 0.
+    The tolerance is that of a simulated run (`tideover.models.normal`): a quarter more than usual, for 4 s. But
+    nobody knows what a real run would have been without its fault. Its rate is constant, so usual is what it
+    was in [since, failed), its 99th percentile there, for real batches vary. If it stays so from the fault on,
+    there was nothing to catch up with: 0.
     """
     before = course.backlog(np.arange(since, failed, STEP))
     after = course.outputs[(course.outputs > failed) & (course.outputs <= until)]
     if not len(before) or not len(after):
         return None
-    usual = SLACK * float(np.quantile(before, 0.99))
+    usual = normal.SLACK * float(np.quantile(before, 0.99))
     at = np.arange(failed, until, STEP)
-    high = np.flatnonzero(course.backlog(at) > usual)
-    quiet_from = np.concatenate(([0], high + 1))
-    quiet_to = np.concatenate((high, [len(at)]))
-    calm = np.flatnonzero((quiet_to - quiet_from) * STEP >= CALM)
-    if not len(calm):
-        return None
-    if not quiet_from[calm[0]]:
-        return 0.0
-    moment = at[quiet_from[calm[0]]]
+    calm = normal.first_calm(course.backlog(at) > usual, 0, 0)
+    if not calm:
+        return None if calm is None else 0.0
+    moment = at[calm]
     # the backlog falls at outputs only: of the moment on the grid, the output just before
     return float(after[np.searchsorted(after, moment, "right") - 1]) - failed

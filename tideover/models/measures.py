@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tideover.models.curves import SECOND, Curves
-from tideover.models.normal import CALM, Bools, first_calm, least_near, reach_of, too_high
+from tideover.models.normal import Bools, first_calm, least_near, reach_of, too_high
 from tideover.models.outage import Outage
 from tideover.models.world import World
 from tideover.sim.histogram import Histogram
@@ -35,13 +35,14 @@ class Course:
 
     behind    more backlog than normal, or something that a fault hit is down, or not yet restored or replayed
     astray    that, or a window that will come out wrong, or does not come out when it is due
+    saw       period (ns) of the backlog where tuples are done in batches: its peaks have to be normal; else 0
     """
 
     curves: Curves
     without: Curves
     behind: Bools
     astray: Bools
-    calm: int
+    saw: int
 
     @classmethod
     def of(cls, world: World, found: Curves, without: Curves) -> Course:
@@ -55,8 +56,7 @@ class Course:
             begin, end = found.bad[place]
             if end > first:
                 astray[max(begin, first) // SLOT + 1 : _slot(end)] = True
-        calm = max(CALM, without.beat if world.strategy.batched else 0) // SLOT
-        return cls(found, without, behind, astray, calm)
+        return cls(found, without, behind, astray, without.beat if world.strategy.batched else 0)
 
     def caught_up_at(self, outage: Outage) -> int | None:
         """When the backlog is what it would have been without failures (`tideover.models.normal` has the
@@ -75,7 +75,7 @@ class Course:
 
     def _first_calm(self, abnormal: Bools, since: int) -> int | None:
         begin = _slot(since)
-        first = first_calm(abnormal, begin, self.calm)
+        first = first_calm(abnormal, begin, self.saw)
         if first is None:
             return None
         return since if first == begin else first * SLOT

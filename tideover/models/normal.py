@@ -65,12 +65,15 @@ def too_high(backlog: Ints, without: Ints, beat: int, spouts: int) -> Bools:
     return backlog > np.maximum(SLACK * near, near + spouts)
 
 
-def first_calm(abnormal: Bools, begin: int, calm: int) -> int | None:
-    """The first slot from ``begin`` on with which ``calm`` slots (or more) without anything abnormal begin;
-    None: there is none before the end.
+def first_calm(abnormal: Bools, begin: int, beat: int) -> int | None:
+    """The first slot from ``begin`` on with which 4 s (or a longer ``beat``, ns) without anything abnormal
+    begin; of the last stretch, which the end of the run cuts off, 1 s (or a beat) is enough. None: there is
+    none.
     """
     high = np.flatnonzero(abnormal[begin:])
     quiet_from = np.concatenate(([0], high + 1))
     quiet_to = np.concatenate((high, [len(abnormal) - begin]))
-    long_enough = np.flatnonzero(quiet_to - quiet_from > calm)
+    need = np.full(len(quiet_from), max(CALM, beat) // SLOT)
+    need[-1] = max(S, beat) // SLOT
+    long_enough = np.flatnonzero(quiet_to - quiet_from > need)
     return begin + int(quiet_from[long_enough[0]]) if len(long_enough) else None

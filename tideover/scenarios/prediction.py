@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from tideover.models import advice
 from tideover.models.config import Scenario, SpoutConfig
+from tideover.models.normal import SLACK
 from tideover.models.simulation import Replication, simulate
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import load
@@ -151,10 +152,11 @@ def _simulated(scenario: Scenario, profile: Profile, duration: int) -> _Simulate
 
 
 def waits(replication: Replication, row: Mapping[str, Any]) -> bool:
-    """Whether a failure is not caught up with, and more is queued at the end than ever was before it."""
-    before = [second["backlog"] for second in replication.timeline if second["second"] < row["failed_at_s"]]
-    left = replication.timeline[-1]["backlog"] if replication.timeline else 0
-    return row["catch_up_s"] is None and left > max(before, default=0)
+    """Whether a failure is not caught up with, and more is queued at the end than would be without it."""
+    if row["catch_up_s"] is not None or not replication.timeline:
+        return False
+    last = replication.timeline[-1]
+    return bool(last["backlog"] > SLACK * last["backlog_without_failures"])
 
 
 def _interval(values: Sequence[float | None], scatter: float) -> dict[str, Any]:

@@ -33,6 +33,7 @@ class ActiveReplication(Strategy):
 
     promise: ClassVar[Promise] = "exactly once"
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task", "crash_host"})
+    after_failures: ClassVar[frozenset[str]] = frozenset({"copy_time", "copy_bandwidth"})
     disturbs: ClassVar[bool] = True
     routed: ClassVar[bool] = True
 

@@ -40,6 +40,10 @@ class MicroBatch(BatchSettings):
     log_source: ClassVar[bool] = True
     batched: ClassVar[bool] = True
     sends_again: ClassVar[bool] = True
+    after_failures: ClassVar[frozenset[str]] = frozenset(
+        {"reload_time", "reload_cost", "executor_cold", "state_cold", "locality_wait", "resubmit_time"}
+        | {"recovery_time", "cold_time"}
+    )
 
     recovery: Annotated[
         Literal["checkpoint", "replay"],

@@ -1,0 +1,148 @@
+"""Time to recover: from the fault until output, state and backlog are as they would have been without it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.oracle.random_worlds import STRATEGY_NAMES, worlds
+from tideover.models.config import Scenario
+from tideover.models.results import STAGE_COLUMNS
+from tideover.models.simulation import Replication, simulate
+from tideover.scenarios.loader import load
+from tideover.sim.units import S
+
+WORD_COUNT = {
+    "sentences": {"spout": "keys", "keys": 10, "rate": "50/s", "offset": "0 s"},
+    "split": {"bolt": "forward", "from": {"sentences": "shuffle"}, "service": "1 ms"},
+    "count": {
+        "bolt": "windowed_count",
+        "from": {"split": {"fields": ["key"]}},
+        "service": "1 ms",
+        "window": {"length": "30 s", "trigger": "tick"},
+    },
+}
+STRATEGIES: dict[str, dict[str, Any]] = {
+    "none": {},
+    "source_replay": {"message_timeout": "30 s", "timeout_phase": "10 s"},
+    "rsm": {"checkpoint_interval": "5 s", "replay_cost": "1 ms"},
+    "aligned_snapshots": {"checkpoint_interval": "5 s"},
+    "micro_batch": {"trigger_interval": "1 s", "task_time": "50 ms"},
+    "active_replication": {"k": 1},
+}
+
+
+def run(kind: str, failures: list[dict[str, Any]], duration: int = 240, **topology: Any) -> Replication:
+    data = {
+        "topology": WORD_COUNT | topology,
+        "strategy": {"kind": kind, **STRATEGIES[kind]},
+        "failures": failures,
+        "run": {"duration": f"{duration} s", "warmup": "10 s"},
+    }
+    return simulate(load(data))
+
+
+def lost(at: float, **more: Any) -> dict[str, Any]:
+    return {"kind": "lose_state", "component": "count", "at": f"{at} s", **more}
+
+
+@pytest.mark.parametrize("kind", STRATEGIES)
+def test_without_a_failure_there_is_no_recovery(kind: str) -> None:
+    """And the reference of such a run is the run itself."""
+    found = run(kind, [])
+    assert found.recoveries == []
+    assert all(row["backlog"] == row["backlog_without_failures"] for row in found.timeline)
+
+
+@pytest.mark.parametrize("kind", STRATEGIES)
+def test_a_failure_that_changes_nothing_takes_no_time(kind: str) -> None:
+    """A spout that keeps nothing loses its state: nobody has it, nobody waits."""
+    failure = {"kind": "lose_state", "component": "sentences", "at": "75 s"}
+    (recovery,) = run("none" if kind == "source_replay" else kind, [failure]).recoveries
+    assert recovery["time_to_recover_s"] == 0
+    assert recovery["catch_up_s"] == 0
+    assert recovery["throughput_90_s"] == 0
+    assert recovery["output_gap_s"] == recovery["sink_spacing_s"]
+
+
+def test_lost_state_is_healed_when_its_window_ends() -> None:
+    """Amnesia at 75 s: what the window of 60 to 90 s should hold is gone; the next one is right again."""
+    (recovery,) = run("none", [lost(75)]).recoveries
+    assert recovery["time_to_recover_s"] == 15
+    assert recovery["windows_stage_s"] == 15
+    assert recovery["catch_up_s"] == 0
+
+
+def test_state_that_no_window_clears_is_lost_for_good() -> None:
+    """The same with a window that ends after the run: a count that lacks something is never as it would be."""
+    endless = {**WORD_COUNT["count"], "window": {"length": "1000 s", "trigger": "tick"}}
+    (recovery,) = run("none", [lost(75)], count=endless).recoveries
+    assert recovery["catch_up_s"] == 0
+    assert recovery["missing"] > 0
+    assert recovery["time_to_recover_s"] is None
+
+
+def test_waiting_for_the_timeout_is_a_stage_of_its_own() -> None:
+    """Rotations at 10, 40, 70, 100, 130 s; the state is lost at 75 s. Its oldest root, of 60 s, was in the
+    bucket of (40, 70] and fails at 100 s; the newest, of 75 s, was in that of (70, 100] and fails at 130 s.
+    250 roots of (70, 75] are emitted again in 5 s, one a call: all have arrived by 135 s. They are in the
+    window of 120 to 150 s, which is wrong for it.
+    """
+    (recovery,) = run("source_replay", [lost(75)]).recoveries
+    stages = {name: recovery[column] for name, column in STAGE_COLUMNS.items()}
+    assert stages["wait"] == 25
+    assert stages["replay"] == pytest.approx(35, abs=0.05)
+    assert stages["windows"] == pytest.approx(15, abs=0.05)
+    assert recovery["time_to_recover_s"] == 75
+    assert sum(stages.values()) == pytest.approx(75)
+
+
+def test_detection_and_restart_are_part_of_it() -> None:
+    """Down from 75 to 82 s under R+SM: the stages say so, and the rest is the restore, replay and catch-up."""
+    failure = {"kind": "crash_task", "component": "count", "at": "75 s", "detection": "4 s", "restart": "3 s"}
+    (recovery,) = run("rsm", [failure]).recoveries
+    assert (recovery["detect_s"], recovery["restart_s"]) == (4, 3)
+    assert recovery["time_to_recover_s"] > 7 + recovery["state_recovery_s"] - 1e-9
+
+
+def test_what_replicas_mask_takes_no_time() -> None:
+    """One of two replicas is down for 7 s; the other goes on, and nothing that comes out is late."""
+    failure = {"kind": "crash_task", "component": "count", "at": "75 s", "detection": "4 s", "restart": "3 s"}
+    (recovery,) = run("active_replication", [failure]).recoveries
+    assert recovery["time_to_recover_s"] == 0
+    assert [recovery[column] for column in STAGE_COLUMNS.values()] == [0] * len(STAGE_COLUMNS)
+
+
+def test_two_that_overlap_are_over_together() -> None:
+    """Down 75 to 95 s, and again from 85 to 105 s: none is over before the other."""
+    down = {"kind": "crash_task", "component": "count", "detection": "10 s", "restart": "10 s"}
+    first, second = run("rsm", [down | {"at": "75 s"}, down | {"at": "85 s"}]).recoveries
+    assert first["time_to_recover_s"] == pytest.approx(second["time_to_recover_s"] + 10)
+    assert second["time_to_recover_s"] > 20
+
+
+def times(row: dict[str, Any]) -> list[float | None]:
+    """All that a recovery tells in seconds, but for moments of the run."""
+    return [value for name, value in row.items() if name.endswith("_s") and not name.endswith("_at_s")]
+
+
+@pytest.mark.parametrize("name", STRATEGY_NAMES)
+@settings(max_examples=8)
+@given(st.data())
+def test_stages_add_up_and_no_time_is_negative(name: str, data: st.DataObject) -> None:
+    """In any world, with any faults, which may overlap; it goes on for a while, so that some are recovered
+    from.
+    """
+    scenario: Scenario = data.draw(worlds((name,)))
+    run = scenario.run.model_copy(update={"duration": scenario.run.duration + 11 * S // 10})
+    for row in simulate(scenario.model_copy(update={"run": run})).recoveries:
+        assert all(value >= 0 for value in times(row) if value is not None), row
+        stages = [row[column] for column in STAGE_COLUMNS.values()]
+        total = row["time_to_recover_s"]
+        assert (total is None) == (stages[-1] is None)
+        if total is not None:
+            assert sum(stages) == pytest.approx(total, abs=1e-9)
+            assert total >= row["catch_up_stage_s"]
