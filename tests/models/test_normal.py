@@ -38,7 +38,9 @@ def test_a_quarter_more_is_normal_and_so_is_a_root_for_each_spout(usual: int, mo
 
 
 def test_what_recurs_may_come_at_another_moment() -> None:
-    """A stall of 100 once in 60 s: normal anywhere if it is the job's own beat; else within 4 s of it only."""
+    """A stall of 100 once in 60 s: normal anywhere if it is the job's own beat; else within 4 s of it
+    only.
+    """
     without = np.zeros(12_000, np.int64)
     without[6000] = 100
     shifted = np.roll(without, 4000)

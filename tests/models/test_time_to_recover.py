@@ -77,7 +77,9 @@ def test_lost_state_is_healed_when_its_window_ends() -> None:
 
 
 def test_state_that_no_window_clears_is_lost_for_good() -> None:
-    """The same with a window that ends after the run: a count that lacks something is never as it would be."""
+    """The same with a window that ends after the run: a count that lacks something is never as it would
+    be.
+    """
     endless = {**WORD_COUNT["count"], "window": {"length": "1000 s", "trigger": "tick"}}
     (recovery,) = run("none", [lost(75)], count=endless).recoveries
     assert recovery["catch_up_s"] == 0
@@ -101,7 +103,9 @@ def test_waiting_for_the_timeout_is_a_stage_of_its_own() -> None:
 
 
 def test_detection_and_restart_are_part_of_it() -> None:
-    """Down from 75 to 82 s under R+SM: the stages say so, and the rest is the restore, replay and catch-up."""
+    """Down from 75 to 82 s under R+SM: the stages say so, and the rest is the restore, replay and
+    catch-up.
+    """
     failure = {"kind": "crash_task", "component": "count", "at": "75 s", "detection": "4 s", "restart": "3 s"}
     (recovery,) = run("rsm", [failure]).recoveries
     assert (recovery["detect_s"], recovery["restart_s"]) == (4, 3)

@@ -90,10 +90,10 @@ def catch_up(course: Course, since: float, failed: float, until: float) -> float
     """From the fault to the first output from which on the backlog stays usual (s); None: not before
     ``until``.
 
-    The tolerance is that of a simulated run (`tideover.models.normal`): a quarter more than usual, for 4 s. But
-    nobody knows what a real run would have been without its fault. Its rate is constant, so usual is what it
-    was in [since, failed), its 99th percentile there, for real batches vary. If it stays so from the fault on,
-    there was nothing to catch up with: 0.
+    The tolerance is that of a simulated run (`tideover.models.normal`): a quarter more than usual, for 4 s.
+    But nobody knows what a real run would have been without its fault. Its rate is constant, so usual is what
+    it was in [since, failed), its 99th percentile there, for real batches vary. If it stays so from the fault
+    on, there was nothing to catch up with: 0.
     """
     before = course.backlog(np.arange(since, failed, STEP))
     after = course.outputs[(course.outputs > failed) & (course.outputs <= until)]

@@ -74,11 +74,11 @@ class Course:
         return self._first_calm(self.astray, caught_up)
 
     def _first_calm(self, abnormal: Bools, since: int) -> int | None:
-        begin = _slot(since)
+        begin = since // SLOT + 1  # a slot has its last instant, not its first
         first = first_calm(abnormal, begin, self.saw)
         if first is None:
             return None
-        return since if first == begin else first * SLOT
+        return since if first == begin else (first - 1) * SLOT
 
     def throughput_back(self, outage: Outage, until: int) -> float | None:
         """Seconds from the fault until throughput over 10 s is back at 90 % of what it would have been.
