@@ -49,13 +49,14 @@ class Course:
         """The course of a run that has ended."""
         behind = too_high(found.present, without.present, without.beat, len(world.spouts))
         for outage in world.outages:
-            behind[outage.failed_at // SLOT + 1 : _slot(work_done(outage))] = True
+            if (done := work_done(outage)) > outage.failed_at:
+                behind[_slots(outage.failed_at, done)] = True
         astray = behind.copy()
         first = min((outage.failed_at for outage in world.outages), default=0)
         for place in found.bad.keys() - without.bad.keys():
             begin, end = found.bad[place]
             if end > first:
-                astray[max(begin, first) // SLOT + 1 : _slot(end)] = True
+                astray[_slots(max(begin, first), end)] = True
         return cls(found, without, behind, astray, without.beat if world.strategy.batched else 0)
 
     def caught_up_at(self, outage: Outage) -> int | None:
@@ -74,7 +75,7 @@ class Course:
         return self._first_calm(self.astray, caught_up)
 
     def _first_calm(self, abnormal: Bools, since: int) -> int | None:
-        begin = since // SLOT + 1  # a slot has its last instant, not its first
+        begin = _slot(since) + 1
         first = first_calm(abnormal, begin, self.saw)
         if first is None:
             return None
@@ -103,6 +104,11 @@ class Course:
 def _slot(moment: int) -> int:
     """The first boundary of slots at or after a moment (ns)."""
     return -(-moment // SLOT)
+
+
+def _slots(begin: int, end: int) -> slice:
+    """The slots with instants after ``begin`` up to ``end`` (ns); a slot has its last instant, not its first."""
+    return slice(begin // SLOT + 1, _slot(end) + 1)
 
 
 def _trailing(done: Ints) -> Ints:
@@ -151,7 +157,7 @@ def recoveries(world: World, found: Curves, without: Curves) -> tuple[list[dict[
             over = course.over_at(caught_up)
         rows.append(_recovery(world, course, outage, caught_up, over))
         reached = end if caught_up is None else caught_up
-        usual[outage.failed_at // SLOT + 1 : _slot(max(reached, outage.ready_at)) + 1] = False
+        usual[_slots(outage.failed_at, max(reached, outage.ready_at))] = False
     return rows, usual
 
 
