@@ -17,7 +17,6 @@ from tideover.models.lump import unfit
 from tideover.models.topology import Topology, TopologyError
 from tideover.scenarios.errors import Problem, suggest
 from tideover.scenarios.yaml_source import Node
-from tideover.sim.draws import Draws
 from tideover.sim.units import format_duration
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
@@ -307,6 +306,12 @@ def _failures(draft: Draft) -> Iterator[Problem]:
         if fault.at is not None and draft.run and fault.at >= draft.run.duration:
             message = f"is not within the run, which ends at {format_duration(draft.run.duration)}"
             yield draft.problem(message, *path, "at")
+        elif fault.latest is not None and draft.run and fault.latest >= draft.run.duration:
+            message = (
+                f"reaches beyond the run, which ends at {format_duration(draft.run.duration)}: the failure "
+                f"may come as late as {format_duration(fault.latest + 1)}"
+            )
+            yield draft.problem(message, *path, "within")
         elif fault.in_interval is not None:
             yield from _in_interval(draft, fault, path)
         yield from _target(draft, fault, path)
@@ -323,7 +328,7 @@ def _in_interval(draft: Draft, fault: Fault, path: tuple[str | int, ...]) -> Ite
             "leave it out: the fault then strikes at the moment that at says"
         )
         yield draft.problem(message, *path, "in_interval")
-    elif (moment := next(fault.moments(0, Draws(0, 0), draft.run.duration, cycle))) >= draft.run.duration:
+    elif (moment := fault.in_cycle(fault.latest or 0, cycle)) >= draft.run.duration:
         end = format_duration(draft.run.duration)
         message = (
             f"the first such moment is {format_duration(moment)}, not within the run, which ends at {end}"
