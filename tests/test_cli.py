@@ -47,6 +47,7 @@ CONTRACT = {
     ),
     "windows": dict.fromkeys(("emitted", "correct", "wrong", "missing"), int),
     "cost": dict.fromkeys(("cpu_s", "network_bytes", "store_bytes", "peak_buffered_tuples", "hosts"), float),
+    "utilisation": {"tasks": dict, "busiest": str, "peak": float},
     "version": str,
 }
 """What a result has at least; a float may be null."""

@@ -135,7 +135,7 @@ def test_a_curve_of_rates_goes_with_lumps(tmp_path: Path, settings: list[str]) -
 
 
 def test_a_curve_can_be_scaled(tmp_path: Path) -> None:
-    """Half of every rate, half of the tuples; the gap that stands for its load is that of its highest rate."""
+    """Half of every rate, half of the tuples; the gap that stands for the load is of the highest rate."""
     half = with_curve(tmp_path, "topology.log.arrivals.scale=0.5")
     assert simulate(half).ledger["emitted"] == pytest.approx(90_000, abs=1)
     assert half.topology["log"].arrivals.mean_gap_ns == pytest.approx(1e9 / 600)

@@ -227,7 +227,31 @@ TIMELINE = (
     ),
 )
 
-TABLES: dict[str, tuple[Column, ...]] = {"recoveries": RECOVERIES, "runs": RUNS, "timeline": TIMELINE}
+_NEVER_UP = "the task was never up"
+
+TASKS = (
+    *_IDENTITY,
+    _SEED,
+    _REPLICATION,
+    _text("task", "a bolt's task, as component.number, with /number of the replica from the second on"),
+    Column(
+        "utilisation",
+        "part of the time in which the task was up that it was busy",
+        "ratio",
+        undefined=_NEVER_UP,
+    ),
+    Column("busy_s", "how long it was busy: tuples, acks, checkpoints, restores, replays, batches", "s"),
+    Column("up_s", "how long it was up", "s"),
+    _count("queued", "tuples in its queue or in service at the end of the run", "tuples"),
+    Column("queued_s", "how long it would have been busy with them", "s"),
+)
+
+TABLES: dict[str, tuple[Column, ...]] = {
+    "recoveries": RECOVERIES,
+    "runs": RUNS,
+    "timeline": TIMELINE,
+    "tasks": TASKS,
+}
 
 _SESSION = _text("session", "one lifetime of a real query: its driver's restarts included")
 _EPISODE = _count(

@@ -203,6 +203,7 @@ def encode(replication: Replication, timeline: bool = True) -> str:
             "windows": replication.windows,
             "cost": replication.cost,
             "edges": replication.edges,
+            "tasks": replication.tasks,
         },
         separators=(",", ":"),
         allow_nan=False,

@@ -72,10 +72,9 @@ class Unit:
 class Sweep:
     """What a sweep found: ``results[i]`` of ``grid.points[i]``, of the runs that did not fail.
 
-    recoveries, runs, timeline    tidy tables: those of ``run``, with ``point`` and the swept keys as columns.
-                                  ``timeline`` is empty for a sweep of more than 500,000 simulated seconds.
-    failed                        (point, replication, error) of every run that failed
-    warnings                      what an expert would remark about the points
+    recoveries, runs, timeline, tasks    tidy tables: those of ``run``, with ``point`` and the swept keys.
+                                         ``timeline`` is empty over 500,000 simulated seconds.
+    failed, warnings                     (point, replication, error) of every run that failed; remarks
     """
 
     grid: Grid
@@ -109,10 +108,15 @@ class Sweep:
         return self._table("timeline")
 
     @property
+    def tasks(self) -> pd.DataFrame:
+        """One row a task and run."""
+        return self._table("tasks")
+
+    @property
     def tables(self) -> dict[str, pd.DataFrame]:
         """The tables by name, those that have rows (``runs`` and ``recoveries`` always)."""
-        found = {name: self._table(name) for name in ("recoveries", "runs", "timeline")}
-        return {name: frame for name, frame in found.items() if name != "timeline" or len(frame)}
+        found = {name: self._table(name) for name in ("recoveries", "runs", "timeline", "tasks")}
+        return {name: frame for name, frame in found.items() if name in ("recoveries", "runs") or len(frame)}
 
     def to_list(self) -> list[dict[str, Any]]:
         """For each point what ``run --json`` prints, and ``point``, ``swept`` (values by key), ``errors``."""

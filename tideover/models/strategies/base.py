@@ -189,6 +189,10 @@ class Protocol:
         """Longest time (ns) between two outputs up to ``until``, if tuples are done in batches; else 0."""
         return 0
 
+    def running_since(self, task: BoltTask) -> int | None:
+        """Since when ``task`` runs in a batch (ns), if tuples are done in batches and it does so now."""
+        return None
+
     def awaited(self, task: BoltTask, number: int) -> bool:
         """Whether window ``number`` of ``task`` is still to come, for all that it needs is safe in a log."""
         return self.world.strategy.log_source and number > newest_window(task, task)

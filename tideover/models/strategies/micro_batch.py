@@ -135,6 +135,10 @@ class Batches(Query):
 
     # -- 6. lost driver: restart, read the logs, run the last uncommitted batch again ------------------------
 
+    def running_since(self, task: BoltTask) -> int | None:
+        partition = self.cluster.of[task]
+        return partition.began_at if partition.attempt else None
+
     def driver_failed(self, outage: Outage) -> None:
         self.driver.void()
         self.cluster.stop(outage)
