@@ -38,6 +38,8 @@ class AlignedSnapshots(Strategy):
     event_time: ClassVar[bool] = True
     log_source: ClassVar[bool] = True
     fails_together: ClassVar[bool] = True
+    costs: ClassVar[dict[str, tuple[str, ...]]] = {"snapshots": ("snapshot_time", "snapshot_cost")}
+    recovery_costs: ClassVar[dict[str, tuple[str, ...]]] = {"restores": ("restore_time", "restore_cost")}
 
     checkpoint_interval: Annotated[Duration, Field(ge=MS, description="distance of two triggers")]
     checkpoint_phase: Annotated[

@@ -57,6 +57,11 @@ class Strategy(Part):
     tasks busy, and takes the faults of bolts upon itself; what passes between bolts takes no time on links.
     """
 
+    costs: ClassVar[dict[str, tuple[str, ...]]] = {}
+    """What it does to state in normal operation, and the keys that say how long that takes."""
+    recovery_costs: ClassVar[dict[str, tuple[str, ...]]] = {}
+    """The same after a failure."""
+
     def protocol(self, world: World) -> Protocol:
         """The strategy at work in ``world``."""
         raise NotImplementedError

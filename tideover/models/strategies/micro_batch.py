@@ -40,6 +40,9 @@ class MicroBatch(BatchSettings):
     log_source: ClassVar[bool] = True
     batched: ClassVar[bool] = True
     sends_again: ClassVar[bool] = True
+    costs: ClassVar[dict[str, tuple[str, ...]]] = {
+        "batches": ("plan_time", "task_time", "state_time", "state_cost", "output_time", "commit_time")
+    }
 
     recovery: Annotated[
         Literal["checkpoint", "replay"],
