@@ -149,7 +149,7 @@ def sweep(
 
     Raises JavaNotFound, SparkNotStarted and SweepFailed if Spark does not work, OSError for ``keep``.
     """
-    say = report or _silent
+    say = report or (lambda *_: None)
     simulated = sum(p.scenario.run.duration * p.scenario.run.replications for p in grid.points)
     timeline = simulated <= MOST_SECONDS * S
     units = [
@@ -175,10 +175,6 @@ def sweep(
             tell("simulating", 0)
     kept.settle(done.values())
     return _collected(grid, units, done)
-
-
-def _silent(what: str, done: float, total: int) -> None:
-    """Report nothing."""
 
 
 def _collected(grid: Grid, units: Sequence[Sequence[Unit]], done: dict[str, Outcome]) -> Sweep:

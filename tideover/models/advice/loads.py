@@ -118,7 +118,7 @@ def overloads(scenario: Scenario, topology: Topology, loads: dict[str, Load]) ->
     else:
         part = 100 * load.rate / float(load.rates.sum())
         said = (
-            f"{first}.{load.loads.argmax()}: load {load.load:.2f}: by their keys this task gets {part:.0f} % of "
-            f"the tuples of {first}, {load.rate:.4g}/s (the average task has a load of {mean:.2f}),"
+            f"{first}.{load.loads.argmax()}: load {load.load:.2f}: this task gets {part:.0f} % of the tuples "
+            f"of {first}, {load.rate:.4g}/s (the average task has a load of {mean:.2f}),"
         )
     return [f"{said} and cannot keep up; {what}{also}"]

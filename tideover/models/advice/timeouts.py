@@ -48,9 +48,8 @@ def held(scenario: Scenario, topology: Topology) -> list[str]:
         waits = _waits(fault, length) if _holds(fault, topology) else 0
         if waits > least:
             return [
-                f"failures.{i}: what waits for {fault.where} is not lost, but waits up to {waits / S:.4g} s for "
-                f"its ack, and can time out after {least / S:g} s: false timeouts emit it again, and count it "
-                "twice"
+                f"failures.{i}: what waits for {fault.where} is not lost, but waits up to {waits / S:.4g} s "
+                f"for its ack, and can time out after {least / S:g} s: false timeouts count it twice"
             ]
     return []
 
