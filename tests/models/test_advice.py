@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from tideover.models.advice import warnings
+from tideover.models.advice import in_short, warnings
 from tideover.models.advice.loads import task_loads
 from tideover.models.simulation import simulate
 from tideover.models.topology import Topology
+from tideover.scenarios import grid
 from tideover.scenarios.loader import load, load_text
 from tideover.scenarios.runs import run
 from tideover.sim.units import S
@@ -238,8 +239,8 @@ def test_a_profile_gives_costs() -> None:
 
 
 def test_an_overload_is_told_by_the_run_itself() -> None:
-    """A pause for a quarter of the run leaves more than 5 % of its length to do, though the load is 0.8: 60 s at
-    80/s are 48 s of work, of which 0.2 s a second is worked off in the 60 s left.
+    """A pause for a quarter of the run leaves more than 5 % of its length to do, though the load is 0.8: 60 s
+    at 80/s are 48 s of work, of which 0.2 s a second is worked off in the 60 s left.
     """
     text = """
 topology:
@@ -255,3 +256,17 @@ run: {duration: 240 s}
     assert warnings(found.scenario) == []
     assert any(said.startswith("job.0 limited the run") for said in found.warnings)
     assert found.scenario.run.duration == 240 * S
+
+
+def test_of_many_scenarios_one_remark_of_a_kind_is_shown() -> None:
+    """Points of a sweep differ in the figures of a remark, not in what it is about."""
+    told = ["a: load 1.1: too much", "b: other", "a: load 1.2: too much", "a: load 1.1: too much", "b: other"]
+    assert in_short(told) == ["a: load 1.1: too much (and 1 more of this kind)", "b: other"]
+    swept = {
+        "strategy.kind": ["rsm", "aligned_snapshots"],
+        "strategy.checkpoint_interval": ["2 s", "4 s", "8 s"],
+    }
+    points = grid.read({"scenario": "wordcount", "set": {"failures.0.within": None}, "grid": swept})
+    (said,) = points.warnings
+    assert said.startswith("failures.0.at: in every replication it strikes 1 s into an interval of 2 s")
+    assert said.endswith("(and 2 more of this kind)")

@@ -10,7 +10,7 @@ from tideover.sim.units import S
 
 
 def busy_ns(world: World, task: SpoutTask | BoltTask) -> int:
-    """How long a task has been busy up to now (ns): with tuples, acks, checkpoints, restores, replays; where
+    """How long a task has been busy up to now (ns): with tuples, acks, checkpoints, replays; where
     tuples are done in batches, with its part of them.
     """
     since = world.protocol.running_since(task) if isinstance(task, BoltTask) else None

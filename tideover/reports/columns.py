@@ -211,7 +211,7 @@ TASKS = (
         "ratio",
         undefined=_NEVER_UP,
     ),
-    Column("busy_s", "how long it was busy: tuples, acks, checkpoints, restores, replays, batches", "s"),
+    Column("busy_s", "how long it was busy: tuples, acks, checkpoints, replays, batches", "s"),
     Column("up_s", "how long it was up", "s"),
     _count("queued", "tuples in its queue or in service at the end of the run", "tuples"),
     Column("queued_s", "how long it would have been busy with them", "s"),

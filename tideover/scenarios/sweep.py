@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tideover.models.advice import in_short
 from tideover.models.config import Scenario
 from tideover.scenarios.grid import Grid, Point, shown
 from tideover.scenarios.runs import Outcome, attempt, columns, decode, has_timeline, keys, record, table
@@ -89,8 +90,8 @@ class Sweep:
 
     @property
     def warnings(self) -> list[str]:
-        """Each remark once."""
-        return list(dict.fromkeys(text for result in self.results for text in result.warnings))
+        """One remark of a kind."""
+        return in_short(text for result in self.results for text in result.warnings)
 
     @property
     def recoveries(self) -> pd.DataFrame:
@@ -184,9 +185,8 @@ def _collected(grid: Grid, units: Sequence[Sequence[Unit]], done: dict[str, Outc
     for point, row in zip(grid.points, units, strict=True):
         outcomes = [(unit.replication, done[unit.key]) for unit in row]
         failed += [(point.number, number, o.error) for number, o in outcomes if o.error is not None]
-        results.append(
-            Result(point.scenario, [decode(o.record) for _, o in outcomes if o.record is not None])
-        )
+        done_well = [decode(o.record) for _, o in outcomes if o.record is not None]
+        results.append(Result(point.scenario, done_well))
     return Sweep(grid, results, failed)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from tideover.models.advice import costs, loads, moments, strategies, timeouts
 from tideover.models.arrivals.periodic import Periodic
 from tideover.models.config import BoltConfig, Scenario, SpoutConfig
@@ -28,6 +30,19 @@ def warnings(scenario: Scenario) -> list[str]:
         *costs.unstated(scenario, topology),
         *_profile(scenario),
     ]
+
+
+def in_short(remarks: Iterable[str]) -> list[str]:
+    """The remarks on many scenarios: of those on one key (what stands before the colon) the first, and how many
+    others there are.
+    """
+    found: dict[str, dict[str, None]] = {}
+    for text in remarks:
+        found.setdefault(text.partition(":")[0], {})[text] = None
+    shown = []
+    for first, *others in found.values():
+        shown.append(f"{first} (and {len(others)} more of this kind)" if others else first)
+    return shown
 
 
 def overloaded(scenario: Scenario) -> bool:
