@@ -33,8 +33,8 @@ def warnings(scenario: Scenario) -> list[str]:
 
 
 def in_short(remarks: Iterable[str]) -> list[str]:
-    """The remarks on many scenarios: of those on one key (what stands before the colon) the first, and how many
-    others there are.
+    """The remarks on many scenarios: of those on one key (what stands before the colon) the first, and how
+    many others there are.
     """
     found: dict[str, dict[str, None]] = {}
     for text in remarks:

@@ -21,8 +21,8 @@ def unstated(scenario: Scenario, topology: Topology) -> list[str]:
         free += _free(strategy.recovery_costs, strategy.model_fields_set)
     listed = f"{', '.join(free[:-1])} and {free[-1]}" if len(free) > 1 else free[0]
     return [
-        f"strategy {strategy.kind}: nothing says how long {listed} take, so they take no time, and short intervals look "
-        "free; give these keys (0 s if that is meant)"
+        f"strategy {strategy.kind}: nothing says how long {listed} take, so they take no time, and "
+        "short intervals look free; give these keys (0 s if that is meant)"
     ]
 
 
