@@ -110,9 +110,9 @@ KEPT = ".runs"
 class Comparison:
     """What ``compare`` found: ``results`` by strategy, the reference first.
 
-    recoveries, runs, timeline    tidy tables of all strategies together
-    differences                   paired differences: each other strategy minus the reference, by replication
-    verdict                       the figures in one sentence, and the best strategy
+    recoveries, runs, timeline, tasks    tidy tables of all strategies together
+    differences                          paired differences: each strategy minus the reference, by replication
+    verdict                              the figures in one sentence, and the best strategy
     """
 
     results: dict[str, Result]
@@ -131,6 +131,11 @@ class Comparison:
     def timeline(self) -> pd.DataFrame:
         """One row a simulated second."""
         return self._joined("timeline")
+
+    @property
+    def tasks(self) -> pd.DataFrame:
+        """One row a task and run: how busy it was."""
+        return self._joined("tasks")
 
     @cached_property
     def verdict(self) -> Verdict:

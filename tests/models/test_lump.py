@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tideover.cli.output import announce
 from tideover.models.lump import lump_of, lumped
 from tideover.models.results import Result
 from tideover.models.simulation import simulate
@@ -105,3 +107,55 @@ def test_a_lag_window_shows_the_end_at_a_boundary_after_the_restart() -> None:
     """
     assert told("run.lag_window=30 s")["recoveries"][0]["catch_up_s"] == 25 + 60
     assert told("run.lag_window=8 s")["recoveries"][0]["catch_up_s"] == 25 + 32
+
+
+CURVE = "time_s,rate_per_s\n0,600\n100,1200\n"
+
+
+def with_curve(folder: Path, *settings: str) -> Any:
+    """The same with 600/s for 100 s, and 1200/s from then on."""
+    (folder / "curve.csv").write_text(CURVE)
+    file = f"topology.log={{spout: keys, keys: 10, arrivals: {{kind: trace, file: {folder / 'curve.csv'}}}}}"
+    return scenario(file, "failures=[]", *settings)
+
+
+@pytest.mark.parametrize("settings", [["run.lump=6"], ["run.lump_rate=200/s"]])
+def test_a_curve_of_rates_goes_with_lumps(tmp_path: Path, settings: list[str]) -> None:
+    """600/s for 100 s and 1200/s for 100 s are 180,000 tuples, 6 to a lump (1200/s at most: 200/s of them);
+    each tuple is 0.5 ms of work, so the job is busy for 90 s, however coarse it is simulated.
+    """
+    found = with_curve(tmp_path, *settings)
+    assert lump_of(found) == 6
+    run = simulate(found)
+    assert run.ledger["emitted"] == pytest.approx(180_000, abs=6)
+    assert run.cost["cpu_s"] == pytest.approx(90, abs=0.01)
+    seconds = [row["throughput_per_s"] for row in run.timeline]
+    assert seconds[50] == pytest.approx(600, abs=12)
+    assert seconds[150] == pytest.approx(1200, abs=12)
+
+
+def test_a_curve_can_be_scaled(tmp_path: Path) -> None:
+    """Half of every rate, half of the tuples; the gap that stands for the load is of the highest rate."""
+    half = with_curve(tmp_path, "topology.log.arrivals.scale=0.5")
+    assert simulate(half).ledger["emitted"] == pytest.approx(90_000, abs=1)
+    assert half.topology["log"].arrivals.mean_gap_ns == pytest.approx(1e9 / 600)
+
+
+def test_lumps_are_recommended_only_where_they_are_taken(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A note on a run that takes long names ``run.lump_rate``; whoever follows it is not refused. Where lumps
+    are refused it is not named, and the refusal names keys of the scenario.
+    """
+    long = "run.duration=3000000 s"
+    announce([with_curve(tmp_path, long)])
+    assert "run.lump_rate" in capsys.readouterr().err
+    with_curve(tmp_path, long, "run.lump_rate=200/s")
+    pending = "strategy={kind: source_replay, max_spout_pending: 9}"
+    announce([with_curve(tmp_path, long, pending)])
+    said = capsys.readouterr().err
+    assert "this takes about" in said
+    assert "lump" not in said
+    with pytest.raises(ScenarioError) as caught:
+        scenario("topology.log={spout: values, values: [1, 2], rate: 9/s}", "run.lump=2")
+    assert "does not go with topology.log.values, which counts single tuples" in str(caught.value)

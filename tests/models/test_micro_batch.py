@@ -401,13 +401,13 @@ def test_catch_up_compares_peaks() -> None:
 
 
 def test_remarks() -> None:
-    """100 tuples/s: p.0 needs 0.1 s of a second, a count (keys are taken to spread evenly) 0.1 s. A batch of
-    40 takes 34 + 0.2 x 40. With a tuple every 1.9 both stages need more than half of the time. A driver is
+    """100 tuples/s: p.0 needs 0.1 s of a second, the count that has the only key 0.2 s. A batch of 40 takes
+    34 + 0.3 x 40. With a tuple every 1.9 both stages need more than half of the time. A driver is
     lost where there is none.
     """
     assert warnings(query()) == []
     (slow,) = warnings(query(trigger_interval=40))
-    assert "takes about 0.042 s" in slow
+    assert "takes about 0.046 s" in slow
     crowded = query().model_copy(update={"topology": query().topology | {"s": spout(**ONES, gap=1.9)}})
     assert ["without end" in remark for remark in warnings(crowded)] == [True]
     other = query((driver_lost(50),)).with_strategy(STRATEGIES["none"].model_validate({}))

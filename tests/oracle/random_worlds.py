@@ -240,6 +240,8 @@ def faults(
         "restart": draw(times(ties, 0, 0, 3, 10, 20)),
         "while_down": draw(st.sampled_from(("drop", "hold"))),
     }
+    if draw(st.integers(0, 3)) == 0:
+        more["within"] = max(1, round(draw(times(ties, 5, 20)) * MS))
     if STRATEGIES[strategy](**params).cycle() is not None:
         more["in_interval"] = draw(st.sampled_from((None, None, 0.3, 1.0)))
     if kind == "crash_host":

@@ -72,6 +72,7 @@ class FakeResult:
     recoveries: pd.DataFrame
     runs: pd.DataFrame
     timeline: pd.DataFrame
+    tasks: pd.DataFrame
     record: dict[str, Any]
 
     def to_dict(self) -> dict[str, Any]:
@@ -107,7 +108,8 @@ def fake_result(
         [_timeline(name, strategy, shape, r, rate, failed_at) for r in range(replications)], ignore_index=True
     )
     record = _record(recoveries, runs, scenario, list(warnings), strategy, seed)
-    return FakeResult(recoveries, runs, timeline, record)
+    tasks = pd.DataFrame([{**head, **_task(shape, r)} for r in range(replications)])
+    return FakeResult(recoveries, runs, timeline, tasks, record)
 
 
 def fake_reproduction(replications: int = 10) -> tuple[pd.DataFrame, pd.DataFrame, list[FakeResult]]:
@@ -217,6 +219,19 @@ def _run(shape: dict[str, Any], r: int, rate: float) -> dict[str, Any]:
         "throughput_mean_per_s": 4.4 * rate,
         "throughput_min_per_s": 0.0,
         "throughput_max_per_s": 8.8 * rate,
+    }
+
+
+def _task(shape: dict[str, Any], r: int) -> dict[str, Any]:
+    busy = 10.0 * shape["cpu"] + r
+    return {
+        "replication": r,
+        "task": "count.0",
+        "utilisation": busy / 240,
+        "busy_s": busy,
+        "up_s": 240.0,
+        "queued": r,
+        "queued_s": 0.1 * r,
     }
 
 

@@ -276,7 +276,7 @@ def test_a_failed_run_is_a_row_with_its_error(failing):
 def test_a_failed_run_does_not_end_the_spark_job(spark, failing, tmp_path):
     found = sweep.sweep(failing, keep=tmp_path / "kept")
     failed_rows(found)
-    assert len(write_tables(tmp_path / "tables", found.tables, parameters=found.parameters)) == 3
+    assert len(write_tables(tmp_path / "tables", found.tables, parameters=found.parameters)) == 4
 
 
 # Going on.

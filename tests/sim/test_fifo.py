@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from tideover.sim import fifo
 from tideover.sim.kernel import Kernel, Rank
 from tideover.sim.link import Channel
-from tideover.sim.server import Node, Server
+from tideover.sim.node import Node
+from tideover.sim.server import Server
 from tideover.sim.train import Ints, Train, merge, single
 
 Pairs = list[tuple[int, int]]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tideover.sim.kernel import Kernel, Process, Rank
-from tideover.sim.server import Node
+from tideover.sim.node import Node
 
 
 class Clock(Node):

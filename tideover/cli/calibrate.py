@@ -130,9 +130,8 @@ def _to_try(measured: Measurements, out: Path) -> str:
     name, points = next(iter(measured.workloads.items()))
     scenario = load("flink-recovery")
     interval = round(float(points.interval.max()) * S)
-    needed = (
-        2 * interval + 3 * round(float(points.recovery.max())) * S + max(f.at or 0 for f in scenario.failures)
-    )
+    struck = max(fault.latest or 0 for fault in scenario.failures)
+    needed = 2 * interval + 3 * round(float(points.recovery.max())) * S + struck
     settings = [
         f"profile={out / name}.yaml",
         f"rate={float(points.rate.max()):.15g}/s",

@@ -99,15 +99,18 @@ LONG_S = 60.0
 def announce(scenarios: Iterable[Scenario]) -> None:
     """Say on standard error that it will take long, if it will, and why."""
     from tideover.models.effort import effort
+    from tideover.models.lump import counting
 
-    done = [(one.run.replications, effort(one)) for one in scenarios]
+    asked = list(scenarios)
+    done = [(one.run.replications, effort(one)) for one in asked]
     seconds = sum(n * each.seconds for n, each in done)
     if seconds < LONG_S:
         return
     tuples, decisions = (sum(n * getattr(each, what) for n, each in done) for what in ("tuples", "decisions"))
     lasts = f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
     of = f"{tuples:.2g} tuples, and {decisions:.2g} snapshots, ends of windows, triggers or faults"
-    hint = "; run.lump_rate lets one simulated tuple stand for several" if tuples > 100 * decisions else ""
+    lumps = tuples > 100 * decisions and not any(any(counting(s.topology, s.strategy)) for s in asked)
+    hint = "; run.lump_rate lets one simulated tuple stand for several" if lumps else ""
     note([f"this takes about {lasts}, give or take a factor of three: {of}{hint}"])
 
 

@@ -125,6 +125,7 @@ class _Shown:
         self.recoveries = table(result, "recoveries")
         self.runs = table(result, "runs")
         self.timeline = table(result, "timeline")
+        self.tasks = table(result, "tasks")
         self._record = record
 
     def to_dict(self) -> dict[str, Any]:
@@ -132,7 +133,7 @@ class _Shown:
 
 
 def _tables(found: Any) -> Mapping[str, Any]:
-    return {"recoveries": found.recoveries, "runs": found.runs, "timeline": found.timeline}
+    return {name: getattr(found, name) for name in ("recoveries", "runs", "timeline", "tasks")}
 
 
 def _print_trace(result: Result) -> None:

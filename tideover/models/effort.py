@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tideover.models.advice import task_loads
+from tideover.models.advice.loads import task_loads
 from tideover.models.config import Scenario, SpoutConfig
 from tideover.models.lump import lump_of, lumped
 from tideover.models.topology import Topology
@@ -55,7 +55,7 @@ def effort(scenario: Scenario) -> Effort:
         if isinstance(config, SpoutConfig):
             tuples += roots(config, scenario)
         else:
-            tuples += loads[c.name][0] * c.tasks * copies * seconds
+            tuples += float(loads[c.name].rates.sum()) * copies * seconds
         if c.window and c.window.window.length:
             decisions += c.tasks * copies * scenario.run.duration / c.window.window.length
     if (cycle := strategy.cycle()) is not None:

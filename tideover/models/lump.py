@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import math
 import typing
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tideover.models.config import BoltConfig, Scenario, SpoutConfig
+from tideover.models.config import BoltConfig, Scenario, SpoutConfig, Strategy
 from tideover.sim.distributions.base import Distribution
 from tideover.sim.registry import Part
 from tideover.sim.units import DURATION, RATE, Unit
@@ -58,7 +59,7 @@ def _scaled(part: PartT, lump: int) -> PartT:
         units = set(_units((info.annotation, *info.metadata)))
         if value is None:
             continue
-        if RATE in units:
+        if RATE in units or name in part.rate_factors:
             update[name] = value / lump
         elif DURATION in units and (name in part.per_tuple or isinstance(part, Distribution)):
             update[name] = tuple(v * lump for v in value) if isinstance(value, tuple) else value * lump
@@ -74,18 +75,24 @@ def _units(marks: Any) -> typing.Iterator[Unit]:
         yield from _units(getattr(mark, "__metadata__", ()))
 
 
-def unfit(part: Part) -> str | None:
-    """A field of a part that counts single tuples, and so does not go with lumps; None if there is none.
+def counting(
+    topology: Mapping[str, SpoutConfig | BoltConfig | None], strategy: Strategy | None
+) -> Iterator[str]:
+    """Keys of a scenario that count single tuples, and so do not go with lumps.
 
-    >>> from tideover.models.bolts.windowed_count import Window, WindowedCount
-    >>> unfit(WindowedCount(window=Window(tuples=10)))
-    'window.tuples'
+    ``None`` stands for a component, or strategy, of which nothing is known.
     """
-    for name in ("limit", "max_spout_pending", "file"):
-        if getattr(part, name, None) is not None:
-            return name
-    window = getattr(part, "window", None)
-    return "window.tuples" if getattr(window, "tuples", None) is not None else None
+    for name, config in topology.items():
+        if isinstance(config, SpoutConfig) and config.spout.limit is not None:
+            own = next(
+                (key for key in ("limit", "values") if key in type(config.spout).model_fields), "spout"
+            )
+            yield f"topology.{name}.{own}"
+        window = getattr(config.bolt, "window", None) if isinstance(config, BoltConfig) else None
+        if getattr(window, "tuples", None) is not None:
+            yield f"topology.{name}.window.tuples"
+    if getattr(strategy, "max_spout_pending", None) is not None:
+        yield "strategy.max_spout_pending"
 
 
 def real(counts: dict[str, Any], lump: int, *names: str) -> dict[str, Any]:

@@ -107,7 +107,9 @@ def _slot(moment: int) -> int:
 
 
 def _slots(begin: int, end: int) -> slice:
-    """The slots with instants after ``begin`` up to ``end`` (ns); a slot has its last instant, not its first."""
+    """The slots with instants after ``begin`` up to ``end`` (ns); a slot has its last instant, not its
+    first.
+    """
     return slice(begin // SLOT + 1, _slot(end) + 1)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from tideover.models.intake import Intake
 from tideover.models.upstream_buffer import END_OF_REPLAY, UpstreamBuffer
 from tideover.sim.kernel import Rank
-from tideover.sim.server import Node
+from tideover.sim.node import Node
 from tideover.sim.train import Train, single
 
 if TYPE_CHECKING:

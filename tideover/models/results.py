@@ -36,9 +36,9 @@ MOMENTS = (
 class Result:
     """What ``tideover run`` says of a scenario.
 
-    recoveries, runs, timeline    tidy tables (columns: `tideover.reports.columns`)
-    warnings                      what an expert would remark before running
-    replications                  the single replications, with their traces if they were asked for
+    recoveries, runs, timeline, tasks    tidy tables (columns: `tideover.reports.columns`)
+    warnings                             what an expert would remark before running, and then of the run
+    replications                         the single replications, with their traces if they were asked for
     """
 
     def __init__(self, scenario: Scenario, replications: Sequence[Replication]) -> None:
@@ -59,6 +59,11 @@ class Result:
     def timeline(self) -> pd.DataFrame:
         """One row per second and replication."""
         return _frame([self._identity(r) | row for r in self.replications for row in r.timeline])
+
+    @cached_property
+    def tasks(self) -> pd.DataFrame:
+        """One row per bolt task and replication."""
+        return _frame([self._identity(r) | row for r in self.replications for row in r.tasks])
 
     @cached_property
     def runs(self) -> pd.DataFrame:
@@ -114,6 +119,7 @@ class Result:
             "ledger": _sum([r.ledger for r in self.replications]),
             "windows": _sum([r.windows for r in self.replications]),
             "cost": _mean([r.cost for r in self.replications]),
+            "utilisation": _utilisation(self.replications),
             "prediction": self.prediction,
             "configuration": dump(self.scenario),
             "version": self.version,
@@ -148,6 +154,21 @@ def _pooled(parts: Iterable[Histogram]) -> dict[str, float | None]:
     for part in parts:
         whole.merge(part)
     return whole.summary(1e6)
+
+
+def _utilisation(replications: Sequence[Replication]) -> dict[str, Any]:
+    """By task the mean over the replications, the task with the greatest of them, and the peak: the greatest
+    of any task in any replication.
+    """
+    found: dict[str, list[float]] = {}
+    for row in (row for r in replications for row in r.tasks if row["utilisation"] is not None):
+        found.setdefault(row["task"], []).append(row["utilisation"])
+    means = {task: sum(values) / len(values) for task, values in found.items()}
+    return {
+        "tasks": means,
+        "busiest": max(means, key=lambda task: means[task], default=None),
+        "peak": max((value for values in found.values() for value in values), default=None),
+    }
 
 
 def _sum(parts: list[dict[str, int]]) -> dict[str, int]:

@@ -12,6 +12,7 @@ from tideover.models.lump import COUNTS, lump_of, lumped, real
 from tideover.models.reference import reference
 from tideover.models.task import TRAIN, BoltTask, SpoutTask
 from tideover.models.tracing import Trace
+from tideover.models.utilisation import busy_ns, utilisation
 from tideover.models.world import World
 from tideover.sim.histogram import Histogram
 from tideover.sim.units import S
@@ -31,6 +32,7 @@ class Replication:
     throughput   mean, min, max per second, after the warm-up
     ledger, windows, cost    as in the results' contract
     edges        messages and bytes by edge
+    tasks        one dict per bolt task (see utilisation.utilisation)
     trace        every tuple's times, if asked for
     """
 
@@ -44,6 +46,7 @@ class Replication:
     windows: dict[str, int]
     cost: dict[str, float]
     edges: dict[str, dict[str, int]] = field(default_factory=dict)
+    tasks: list[dict[str, Any]] = field(default_factory=list)
     trace: Trace | None = None
     world: World | None = None
 
@@ -75,6 +78,7 @@ def _in_tuples(found: Replication, lump: int) -> Replication:
         ledger=real(found.ledger, lump),
         cost=real(found.cost, lump, "peak_buffered_tuples"),
         edges={name: real(edge, lump, "messages") for name, edge in found.edges.items()},
+        tasks=[real(row, lump, "queued") for row in found.tasks],
     )
 
 
@@ -101,6 +105,7 @@ def evaluate(world: World, replication: int) -> Replication:
         windows=_windows(world),
         cost=_cost(world),
         edges=_edges(world),
+        tasks=utilisation(world),
         trace=world.trace,
         world=world if world.trace is not None else None,
     )
@@ -141,7 +146,7 @@ def _edges(world: World) -> dict[str, dict[str, int]]:
 def _cost(world: World) -> dict[str, float]:
     remote = sum(edge["remote_bytes"] for edge in _edges(world).values())
     return {
-        "cpu_s": sum(task.busy_ns for task in world.tasks) / S,
+        "cpu_s": sum(busy_ns(world, task) for task in world.tasks) / S,
         "network_bytes": remote + world.control_bytes,
         "store_bytes": world.store.bytes,
         "peak_buffered_tuples": world.peak_buffered,

@@ -28,6 +28,10 @@ class Supervisor:
         self._world = world
         self._down: dict[Any, int] = {}
         """Number of the newest outage of each task (or of the acker)."""
+        self._since: dict[BoltTask, int] = {}
+        """Of the bolt tasks that are down: when they went down."""
+        self._was_down: dict[BoltTask, int] = {}
+        """For how long others have been (ns)."""
 
     def start(self) -> None:
         """Start a process for each fault of the scenario."""
@@ -71,6 +75,8 @@ class Supervisor:
                     fault.strike(self, victim, outage)
         outage.masked = bool(outage.tasks) and all(self._has_live_replica(task) for task in outage.tasks)
         for victim in victims:
+            if isinstance(victim, BoltTask) and not victim.up:
+                self._since.setdefault(victim, now)
             ready = partial(self._ready, outage, victim)
             self._world.kernel.at(outage.ready_at, Rank.READY, ready, max(0, _place(victim)))
 
@@ -106,9 +112,17 @@ class Supervisor:
         was_down = not victim.up
         if was_down:
             victim.revive()
+            if victim in self._since:
+                since = self._since.pop(victim)
+                self._was_down[victim] = self._was_down.get(victim, 0) + self._world.kernel.now - since
         self._world.protocol.ready(victim, outage)
         if was_down and isinstance(victim, SpoutTask):
             victim.send_missed_markers()
+
+    def down_ns(self, task: BoltTask) -> int:
+        """For how long a task has been down up to now (ns)."""
+        now = self._world.kernel.now
+        return self._was_down.get(task, 0) + now - self._since.get(task, now)
 
     def tasks_of(self, component: str, task: int, replica: int) -> list[Any]:
         if component == ACKER:

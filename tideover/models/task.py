@@ -17,7 +17,8 @@ from tideover.sim.distributions.constant import Constant
 from tideover.sim.draws import Purpose
 from tideover.sim.kernel import Rank
 from tideover.sim.link import Channel
-from tideover.sim.server import Node, Server
+from tideover.sim.node import Node
+from tideover.sim.server import Server
 from tideover.sim.train import Ints, Train, single
 
 if TYPE_CHECKING:
@@ -105,10 +106,8 @@ class SpoutTask(Node):
         if not self.up or self._capped or self._fed is not None:
             return self.next_post
         self._look_ahead()
-        times = [
-            t for t in (self.next_post, *self._ahead[self._used : self._used + 1].tolist()) if t is not None
-        ]
-        return min(times, default=None)
+        known = (self.next_post, *self._ahead[self._used : self._used + 1].tolist())
+        return min((t for t in known if t is not None), default=None)
 
     def unblock(self, moment: int) -> None:
         """A root left the pending map at ``moment``: if the cap was reached, calls go on."""

@@ -72,6 +72,7 @@ class World:
         )
         self.backlog = Backlog(self.recorder)
         self.windows = WindowLog()
+        self.supervisor = Supervisor(self)
         self.outages: list[Outage] = []
         self.watched: list[Outage] = []
         """Outages whose recovery may still go on."""
@@ -168,9 +169,8 @@ class World:
         if self.twin is not None:
             self.twin.finish()
         if self.trace is not None:
-            for task in self.tasks:
-                if isinstance(task, BoltTask):
-                    self.trace.end(task)
+            for task in self.bolt_tasks:
+                self.trace.end(task)
 
     def start(self) -> None:
         """Start ticks, markers, faults and the protocol."""
@@ -186,7 +186,7 @@ class World:
                 self.kernel.every(
                     length, length, Rank.MARKER, partial(self._send_marker, spout), spout.number
                 )
-        Supervisor(self).start()
+        self.supervisor.start()
         self.protocol.start()
 
     def _send_marker(self, spout: SpoutTask, i: int) -> None:

@@ -8,44 +8,15 @@ written.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
+
+from tideover.reports.column import Column, UnknownColumn
+from tideover.reports.column import count as _count
+from tideover.reports.column import text as _text
+from tideover.reports.column import truth as _truth
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Dtype = Literal["string", "int64", "float64", "bool"]
-
-
-@dataclass(frozen=True)
-class Column:
-    """One column. ``unit`` is ``""`` for texts and truths; ``undefined`` says when a value is missing."""
-
-    name: str
-    meaning: str
-    unit: str = ""
-    dtype: Dtype = "float64"
-    undefined: str = ""
-
-
-class UnknownColumn(ValueError):
-    """A column that the table of columns does not document."""
-
-    def __init__(self, table: str, name: str) -> None:
-        super().__init__(f"table {table!r}: column {name!r} is not documented in tideover.reports.columns")
-
-
-def _text(name: str, meaning: str, undefined: str = "") -> Column:
-    return Column(name, meaning, "", "string", undefined)
-
-
-def _count(name: str, meaning: str, unit: str, undefined: str = "") -> Column:
-    return Column(name, meaning, unit, "int64", undefined)
-
-
-def _truth(name: str, meaning: str, undefined: str = "") -> Column:
-    return Column(name, meaning, "", "bool", undefined)
-
 
 _FAILED_RUN = "the run failed; see `error`"
 _NO_TUPLES = "no tuple was processed in that time"
@@ -260,7 +231,31 @@ TIMELINE = (
     _count("backlog_without_failures", "the same in the reference run, which has no failures", "roots"),
 )
 
-TABLES: dict[str, tuple[Column, ...]] = {"recoveries": RECOVERIES, "runs": RUNS, "timeline": TIMELINE}
+_NEVER_UP = "the task was never up"
+
+TASKS = (
+    *_IDENTITY,
+    _SEED,
+    _REPLICATION,
+    _text("task", "a bolt's task, as component.number, with /number of the replica from the second on"),
+    Column(
+        "utilisation",
+        "part of the time in which the task was up that it was busy",
+        "ratio",
+        undefined=_NEVER_UP,
+    ),
+    Column("busy_s", "how long it was busy: tuples, acks, checkpoints, replays, batches", "s"),
+    Column("up_s", "how long it was up", "s"),
+    _count("queued", "tuples in its queue or in service at the end of the run", "tuples"),
+    Column("queued_s", "how long it would have been busy with them", "s"),
+)
+
+TABLES: dict[str, tuple[Column, ...]] = {
+    "recoveries": RECOVERIES,
+    "runs": RUNS,
+    "timeline": TIMELINE,
+    "tasks": TASKS,
+}
 
 _SESSION = _text("session", "one lifetime of a real query: its driver's restarts included")
 _EPISODE = _count(

@@ -227,7 +227,15 @@ def _pooled_rows(results: Sequence[Record], notes: Notes, brief: bool) -> list[t
     rows.append(("Cost" if total == 1 else "Cost (mean per run)",))
     write = {"network_bytes": size, "store_bytes": size, "hosts": amount, "peak_buffered_tuples": amount}
     rows += [row(label, ("cost", key), key, write.get(key, number)) for key, label in _COST.items()]
+    rows.append(("busiest task", *(_busiest(result) for result in results)))
     return rows
+
+
+def _busiest(result: Record) -> str:
+    """``0.97 (count.3)``: the task that was busy for the greatest part of its time."""
+    found = result.get("utilisation") or {}
+    task = found.get("busiest")
+    return UNDEFINED if task is None else f"{number(found['tasks'][task])} ({task})"
 
 
 def pairs_table(pairs: Iterable[Paired]) -> Table:

@@ -13,11 +13,10 @@ from typing import Any
 
 from tideover.models.config import BoltConfig, Fault, Run, Scenario, SpoutConfig, Strategy
 from tideover.models.effort import MOST_ROOTS, roots
-from tideover.models.lump import unfit
+from tideover.models.lump import counting
 from tideover.models.topology import Topology, TopologyError
 from tideover.scenarios.errors import Problem, suggest
 from tideover.scenarios.yaml_source import Node
-from tideover.sim.draws import Draws
 from tideover.sim.units import format_duration
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
@@ -97,9 +96,13 @@ def _effort(draft: Draft, scenario: Scenario) -> Iterator[Problem]:
     """A run comes to an end while somebody waits for it."""
     for name, config in scenario.topology.items():
         if isinstance(config, SpoutConfig) and (number := roots(config, scenario)) > MOST_ROOTS:
+            lumps = not any(counting(scenario.topology, scenario.strategy))
+            remedy = (
+                "let one stand for several, as with run.lump_rate: 1000/s" if lumps else "take a shorter run"
+            )
             message = (
                 f"emits about {number:.2g} tuples within run.duration; at most {MOST_ROOTS:.0e} are allowed: "
-                "let one stand for several, as with run.lump_rate: 1000/s"
+                f"{remedy}"
             )
             yield draft.problem(message, "topology", name)
 
@@ -224,13 +227,8 @@ def _lump(draft: Draft) -> Iterator[Problem]:
     if draft.run is None or (draft.run.lump == 1 and draft.run.lump_rate is None):
         return
     key = "lump_rate" if draft.run.lump == 1 else "lump"
-    parts = {f"topology.{name}": config for name, config in draft.topology.items() if config is not None}
-    for place, config in parts.items():
-        own = (config.spout, config.arrivals) if isinstance(config, SpoutConfig) else (config.bolt,)
-        for counted in filter(None, map(unfit, own)):
-            yield draft.problem(f"does not go with {place}.{counted}, which counts single tuples", "run", key)
-    if draft.strategy is not None and (name := unfit(draft.strategy)):
-        yield draft.problem(f"does not go with strategy.{name}, which counts single tuples", "run", key)
+    for counted in counting(draft.topology, draft.strategy):
+        yield draft.problem(f"does not go with {counted}, which counts single tuples", "run", key)
 
 
 def _placement(draft: Draft) -> Iterator[Problem]:
@@ -307,6 +305,12 @@ def _failures(draft: Draft) -> Iterator[Problem]:
         if fault.at is not None and draft.run and fault.at >= draft.run.duration:
             message = f"is not within the run, which ends at {format_duration(draft.run.duration)}"
             yield draft.problem(message, *path, "at")
+        elif fault.latest is not None and draft.run and fault.latest >= draft.run.duration:
+            message = (
+                f"reaches beyond the run, which ends at {format_duration(draft.run.duration)}: the failure "
+                f"may come as late as {format_duration(fault.latest + 1)}"
+            )
+            yield draft.problem(message, *path, "within")
         elif fault.in_interval is not None:
             yield from _in_interval(draft, fault, path)
         yield from _target(draft, fault, path)
@@ -323,7 +327,7 @@ def _in_interval(draft: Draft, fault: Fault, path: tuple[str | int, ...]) -> Ite
             "leave it out: the fault then strikes at the moment that at says"
         )
         yield draft.problem(message, *path, "in_interval")
-    elif (moment := next(fault.moments(0, Draws(0, 0), draft.run.duration, cycle))) >= draft.run.duration:
+    elif (moment := fault.in_cycle(fault.latest or 0, cycle)) >= draft.run.duration:
         end = format_duration(draft.run.duration)
         message = (
             f"the first such moment is {format_duration(moment)}, not within the run, which ends at {end}"

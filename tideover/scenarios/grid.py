@@ -61,10 +61,10 @@ class Grid:
 
     @property
     def warnings(self) -> list[str]:
-        """What an expert would remark about the points, each remark once."""
-        from tideover.models.advice import warnings
+        """What an expert would remark about the points, one remark of a kind."""
+        from tideover.models.advice import in_short, warnings
 
-        return list(dict.fromkeys(remark for point in self.points for remark in warnings(point.scenario)))
+        return in_short(remark for point in self.points for remark in warnings(point.scenario))
 
 
 def read(

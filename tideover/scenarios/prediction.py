@@ -105,7 +105,8 @@ def _duration(scenario: Scenario, profile: Profile, found: Sequence[Mapping[str,
     last = [row[name] for row in found for name in profile.scatter]
     if len(scenario.failures) > 1 or not last or None in last:
         return scenario.run.duration
-    failed = max(row["failed_at_s"] for row in found)
+    # under another replication's draw a failure may come later than it did here
+    failed = max(*(row["failed_at_s"] for row in found), *((f.latest or 0) / S for f in scenario.failures))
     return min(scenario.run.duration, round((failed + 60 + 1.5 * max(last)) * S))
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tideover.models import advice
+from tideover.models.advice import afterwards
 from tideover.models.config import Scenario
 from tideover.models.simulation import Replication, simulate
 from tideover.scenarios.errors import shorten
@@ -72,7 +73,7 @@ def run(scenario: Scenario, *, trace: bool = False, report: Report | None = None
             raise RunFailed(f"replication {number}: {_told(error)}") from error
     result = Result(scenario, done)
     result.prediction, remarks = predict(scenario, [row for one in done for row in one.recoveries])
-    result.warnings += remarks + _unfinished(result)
+    result.warnings += remarks + _unfinished(result) + afterwards.remarks(scenario, done)
     return result
 
 
@@ -204,6 +205,7 @@ def encode(replication: Replication, timeline: bool = True) -> str:
             "windows": replication.windows,
             "cost": replication.cost,
             "edges": replication.edges,
+            "tasks": replication.tasks,
         },
         separators=(",", ":"),
         allow_nan=False,

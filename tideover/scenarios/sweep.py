@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tideover.models.advice import in_short
 from tideover.models.config import Scenario
 from tideover.scenarios.grid import Grid, Point, shown
 from tideover.scenarios.runs import Outcome, attempt, columns, decode, has_timeline, keys, record, table
@@ -72,10 +73,9 @@ class Unit:
 class Sweep:
     """What a sweep found: ``results[i]`` of ``grid.points[i]``, of the runs that did not fail.
 
-    recoveries, runs, timeline    tidy tables: those of ``run``, with ``point`` and the swept keys as columns.
-                                  ``timeline`` is empty for a sweep of more than 500,000 simulated seconds.
-    failed                        (point, replication, error) of every run that failed
-    warnings                      what an expert would remark about the points
+    recoveries, runs, timeline, tasks    tidy tables: those of ``run``, with ``point`` and the swept keys.
+                                         ``timeline`` is empty over 500,000 simulated seconds.
+    failed, warnings                     (point, replication, error) of every run that failed; remarks
     """
 
     grid: Grid
@@ -90,8 +90,8 @@ class Sweep:
 
     @property
     def warnings(self) -> list[str]:
-        """Each remark once."""
-        return list(dict.fromkeys(text for result in self.results for text in result.warnings))
+        """One remark of a kind."""
+        return in_short(text for result in self.results for text in result.warnings)
 
     @property
     def recoveries(self) -> pd.DataFrame:
@@ -109,10 +109,15 @@ class Sweep:
         return self._table("timeline")
 
     @property
+    def tasks(self) -> pd.DataFrame:
+        """One row a task and run."""
+        return self._table("tasks")
+
+    @property
     def tables(self) -> dict[str, pd.DataFrame]:
         """The tables by name, those that have rows (``runs`` and ``recoveries`` always)."""
-        found = {name: self._table(name) for name in ("recoveries", "runs", "timeline")}
-        return {name: frame for name, frame in found.items() if name != "timeline" or len(frame)}
+        found = {name: self._table(name) for name in ("recoveries", "runs", "timeline", "tasks")}
+        return {name: frame for name, frame in found.items() if name in ("recoveries", "runs") or len(frame)}
 
     def to_list(self) -> list[dict[str, Any]]:
         """For each point what ``run --json`` prints, and ``point``, ``swept`` (values by key), ``errors``."""
@@ -145,7 +150,7 @@ def sweep(
 
     Raises JavaNotFound, SparkNotStarted and SweepFailed if Spark does not work, OSError for ``keep``.
     """
-    say = report or _silent
+    say = report or (lambda *_: None)
     simulated = sum(p.scenario.run.duration * p.scenario.run.replications for p in grid.points)
     timeline = simulated <= MOST_SECONDS * S
     units = [
@@ -173,10 +178,6 @@ def sweep(
     return _collected(grid, units, done)
 
 
-def _silent(what: str, done: float, total: int) -> None:
-    """Report nothing."""
-
-
 def _collected(grid: Grid, units: Sequence[Sequence[Unit]], done: dict[str, Outcome]) -> Sweep:
     from tideover.models.results import Result
 
@@ -184,9 +185,8 @@ def _collected(grid: Grid, units: Sequence[Sequence[Unit]], done: dict[str, Outc
     for point, row in zip(grid.points, units, strict=True):
         outcomes = [(unit.replication, done[unit.key]) for unit in row]
         failed += [(point.number, number, o.error) for number, o in outcomes if o.error is not None]
-        results.append(
-            Result(point.scenario, [decode(o.record) for _, o in outcomes if o.record is not None])
-        )
+        done_well = [decode(o.record) for _, o in outcomes if o.record is not None]
+        results.append(Result(point.scenario, done_well))
     return Sweep(grid, results, failed)
 
 

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import simpy
 
-from tideover.sim.server import Node
+from tideover.sim.node import Node
 
 Process = Generator[simpy.Event, Any, None]
 

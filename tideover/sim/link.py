@@ -11,7 +11,7 @@ import numpy as np
 from tideover.sim.train import Ints, Train, join
 
 if TYPE_CHECKING:
-    from tideover.sim.server import Node
+    from tideover.sim.node import Node
 
 Latency = Callable[[Ints], Ints]
 

@@ -20,6 +20,9 @@ class Part(BaseModel):
     per_tuple: ClassVar[frozenset[str]] = frozenset()
     """Durations that each tuple costs: a tuple that stands for several (``run.lump``) costs several."""
 
+    rate_factors: ClassVar[frozenset[str]] = frozenset()
+    """Numbers that rates are multiplied by: with one tuple that stands for several they are less."""
+
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
 

@@ -6,7 +6,7 @@ import csv
 import math
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field, ValidationInfo, field_validator, model_validator
@@ -26,10 +26,15 @@ class TraceOfRates(Scheduled):
     seconds at which all of it begins again. In a scenario a relative path starts from the scenario's folder.
     """
 
+    rate_factors: ClassVar[frozenset[str]] = frozenset({"scale"})
+
     file: Annotated[str, Field(description="CSV file with the columns time_s, rate_per_s")]
     repeat: Annotated[float | None, Field(gt=0, description="seconds after which the trace begins again")] = (
         None
     )
+    scale: Annotated[
+        float, Field(gt=0, le=1e6, description="every rate of the trace is multiplied by it")
+    ] = 1.0
 
     @field_validator("file")
     @classmethod
@@ -46,12 +51,13 @@ class TraceOfRates(Scheduled):
     @property
     def mean_gap_ns(self) -> float:
         _, rates = read_rates(self.file)
-        return 1e9 / max(rates)
+        return 1e9 / (max(rates) * self.scale)
 
     def pieces(self) -> Pieces:
         times, rates = read_rates(self.file)
         length = None if self.repeat is None else self.repeat * S
-        return Pieces(np.array(times) * S, np.array([per_ns(r) for r in rates]), np.zeros(len(rates)), length)
+        per = np.array([per_ns(rate * self.scale) for rate in rates])
+        return Pieces(np.array(times) * S, per, np.zeros(len(rates)), length)
 
 
 @lru_cache(maxsize=64)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import ClassVar, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from tideover.sim.draws import Draws
 from tideover.sim.registry import Part, Registry
 from tideover.sim.train import Ints, Train
+
+Floats = npt.NDArray[np.float64]
 
 BOLTS: Registry[Bolt] = Registry("bolt")
 
@@ -58,6 +61,11 @@ class Bolt(Part):
     def key_names(self, upstream: tuple[str, ...] | None) -> tuple[str, ...] | None:
         """What the output's keys stand for."""
         return upstream
+
+    def rates(self, inputs: Floats) -> Floats:
+        """Tuples/s out by key, from those in by key; of keys that are new nothing is known: all alike."""
+        keys = self.key_count(len(inputs))
+        return inputs if keys == len(inputs) else np.full(keys, inputs.sum() / keys)
 
     def children(self, component: str, draws: Draws, train: Train) -> Children:
         """The children of each tuple, in order of their parents."""

@@ -7,7 +7,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from tideover.models.bolts.base import BOLTS, Bolt, Children
+from tideover.models.bolts.base import BOLTS, Bolt, Children, Floats
 from tideover.sim.draws import Draws, Purpose, uniform01
 from tideover.sim.train import Train
 
@@ -21,6 +21,9 @@ class Filter(Bolt):
     """
 
     keep: Annotated[float, Field(ge=0, le=1, description="probability that a tuple is handed on")]
+
+    def rates(self, inputs: Floats) -> Floats:
+        return inputs * self.keep
 
     def children(self, component: str, draws: Draws, train: Train) -> Children:
         kept = uniform01(draws.bits(component, Purpose.SELECT, train.uid)) < self.keep

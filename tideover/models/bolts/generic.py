@@ -8,7 +8,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from tideover.models.bolts.base import BOLTS, Bolt, Children
+from tideover.models.bolts.base import BOLTS, Bolt, Children, Floats
 from tideover.sim.draws import Draws, Purpose, uniform01
 from tideover.sim.train import Ints, Train
 
@@ -40,6 +40,9 @@ class Generic(Bolt):
     @property
     def fan_out(self) -> int:
         return max(1, math.ceil(self.selectivity))
+
+    def rates(self, inputs: Floats) -> Floats:
+        return inputs * self.selectivity
 
     def children(self, component: str, draws: Draws, train: Train) -> Children:
         whole = math.floor(self.selectivity)

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tideover.models.bolts.base import BOLTS, Bolt, Children
+from tideover.models.bolts.base import BOLTS, Bolt, Children, Floats
 from tideover.models.bolts.generic import expand
 from tideover.models.words import FLAT, LENGTHS, LONGEST, STARTS, WORDS
 from tideover.sim.draws import Draws
@@ -32,6 +32,12 @@ class SplitWords(Bolt):
 
     def key_names(self, upstream: tuple[str, ...] | None) -> tuple[str, ...]:
         return WORDS
+
+    def rates(self, inputs: Floats) -> Floats:
+        sentence = np.minimum(np.arange(len(inputs)), len(LENGTHS) - 1)
+        by_sentence = np.bincount(sentence, weights=inputs, minlength=len(LENGTHS))
+        by_word = np.bincount(FLAT, weights=np.repeat(by_sentence, LENGTHS), minlength=len(WORDS))
+        return np.asarray(by_word, np.float64)
 
     def children(self, component: str, draws: Draws, train: Train) -> Children:
         sentence = np.minimum(train.key, len(LENGTHS) - 1)

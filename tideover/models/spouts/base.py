@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import numpy as np
+import numpy.typing as npt
+
 from tideover.sim.draws import Draws
 from tideover.sim.registry import Part, Registry
 from tideover.sim.train import Ints
@@ -31,6 +34,10 @@ class Spout(Part):
     def key_names(self) -> tuple[str, ...] | None:
         """What the keys stand for, if they have names."""
         return None
+
+    def shares(self) -> npt.NDArray[np.float64]:
+        """Part of the roots that each key has, in the long run; they add up to 1."""
+        return np.full(self.key_count, 1 / self.key_count)
 
     @property
     def limit(self) -> int | None:

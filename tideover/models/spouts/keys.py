@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
+import numpy.typing as npt
 from pydantic import Field, model_validator
 
 from tideover.models.spouts.base import SPOUTS, Spout
@@ -38,6 +39,9 @@ class Keys(Spout):
     @property
     def key_count(self) -> int:
         return self.keys
+
+    def shares(self) -> npt.NDArray[np.float64]:
+        return Zipf(keys=self.keys, exponent=self.exponent).probabilities
 
     def content(self, component: str, draws: Draws, root: Ints, number: Ints) -> tuple[Ints, None]:
         if self.keys == 1:

@@ -39,6 +39,8 @@ class AlignedSnapshots(Strategy):
     log_source: ClassVar[bool] = True
     fails_together: ClassVar[bool] = True
     after_failures: ClassVar[frozenset[str]] = frozenset({"restore_time", "restore_cost"})
+    costs: ClassVar[dict[str, tuple[str, ...]]] = {"snapshots": ("snapshot_time", "snapshot_cost")}
+    recovery_costs: ClassVar[dict[str, tuple[str, ...]]] = {"restores": ("restore_time", "restore_cost")}
 
     checkpoint_interval: Annotated[Duration, Field(ge=MS, description="distance of two triggers")]
     checkpoint_phase: Annotated[

@@ -59,6 +59,10 @@ class Strategy(Part):
 
     after_failures: ClassVar[frozenset[str]] = frozenset()
     """Parameters that make no difference as long as nothing fails; they have defaults."""
+    costs: ClassVar[dict[str, tuple[str, ...]]] = {}
+    """What it does to state in normal operation, and the keys that say how long that takes."""
+    recovery_costs: ClassVar[dict[str, tuple[str, ...]]] = {}
+    """The same after a failure."""
 
     def protocol(self, world: World) -> Protocol:
         """The strategy at work in ``world``."""
@@ -193,6 +197,10 @@ class Protocol:
         failure: a batch, a snapshot that stalls its task; 0: nothing does.
         """
         return 0
+
+    def running_since(self, task: BoltTask) -> int | None:
+        """Since when ``task`` runs in a batch (ns), if tuples are done in batches and it does so now."""
+        return None
 
     def awaited(self, task: BoltTask, number: int) -> bool:
         """Whether window ``number`` of ``task`` is still to come, for all that it needs is safe in a log."""

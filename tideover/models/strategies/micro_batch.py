@@ -44,6 +44,9 @@ class MicroBatch(BatchSettings):
         {"reload_time", "reload_cost", "executor_cold", "state_cold", "locality_wait", "resubmit_time"}
         | {"recovery_time", "cold_time"}
     )
+    costs: ClassVar[dict[str, tuple[str, ...]]] = {
+        "batches": ("plan_time", "task_time", "state_time", "state_cost", "output_time", "commit_time")
+    }
 
     recovery: Annotated[
         Literal["checkpoint", "replay"],
@@ -138,6 +141,10 @@ class Batches(Query):
             self.cluster.task_ready(task, outage)
 
     # -- 6. lost driver: restart, read the logs, run the last uncommitted batch again ------------------------
+
+    def running_since(self, task: BoltTask) -> int | None:
+        partition = self.cluster.of[task]
+        return partition.began_at if partition.attempt else None
 
     def driver_failed(self, outage: Outage) -> None:
         self.driver.void()

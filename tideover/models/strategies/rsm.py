@@ -38,6 +38,11 @@ class StateManagement(Strategy):
     after_failures: ClassVar[frozenset[str]] = frozenset(
         {"replay_cost", "replay_rate", "restore_time", "restore_cost"}
     )
+    costs: ClassVar[dict[str, tuple[str, ...]]] = {"checkpoints": ("serialise_time", "serialise_cost")}
+    recovery_costs: ClassVar[dict[str, tuple[str, ...]]] = {
+        "restores": ("restore_time", "restore_cost"),
+        "replays": ("replay_cost", "replay_rate"),
+    }
 
     checkpoint_interval: Annotated[Duration, Field(ge=MS, description="distance of two checkpoints")]
     spout_buffer: Annotated[bool, Field(description="spouts keep an upstream buffer too")] = False

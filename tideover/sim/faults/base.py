@@ -47,13 +47,20 @@ class Fault(Part):
     kills: ClassVar[bool] = True
     """Whether what it hits is down until it is detected and restarted."""
     at: Annotated[Duration | None, Field(description="when it strikes, e.g. 75 s")] = None
+    within: Annotated[
+        Duration | None,
+        Field(
+            description="it strikes at a moment drawn from the span of this length after at, anew in each "
+            "replication, the same under every strategy; 0 s: at that very moment"
+        ),
+    ] = None
     in_interval: Annotated[
         float | None,
         Field(
             gt=0,
             le=1,
             description="fraction of the strategy's interval (of checkpoints, say) after which it strikes, "
-            "at the first such moment at or after at",
+            "at the first such moment at or after at (with within: after the drawn one)",
         ),
     ] = None
     every: Annotated[
@@ -74,12 +81,24 @@ class Fault(Part):
             raise ValueError("pauses (every) must be at least 1 ms on average")
         if self.every is not None and self.in_interval is not None:
             raise ValueError("in_interval goes with at, not with every")
+        if self.every is not None and self.within is not None:
+            raise ValueError("within goes with at, not with every")
         return self
 
     @property
     def lasts(self) -> int:
         """From the fault until what it hit is ready again (ns)."""
         return self.detection + self.restart
+
+    @property
+    def drawn(self) -> bool:
+        """Whether it strikes at other moments in each replication."""
+        return self.every is not None or bool(self.within)
+
+    @property
+    def latest(self) -> int | None:
+        """The last moment that ``at`` and ``within`` allow (ns), in_interval apart; None with ``every``."""
+        return None if self.at is None else self.at + max(0, (self.within or 0) - 1)
 
     @property
     def where(self) -> str:
@@ -103,7 +122,7 @@ class Fault(Part):
         ValueError without.
         """
         if self.at is not None:
-            yield self.at if self.in_interval is None else self._within(self.at, self.in_interval, cycle)
+            yield self.in_cycle(self.at + self._delay(index, draws), cycle)
             return
         assert self.every is not None
         now, n = 0, 0
@@ -115,13 +134,23 @@ class Fault(Part):
             yield now
             n += 1
 
-    @staticmethod
-    def _within(at: int, fraction: float, cycle: tuple[int, int] | None) -> int:
-        """The first moment at or after ``at`` that lies this fraction of a period into one."""
+    def _delay(self, index: int, draws: Draws) -> int:
+        """How long after ``at`` it strikes (ns): uniform in [0, within)."""
+        if not self.within:
+            return 0
+        bits = draws.bits(f"failures.{index}", Purpose.FAULT, np.zeros(1, np.int64))
+        return int(bits[0] >> np.uint64(11)) * self.within >> 53
+
+    def in_cycle(self, at: int, cycle: tuple[int, int] | None) -> int:
+        """The first moment at or after ``at`` that lies ``in_interval`` of a period into one (ns); ``at``
+        itself if that is not given.
+        """
+        if self.in_interval is None:
+            return at
         if cycle is None:
             raise ValueError("in_interval needs a strategy that does something at regular intervals")
         first, period = cycle
-        moment = first + round(fraction * period)
+        moment = first + round(self.in_interval * period)
         return moment + max(0, -(-(at - moment) // period)) * period
 
 

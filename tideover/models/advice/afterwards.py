@@ -1,0 +1,49 @@
+"""What an expert would remark about runs that are done: what limited them, and timeouts without a cause."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tideover.models.config import Scenario
+from tideover.models.simulation import Replication
+from tideover.sim.units import S
+
+BUSY = 0.95
+"""A task that was busy for so much of its time limits the run."""
+LEFT = 0.05
+"""So does one for which so much work waits at the end, as a part of the run's length."""
+
+
+def remarks(scenario: Scenario, replications: Sequence[Replication]) -> list[str]:
+    """Remarks, each one sentence; none if there is nothing to remark."""
+    return [*_limits(scenario, replications), *_false_timeouts(scenario, replications)]
+
+
+def _limits(scenario: Scenario, replications: Sequence[Replication]) -> list[str]:
+    """A remark on the task that had most to do for its time, in the replication where that was most."""
+    seconds = scenario.run.duration / S
+    rows = [row for r in replications for row in r.tasks if row["utilisation"] is not None]
+    over = [row for row in rows if row["utilisation"] >= BUSY or row["queued_s"] >= LEFT * seconds]
+    if not over:
+        return []
+    most = max(over, key=lambda row: (row["queued_s"], row["utilisation"]))
+    others = len({row["task"] for row in over} - {most["task"]})
+    also = f", as {others} other{'s' if others > 1 else ''} did" if others else ""
+    waits = f", and {most['queued']:,} tuples, {most['queued_s']:.3g} s of work, wait for it at the end"
+    return [
+        f"{most['task']} limited the run{also}: it was busy {100 * most['utilisation']:.0f} % of the time in "
+        f"which it was up{waits if most['queued'] else ''}"
+    ]
+
+
+def _false_timeouts(scenario: Scenario, replications: Sequence[Replication]) -> list[str]:
+    """A remark if roots were emitted again of which no failure had destroyed anything."""
+    count, emitted = (sum(r.ledger[name] for r in replications) for name in ("false_timeouts", "emitted"))
+    if not count:
+        return []
+    timeout = getattr(scenario.strategy, "message_timeout", None)
+    given = "" if timeout is None else f" (strategy.message_timeout is {timeout / S:g} s)"
+    return [
+        f"{count:,} false timeouts with {emitted:,} roots: nothing of them was lost, but they waited so long "
+        f"that they were emitted again{given}, which makes others wait"
+    ]

@@ -1,0 +1,124 @@
+"""How much each task has to do, if nothing fails: by the keys that come and where the groupings send them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tideover.models.config import BoltConfig, Scenario, SpoutConfig
+from tideover.models.strategies.aligned_snapshots import AlignedSnapshots
+from tideover.models.strategies.base import Strategy
+from tideover.models.strategies.rsm import StateManagement
+from tideover.models.strategies.source_replay import SourceReplay
+from tideover.models.topology import Component, Edge, Topology
+from tideover.sim.units import S
+
+Floats = npt.NDArray[np.float64]
+
+UNEVEN = 1.05
+"""A task that has so many times the load of the average one is named."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """Of one bolt, by task; replicas of a task have the same.
+
+    rates   tuples/s that reach it
+    loads   the part of the time that it works
+    """
+
+    rates: Floats
+    loads: Floats
+
+    @property
+    def rate(self) -> float:
+        """Tuples/s that reach the task with the greatest load."""
+        return float(self.rates.max())
+
+    @property
+    def load(self) -> float:
+        """The load of that task."""
+        return float(self.loads.max())
+
+
+def task_loads(topology: Topology, strategy: Strategy, over: int | None = None) -> dict[str, Load]:
+    """The load of each bolt. Acks and checkpoints are part of the work.
+
+    Of rates that change the greatest counts; with ``over`` their mean over the first so many ns.
+    """
+    out: dict[str, Floats] = {}
+    """Tuples/s that leave a component, by key."""
+    found: dict[str, Load] = {}
+    for c in topology.components:
+        if isinstance(c.config, SpoutConfig):
+            arrivals = c.config.arrivals
+            rate = S / arrivals.mean_gap_ns if over is None else arrivals.expected(over) / over * S
+            out[c.name] = c.tasks * rate * c.config.spout.shares()
+            continue
+        rates = np.sum([_spread(e, out[e.up.name]) for e in c.inputs], axis=0)
+        work, stall = _work(c, strategy)
+        found[c.name] = Load(rates, rates * work / S + stall)
+        inputs = np.zeros(c.input_keys)
+        for e in c.inputs:
+            inputs[: e.up.keys] += out[e.up.name] * (c.tasks if e.grouping.copies else 1)
+        out[c.name] = np.zeros(c.keys) if c.window else c.bolt.rates(inputs)
+    return found
+
+
+def _spread(edge: Edge, rates: Floats) -> Floats:
+    """Tuples/s that come over an edge to each task, from those that leave its sender by key."""
+    tasks = edge.down.tasks
+    if edge.grouping.copies:
+        return np.full(tasks, rates.sum())
+    owners = edge.grouping.owners(len(rates), tasks)
+    if owners is None:
+        return np.full(tasks, rates.sum() / tasks)
+    return np.asarray(np.bincount(owners, weights=rates, minlength=tasks), np.float64)
+
+
+def _work(component: Component, strategy: Strategy) -> tuple[float, float]:
+    """What one tuple takes (ns), and the part of the time that goes to saving state."""
+    assert isinstance(component.config, BoltConfig)
+    work, stall = component.config.service.mean_ns, 0.0
+    if isinstance(strategy, SourceReplay) and component.anchored:
+        work += strategy.ack_cost
+    if isinstance(strategy, StateManagement) and component.window:
+        taking = strategy.serialise_time + component.keys * strategy.serialise_cost
+        stall = taking / strategy.checkpoint_interval
+    if isinstance(strategy, AlignedSnapshots) and component.window:
+        copying = strategy.snapshot_time + entries_of(component) * strategy.snapshot_cost
+        stall = copying / strategy.checkpoint_interval
+    return work, stall
+
+
+def entries_of(component: Component) -> int:
+    """Most entries that the state of one task can have; a fields grouping spreads the keys."""
+    spread = all(edge.grouping.kind == "fields" for edge in component.inputs)
+    return -(-component.keys // component.tasks) if spread else component.keys
+
+
+def overloads(scenario: Scenario, topology: Topology, loads: dict[str, Load]) -> list[str]:
+    """A remark if tasks get more than they can work off, the one with the greatest load first."""
+    over = sorted((name for name in loads if loads[name].load >= 1), key=lambda name: -loads[name].load)
+    if not over or scenario.strategy.batched:  # what limits batches is how long all their stages take
+        return []
+    first, load = over[0], loads[over[0]]
+    if task_loads(topology, scenario.strategy, scenario.run.duration)[first].load < 1:
+        what = "its queue grows while the input is at its highest"
+    elif getattr(scenario.strategy, "max_spout_pending", None) is not None:
+        what = "the spouts have to wait (max_spout_pending)"
+    else:
+        what = "its queue grows without end"
+    also = f"; nor can {', '.join(over[1:])}" if over[1:] else ""
+    mean = float(load.loads.mean())
+    if load.load <= UNEVEN * mean:
+        said = f"{first}: load {load.load:.2f}: a task gets {load.rate:.4g} tuples/s"
+    else:
+        part = 100 * load.rate / float(load.rates.sum())
+        said = (
+            f"{first}.{load.loads.argmax()}: load {load.load:.2f}: this task gets {part:.0f} % of the tuples "
+            f"of {first}, {load.rate:.4g}/s (the average task has a load of {mean:.2f}),"
+        )
+    return [f"{said} and cannot keep up; {what}{also}"]

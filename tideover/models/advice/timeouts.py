@@ -1,0 +1,74 @@
+"""Timeouts that strike without a failure, or though nothing was lost: each emits a root again."""
+
+from __future__ import annotations
+
+from tideover.models.advice.loads import Load
+from tideover.models.config import Fault, Scenario
+from tideover.models.strategies.source_replay import SourceReplay
+from tideover.models.topology import Topology
+from tideover.sim.units import S
+
+
+def windows(scenario: Scenario, topology: Topology, loads: dict[str, Load]) -> list[str]:
+    """A remark for each window whose tuples can time out before they are acked."""
+    strategy = scenario.strategy
+    if not isinstance(strategy, SourceReplay):
+        return []
+    remarks = []
+    for c in topology.components:
+        if c.window is None or not c.anchored:
+            continue
+        length = c.window.window.length
+        if length is None and not loads[c.name].rate:
+            continue  # no tuple comes here, none waits
+        if length is None:
+            length = round(S * (c.window.window.tuples or 0) / loads[c.name].rate)
+        # The first tuple of a window waits for its end and is acked at once, the last one waits for the acks
+        # of all the others, and in between it is so much of the one and so much of the other.
+        burst = round(strategy.ack_cost * loads[c.name].rate * length / S)
+        longest, why = max((length, f"the window of {c.name}"), (burst, f"the burst of acks of {c.name}"))
+        least = strategy.message_timeout * (strategy.timeout_buckets - 1)
+        if least < longest:
+            remarks.append(
+                f"message_timeout {strategy.message_timeout / S:g} s: a tuple may wait "
+                f"{longest / S:.4g} s for its ack ({why}), but can time out after {least / S:g} s: "
+                "false timeouts count it twice"
+            )
+    return remarks
+
+
+def held(scenario: Scenario, topology: Topology) -> list[str]:
+    """A remark if tuples wait for a task that is down or stopped for longer than they may."""
+    strategy = scenario.strategy
+    if not isinstance(strategy, SourceReplay):
+        return []
+    least = strategy.message_timeout * (strategy.timeout_buckets - 1)
+    length = max((c.window.window.length or 0 for c in topology.components if c.window), default=0)
+    for i, fault in enumerate(scenario.failures):
+        waits = _waits(fault, length) if _holds(fault, topology) else 0
+        if waits > least:
+            return [
+                f"failures.{i}: what waits for {fault.where} is not lost, but waits up to {waits / S:.4g} s "
+                f"for its ack, and can time out after {least / S:g} s: false timeouts count it twice"
+            ]
+    return []
+
+
+def _holds(fault: Fault, topology: Topology) -> bool:
+    """Whether tuples wait for what a fault hits."""
+    component = topology.by_name.get(getattr(fault, "component", ""))
+    if component is None and hasattr(fault, "component"):
+        return False  # the acker, the driver
+    bolt = component is None or not component.is_spout
+    return bolt and fault.lasts > 0 and (not fault.kills or fault.while_down == "hold")
+
+
+def _waits(fault: Fault, length: int) -> int:
+    """How long a tuple may wait that comes just after the fault (ns): until the task is back, and if it was
+    down, for the end of the window of ``length`` (0: none) in which that is.
+    """
+    if not length or not fault.kills:
+        return fault.lasts
+    if fault.at is None or fault.drawn or fault.in_interval is not None:
+        return fault.lasts + length
+    return -(-(fault.at + fault.lasts) // length) * length - fault.at
