@@ -27,7 +27,18 @@ from tideover.scenarios.errors import MOST_SHOWN, Problem, ScenarioError, sugges
 from tideover.scenarios.overrides import Settings
 from tideover.scenarios.yaml_source import FROM_SET, WHOLE, Node
 
-TOP = ("name", "description", "scenario", "set", "grid", "replications", "seed")
+TOP = {
+    "name": "a short title; default: the scenario's",
+    "description": "what the sweep is for",
+    "scenario": "what is swept: a built-in name, a path from this file's folder, or a mapping as in a "
+    "scenario file; has to be given",
+    "set": "values by dotted key of the scenario, for all points: `run.duration: 180 s`",
+    "grid": "lists of values by dotted key; every combination is a point, and the last key changes fastest",
+    "replications": "short for `run.replications`",
+    "seed": "short for `run.seed`",
+}
+"""The keys of a sweep file, and what they mean."""
+
 SHORT = {"replications": "run.replications", "seed": "run.seed"}
 """Keys of a sweep file that stand for a key of its scenario."""
 
