@@ -73,6 +73,7 @@ class World:
         self.backlog = Backlog(self.recorder)
         self.windows = WindowLog()
         self.outages: list[Outage] = []
+        self.supervisor = Supervisor(self)
         self.watched: list[Outage] = []
         """Outages whose recovery may still go on."""
         self.peak_buffered = 0
@@ -186,7 +187,7 @@ class World:
                 self.kernel.every(
                     length, length, Rank.MARKER, partial(self._send_marker, spout), spout.number
                 )
-        Supervisor(self).start()
+        self.supervisor.start()
         self.protocol.start()
 
     def _send_marker(self, spout: SpoutTask, i: int) -> None:
@@ -430,9 +431,7 @@ class World:
     # -- the end ---------------------------------------------------------------------------------------------
 
     def on_the_way(self) -> dict[str, list[Train]]:
-        """Tuples of roots in queues, in service and on the wire, by the component that they are at or
-        going to.
-        """
+        """Tuples of roots in queues, in service and on the wire, by the component they are at or go to."""
         at: dict[str, list[Train]] = {c.name: [] for c in self.topology.components}
         for task in self.tasks:
             if isinstance(task, BoltTask) and task.component.anchored:
