@@ -11,7 +11,8 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-# Imported when first asked for: the parts of the engine are many, and pandas alone takes half a second.
+# Imported when first asked for: the parts of the engine are many, and pandas alone takes half a second. Type
+# checkers, which see nothing of that, find the names in __init__.pyi.
 _WHERE = {
     "run": "tideover.api",
     "compare": "tideover.api",
@@ -23,7 +24,9 @@ _WHERE = {
     "Scenario": "tideover.models.config",
     "ScenarioError": "tideover.scenarios.errors",
     "Sweep": "tideover.scenarios.sweep",
-}
+} | dict.fromkeys(
+    ("seconds", "milliseconds", "per_second", "n_bytes", "bytes_per_second"), "tideover.scenarios.quantities"
+)
 
 __all__ = ["__version__", *_WHERE]
 

@@ -14,9 +14,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tideover.models import headline
+from tideover.models.columns import frame
 from tideover.models.config import Scenario
 from tideover.scenarios import runs
 from tideover.scenarios.loader import load, load_for_strategies
+from tideover.scenarios.overrides import Settings
 from tideover.scenarios.writer import to_data
 
 if TYPE_CHECKING:
@@ -32,17 +35,19 @@ Source = str | Path | Mapping[str, Any] | Scenario
 
 def run(
     scenario: Source,
-    settings: Sequence[str] = (),
+    settings: Settings = (),
     *,
     trace: bool = False,
     report: Callable[[int, int], None] | None = None,
 ) -> Result:
     """Simulate all replications of a scenario.
 
-    ``settings``: texts ``key=value`` as given to ``--set``. ``trace``: keep every tuple, for small runs.
-    ``report``: called with the number of replications that are done, and of all.
+    ``settings``: texts ``key=value`` as given to ``--set``, or a mapping: ``{"run.seed": 3}``. ``trace``:
+    keep every tuple, for small runs. ``report``: called with the number of replications that are done, and of
+    all.
 
-    Raises ScenarioError for a scenario that cannot be used, RunFailed if a replication fails.
+    Raises ScenarioError for a scenario that cannot be used, TypeError for settings that are neither a list of
+    texts nor a mapping, RunFailed if a replication fails.
     """
     return runs.run(loaded(scenario, settings), trace=trace, report=report)
 
@@ -50,15 +55,15 @@ def run(
 def compare(
     scenario: Source,
     strategies: Sequence[str] | None = None,
-    settings: Sequence[str] = (),
+    settings: Settings = (),
     *,
     report: Callable[[int, int], None] | None = None,
 ) -> Comparison:
     """Simulate the same scenario, failures and luck under several strategies; the first is the reference.
 
     ``strategies``: their kinds, each with the parameters that the scenario's block ``strategies`` has for it;
-    None for all that the block names. ``settings`` and ``report`` as for ``run``. Raises ScenarioError;
-    ValueError if there are not two strategies; RunFailed.
+    None for all that the block names. ``settings`` and ``report`` as for ``run``. Raises like ``run``, and
+    ValueError if there are not two strategies.
     """
     found = compared(scenario, strategies, settings)
     total = sum(one.run.replications for one in found.values())
@@ -77,7 +82,7 @@ def compare(
 
 def sweep(
     spec: str | Path | Mapping[str, Any],
-    settings: Sequence[str] = (),
+    settings: Settings = (),
     *,
     master: str | None = "local[*,4]",
     out: str | Path | None = None,
@@ -86,6 +91,7 @@ def sweep(
 ) -> Sweep:
     """Simulate every point of a grid: a sweep file, the name of a built-in sweep, or a mapping.
 
+    ``settings``: as for ``run``; a list of values for a key of the grid takes the place of the grid's.
     ``master``: Spark's; None does without Spark, in this process. ``out``: a directory in which runs are kept
     as they are done; what is there already is not done again. ``partitions``: of one Spark job for all runs.
     ``report``: called with what is being done, how many runs are done, and of how many.
@@ -116,6 +122,17 @@ class Comparison:
     """
 
     results: dict[str, Result]
+
+    def __repr__(self) -> str:
+        rows = self._headlines()
+        shown = [f"{row['strategy']}: {headline.sentence(row)}" for row in rows]
+        return "\n  ".join([f"<Comparison {rows[0]['scenario']!r}", *shown]) + ">"
+
+    def _repr_html_(self) -> str:
+        return headline.html(self._headlines())
+
+    def _headlines(self) -> list[dict[str, Any]]:
+        return [result.headline() for result in self.results.values()]
 
     @property
     def recoveries(self) -> pd.DataFrame:
@@ -162,11 +179,8 @@ class Comparison:
         ]
 
     def _joined(self, name: str) -> pd.DataFrame:
-        import pandas as pd
-
         frames = [runs.table(result, name) for result in self.results.values()]
-        rows = [row for frame in frames for row in frame.to_dict("records")]
-        return pd.DataFrame(rows) if rows else frames[0]
+        return frame(name, [row for one in frames for row in _rows(one)])
 
     def _differences(self) -> dict[str, list[dict[str, Any]]]:
         rows: dict[str, list[dict[str, Any]]] = {}
@@ -191,18 +205,24 @@ class Comparison:
         return rows
 
 
-def loaded(scenario: Source, settings: Sequence[str] = ()) -> Scenario:
+def _rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
+
+
+def loaded(scenario: Source, settings: Settings = ()) -> Scenario:
     """The scenario of a source, with the settings applied; raises ScenarioError."""
     if not isinstance(scenario, Scenario):
         return load(scenario, settings)
-    return load(to_data(scenario), settings) if settings else scenario
+    return load(to_data(scenario), settings) if len(settings) else scenario
 
 
 def compared(
-    scenario: Source, strategies: Sequence[str] | None = None, settings: Sequence[str] = ()
+    scenario: Source, strategies: Sequence[str] | None = None, settings: Settings = ()
 ) -> dict[str, Scenario]:
     """The scenario under each strategy; raises ScenarioError, and ValueError if there are not two."""
     source = to_data(scenario) if isinstance(scenario, Scenario) else scenario
+    if isinstance(strategies, str):
+        raise TypeError(f"strategies is the text {strategies!r}; give a list, {[strategies]}")
     if strategies is not None and len(set(strategies)) < len(strategies):
         raise ValueError(f"a strategy is named twice in {', '.join(strategies)}; name each once")
     found = load_for_strategies(source, strategies, settings)

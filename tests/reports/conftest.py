@@ -129,8 +129,8 @@ def fake_reproduction(replications: int = 10) -> tuple[pd.DataFrame, pd.DataFram
                 added = {
                     "point": point,
                     "strategy.kind": strategy,
-                    "topology.sentences.rate": f"{rate:g}/s",
-                    "failures.0.at": f"{60 + into:g} s",
+                    "topology.sentences.rate": rate,
+                    "failures.0.at": 60.0 + into,
                 }
                 recoveries.append(result.recoveries.assign(**added))
                 runs.append(result.runs.assign(**added))

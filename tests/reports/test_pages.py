@@ -16,7 +16,7 @@ from tideover.reports.published import group, pair_recoveries, with_cells
 from tideover.reports.verdict import verdict
 
 EVIL = "<script>alert(1)</script>"
-PARAMETERS = ["strategy.kind", "topology.sentences.rate", "failures.0.at"]
+PARAMETERS = {"strategy.kind": "", "topology.sentences.rate": "1/s", "failures.0.at": "s"}
 VOID = {"meta", "br", "img", "link", "input", "hr"}
 
 

@@ -14,7 +14,7 @@ from tideover.reports.tables import Table, overview, pairs_table, sweep_table
 from tideover.reports.verdict import verdict
 from tideover.reports.words import fixed, number, size
 
-PARAMETERS = ["strategy.kind", "topology.sentences.rate", "failures.0.at"]
+PARAMETERS = {"strategy.kind": "", "topology.sentences.rate": "1/s", "failures.0.at": "s"}
 
 
 def shown(view, width: int = 100) -> str:
@@ -75,7 +75,7 @@ def test_a_sweep(reproduction):
 def test_names_of_swept_keys_stay_apart(reproduction):
     recoveries, runs, _ = reproduction
     runs = runs.assign(**{"topology.other.rate": "5/s"})
-    table = sweep_table(recoveries, runs, [*PARAMETERS, "topology.other.rate"])
+    table = sweep_table(recoveries, runs, PARAMETERS | {"topology.other.rate": ""})
     assert table.columns[:4] == ("strategy", "sentences.rate", "at", "other.rate")
 
 

@@ -60,7 +60,8 @@ def read_file(tmp_path: Path, text: str, *settings: str) -> grid.Grid:
 
 def test_points_are_the_product_in_the_order_of_the_file(tmp_path: Path) -> None:
     found = read_file(tmp_path, FILE)
-    assert found.parameters == ("strategy.kind", "topology.sentences.rate", "failures.0.at")
+    units = {"strategy.kind": "", "topology.sentences.rate": "1/s", "failures.0.at": "s"}
+    assert (list(found.parameters), found.parameters) == (list(units), units)
     assert [tuple(point.values.values()) for point in found.points] == [
         (kind, rate, at)
         for kind in ("source_replay", "rsm")

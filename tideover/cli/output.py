@@ -136,7 +136,7 @@ def write(
     page: Page,
     record: Any,
     *,
-    parameters: Iterable[str] = (),
+    parameters: Mapping[str, str] | None = None,
     errors: bool = False,
 ) -> None:
     """Write results to ``--out`` and say where the report is (on standard error with ``errors``)."""

@@ -1,4 +1,4 @@
-"""``tideover scenarios``: the built-in scenarios and sweeps, and the schema of scenario files."""
+"""``tideover scenarios``: the built-in scenarios and sweeps; schema and reference of scenario files."""
 
 from __future__ import annotations
 
@@ -85,3 +85,11 @@ def schema() -> None:
     from tideover.scenarios.json_schema import json_schema
 
     sys.stdout.write(json.dumps(json_schema(), indent=2, ensure_ascii=True) + "\n")
+
+
+@app.command("reference")
+def reference() -> None:
+    """Print the reference of keys as Markdown: scenario files, sweep files and profiles, a table a part."""
+    from tideover.scenarios.reference import markdown
+
+    sys.stdout.write(markdown())

@@ -156,8 +156,6 @@ def _end(found: Sweep) -> None:
 
 def _list(points: Grid, as_json: bool) -> None:
     """What would be simulated."""
-    from tideover.scenarios.grid import shown
-
     if as_json:
         listed = [{"point": p.number, "swept": dict(p.values)} for p in points.points]
         output.print_json({"points": listed, "runs": points.runs})
@@ -166,11 +164,12 @@ def _list(points: Grid, as_json: bool) -> None:
 
     from tideover.reports.tables import Table, explained, short_names
     from tideover.reports.terminal import render
+    from tideover.scenarios.swept import text
 
     rows = tuple(
         (
             str(p.number),
-            *(shown(p.values[key]) for key in points.parameters),
+            *(text(p.values[key]) for key in points.parameters),
             str(p.scenario.run.replications),
         )
         for p in points.points[:LISTED]
@@ -178,7 +177,7 @@ def _list(points: Grid, as_json: bool) -> None:
     rest = len(points.points) - LISTED
     more = f"and {rest:,} more\n" if rest > 0 else ""
     total = f"{more}{len(points.points):,} points, {points.runs:,} runs; nothing was simulated"
-    short = short_names(points.parameters)
+    short = short_names(list(points.parameters))
     columns = ("point", *short.values(), "runs")
     notes = tuple(filter(None, ["; ".join(explained(short))]))
     output.show(render(Table("", columns, rows, notes, text_columns=len(columns) - 1)), Text(total))
@@ -221,8 +220,8 @@ def _one_cell(found: Sweep) -> tuple[pd.DataFrame, pd.DataFrame] | None:
     """Timeline and recoveries of the first rate and failure time, under every strategy."""
     if not len(found.timeline):
         return None
-    values = found.grid.points[0].values
     others = [key for key in found.parameters if key != "strategy.kind"]
+    values = {key: found.timeline[key].iloc[0] for key in others}
     frames = []
     for frame in (found.timeline, found.recoveries):
         for key in others:

@@ -8,7 +8,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import tideover
+from tideover.models import headline
 from tideover.models.advice import warnings
+from tideover.models.columns import frame
 from tideover.models.config import Scenario, dump
 from tideover.models.measures import named
 from tideover.models.simulation import Replication
@@ -36,7 +38,7 @@ MOMENTS = (
 class Result:
     """What ``tideover run`` says of a scenario.
 
-    recoveries, runs, timeline, tasks    tidy tables (columns: `tideover.reports.columns`)
+    recoveries, runs, timeline, tasks    tidy tables (columns: `tideover.models.columns`)
     warnings                             what an expert would remark before running, and then of the run
     replications                         the single replications, with their traces if they were asked for
     """
@@ -50,25 +52,41 @@ class Result:
         """Estimates with intervals, if the scenario was completed from a profile that allows them."""
         self.strategy = kind_of(scenario.strategy)
 
+    def __repr__(self) -> str:
+        found = headline.figures(self.replications)
+        count = headline.counted(found["replications"], "replication")
+        about = f"{self.strategy}, seed {self.scenario.run.seed}, {count}"
+        return f"<Result {self.scenario.name!r}: {about}; {headline.sentence(found)}>"
+
+    def _repr_html_(self) -> str:
+        return headline.html([self.headline()])
+
+    def headline(self) -> dict[str, Any]:
+        """What a notebook shows: scenario, strategy, and the figures of `tideover.models.headline`."""
+        about = {"scenario": self.scenario.name, "strategy": self.strategy}
+        return about | headline.figures(self.replications)
+
     @cached_property
     def recoveries(self) -> pd.DataFrame:
         """One row per fault and replication."""
-        return _frame([self._identity(r) | row for r in self.replications for row in r.recoveries])
+        return frame(
+            "recoveries", [self._identity(r) | row for r in self.replications for row in r.recoveries]
+        )
 
     @cached_property
     def timeline(self) -> pd.DataFrame:
         """One row per second and replication."""
-        return _frame([self._identity(r) | row for r in self.replications for row in r.timeline])
+        return frame("timeline", [self._identity(r) | row for r in self.replications for row in r.timeline])
 
     @cached_property
     def tasks(self) -> pd.DataFrame:
         """One row per bolt task and replication."""
-        return _frame([self._identity(r) | row for r in self.replications for row in r.tasks])
+        return frame("tasks", [self._identity(r) | row for r in self.replications for row in r.tasks])
 
     @cached_property
     def runs(self) -> pd.DataFrame:
         """One row per replication."""
-        return _frame([self._run(r) for r in self.replications])
+        return frame("runs", [self._run(r) for r in self.replications])
 
     def _identity(self, replication: Replication) -> dict[str, Any]:
         return {
@@ -128,12 +146,6 @@ class Result:
     def to_json(self) -> str:
         """``to_dict`` as text, the same bytes for the same seed."""
         return json.dumps(self.to_dict(), allow_nan=False)
-
-
-def _frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
-    import pandas as pd  # most of a second: not for a run that prints JSON
-
-    return pd.DataFrame(rows)
 
 
 def _recovery(row: dict[str, Any]) -> dict[str, Any]:

@@ -101,8 +101,8 @@ class Supervisor:
         return any(r.available for r in replicas if r is not task)
 
     def _ready(self, outage: Outage, victim: Any) -> None:
-        if self._down[victim] != outage.number:
-            return  # a newer fault has struck it meanwhile
+        if self._down.get(victim) != outage.number:
+            return  # a newer fault has struck it meanwhile, or it was taken over
         if victim is ACKER:
             self._world.protocol.acker_ready()
             return
@@ -123,6 +123,19 @@ class Supervisor:
         """For how long a task has been down up to now (ns)."""
         now = self._world.kernel.now
         return self._was_down.get(task, 0) + now - self._since.get(task, now)
+
+    def take_over(self, task: BoltTask | SpoutTask, outage: Outage) -> None:
+        """From now on ``task`` is something that was waiting for its failure (a standby): it is ready, empty,
+        and its restart is off. Nothing happens if it is ready already, or has failed again.
+
+        An outage is over when the last of the tasks that it hit is ready.
+        """
+        if self._down.get(task) != outage.number or self._world.kernel.now >= outage.ready_at:
+            return
+        self._ready(outage, task)
+        del self._down[task]
+        if all(hit.up for hit in outage.tasks):
+            outage.ready_at = self._world.kernel.now
 
     def tasks_of(self, component: str, task: int, replica: int) -> list[Any]:
         if component == ACKER:

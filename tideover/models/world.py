@@ -74,6 +74,7 @@ class World:
         self.windows = WindowLog()
         self.supervisor = Supervisor(self)
         self.outages: list[Outage] = []
+        self.supervisor = Supervisor(self)
         self.watched: list[Outage] = []
         """Outages whose recovery may still go on."""
         self.peak_buffered = 0
@@ -449,9 +450,7 @@ class World:
     # -- the end ---------------------------------------------------------------------------------------------
 
     def on_the_way(self) -> dict[str, list[Train]]:
-        """Tuples of roots in queues, in service and on the wire, by the component that they are at or
-        going to.
-        """
+        """Tuples of roots in queues, in service and on the wire, by the component they are at or go to."""
         at: dict[str, list[Train]] = {c.name: [] for c in self.topology.components}
         for task in self.tasks:
             if isinstance(task, BoltTask) and task.component.anchored:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ def write_all(
     tables: Mapping[str, pd.DataFrame],
     page: Page,
     record: Any = None,
-    parameters: Iterable[str] = (),
+    parameters: Mapping[str, str] | None = None,
 ) -> list[Path]:
     """Write tables, page and (if given) the object that ``--json`` prints; returns the paths, the page first.
 

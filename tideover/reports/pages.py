@@ -16,6 +16,7 @@ from tideover.reports.html import Page
 from tideover.reports.tables import Record, Table
 from tideover.reports.verdict import Verdict, run_sentence, verdict
 from tideover.reports.words import plural, strategy_name
+from tideover.scenarios.swept import with_units
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,14 +75,15 @@ def sweep_page(
     recoveries: pd.DataFrame,
     runs: pd.DataFrame,
     *,
-    parameters: Sequence[str],
+    parameters: Mapping[str, str],
     timeline: pd.DataFrame | None = None,
     warnings: Sequence[str] = (),
 ) -> Page:
     """A grid of parameters; the frames are those of ``run`` with ``point`` and the swept keys as further
-    columns.
+    columns. ``parameters``: these keys, and the unit of each column of numbers.
     """
-    recoveries, runs = conform("recoveries", recoveries), conform("runs", runs)
+    recoveries = with_units(conform("recoveries", recoveries), parameters)
+    runs = conform("runs", runs)
     records = _sweep_records(runs, recoveries)
     points, failed = runs["point"].nunique(), int(runs["error"].notna().sum())
     sentence = f"{plural(points, 'point')} of the grid, {plural(len(runs), 'run')}; " + (
@@ -112,7 +114,7 @@ def reproduce_page(
     *,
     title: str,
     source: str,
-    parameters: Sequence[str],
+    parameters: Mapping[str, str],
     further: Sequence[Table] = (),
     further_sources: Sequence[str] = (),
     timelines: tuple[pd.DataFrame, pd.DataFrame] | None = None,

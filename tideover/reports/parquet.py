@@ -6,11 +6,11 @@ Equal frames give equal bytes: no time stamp is stored, and no pandas metadata.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tideover.reports.column import Column
+from tideover.models.columns import Column
 from tideover.reports.columns import DOCUMENTED, POINT, conform, find
 
 if TYPE_CHECKING:
@@ -60,12 +60,15 @@ def _written_by(directory: Path) -> str | None:
 
 
 def write_tables(
-    directory: str | os.PathLike[str], tables: Mapping[str, pd.DataFrame], *, parameters: Iterable[str] = ()
+    directory: str | os.PathLike[str],
+    tables: Mapping[str, pd.DataFrame],
+    *,
+    parameters: Mapping[str, str] | None = None,
 ) -> list[Path]:
     """Write ``recoveries.parquet`` and so on for the tables given; returns the paths written.
 
-    ``parameters``: swept keys that have no dot, and would not be known as such. Raises ``UnknownColumn`` (a
-    ValueError) for a column that is not documented, and ValueError where ``prepare`` does.
+    ``parameters``: swept keys, and the unit of each (see `tideover.scenarios.swept`). Raises
+    ``UnknownColumn`` (a ValueError) for a column that is not documented, ValueError where ``prepare`` does.
     """
     converted = {name: to_arrow(name, frame, parameters) for name, frame in tables.items()}
     root = prepare(directory)
@@ -86,7 +89,7 @@ def read_tables(directory: str | os.PathLike[str]) -> dict[str, pd.DataFrame]:
     return {name: pq.read_table(path).to_pandas() for name, path in found.items()}
 
 
-def to_arrow(name: str, frame: pd.DataFrame, parameters: Iterable[str] = ()) -> pa.Table:
+def to_arrow(name: str, frame: pd.DataFrame, parameters: Mapping[str, str] | None = None) -> pa.Table:
     """The frame as an Arrow table in the documented order and types, with units and meanings as field
     metadata.
 
@@ -96,14 +99,13 @@ def to_arrow(name: str, frame: pd.DataFrame, parameters: Iterable[str] = ()) -> 
 
     if not len(frame.columns):
         frame = conform(name, frame)
-    names = tuple(parameters)
     documented = [column.name for column in DOCUMENTED[name]]
     added = [str(column) for column in frame.columns if column not in documented]
     ordered = sorted(added, key=lambda column: column != POINT.name)
     ordered += [column for column in documented if column in frame.columns]
     fields, arrays = [], []
     for column in ordered:
-        entry = find(name, column, names)
+        entry = find(name, column, parameters)
         array = _array(frame[column], entry, free=column in added and column != POINT.name)
         fields.append(pa.field(column, array.type, metadata=_metadata(entry)))
         arrays.append(array)

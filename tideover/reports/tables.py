@@ -18,6 +18,7 @@ from tideover.reports.words import (
     size,
     strategy_name,
 )
+from tideover.scenarios.swept import with_units
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -273,9 +274,9 @@ def _spans(found: Estimate) -> tuple[tuple[float, float] | None, tuple[float, fl
     return (found.t, found.bootstrap)
 
 
-def sweep_table(recoveries: pd.DataFrame, runs: pd.DataFrame, parameters: Sequence[str]) -> Table:
+def sweep_table(recoveries: pd.DataFrame, runs: pd.DataFrame, parameters: Mapping[str, str]) -> Table:
     """One row a point of the sweep: the swept values, recovery, loss, cost, and how many runs failed."""
-    recoveries, runs = conform("recoveries", recoveries), conform("runs", runs)
+    recoveries, runs = conform("recoveries", recoveries), with_units(conform("runs", runs), parameters)
     notes = Notes()
     keys = [key for key in parameters if key in runs.columns]
     if "strategy.kind" not in keys:

@@ -50,7 +50,7 @@ def compare_view(results: Sequence[Record], verdict: Verdict) -> Group:
 
 
 def sweep_view(
-    recoveries: pd.DataFrame, runs: pd.DataFrame, parameters: Sequence[str], warnings: Sequence[str] = ()
+    recoveries: pd.DataFrame, runs: pd.DataFrame, parameters: Mapping[str, str], warnings: Sequence[str] = ()
 ) -> Group:
     """The points of a sweep, one row each."""
     return Group(render(tables.sweep_table(recoveries, runs, parameters)), warnings_view(warnings))

@@ -22,11 +22,23 @@ from pathlib import Path
 from typing import Any
 
 from tideover.models.config import Scenario
-from tideover.scenarios import library, loader, yaml_source
+from tideover.scenarios import library, loader, overrides, swept, yaml_source
 from tideover.scenarios.errors import MOST_SHOWN, Problem, ScenarioError, suggest
+from tideover.scenarios.overrides import Settings
 from tideover.scenarios.yaml_source import FROM_SET, WHOLE, Node
 
-TOP = ("name", "description", "scenario", "set", "grid", "replications", "seed")
+TOP = {
+    "name": "a short title; default: the scenario's",
+    "description": "what the sweep is for",
+    "scenario": "what is swept: a built-in name, a path from this file's folder, or a mapping as in a "
+    "scenario file; has to be given",
+    "set": "values by dotted key of the scenario, for all points: `run.duration: 180 s`",
+    "grid": "lists of values by dotted key; every combination is a point, and the last key changes fastest",
+    "replications": "short for `run.replications`",
+    "seed": "short for `run.seed`",
+}
+"""The keys of a sweep file, and what they mean."""
+
 SHORT = {"replications": "run.replications", "seed": "run.seed"}
 """Keys of a sweep file that stand for a key of its scenario."""
 
@@ -48,10 +60,13 @@ class Point:
 
 @dataclass(frozen=True)
 class Grid:
-    """All points of a sweep, in the order of the file: the last key changes fastest."""
+    """All points of a sweep, in the order of the file: the last key changes fastest.
+
+    ``parameters``: the swept keys, and the unit in which tables hold the values of each (`swept`).
+    """
 
     name: str
-    parameters: tuple[str, ...]
+    parameters: Mapping[str, str]
     points: tuple[Point, ...]
 
     @property
@@ -68,22 +83,17 @@ class Grid:
 
 
 def read(
-    source: str | Path | Mapping[str, Any], settings: Sequence[str] = (), report: Report | None = None
+    source: str | Path | Mapping[str, Any], settings: Settings = (), report: Report | None = None
 ) -> Grid:
     """The grid of a sweep file, of a built-in name, or of a mapping as a file would hold it.
 
-    ``settings``: texts ``key=value`` as given to ``--set``, for keys of the scenario. A key of the grid takes
-    the value or the list of values given here instead of the file's. Every point is checked before this
-    returns; raises ScenarioError. ``report`` hears how many points have been.
+    ``settings``: texts ``key=value`` as given to ``--set``, or a mapping, for keys of the scenario. A key of
+    the grid takes the value or the list of values given here instead of the file's. Every point is checked
+    before this returns; raises ScenarioError. ``report`` hears how many points have been.
     """
     loader.load_plugins()
     root, directory = _tree(source)
-    return _Sweep(root, directory, settings).grid(report or _silent)
-
-
-def shown(value: Any) -> str:
-    """A swept value as a table or a message shows it."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return _Sweep(root, directory, overrides.texts(settings)).grid(report or _silent)
 
 
 def _silent(done: int, total: int) -> None:
@@ -126,7 +136,8 @@ class _Sweep:
         name = self.root.value.get("name")
         points = tuple(self._points(base, directory, report, total))
         title = points[0].scenario.name if name is None else str(name.value)
-        grid = Grid(title, tuple(self.swept), points)
+        units = {key: swept.unit_of(node.plain() for node in nodes) for key, nodes in self.swept.items()}
+        grid = Grid(title, units, points)
         if grid.runs > MOST_RUNS:
             message = f"amounts to {grid.runs:,} runs; at most {MOST_RUNS:,} are allowed"
             raise ScenarioError([self.root.problem("grid", message)])
@@ -137,7 +148,7 @@ class _Sweep:
         idle: list[Problem] = []
         for number, chosen in enumerate(itertools.product(*self.swept.values())):
             nodes = dict(zip(self.swept, chosen, strict=True))
-            texts = [f"{key}={json.dumps(node.plain(), ensure_ascii=False)}" for key, node in nodes.items()]
+            texts = [overrides.text_of(key, node) for key, node in nodes.items()]
             try:
                 scenario, reason = loader.built(loader.settled(base, texts), directory)
             except ScenarioError as error:
@@ -156,18 +167,18 @@ class _Sweep:
         """The scenario with what holds for all points: the file's ``set``, then the command line's."""
         short = {key: self.root.value[key] for key in SHORT if key in self.root.value}
         fixed = self.fixed | {SHORT[key]: node for key, node in short.items()}
-        texts = [f"{key}={json.dumps(node.plain(), ensure_ascii=False)}" for key, node in fixed.items()]
+        texts = [overrides.text_of(key, node) for key, node in fixed.items()]
         try:
             base = loader.settled(base, texts)
         except ScenarioError as error:
             raise ScenarioError(self._placed(problem, {}) for problem in error.problems) from None
         return loader.settled(base, self.settings)
 
-    def _placed(self, problem: Problem, swept: Mapping[str, Node]) -> Problem:
+    def _placed(self, problem: Problem, chosen: Mapping[str, Node]) -> Problem:
         """A problem of a value that this file set, at the line where it was set."""
         if problem.file != FROM_SET:
             return problem
-        given = {key: (f"grid.{key}", node) for key, node in swept.items()}
+        given = {key: (f"grid.{key}", node) for key, node in chosen.items()}
         if not _concerned(problem.key, given):
             # The command line comes after what the file fixes.
             if _concerned(problem.key, [text.partition("=")[0].strip() for text in self.settings]):
@@ -254,7 +265,7 @@ class _Sweep:
         plain = [json.dumps(item.plain()) for item in node.value]
         for i, item in enumerate(node.value):
             if plain[i] in plain[:i]:
-                message = f"lists {shown(item.plain())} twice; give each value once"
+                message = f"lists {swept.text(item.plain())} twice; give each value once"
                 self.problems.append(item.problem(f"grid.{key}", message))
         return node.value
 

@@ -35,7 +35,7 @@ from tideover.sim.units import DURATION
 
 Schema = dict[str, Any]
 
-_TOP_MEANINGS = {
+TOP_MEANINGS = {
     "name": "a short title; default: the file's name",
     "description": "what the scenario shows",
     "topology": "the components by name: spouts emit tuples, bolts read and process them",
@@ -61,10 +61,10 @@ _NAMED = {
 def json_schema() -> Schema:
     """The schema (draft 2020-12) of a scenario file."""
     load_plugins()
-    fields = {key: info for key, info in _keys(Scenario).items() if key in _TOP_MEANINGS}
+    fields = {key: info for key, info in keys_of(Scenario).items() if key in TOP_MEANINGS}
     properties = {
         "name": {"type": "string"},
-        "description": _field(fields["description"]),
+        "description": field_schema(fields["description"]),
         "topology": {
             "type": "object",
             "propertyNames": {
@@ -76,14 +76,14 @@ def json_schema() -> Schema:
         "strategy": {"$ref": "#/$defs/Strategy"},
         "strategies": _strategies(),
         "failures": {"type": "array", "items": {"$ref": "#/$defs/Fault"}},
-        "hosts": _field(fields["hosts"]),
+        "hosts": field_schema(fields["hosts"]),
         "links": _links(),
         "store": _object(Store),
         "run": _object(Run),
         "profile": {"anyOf": [{"type": "string"}, _object(AppliedProfile)]},
         "parameters": _parameters(),
     }
-    for key, meaning in _TOP_MEANINGS.items():
+    for key, meaning in TOP_MEANINGS.items():
         properties[key] = {**properties[key], "description": meaning}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -97,7 +97,8 @@ def json_schema() -> Schema:
     }
 
 
-def _keys(part: type[Part]) -> dict[str, FieldInfo]:
+def keys_of(part: type[Part]) -> dict[str, FieldInfo]:
+    """A part's fields by their keys in a file."""
     return {key_of(name): info for name, info in part.model_fields.items()}
 
 
@@ -108,15 +109,15 @@ def _closed(properties: Schema, required: list[str]) -> Schema:
 def _object(part: type[Part], first: Schema | None = None) -> Schema:
     """A mapping with the keys of a part, after those of ``first``, which are required."""
     first = first or {}
-    keys = {key: _field(info) for key, info in _keys(part).items()}
+    keys = {key: field_schema(info) for key, info in keys_of(part).items()}
     return _closed(first | keys, [*first, *_required(part)])
 
 
 def _required(part: type[Part]) -> list[str]:
-    return [key for key, info in _keys(part).items() if info.is_required()]
+    return [key for key, info in keys_of(part).items() if info.is_required()]
 
 
-def _field(info: FieldInfo) -> Schema:
+def field_schema(info: FieldInfo) -> Schema:
     """One key: type, limits, unit, default, meaning."""
     schema = _type(info.annotation, tuple(info.metadata))
     if info.description:
@@ -139,7 +140,7 @@ def _type(annotation: Any, metadata: tuple[Any, ...] = ()) -> Schema:
         return {"anyOf": [_type(inner, metadata), {"type": "null"}]}
     if unit is not None:
         return {"type": "string", "title": unit.name, "pattern": unit.pattern}
-    return _plain(annotation) | _limits(metadata)
+    return _plain(annotation) | limits(metadata)
 
 
 def _plain(annotation: Any) -> Schema:
@@ -149,7 +150,7 @@ def _plain(annotation: Any) -> Schema:
     if isinstance(annotation, type) and issubclass(annotation, Part):
         whole = _object(annotation)
         bare = BARE.get(annotation)
-        return {"anyOf": [_field(annotation.model_fields[bare]), whole]} if bare else whole
+        return {"anyOf": [field_schema(annotation.model_fields[bare]), whole]} if bare else whole
     if origin is typing.Literal:
         return {"enum": list(args)}
     if origin in (tuple, list):
@@ -160,7 +161,7 @@ def _plain(annotation: Any) -> Schema:
     return {"type": names[annotation]} if annotation in names else {}
 
 
-def _limits(metadata: tuple[Any, ...]) -> Schema:
+def limits(metadata: tuple[Any, ...]) -> Schema:
     """Limits on numbers and lengths."""
     found: Schema = {}
     for mark in metadata:
@@ -178,13 +179,13 @@ def _limits(metadata: tuple[Any, ...]) -> Schema:
     return found
 
 
-def _meaning(part: type[Part]) -> str:
+def meaning_of(part: type[Part]) -> str:
     """The first paragraph of a part's docstring."""
     return " ".join((part.__doc__ or "").strip().split("\n\n")[0].split())
 
 
 def _kind(name: str, part: type[Part]) -> Schema:
-    return {"const": name, "description": _meaning(part)}
+    return {"const": name, "description": meaning_of(part)}
 
 
 def _named(base: type[Part], meaning: str) -> Schema:
@@ -200,14 +201,14 @@ def _named(base: type[Part], meaning: str) -> Schema:
         whole = _object(part, {"kind": _kind(name, part)})
         # A profile, or a short parameter's default, can give what is missing.
         forms.append(whole | {"required": ["kind"]} if base in (Strategy, Fault) else whole)
-        if name in _keys(part):
+        if name in keys_of(part):
             forms.append(_object(part))
     return {"description": meaning, "anyOf": forms}
 
 
 def _strategies() -> Schema:
     kinds = {
-        name: {"description": _meaning(part), "anyOf": [_object(part), {"type": "null"}]}
+        name: {"description": meaning_of(part), "anyOf": [_object(part), {"type": "null"}]}
         for name, part in REGISTRIES[Strategy].items()
     }
     return {"type": "object", "properties": kinds, "additionalProperties": False}
@@ -233,14 +234,16 @@ def _links() -> Schema:
 
 def _component() -> Schema:
     """One form for each kind of spout and bolt; their keys stand beside those that every component has."""
-    common = {k: _field(info) for k, info in _keys(SpoutConfig).items() if k not in ("spout", "arrivals")}
-    short = {key: _field(info) for key, info in _keys(Periodic).items()}
+    common = {
+        k: field_schema(info) for k, info in keys_of(SpoutConfig).items() if k not in ("spout", "arrivals")
+    }
+    short = {key: field_schema(info) for key, info in keys_of(Periodic).items()}
     forms = []
     for name, part in SPOUTS.items():
         own = _object(part, {"spout": _kind(name, part)})
         arrivals = {"arrivals": {"description": _NAMED[Arrivals], "$ref": "#/$defs/Arrivals"}}
         forms.append(_closed(short | common | arrivals | own["properties"], own["required"]))
-    streams = {k: _field(info) for k, info in _keys(BoltConfig).items() if k != "bolt"}
+    streams = {k: field_schema(info) for k, info in keys_of(BoltConfig).items() if k != "bolt"}
     for name, bolt in BOLTS.items():
         own = _object(bolt, {"bolt": _kind(name, bolt)})
         forms.append(_closed(streams | own["properties"], [*own["required"], "from"]))

@@ -31,6 +31,7 @@ from tideover.models.config import (
 )
 from tideover.scenarios import checks, completion, library, overrides, profiles, shorthand, yaml_source
 from tideover.scenarios.errors import Problem, ScenarioError, is_misspelt, listed, suggest
+from tideover.scenarios.overrides import Settings
 from tideover.scenarios.parts import Builder, fields_of, join
 from tideover.scenarios.yaml_source import Node
 from tideover.sim.distributions import Constant
@@ -69,13 +70,13 @@ def load_plugins() -> None:
             warnings.warn(f"plugin {entry.name!r} could not be loaded: {error}", RuntimeWarning, stacklevel=2)
 
 
-def load(source: str | Path | Mapping[str, Any], settings: Sequence[str] = ()) -> Scenario:
+def load(source: str | Path | Mapping[str, Any], settings: Settings = ()) -> Scenario:
     """The scenario of a file, of a built-in name, or of a mapping as a file would hold it.
 
-    ``settings``: texts ``dotted.key=value`` as given to ``--set``. Raises ScenarioError.
+    ``settings``: texts ``dotted.key=value`` as given to ``--set``, or a mapping. Raises ScenarioError.
     """
     root, directory = tree(source)
-    return build(settled(root, settings), directory)
+    return build(settled(root, overrides.texts(settings)), directory)
 
 
 def load_text(text: str, name: str = "scenario", settings: Sequence[str] = ()) -> Scenario:
@@ -90,7 +91,7 @@ def settled(root: Node, settings: Sequence[str]) -> Node:
 
 
 def load_for_strategies(
-    source: str | Path | Mapping[str, Any], kinds: Sequence[str] | None = None, settings: Sequence[str] = ()
+    source: str | Path | Mapping[str, Any], kinds: Sequence[str] | None = None, settings: Settings = ()
 ) -> dict[str, Scenario]:
     """The same scenario under several strategies, by their kinds; raises ScenarioError.
 
@@ -98,7 +99,7 @@ def load_for_strategies(
     none. A setting of ``strategy.…`` goes to each kind that knows the key; if none does, it is an error.
     """
     root, directory = tree(source)
-    settings = shorthand.expand(root, settings)
+    settings = shorthand.expand(root, overrides.texts(settings))
     block = root.value.get("strategies")
     if kinds is None:
         names = list(block.value) if block is not None and isinstance(block.value, dict) else []
@@ -254,8 +255,7 @@ class _Loader(Builder):
             "links": self._links(root),
             "store": self.part(Store, root.value.get("store", Node({}, root.source, root.line)), "store"),
         }
-        own = ("name", "description", "hosts")
-        top = {key: root.value[key] for key in own if key in root.value}
+        top = {key: root.value[key] for key in ("name", "description", "hosts") if key in root.value}
         top.setdefault("name", Node(Path(root.source).stem, root.source, root.line))
         scenario = self.part(Scenario, Node(top, root.source, root.line), "", given)
         self.problems += checks.check(draft, scenario if not self.problems else None)

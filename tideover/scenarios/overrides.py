@@ -1,17 +1,43 @@
 """``--set dotted.key=value``: change any key of a scenario from the command line.
 
 List entries go by their index: ``failures.0.at=80s``. The value is YAML: a scalar, or a list or mapping in
-flow style.
+flow style. In Python, settings may also be a mapping of keys to values.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from tideover.models.config import STRATEGIES
 from tideover.scenarios.errors import Problem, ScenarioError, shorten, suggest
 from tideover.scenarios.parts import fields_of
-from tideover.scenarios.yaml_source import FROM_SET, Node, parse_value
+from tideover.scenarios.yaml_source import FROM_SET, Node, from_plain, parse_value
+
+Settings = Sequence[str] | Mapping[str, Any]
+"""Texts ``dotted.key=value`` as given to ``--set``, or values by dotted key, as a file would hold them."""
+
+
+def texts(settings: Settings) -> list[str]:
+    """The settings as ``--set`` takes them. Raises TypeError for what is neither a list of texts nor a
+    mapping, ScenarioError for a value that no file could hold.
+    """
+    if isinstance(settings, Mapping):
+        return [text_of(str(key), from_plain(value, FROM_SET, str(key))) for key, value in settings.items()]
+    if isinstance(settings, str):
+        key, _, value = settings.partition("=")
+        one, several = [settings], {key: value}
+        raise TypeError(f"settings is the text {settings!r}; give a list, {one}, or a mapping, {several}")
+    for setting in settings:
+        if not isinstance(setting, str):
+            raise TypeError(f"settings has {setting!r}; give texts, as in 'run.seed=3', or a mapping")
+    return list(settings)
+
+
+def text_of(key: str, node: Node) -> str:
+    """The setting of a key to a value."""
+    return f"{key}={json.dumps(node.plain(), ensure_ascii=False)}"
 
 
 def apply(root: Node, settings: Sequence[str]) -> Node:

@@ -40,16 +40,37 @@ from tideover.sim.registry import Part
 from tideover.sim.units import Duration, Rate
 
 KEY = "profile"
-TOP = ("name", "provenance", "values", "intervals", "draws", "ranges", "scatter", "errors")
-PARTS = ("strategy", "failures", "bolts", "run")
-DRIVER = "driver"
-"""Faults of a component of this name have their own values."""
-
 MOST_SCATTER = 10.0
 """Standard deviations of a logarithm: beyond a factor of 20,000 nothing is said."""
 
 MEASURES = ("state_recovery_s", "catch_up_s", "throughput_90_s", "output_gap_s")
 """Columns of the recoveries that a profile may know the scatter of."""
+
+TOP = {
+    "name": "a short title; default: the file's name",
+    "provenance": "where the values come from: a mapping of whatever is worth saying",
+    "values": "what was measured, in a scenario's own words (next table); has to be given",
+    "intervals": "`low`, `high` (90 %) and `identified` (true: the measurements determine it) by dotted key "
+    "below `values`: `failures.crash_task.restart: {low: 2 s, high: 6 s, identified: true}`",
+    "draws": "values that go together: `keys` (dotted keys below `values`) and `rows` (lists of values)",
+    "ranges": "what was measured: `low` and `high` of the `rate` of all spouts together, and of the "
+    "`interval` of what the strategy does again and again; outside of it `run` warns",
+    "scatter": "what the values do not explain: standard deviation of the logarithm of measured / predicted "
+    f"of {', '.join(f'`{measure}`' for measure in MEASURES)}",
+    "errors": "how well it predicts: a mapping of whatever is worth saying",
+}
+"""The keys of a profile, and what they mean."""
+
+PARTS = {
+    "strategy": "by kind, keys of that strategy: `aligned_snapshots: {snapshot_time: 0.2 s}`",
+    "failures": "by kind, keys of that failure; `driver`: of failures of the component `driver`",
+    "bolts": "by kind of bolt, keys that every bolt has: `forward: {service: 7 us}`",
+    "run": "keys of the block `run`, taken only beside others: they say how the others were measured",
+}
+"""The keys of a profile's block ``values``, and what they mean."""
+
+DRIVER = "driver"
+"""Faults of a component of this name have their own values."""
 
 
 @dataclass(frozen=True)

@@ -100,26 +100,11 @@ def record(result: Result) -> dict[str, Any]:
 
 
 def table(result: Result, name: str) -> pd.DataFrame:
-    """A table of a result: its scenario as a file would say it, and columns even if there are no rows."""
-    import pandas as pd
-
+    """A table of a result, its scenario as a file would say it."""
     frame: pd.DataFrame = getattr(result, name)
-    if not len(frame.columns):
-        return pd.DataFrame(columns=columns(name))
     if name == "runs":
         return frame.assign(scenario_json=json.dumps(to_data(result.scenario), ensure_ascii=False))
     return frame
-
-
-def columns(name: str) -> list[str]:
-    """Columns of a table that has no rows."""
-    from tideover.models.results import LATENCIES, MOMENTS, STAGE_COLUMNS, STATE
-
-    identity = ["scenario", "strategy", "seed", "replication"]
-    if name != "recoveries":
-        return identity
-    latencies = [f"{what}_{which}_ms" for what in LATENCY_KINDS for which in LATENCIES]
-    return [*identity, "kind", "component", *MOMENTS, *STAGE_COLUMNS.values(), *STATE, *latencies]
 
 
 def attempt(scenario: Scenario, replication: int, run_key: str, timeline: bool) -> Outcome:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import gc
 import hashlib
-import json
 import math
 import os
 import re
@@ -17,19 +16,19 @@ import signal
 import statistics
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tideover.models import headline
 from tideover.models.advice import in_short
 from tideover.models.config import Scenario
-from tideover.scenarios.grid import Grid, Point, shown
-from tideover.scenarios.runs import Outcome, attempt, columns, decode, has_timeline, keys, record, table
-from tideover.scenarios.writer import to_data
-from tideover.sim.registry import kind_of
+from tideover.scenarios.grid import Grid
+from tideover.scenarios.runs import Outcome, attempt, decode, has_timeline, keys, record
+from tideover.scenarios.swept import joined, text
 from tideover.sim.units import S
 
 if TYPE_CHECKING:
@@ -73,7 +72,7 @@ class Unit:
 class Sweep:
     """What a sweep found: ``results[i]`` of ``grid.points[i]``, of the runs that did not fail.
 
-    recoveries, runs, timeline, tasks    tidy tables: those of ``run``, with ``point`` and the swept keys.
+    recoveries, runs, timeline, tasks    tidy tables: ``point``, the swept keys, then the columns of ``run``;
                                          ``timeline`` is empty over 500,000 simulated seconds.
     failed, warnings                     (point, replication, error) of every run that failed; remarks
     """
@@ -83,9 +82,25 @@ class Sweep:
     failed: list[tuple[int, int, str]]
     _tables: dict[str, pd.DataFrame] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        times = [row[headline.RECOVERY] for row in self._headlines() if row[headline.RECOVERY] is not None]
+        name, unit = headline.RECOVERY.split(", ")
+        span = f"; {name} {min(times):.4g} to {max(times):.4g} {unit}" if times else ""
+        points = headline.counted(len(self.results), "point")
+        runs = f"{headline.counted(self.grid.runs, 'run')}, {len(self.failed)} failed"
+        return f"<Sweep {self.grid.name!r}: {points} of {', '.join(self.parameters)}; {runs}{span}>"
+
+    def _repr_html_(self) -> str:
+        return headline.html(self._headlines())
+
+    def _headlines(self) -> list[dict[str, Any]]:
+        """A row a point: the swept values, and the figures of its result."""
+        swept = [{key: text(value) for key, value in point.values.items()} for point in self.grid.points]
+        return [one | result.headline() for one, result in zip(swept, self.results, strict=True)]
+
     @property
-    def parameters(self) -> tuple[str, ...]:
-        """The swept keys."""
+    def parameters(self) -> Mapping[str, str]:
+        """The swept keys, and the unit of each in the tables (``""``: values as they were written)."""
         return self.grid.parameters
 
     @property
@@ -130,7 +145,7 @@ class Sweep:
 
     def _table(self, name: str) -> pd.DataFrame:
         if name not in self._tables:
-            self._tables[name] = _joined(self, name)
+            self._tables[name] = joined(self, name)
         return self._tables[name]
 
 
@@ -188,42 +203,6 @@ def _collected(grid: Grid, units: Sequence[Sequence[Unit]], done: dict[str, Outc
         done_well = [decode(o.record) for _, o in outcomes if o.record is not None]
         results.append(Result(point.scenario, done_well))
     return Sweep(grid, results, failed)
-
-
-# The tables.
-
-
-def _joined(found: Sweep, name: str) -> pd.DataFrame:
-    """One table of all points, in the order of the points and their replications."""
-    import pandas as pd
-
-    rows: list[dict[Any, Any]] = []
-    for point, result in zip(found.grid.points, found.results, strict=True):
-        mine: list[dict[Any, Any]] = table(result, name).to_dict("records")
-        more: dict[str, Any] = {"point": point.number}
-        more |= {key: _cell(point.values[key]) for key in found.parameters}
-        if name == "runs":
-            mine += [_failed_run(point, result, *one[1:]) for one in found.failed if one[0] == point.number]
-            mine.sort(key=lambda row: row["replication"])
-        rows += [row | more for row in mine]
-    return pd.DataFrame(rows) if rows else pd.DataFrame(columns=[*columns(name), "point", *found.parameters])
-
-
-def _failed_run(point: Point, result: Result, replication: int, error: str) -> dict[str, Any]:
-    return {
-        "scenario": point.scenario.name,
-        "strategy": kind_of(point.scenario.strategy),
-        "seed": point.scenario.run.seed,
-        "replication": replication,
-        "error": error,
-        "scenario_json": json.dumps(to_data(point.scenario), ensure_ascii=False),
-        "version": result.version,
-    }
-
-
-def _cell(value: Any) -> Any:
-    """A swept value as a table holds it: numbers and texts as they are, a list or mapping as text."""
-    return shown(value) if isinstance(value, list | dict) else value
 
 
 # What is kept on disk.

@@ -7,6 +7,7 @@ is ever expanded. Refused: duplicate keys, tags, more than one document, more th
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -136,19 +137,29 @@ def parse_value(text: str, key: str) -> Node:
     return Node(None, FROM_SET) if node is None else node
 
 
-def from_plain(value: Any, name: str) -> Node:
-    """The tree of a value made in Python, without lines; raises ScenarioError if it is nested too deep."""
-    return _plain_tree(value, name, 1)
+def from_plain(value: Any, name: str, key: str = "") -> Node:
+    """The tree of a value made in Python, without lines: what a file may hold, a path, and what numpy and
+    pandas have for numbers and lists. ``key``: where it stands. Raises ScenarioError for anything else, and
+    if it is nested too deep.
+    """
+    return _plain_tree(value, name, (key,) if key else ())
 
 
-def _plain_tree(value: Any, name: str, level: int) -> Node:
-    if level > MAX_DEPTH:
+def _plain_tree(value: Any, name: str, path: tuple[str, ...]) -> Node:
+    if len(path) >= MAX_DEPTH:
         raise ScenarioError([Problem(name, None, WHOLE, f"is nested more than {MAX_DEPTH} levels deep")])
+    if hasattr(value, "tolist"):  # an array, a series, or one of their numbers
+        value = value.tolist()
+    if isinstance(value, os.PathLike):
+        value = os.fspath(value)
     if isinstance(value, Mapping):
-        return Node({str(k): _plain_tree(v, name, level + 1) for k, v in value.items()}, name)
-    if isinstance(value, list | tuple):
-        return Node([_plain_tree(v, name, level + 1) for v in value], name)
-    return Node(value, name)
+        return Node({str(k): _plain_tree(v, name, (*path, str(k))) for k, v in value.items()}, name)
+    if isinstance(value, list | tuple | range):
+        return Node([_plain_tree(v, name, (*path, str(i))) for i, v in enumerate(value)], name)
+    if value is None or isinstance(value, bool | int | float | str):
+        return Node(value, name)
+    what = f"is a {type(value).__name__}; give a number, a text, a list or a mapping"
+    raise ScenarioError([Problem(name, None, ".".join(path) or WHOLE, what)])
 
 
 def scalar(text: str) -> Any:

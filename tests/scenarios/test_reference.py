@@ -1,0 +1,98 @@
+"""The reference of keys is what the code makes, and leaves out no key."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tideover.models.config import STRATEGIES
+from tideover.models.strategies.base import Strategy
+from tideover.scenarios import grid, profiles
+from tideover.scenarios.json_schema import json_schema
+from tideover.scenarios.reference import COMMAND, markdown
+
+WRITTEN = Path(__file__).parents[2] / "docs" / "reference.md"
+
+
+@pytest.fixture(scope="module")
+def printed() -> str:
+    """In a process of its own: here, other tests may have registered parts."""
+    command = [sys.executable, "-m", *COMMAND.split()]
+    return subprocess.run(command, check=True, capture_output=True, text=True, encoding="utf-8").stdout
+
+
+def test_the_file_is_what_the_command_prints(printed: str) -> None:
+    """After a change of a key, its limits or its meaning the file has to be written again."""
+    stale = f"docs/reference.md is stale; write it again: {COMMAND} > docs/reference.md"
+    assert WRITTEN.read_text("utf-8") == printed, stale
+
+
+def keys_in(schema: Any) -> Iterator[str]:
+    """Every key that a JSON Schema names, at any depth."""
+    if isinstance(schema, dict):
+        for name, inner in schema.items():
+            if name == "properties":
+                yield from inner
+            yield from keys_in(inner)
+    elif isinstance(schema, list):
+        for inner in schema:
+            yield from keys_in(inner)
+
+
+def test_no_key_is_missing() -> None:
+    """Whatever the schema of scenarios has is there, and the keys of sweep files and profiles; the keys that
+    name a kind head a section each, and what an applied profile consists of is not for files.
+    """
+    text = markdown()
+    rows = {key.rpartition(".")[2] for key in re.findall(r"^\| `([\w.]+)` \|", text, re.MULTILINE)}
+    schema = json_schema()
+    schema["properties"]["profile"] = {}
+    headed = {"kind", "spout", "bolt", *STRATEGIES}
+    assert {*keys_in(schema), *grid.TOP, *profiles.TOP, *profiles.PARTS} - rows == headed
+
+
+@pytest.fixture
+def added() -> Iterator[None]:
+    """A strategy of another package, with a quantity, a limit and a vertical bar."""
+    from typing import Annotated
+
+    from pydantic import Field
+
+    from tideover.sim.units import Duration
+
+    class Added(Strategy):
+        """What it does, in ``words``."""
+
+        interval: Annotated[Duration, Field(gt=0, description="a | b")] = 1_500_000_000
+        least: Annotated[int, Field(ge=1, le=2000, description="how many")]
+
+    STRATEGIES.register("added")(Added)
+    yield
+    STRATEGIES.discard("added")
+
+
+def test_a_part_has_a_section_with_a_row_for_each_key(added: None) -> None:
+    """Name, meaning, promise; by key: kind of value with its limits, default with its unit, meaning."""
+    section = markdown().partition("### `added`\n")[2].partition("\n## ")[0]
+    assert section.splitlines() == [
+        "",
+        "What it does, in `words`. Promise: at most once. Survives: nothing for sure.",
+        "",
+        "| key | takes | default | meaning |",
+        "|---|---|---|---|",
+        "| `interval` | duration, more than 0 s | 1.5 s | a \\| b |",
+        "| `least` | whole number, at least 1, at most 2,000 | **required** | how many |",
+    ]
+
+
+def test_every_link_leads_to_a_heading(printed: str) -> None:
+    """Links inside of the page, as GitHub makes anchors of headings."""
+    headings = re.findall(r"^#+ (.+)$", printed, re.MULTILINE)
+    anchors = {heading.lower().replace(" ", "-") for heading in headings}
+    assert set(re.findall(r"\(#([^)]+)\)", printed)) <= anchors

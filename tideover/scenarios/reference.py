@@ -1,0 +1,303 @@
+"""The reference of keys, as Markdown: what may stand in scenario files, sweep files and profiles.
+
+Made from the fields of the parts that are registered (as the JSON Schema is), so a part from another package
+is in it too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from pydantic.fields import FieldInfo
+
+from tideover.models.arrivals.base import Arrivals
+from tideover.models.bolts.base import Bolt
+from tideover.models.config import (
+    BoltConfig,
+    Distribution,
+    Fault,
+    Grouping,
+    Links,
+    Run,
+    SpoutConfig,
+    Store,
+    Strategy,
+)
+from tideover.models.spouts.base import Spout
+from tideover.scenarios import grid, profiles
+from tideover.scenarios.json_schema import Schema, field_schema, json_schema, keys_of, limits, meaning_of
+from tideover.scenarios.parts import REGISTRIES, unit_of, without_none
+from tideover.sim.registry import Part
+from tideover.sim.units import BANDWIDTH_HINT, DURATION_HINT, RATE_HINT, SIZE_HINT
+
+Row = tuple[str, str, str, str]
+"""Key, what it takes, default, meaning."""
+
+COMMAND = "tideover scenarios reference"
+
+_LINKS = {
+    "Arrivals": "[arrivals](#arrivals)",
+    "Component": "[spout](#spouts) or [bolt](#bolts)",
+    "Distribution": "[distribution](#distributions)",
+    "Fault": "[failure](#failures)",
+    "Grouping": "[grouping](#groupings)",
+    "Strategy": "[strategy](#strategies)",
+}
+_TOP = {
+    "strategies": "mapping of kinds to a [strategy](#strategies)'s keys",
+    "links": "[links](#links)",
+    "store": "[store](#store)",
+    "run": "[run](#run)",
+    "parameters": "mapping of names to [short parameters](#short-parameters)",
+    "profile": "text",
+    "topology": "mapping of names to a " + _LINKS["Component"],
+}
+_PLAIN = {"integer": "whole number", "number": "number", "boolean": "true or false", "string": "text"}
+_LIMITS = {
+    "minimum": "at least",
+    "exclusiveMinimum": "more than",
+    "maximum": "at most",
+    "exclusiveMaximum": "less than",
+    "minItems": "at least",
+    "maxItems": "at most",
+}
+_FROM = "In `from`, by the component that is read: `{sentences: shuffle}`, `{split: {fields: [word]}}`."
+_SPOUT_KEYS = "Keys of every spout. For `arrivals`, `rate` may stand here, or `pause` with `emit_cost`."
+
+_INTRODUCTION = f"""\
+# Reference of keys
+
+Everything that may stand in a scenario file, a sweep file and a profile. Made by `{COMMAND}`, which also
+lists parts that other packages have registered; `tideover scenarios schema` has the same as JSON Schema.
+
+Any key of a scenario can be set on the command line, with the index for an entry of a list:
+
+```
+tideover run wordcount --set failures.0.at=80s \\
+    --set topology.count.service='{{kind: gamma, mean: 2ms, cv: 2}}'
+```
+
+From Python, settings are such texts or a mapping:
+`tideover.run("wordcount", {{"run.seed": 3, "failures.0.at": tideover.seconds(80)}})`.
+
+**required**: has to be given, here or by a profile. –: nothing unless given; what that means, the last column
+says.
+
+| value | written as |
+|---|---|
+| duration | {DURATION_HINT.removeprefix("write a duration, ")} |
+| rate | {RATE_HINT.removeprefix("write a rate, ")} |
+| size | {SIZE_HINT.removeprefix("write a size, ")} |
+| bandwidth | {BANDWIDTH_HINT.removeprefix("write a bandwidth, ")} |
+| distribution | a duration, which then is always the same, or a mapping with `kind` and that kind's keys |
+"""
+
+
+def markdown() -> str:
+    """The whole reference."""
+    schema = json_schema()  # with the plugins loaded
+    sections = [
+        _INTRODUCTION,
+        "\n".join(_contents()),
+        _section("Scenario", "The keys of a scenario file.", map(_top_row, *zip(*_top(schema), strict=True))),
+        "\n".join(_topology()),
+        "\n".join(_kinds("Distributions", Distribution, "Wherever a duration may vary.")),
+        "\n".join(_strategies()),
+        "\n".join(_failures()),
+        _section("Links", f"The key `links`. {_prose(Links)}", _rows(keys_of(Links), required=False)),
+        _part("Store", Store, "The key `store`: where checkpoints and snapshots are written to."),
+        _part("Run", Run, "The key `run`."),
+        _section("Short parameters", _SHORT, _schema_rows(schema["properties"]["parameters"])),
+        _meanings("Sweep files", _SWEEPS, grid.TOP),
+        _meanings("Profiles", _PROFILES, profiles.TOP),
+        _meanings("Values of a profile", "The keys of the block `values`.", profiles.PARTS, level=3),
+    ]
+    return "\n".join(section.rstrip() + "\n" for section in sections)
+
+
+_SHORT = "The key `parameters` gives names to keys that are mostly changed: `--set rate=30000/s`."
+_SWEEPS = "`tideover sweep FILE`: one scenario, and lists of values that some of its keys take."
+_PROFILES = (
+    "A file that a scenario names with `profile`: measured values for keys that the scenario does not give."
+)
+_HEADINGS = (
+    "Scenario",
+    "Topology",
+    "Distributions",
+    "Strategies",
+    "Failures",
+    "Links",
+    "Store",
+    "Run",
+    "Short parameters",
+    "Sweep files",
+    "Profiles",
+)
+
+
+def _contents() -> Iterator[str]:
+    yield " · ".join(f"[{name}](#{name.lower().replace(' ', '-')})" for name in _HEADINGS)
+
+
+# Sections.
+
+
+def _top(schema: Schema) -> list[tuple[str, Schema, bool]]:
+    return [(key, entry, key in schema["required"]) for key, entry in schema["properties"].items()]
+
+
+def _top_row(key: str, entry: Schema, required: bool) -> Row:
+    takes = _TOP.get(key) or _takes(entry)
+    return (f"`{key}`", takes, _default(entry, required), str(entry["description"]))
+
+
+def _topology() -> Iterator[str]:
+    yield "## Topology\n"
+    yield "The key `topology` names the components. Each is a spout (`spout: KIND`) or a bolt (`bolt: KIND`);"
+    yield "the keys of its kind stand beside those that every spout or bolt has.\n"
+    spout = {key: info for key, info in keys_of(SpoutConfig).items() if key != "spout"}
+    yield _section("Spouts", _SPOUT_KEYS, _rows(spout), level=3)
+    yield from _each(Spout, "spout", level=4)
+    bolt = {key: info for key, info in keys_of(BoltConfig).items() if key != "bolt"}
+    yield _section("Bolts", "Keys of every bolt.", _rows(bolt), level=3)
+    yield from _each(Bolt, "bolt", level=4)
+    yield from _kinds("Arrivals", Arrivals, "The key `arrivals` of a spout.", level=3)
+    yield from _kinds("Groupings", Grouping, _FROM, level=3)
+
+
+def _strategies() -> Iterator[str]:
+    yield "## Strategies\n"
+    yield "The key `strategy`: `{kind: rsm, checkpoint_interval: 10 s}`, or a kind alone: `source_replay`.\n"
+    for name, part in REGISTRIES[Strategy].items():
+        survives = ", ".join(f"`{kind}`" for kind in sorted(part.survives)) or "nothing for sure"
+        more = f"Promise: {part.promise}. Survives: {survives}."
+        yield _section(f"`{name}`", f"{_prose(part)} {more}", _rows(keys_of(part)), level=3)
+
+
+def _failures() -> Iterator[str]:
+    kinds = REGISTRIES[Fault].items()
+    common = keys_of(Fault)
+    intro = "The key `failures` is a list: `[{kind: crash_task, at: 75 s, component: count}]`. "
+    yield _section("Failures", intro + "Keys of every kind:", _rows(common))
+    for name, part in kinds:
+        own = {key: info for key, info in keys_of(part).items() if _differs(key, info, common)}
+        yield _section(f"`{name}`", _prose(part), _rows(own), level=3)
+
+
+def _differs(key: str, info: FieldInfo, common: Mapping[str, FieldInfo]) -> bool:
+    return key not in common or field_schema(info) != field_schema(common[key])
+
+
+def _kinds(title: str, base: type[Part], intro: str, level: int = 2) -> Iterator[str]:
+    yield f"{'#' * level} {title}\n\n{intro}\n"
+    yield from _each(base, "kind", level + 1)
+
+
+def _each(base: type[Part], key: str, level: int) -> Iterator[str]:
+    """A section for each kind of a registry."""
+    for name, part in REGISTRIES[base].items():
+        yield _section(f"`{key}: {name}`", _prose(part), _rows(keys_of(part)), level)
+
+
+def _part(title: str, part: type[Part], intro: str) -> str:
+    return _section(title, f"{intro} {_prose(part)}", _rows(keys_of(part)))
+
+
+def _prose(part: type[Part]) -> str:
+    return meaning_of(part).replace("``", "`")
+
+
+def _section(title: str, intro: str, rows: Iterable[Row], level: int = 2) -> str:
+    """A heading, a paragraph, and the table of keys if there are any."""
+    lines = [f"{'#' * level} {title}", "", intro, ""]
+    table = [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows]
+    if table:
+        lines += ["| key | takes | default | meaning |", "|---|---|---|---|", *table, ""]
+    return "\n".join(lines)
+
+
+def _meanings(title: str, intro: str, keys: Mapping[str, str], level: int = 2) -> str:
+    table = [f"| `{key}` | {meaning} |" for key, meaning in keys.items()]
+    return "\n".join([f"{'#' * level} {title}", "", intro, "", "| key | meaning |", "|---|---|", *table, ""])
+
+
+# Rows.
+
+
+def _rows(keys: Mapping[str, FieldInfo], above: str = "", required: bool = True) -> Iterator[Row]:
+    """A row a key; the keys of a part that is no registry's follow it, dotted.
+
+    ``required``: False if the loader gives what is missing.
+    """
+    for key, info in keys.items():
+        entry = field_schema(info)
+        takes = _takes(entry) + _limited(info)
+        yield (
+            f"`{above}{key}`",
+            takes,
+            _default(entry, required and info.is_required()),
+            info.description or "",
+        )
+        inner = without_none(info.annotation)[0]
+        if isinstance(inner, type) and issubclass(inner, Part) and inner not in REGISTRIES:
+            yield from _rows(keys_of(inner), f"{above}{key}.")
+
+
+def _schema_rows(schema: Schema) -> Iterator[Row]:
+    """The same from a schema of named mappings."""
+    inner = schema["additionalProperties"]
+    for key, entry in inner["properties"].items():
+        required = key in inner["required"]
+        yield (f"`{key}`", _takes(entry), _default(entry, required), str(entry.get("description", "")))
+
+
+def _default(entry: Schema, required: bool) -> str:
+    if required:
+        return "**required**"
+    value = entry.get("default")
+    if value in (None, "", {}):
+        return "–"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _limited(info: FieldInfo) -> str:
+    """The limits of a quantity, in its unit, beyond those that every one has."""
+    unit = unit_of(info.annotation, info.metadata)
+    annotation = without_none(info.annotation)[0]
+    if unit is None or getattr(annotation, "__origin__", None) in (tuple, list, dict):
+        return ""
+    # An optional quantity has its own limits inside; what every one has comes before its unit.
+    own = info.metadata[info.metadata.index(unit) + 1 :] if unit in info.metadata else info.metadata
+    found = limits(tuple(own))
+    return "".join(f", {_LIMITS[name]} {unit.format(limit)}" for name, limit in found.items())
+
+
+def _takes(entry: Schema) -> str:
+    """What a key takes, in words."""
+    if "$ref" in entry:
+        return _LINKS[entry["$ref"].rpartition("/")[2]]
+    if "enum" in entry:
+        return " or ".join(f"`{value}`" for value in entry["enum"])
+    if "anyOf" in entry:
+        forms = [form for form in entry["anyOf"] if form.get("type") != "null"]
+        return " or ".join(dict.fromkeys(map(_takes, forms)))
+    kind = entry.get("type")
+    if kind == "array":
+        return f"list, each a {_takes(entry['items'])}" + _bounds(entry, " of them")
+    if kind == "object":
+        inner = entry.get("additionalProperties")
+        return f"mapping of names to {_takes(inner)}" if isinstance(inner, dict) else "mapping"
+    if entry.get("pattern") and "title" in entry:
+        return str(entry["title"])
+    return (_PLAIN[str(kind)] if kind else "any value") + _bounds(entry)
+
+
+def _bounds(entry: Mapping[str, Any], after: str = "") -> str:
+    shown = {name: entry[name] for name in _LIMITS if name in entry}
+    texts = {
+        name: f"{limit:g}" if isinstance(limit, float) else f"{limit:,}" for name, limit in shown.items()
+    }
+    return "".join(f", {_LIMITS[name]} {text}{after}" for name, text in texts.items())

@@ -1,0 +1,137 @@
+"""The tables of a sweep, with the swept values as numbers.
+
+A swept key whose values are all durations, rates, sizes or bandwidths has a column of numbers: in ``s``,
+``1/s``, ``B`` or ``B/s``. Any other has its values as they were written (unit ``""``).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from tideover.models import columns
+from tideover.scenarios.runs import table
+from tideover.scenarios.writer import to_data
+from tideover.sim.registry import kind_of
+from tideover.sim.units import (
+    S,
+    format_bandwidth,
+    format_duration,
+    format_rate,
+    format_size,
+    parse_bandwidth,
+    parse_duration,
+    parse_rate,
+    parse_size,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from tideover.models.results import Result
+    from tideover.scenarios.grid import Grid, Point
+    from tideover.scenarios.sweep import Sweep
+
+_READ: dict[str, Callable[[str], float]] = {
+    "s": lambda text: parse_duration(text) / S,
+    "1/s": parse_rate,
+    "B": parse_size,
+    "B/s": parse_bandwidth,
+}
+_WRITTEN: dict[str, Callable[[float], str]] = {
+    "s": lambda value: format_duration(round(value * S)),
+    "1/s": format_rate,
+    "B": lambda value: format_size(round(value)),
+    "B/s": lambda value: format_bandwidth(round(value)),
+}
+
+
+def unit_of(values: Iterable[Any]) -> str:
+    """The unit in which all of these values are quantities; ``""`` if there is none.
+
+    >>> unit_of(["30 s", "1m30s", None]), unit_of(["10/s"]), unit_of(["rsm", "30 s"]), unit_of([1, 2])
+    ('s', '1/s', '', '')
+    """
+    given = [value for value in values if value is not None]
+    units = (unit for unit in _READ if given and all(_is(value, unit) for value in given))
+    return next(units, "")
+
+
+def number(value: Any, unit: str) -> Any:
+    """A swept value as a table holds it: in its unit (None: NaN); without one as it is, but a list or a
+    mapping as text.
+
+    >>> number("1m30s", "s"), number("rsm", ""), number([1, 2], "")
+    (90.0, 'rsm', '[1, 2]')
+    """
+    if unit:
+        return float("nan") if value is None else float(_READ[unit](value))
+    return text(value) if isinstance(value, list | dict) else value
+
+
+def text(value: Any) -> str:
+    """A swept value that was not turned into a number, as a table or a message shows it."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def with_units(frame: pd.DataFrame, units: Mapping[str, str]) -> pd.DataFrame:
+    """The frame for readers: numbers of swept columns as texts with their unit, as a file writes them."""
+    import pandas as pd
+
+    found = {
+        key: [None if pd.isna(value) else _WRITTEN[unit](value) for value in frame[key]]
+        for key, unit in units.items()
+        if unit and key in frame.columns
+    }
+    return frame.assign(**{key: pd.Series(values, frame.index, object) for key, values in found.items()})
+
+
+def joined(found: Sweep, name: str) -> pd.DataFrame:
+    """One table of all points, in the order of the points and their replications."""
+    import pandas as pd
+
+    rows: list[dict[Any, Any]] = []
+    points: list[int] = []
+    for point, result in zip(found.grid.points, found.results, strict=True):
+        mine: list[dict[Any, Any]] = table(result, name).to_dict("records")
+        if name == "runs":
+            mine += [_failed_run(point, result, *one[1:]) for one in found.failed if one[0] == point.number]
+            mine.sort(key=lambda row: row["replication"])
+        rows += mine
+        points += [point.number] * len(mine)
+    frame = columns.frame(name, rows)
+    swept = _values(found.grid).iloc[points].reset_index(drop=True)
+    # A key such as hosts, which stands alone, may be a column already, with the same values.
+    return pd.concat([swept.drop(columns=[key for key in swept if key in frame]), frame], axis=1)
+
+
+def _values(grid: Grid) -> pd.DataFrame:
+    """``point`` and the swept values of each point, numbers in their units."""
+    import pandas as pd
+
+    cells = {
+        key: [number(point.values[key], unit) for point in grid.points]
+        for key, unit in grid.parameters.items()
+    }
+    return pd.DataFrame({"point": [point.number for point in grid.points], **cells})
+
+
+def _failed_run(point: Point, result: Result, replication: int, error: str) -> dict[str, Any]:
+    return {
+        "scenario": point.scenario.name,
+        "strategy": kind_of(point.scenario.strategy),
+        "seed": point.scenario.run.seed,
+        "replication": replication,
+        "error": error,
+        "scenario_json": json.dumps(to_data(point.scenario), ensure_ascii=False),
+        "version": result.version,
+    }
+
+
+def _is(value: Any, unit: str) -> bool:
+    try:
+        _READ[unit](value)
+    except (AttributeError, ValueError):
+        return False
+    return True
