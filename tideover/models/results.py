@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import tideover
-from tideover.models.advice import warnings
+from tideover.models.advice import afterwards, warnings
 from tideover.models.config import Scenario, dump
 from tideover.models.simulation import Replication
 from tideover.models.tracing import Trace
@@ -39,7 +39,7 @@ class Result:
         self.scenario = scenario
         self.replications = list(replications)
         self.version = tideover.__version__
-        self.warnings = warnings(scenario)
+        self.warnings = warnings(scenario) + afterwards.remarks(scenario, self.replications)
         self.prediction: dict[str, Any] | None = None
         """Estimates with intervals, if the scenario was completed from a profile that allows them."""
         self.strategy = kind_of(scenario.strategy)
