@@ -17,7 +17,13 @@ from tideover.scenarios import grid, library, runs, sweep
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import load
 
-SHORT = ["run.duration=40s", "run.warmup=10s", "failures.0.at=20s", "topology.count.window=5s"]
+SHORT = [
+    "run.duration=40s",
+    "run.warmup=10s",
+    "failures.0.at=20s",
+    "failures.0.within=5s",
+    "topology.count.window=5s",
+]
 SPEC = {
     "scenario": "wordcount",
     "set": dict(setting.split("=") for setting in SHORT),
@@ -181,7 +187,7 @@ def test_a_record_gives_the_same_result_back() -> None:
     done = [simulate(scenario, number) for number in range(2)]
     again = [runs.decode(runs.encode(replication)) for replication in done]
     assert Result(scenario, again).to_dict() == Result(scenario, done).to_dict()
-    for table in ("recoveries", "runs", "timeline"):
+    for table in ("recoveries", "runs", "timeline", "tasks"):
         first, second = (getattr(Result(scenario, which), table) for which in (done, again))
         pd.testing.assert_frame_equal(first, second)
 
@@ -234,6 +240,16 @@ def test_a_point_says_what_run_says():
     alone = runs.record(api.run("wordcount", settings))
     last = found.to_list()[-1]
     assert {key: last[key] for key in alone} == alone
+    late = {
+        "scenario": "wordcount",
+        "set": {"strategy.message_timeout": "10 s"},
+        "grid": {"run.seed": [1, 2]},
+    }
+    swept = api.sweep(late | {"replications": 2}, master=None)
+    told = api.run("wordcount", ["strategy.message_timeout=10 s", "run.replications=2"]).warnings
+    assert swept.to_list()[0]["warnings"] == told
+    assert [text.partition(":")[0] for text in told] == ["message_timeout 10 s", "false timeouts"]
+    assert [text.endswith("(and 1 more of this kind)") for text in swept.warnings] == [False, True]
     assert last["swept"] == {"strategy.kind": "rsm", "topology.sentences.rate": "20/s"}
     assert last["errors"] == []
 

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tideover.models import advice
-from tideover.models.advice import afterwards
 from tideover.models.config import Scenario
 from tideover.models.simulation import Replication, simulate
 from tideover.scenarios.errors import shorten
@@ -73,7 +72,7 @@ def run(scenario: Scenario, *, trace: bool = False, report: Report | None = None
             raise RunFailed(f"replication {number}: {_told(error)}") from error
     result = Result(scenario, done)
     result.prediction, remarks = predict(scenario, [row for one in done for row in one.recoveries])
-    result.warnings += remarks + _unfinished(result) + afterwards.remarks(scenario, done)
+    result.warnings += remarks + _unfinished(result)
     return result
 
 

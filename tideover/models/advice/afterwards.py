@@ -44,6 +44,6 @@ def _false_timeouts(scenario: Scenario, replications: Sequence[Replication]) -> 
     timeout = getattr(scenario.strategy, "message_timeout", None)
     given = "" if timeout is None else f" (strategy.message_timeout is {timeout / S:g} s)"
     return [
-        f"{count:,} false timeouts with {emitted:,} roots: nothing of them was lost, but they waited so long "
-        f"that they were emitted again{given}, which makes others wait"
+        f"false timeouts: {count:,}, with {emitted:,} roots: nothing of them was lost, but they waited so "
+        f"long that they were emitted again{given}, which makes others wait"
     ]
