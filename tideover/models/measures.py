@@ -188,14 +188,13 @@ def _recovery(
 
 
 def _state_recovery(world: World, outage: Outage) -> float:
-    """From ready until the last replayed tuple has arrived; as the difference of two cut stamps if logs
-    are cut.
+    """From ready until the last replayed tuple has arrived (0: before all was ready); as the difference of
+    two cut stamps if logs are cut.
     """
     assert outage.last_replay is not None
-    resolution = world.scenario.run.log_resolution
-    if resolution is None:
-        return (outage.last_replay - outage.ready_at) / S
-    return (outage.last_replay // resolution - outage.ready_at // resolution) * resolution / S
+    resolution = world.scenario.run.log_resolution or 1
+    over = max(outage.last_replay, outage.ready_at)
+    return (over // resolution - outage.ready_at // resolution) * resolution / S
 
 
 def _stages(outage: Outage, caught_up: int | None) -> dict[str, float | None]:
@@ -204,8 +203,9 @@ def _stages(outage: Outage, caught_up: int | None) -> dict[str, float | None]:
     return {
         "detect_s": (outage.detected_at - outage.failed_at) / S,
         "restart_s": (outage.ready_at - outage.detected_at) / S,
-        "restore_s": None if restored is None else (restored - outage.ready_at) / S,
-        "replay_s": None if replayed is None else (replayed - max(outage.ready_at, restored or 0)) / S,
+        # some may be restored, and replayed to, before the last of what was hit is ready
+        "restore_s": None if restored is None else max(0, restored - outage.ready_at) / S,
+        "replay_s": None if replayed is None else (done - max(outage.ready_at, restored or 0)) / S,
         "catch_up_stage_s": None if caught_up is None else max(0, caught_up - done) / S,
     }
 

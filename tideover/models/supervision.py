@@ -27,7 +27,9 @@ class Supervisor:
     def __init__(self, world: World) -> None:
         self._world = world
         self._down: dict[Any, int] = {}
-        """Number of the newest outage of each task (or of the acker)."""
+        """Number of the newest outage of each task (or machine, or of the acker)."""
+        self._awaited: dict[Any, list[Outage]] = {}
+        """All outages that each of them is not yet back from."""
 
     def start(self) -> None:
         """Start a process for each fault of the scenario."""
@@ -56,8 +58,12 @@ class Supervisor:
             return
         victims, job = self._with_the_job(fault.victims(self))
         outage.tasks = [task for victim in victims for task in _tasks_of(victim)]
+        outage.hit(victims)
         for victim in victims:
             self._down[victim] = outage.number
+            for older in self._awaited.setdefault(victim, []):
+                older.struck_again(victim, outage)
+            self._awaited[victim].append(outage)
             if victim is ACKER:
                 self._world.protocol.acker_failed()
             elif isinstance(victim, Machine):
@@ -97,11 +103,12 @@ class Supervisor:
     def _ready(self, outage: Outage, victim: Any) -> None:
         if self._down[victim] != outage.number:
             return  # a newer fault has struck it meanwhile
-        if victim is ACKER:
-            self._world.protocol.acker_ready()
-            return
         if isinstance(victim, Machine):
             victim.ready(outage)
+            return
+        self.back(victim)
+        if victim is ACKER:
+            self._world.protocol.acker_ready()
             return
         was_down = not victim.up
         if was_down:
@@ -109,6 +116,16 @@ class Supervisor:
         self._world.protocol.ready(victim, outage)
         if was_down and isinstance(victim, SpoutTask):
             victim.send_missed_markers()
+
+    def back(self, victim: Any) -> None:
+        """It is back, or what it did is done by others: nobody waits for it any more."""
+        self.expect(victim, self._world.kernel.now)
+        self._awaited.pop(victim, None)
+
+    def expect(self, victim: Any, ready: int) -> None:
+        """If it is down, it will be back at ``ready`` (ns), and not when it was planned."""
+        for outage in self._awaited.get(victim, []):
+            outage.expect(victim, ready)
 
     def tasks_of(self, component: str, task: int, replica: int) -> list[Any]:
         if component == ACKER:

@@ -84,6 +84,7 @@ class World:
         self._build(feed)
         self._measured = self.topology.measured
         self.kernel.listeners.append(self._moved)
+        self.supervisor = Supervisor(self)
         self.twin = Twin(self) if not feed and self._needs_twin() else None
 
     def _needs_twin(self) -> bool:
@@ -186,7 +187,7 @@ class World:
                 self.kernel.every(
                     length, length, Rank.MARKER, partial(self._send_marker, spout), spout.number
                 )
-        Supervisor(self).start()
+        self.supervisor.start()
         self.protocol.start()
 
     def _send_marker(self, spout: SpoutTask, i: int) -> None:
