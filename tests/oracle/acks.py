@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Hashable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import simpy
 
 from tideover.sim.draws import Purpose
+from tideover.sim.registry import kind_of
 
 from .clock import Clock, Rank, control, departure
 from .layout import Datum
@@ -92,6 +94,11 @@ class SourceReplay(Protocol):
         if host == self.params.acker_host:
             self.acker_failed(down_for)
 
+    def hit(self, fault: Any) -> list[Hashable]:
+        on_host = kind_of(fault) == "crash_host"
+        acker = fault.host == self.params.acker_host if on_host else fault.component == "acker"
+        return ["acker"] if acker else []
+
     def acker_failed(self, down_for: int) -> None:
         self.world.ledger.hurt_trees(set(self.trees))
         self.trees.clear()
@@ -103,6 +110,7 @@ class SourceReplay(Protocol):
 
     def _acker_up(self) -> None:
         self.acker_down = False
+        self.world.outages.back("acker")
 
     # -- bolts ---------------------------------------------------------------------------------------------
 

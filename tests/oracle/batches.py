@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -136,6 +136,11 @@ class MicroBatches(Protocol):
     def spares(self, task: Task) -> bool:
         return task not in self.world.spouts
 
+    def hit(self, fault: Any) -> list[Hashable]:
+        if kind_of(fault) == "crash_host":
+            return [*self.scheduler.on_host(fault.host)]
+        return ["driver"] if fault.component == "driver" else [*self.jobs_hit(fault)]
+
     def struck(self, fault: Any) -> None:
         self.outages += 1
         now = self.world.clock.now
@@ -179,8 +184,9 @@ class MicroBatches(Protocol):
             if self.life == life:
                 self.cold = True
                 self.scheduler.replace_all()
-                for job in self.jobs.values():
+                for job in (job for job in self.jobs.values() if job.stopped):
                     job.stopped = False
+                    self.world.outages.back(job)
                 self._in(self.params.recovery_time, self._resume)
 
         self.world.clock.at(ready, control(Rank.READY), back)

@@ -93,6 +93,7 @@ class Scheduler:
             for task in bolts
         }
         self.on = False  # a batch is run
+        self.headless = False  # the driver is dead
         self.begun = False  # tasks of the batch that is not committed have run, or run
         self.attempts = 0
         self.stage: list[Job] = []
@@ -247,6 +248,7 @@ class Scheduler:
             if executor.outage != outage or executor.up:
                 return
             executor.known = True
+            self._others_take_over()
             if self.on:
                 current = next(s for s in self._stages() if any(not job.finished for job in s))
                 for job in self.jobs.values():
@@ -263,17 +265,26 @@ class Scheduler:
         def back() -> None:
             if executor.outage == outage and not executor.up:
                 executor.replace()
+                self._others_take_over()
                 self._go_on()
                 then()
 
         self.world.clock.at(noticed, control(Rank.FAULT, LATE + executor.index), notice)
         self.world.clock.at(ready, control(Rank.READY, executor.index + 1), back)
 
+    def _others_take_over(self) -> None:
+        """If an executor lives, and a driver, nobody waits any more for those that are known to be dead."""
+        if not self.headless and any(executor.up for executor in self.executors):
+            for executor in self.executors:
+                if executor.known:
+                    self.world.outages.back(executor)
+
     def fail(self, job: Job, kind: str, ready: int) -> None:
         """A task alone fails."""
         if kind == "lose_state":
             job.spoilt += 1
             if ready == self.world.clock.now and not job.stopped:
+                self.world.clock.at(ready, control(Rank.READY, job.task.rank), lambda: self._is_back(job))
                 return
         job.stopped = True
         job.stop_life += 1
@@ -287,9 +298,14 @@ class Scheduler:
         def back() -> None:
             if job.stop_life == life:
                 job.stopped = False
+                self._is_back(job)
                 self._go_on()
 
         self.world.clock.at(ready, control(Rank.READY, job.task.rank), back)
+
+    def _is_back(self, job: Job) -> None:
+        if not job.stopped:
+            self.world.outages.back(job)
 
     def forget(self) -> None:
         """The query has stopped: nothing runs any more, and no state is anywhere."""
@@ -301,10 +317,13 @@ class Scheduler:
 
     def die(self, outage: int) -> None:
         """The driver takes all of it with it."""
-        self.on = False
+        self.on, self.headless = False, True
         for executor in self.executors:
             executor.kill(outage)
 
     def replace_all(self) -> None:
+        self.headless = False
         for executor in self.executors:
             executor.replace()
+        self._others_take_over()
+        self.world.outages.back("driver")

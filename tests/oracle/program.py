@@ -16,6 +16,7 @@ from .buffers import UpstreamBuffer
 from .clock import Clock, Rank, control
 from .layout import Layout
 from .ledger import Ledger
+from .outages import Outages
 from .protocol import Protocol
 from .replicas import Replication
 from .snapshots import Snapshots
@@ -42,6 +43,8 @@ class World:
         self.layout = Layout(scenario, Draws(scenario.run.seed, replication))
         self.trace = Trace()
         self.ledger = Ledger(self)
+        self.outages = Outages(self.clock)
+        self.struck = 0  # faults so far
         self._idents = count(1)
         self.marker_length: int | None = None
         self.protocol = PROTOCOLS[kind_of(scenario.strategy)](self)
@@ -104,6 +107,7 @@ class World:
 
     def _strike(self, fault: Fault) -> None:
         """Hit a task, a host with all that is on it, or the acker."""
+        self.struck += 1
         if kind_of(fault) == "pause":
             for task in self.tasks:
                 if self._is_hit(task, fault, False) and not self.protocol.spares(task):
@@ -115,11 +119,11 @@ class World:
         found = [task for task in self.tasks if self._is_hit(task, fault, on_host)]
         hit = [task for task in found if not self.protocol.spares(task)]
         job = [task for task in hit if isinstance(task, Bolt)] and self.scenario.strategy.fails_together
-        for task in self.tasks:
-            if job and isinstance(task, Bolt):
-                task.fail("crash_task", down_for, fault.while_down)
-            elif task in hit:
-                task.fail("crash_task" if on_host else kind, down_for, fault.while_down)
+        hit = [task for task in self.tasks if task in hit or (job and isinstance(task, Bolt))]
+        self.outages.struck(self.struck - 1, [*hit, *self.protocol.hit(fault)], fault.detection)
+        for task in hit:
+            crash = on_host or (job and isinstance(task, Bolt))
+            task.fail("crash_task" if crash else kind, down_for, fault.while_down)
         if on_host:
             self.protocol.host_failed(fault.host, down_for)
         elif fault.component == "acker":
@@ -141,6 +145,7 @@ class World:
         roots = {datum.root for _, datum in self.ledger.moving()}
         trace.in_flight = len(roots | self.protocol.waiting_roots())
         trace.ledger = self.ledger.settle()
+        trace.outages = self.outages.moments()
         return trace.normal()
 
 

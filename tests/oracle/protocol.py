@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
 from .layout import Datum
@@ -76,6 +77,10 @@ class Protocol:
     def spares(self, task: Task) -> bool:
         """Whether faults leave a task alone, as the protocol deals with them."""
         return False
+
+    def hit(self, fault: Fault) -> list[Hashable]:
+        """What a fault hits besides tasks, or in their place."""
+        return []
 
     def struck(self, fault: Fault) -> None:
         """A fault has struck."""

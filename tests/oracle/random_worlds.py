@@ -300,3 +300,26 @@ def worlds(draw: st.DrawFn, strategies: tuple[str, ...] = STRATEGY_NAMES) -> Sce
     link = draw(links(ties, known))
     seed = draw(up_to(2**40))
     return world(topology, strategy, failures, until, seed, hosts=hosts, links=link, store=store, **params)
+
+
+@st.composite
+def overlapping(draw: st.DrawFn, strategies: tuple[str, ...] = STRATEGY_NAMES) -> Scenario:
+    """A scenario whose faults, two to five, strike within 30 ms, most of them before the one before is over.
+
+    Some strike the same place again, while it is down or has just come back. There is time to recover.
+    """
+    scenario = draw(worlds(strategies).filter(lambda found: found.failures))
+    first = draw(st.integers(5, 40))
+    moments = sorted(draw(st.lists(st.integers(0, 30), min_size=2, max_size=5)))
+    failures = []
+    for moment in moments:
+        fault = draw(st.sampled_from(scenario.failures))
+        more = {"at": (first + moment) * MS, "in_interval": None}
+        if fault.kills:
+            more |= {
+                "detection": draw(st.sampled_from((0, 3, 15))) * MS,
+                "restart": draw(st.sampled_from((0, 5, 30))) * MS,
+            }
+        failures.append(fault.model_copy(update=more))
+    longer = scenario.run.model_copy(update={"duration": scenario.run.duration + 200 * MS})
+    return scenario.model_copy(update={"failures": tuple(failures), "run": longer})

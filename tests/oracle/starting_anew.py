@@ -8,6 +8,7 @@ from tideover.sim.registry import kind_of
 
 from .batches import MicroBatches
 from .clock import Rank, control
+from .executors import Executor
 from .layout import Datum
 from .tasks import Message, State
 
@@ -115,6 +116,8 @@ class StartingAnew(MicroBatches):
                 return
             if what == "driver":
                 self.scheduler.replace_all()
+            elif not isinstance(what, Executor):
+                self.world.outages.back(what)
             del self.broken[what]
             self._start_if_possible()
 

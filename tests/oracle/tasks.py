@@ -362,6 +362,7 @@ class Task:
         was_down, self.down = self.down, False
         queued, self.memory = (self.memory, []) if was_down else ([], self.memory)
         self.queue.extend(Entry(self.world.clock.now, message) for message in queued)
+        self.world.outages.back(self)
         self.world.protocol.ready(self, was_down)
         if was_down and self.component in self.world.layout.spouts:
             self.send_missed_markers()

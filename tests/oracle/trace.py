@@ -28,6 +28,11 @@ class Trace:
     ledger: dict[str, int] = field(default_factory=dict)
     """emitted, completed, in_flight, lost, replayed, duplicated, false_timeouts: see `ledger.py`."""
 
+    outages: list[tuple[int, int | None, int | None]] = field(default_factory=list)
+    """(number of the fault, when it was noticed, when all that it had hit was back), without pauses; None:
+    not before the end.
+    """
+
     def normal(self) -> Trace:
         """The same with every list in one fixed order, to be compared."""
         lists = ("processed", "windows", "emitted", "completed", "failed", "destroyed")

@@ -31,5 +31,5 @@ class Machine:
         raise NotImplementedError
 
     def ready(self, outage: Outage) -> None:
-        """Detection and restart of its newest fault are over."""
+        """Detection and restart of its newest fault are over; when it is back, it tells the supervisor."""
         raise NotImplementedError

@@ -216,14 +216,13 @@ def named(what: str, histogram: Histogram) -> dict[str, float | None]:
 
 
 def _state_recovery(world: World, outage: Outage) -> float:
-    """From ready until the last replayed tuple has arrived; as the difference of two cut stamps if logs
-    are cut.
+    """From ready until the last replayed tuple has arrived (0: before all was ready); as the difference of
+    two cut stamps if logs are cut.
     """
     assert outage.last_replay is not None
-    resolution = world.scenario.run.log_resolution
-    if resolution is None:
-        return (outage.last_replay - outage.ready_at) / S
-    return (outage.last_replay // resolution - outage.ready_at // resolution) * resolution / S
+    resolution = world.scenario.run.log_resolution or 1
+    over = max(outage.last_replay, outage.ready_at)
+    return (over // resolution - outage.ready_at // resolution) * resolution / S
 
 
 def _stages(outage: Outage, caught_up: int | None, over: int | None) -> dict[str, float | None]:

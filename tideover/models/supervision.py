@@ -27,7 +27,9 @@ class Supervisor:
     def __init__(self, world: World) -> None:
         self._world = world
         self._down: dict[Any, int] = {}
-        """Number of the newest outage of each task (or of the acker)."""
+        """Number of the newest outage of each task (or machine, or of the acker)."""
+        self._awaited: dict[Any, list[Outage]] = {}
+        """All outages that each of them is not yet back from."""
         self._since: dict[BoltTask, int] = {}
         """Of the bolt tasks that are down: when they went down."""
         self._was_down: dict[BoltTask, int] = {}
@@ -60,8 +62,12 @@ class Supervisor:
             return
         victims, job = self._with_the_job(fault.victims(self))
         outage.tasks = [task for victim in victims for task in _tasks_of(victim)]
+        outage.hit(victims)
         for victim in victims:
             self._down[victim] = outage.number
+            for older in self._awaited.setdefault(victim, []):
+                older.struck_again(victim, outage)
+            self._awaited[victim].append(outage)
             if victim is ACKER:
                 self._world.protocol.acker_failed()
             elif isinstance(victim, Machine):
@@ -103,11 +109,12 @@ class Supervisor:
     def _ready(self, outage: Outage, victim: Any) -> None:
         if self._down.get(victim) != outage.number:
             return  # a newer fault has struck it meanwhile, or it was taken over
-        if victim is ACKER:
-            self._world.protocol.acker_ready()
-            return
         if isinstance(victim, Machine):
             victim.ready(outage)
+            return
+        self.back(victim)
+        if victim is ACKER:
+            self._world.protocol.acker_ready()
             return
         was_down = not victim.up
         if was_down:
@@ -127,15 +134,21 @@ class Supervisor:
     def take_over(self, task: BoltTask | SpoutTask, outage: Outage) -> None:
         """From now on ``task`` is something that was waiting for its failure (a standby): it is ready, empty,
         and its restart is off. Nothing happens if it is ready already, or has failed again.
-
-        An outage is over when the last of the tasks that it hit is ready.
         """
         if self._down.get(task) != outage.number or self._world.kernel.now >= outage.ready_at:
             return
         self._ready(outage, task)
         del self._down[task]
-        if all(hit.up for hit in outage.tasks):
-            outage.ready_at = self._world.kernel.now
+
+    def back(self, victim: Any) -> None:
+        """It is back, or what it did is done by others: nobody waits for it any more."""
+        self.expect(victim, self._world.kernel.now)
+        self._awaited.pop(victim, None)
+
+    def expect(self, victim: Any, ready: int) -> None:
+        """If it is down, it will be back at ``ready`` (ns), and not when it was planned."""
+        for outage in self._awaited.get(victim, []):
+            outage.expect(victim, ready)
 
     def tasks_of(self, component: str, task: int, replica: int) -> list[Any]:
         if component == ACKER:

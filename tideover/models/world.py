@@ -86,6 +86,7 @@ class World:
         self._build(feed)
         self._measured = self.topology.measured
         self.kernel.listeners.append(self._moved)
+        self.supervisor = Supervisor(self)
         self.twin = Twin(self) if not feed and self._needs_twin() else None
 
     def _needs_twin(self) -> bool:

@@ -50,6 +50,8 @@ class Cluster:
         """Whether stages are run."""
         self._open = False
         """Whether there is a batch that is not committed."""
+        self._driver_back: int | None = None
+        """When a driver that is dead will be back (ns); None: it lives."""
         self._attempts = 0
 
     @property
@@ -164,7 +166,7 @@ class Cluster:
             work += s.state_time + p.share.entries * s.state_cost
         start = max(now, executor.stopped_until) + before
         p.began_at, p.ran = now, here
-        p.loaded = (start, p.spoilt) if loads else None
+        p.loaded = (start, p.spoilt, p.lost_by) if loads else None
         executor.running += 1
         self._waiting_since = now
         self._end_at(p, start + work)
@@ -186,9 +188,9 @@ class Cluster:
         executor.warm |= not p.stateful
         executor.has_store |= p.stateful
         if p.loaded is not None:
-            since, spoilt = p.loaded
+            since, spoilt, lost_by = p.loaded
             p.stale = p.spoilt != spoilt
-            self._world.reloaded(p.task, p.lost_by, since)
+            self._world.reloaded(p.task, lost_by, since)
         self._schedule()
 
     def _stop_attempt(self, p: Partition) -> None:
@@ -207,6 +209,8 @@ class Cluster:
                 self._stop_attempt(p)
                 p.again, p.not_before = outage.number, None
         executor.die(outage.number)
+        if self._driver_back is not None:
+            self._world.supervisor.expect(executor, self._driver_back)
         notice = partial(self._notice, executor, outage)
         self._world.kernel.at(outage.detected_at, Rank.FAULT, notice, LATE + executor.number)
 
@@ -215,9 +219,8 @@ class Cluster:
         if executor.outage != outage.number or executor.up:
             return
         executor.noticed = True
+        self._take_over()
         now = self._world.kernel.now
-        if any(e.up for e in self.executors) and all(isinstance(t, BoltTask) for t in outage.tasks):
-            outage.ready_at = min(outage.ready_at, now)  # others take over
         current = self._current()
         for p in self.partitions if self._active else ():
             if p.ran is None or p.ran[0] is not executor:
@@ -228,6 +231,12 @@ class Cluster:
                 self._submit_again(p, now)  # losses in earlier stages are found by those who read them
         self._schedule()
 
+    def _take_over(self) -> None:
+        """If an executor lives it can do what those did that are known to be dead: nobody waits for them."""
+        if self._driver_back is None and any(e.up for e in self.executors):
+            for executor in (e for e in self.executors if e.noticed):
+                self._world.supervisor.back(executor)
+
     def stopped(self, task: BoltTask, until: int) -> None:
         """The executor of a task does nothing until then; what runs there ends later."""
         executor, now = self._executor_of(self.of[task]), self._world.kernel.now
@@ -237,7 +246,7 @@ class Cluster:
         for p in self.partitions:
             if p.attempt and p.ran == (executor, executor.life):
                 if p.loaded is not None and p.loaded[0] > now:
-                    p.loaded = (p.loaded[0] + shift, p.loaded[1])
+                    p.loaded = (p.loaded[0] + shift, *p.loaded[1:])
                 self._end_at(p, p.ends_at + shift)
         executor.stopped_until = until
 
@@ -249,9 +258,10 @@ class Cluster:
         return next(e for e in self.executors if e.host == p.task.host)
 
     def executor_ready(self, executor: Executor) -> None:
-        """A new process stands in for one that is dead."""
-        if not executor.up:
+        """A new process stands in for one that is dead, unless there is no driver to talk to."""
+        if not executor.up and self._driver_back is None:
             executor.begin()
+            self._take_over()
             self._schedule()
 
     def halt(self) -> None:
@@ -273,15 +283,21 @@ class Cluster:
                 self._stop_attempt(p)
             p.lost_by = outage.number
         self._active = self._open = False
+        self._driver_back = outage.ready_at
         for executor in self.executors:
             executor.die(outage.number)
+            self._world.supervisor.expect(executor, outage.ready_at)
 
     def renew(self) -> None:
         """The driver is back, with new executors."""
+        self._driver_back = None
         for executor in self.executors:
             executor.begin()
-        for p in self.partitions:
+        self._take_over()
+        self._world.supervisor.back(self.driver)
+        for p in (p for p in self.partitions if p.blocked is not None):
             p.blocked = None
+            self._world.supervisor.back(p.task)
 
     def task_failed(self, task: BoltTask, outage: Outage) -> None:
         """A task alone fails: its attempt is lost, or its state's copy, or (if it has to restart) both."""

@@ -20,7 +20,8 @@ class Partition:
     blocked      number of the outage because of which it may not run; None: it may
     In the batch that runs:
     attempt      number of the attempt that runs; 0: none does
-    loaded       since when it has its state, and ``spoilt`` at its start; None: it had it before
+    loaded       since when it has its state, with ``spoilt`` and ``lost_by`` at its start; None: it had it
+                 before
     ran          where the attempt runs, or has ended
     not_before   ns; None: its executor is dead, and the scheduler does not know yet
     again        number of the outage because of which it runs again; -1: none
@@ -37,7 +38,7 @@ class Partition:
         self.done = True
         self.attempt = 0
         self.began_at = self.ends_at = 0
-        self.loaded: tuple[int, int] | None = None
+        self.loaded: tuple[int, int, int] | None = None
         self.ran: Life | None = None
         self.not_before: int | None = 0
         self.again = -1
