@@ -16,7 +16,7 @@ from tideover.calibrate.recoveries import Calibration, calibrate, fluid, posteri
 from tideover.calibrate.recoveries.law import Values, catch_up, recovery, shown
 from tideover.calibrate.recoveries.measurements import COLUMNS, Points, read
 from tideover.calibrate.recoveries.posterior import Posterior, Prior, _log_likelihood, fit
-from tideover.reports.columns import RECOVERY_FITS
+from tideover.reports.calibration_columns import RECOVERY_FITS
 from tideover.scenarios import profiles
 
 PUBLISHED = Path(__file__).parents[2].parent / "shared" / "published" / "khaos_flink_recovery_calibration.csv"

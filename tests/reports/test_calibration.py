@@ -10,7 +10,7 @@ from rich.console import Console
 from tests.reports.calibrations import episodes, every_table, pair, table
 from tideover.reports import figures
 from tideover.reports.calibration import calibration_page, calibration_view, summary
-from tideover.reports.columns import CALIBRATION
+from tideover.reports.calibration_columns import CALIBRATION
 from tideover.reports.fits.pairs import judged
 from tideover.reports.fits.pictures import chosen
 from tideover.reports.html import render

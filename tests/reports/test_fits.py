@@ -7,7 +7,7 @@ import pytest
 
 from tests.reports.calibrations import NAN, counts, every_table, pair, ranks, steady, table
 from tideover.reports.calibration import calibration_page, summary
-from tideover.reports.columns import CALIBRATION
+from tideover.reports.calibration_columns import CALIBRATION
 from tideover.reports.fits.pairs import frame, judged
 from tideover.reports.fits.tables import kept, missed_aims, parameters_table, same_ranking, summary_table
 from tideover.reports.fits.words import MOST_NAMED, unexplained, verdict

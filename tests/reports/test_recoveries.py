@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from tideover.reports import figures
-from tideover.reports.columns import RECOVERY_FITS
+from tideover.reports.calibration_columns import RECOVERY_FITS
 from tideover.reports.html import render
 from tideover.reports.output import write_all
 from tideover.reports.parquet import read_tables

@@ -1,6 +1,6 @@
 """What a calibration on real runs comes to, as a page and for the terminal: measured beside predicted.
 
-It takes plain tables (``columns.CALIBRATION``) and knows nothing of how they came about.
+It takes plain tables (``calibration_columns.CALIBRATION``) and knows nothing of how they came about.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tideover import __version__
-from tideover.reports.columns import CALIBRATION
+from tideover.reports.calibration_columns import CALIBRATION
 from tideover.reports.fits import pictures, tables
 from tideover.reports.fits.pairs import frame, judged, summary
 from tideover.reports.fits.words import labelled, unexplained, verdict
@@ -36,7 +36,7 @@ def calibration_page(
 ) -> Page:
     """Measured beside predicted, for real runs that were killed for real.
 
-    ``frames`` has the tables of ``columns.CALIBRATION``; one that is missing or empty is left out.
+    ``frames``: the tables of ``calibration_columns.CALIBRATION``; one that is missing or empty is left out.
     ``provenance``: where and when it was measured, label by label; ``profile``: its text, shown in full.
     """
     pairs, parameters, timelines, ranking, correctness = (frame(frames, name) for name in CALIBRATION)

@@ -2,30 +2,21 @@
 value is undefined.
 
 It gives the Parquet files their metadata and the HTML report its glossary. A test holds it to what is
-written.
+written. The tables of results stand here, those of calibrations in `calibration_columns`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
+
+from tideover.reports.calibration_columns import CALIBRATION, RECOVERY_FITS
+from tideover.reports.column import Column
+from tideover.reports.column import count as _count
+from tideover.reports.column import text as _text
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Dtype = Literal["string", "int64", "float64", "bool"]
-
-
-@dataclass(frozen=True)
-class Column:
-    """One column. ``unit`` is ``""`` for texts and truths; ``undefined`` says when a value is missing."""
-
-    name: str
-    meaning: str
-    unit: str = ""
-    dtype: Dtype = "float64"
-    undefined: str = ""
 
 
 class UnknownColumn(ValueError):
@@ -33,18 +24,6 @@ class UnknownColumn(ValueError):
 
     def __init__(self, table: str, name: str) -> None:
         super().__init__(f"table {table!r}: column {name!r} is not documented in tideover.reports.columns")
-
-
-def _text(name: str, meaning: str, undefined: str = "") -> Column:
-    return Column(name, meaning, "", "string", undefined)
-
-
-def _count(name: str, meaning: str, unit: str, undefined: str = "") -> Column:
-    return Column(name, meaning, unit, "int64", undefined)
-
-
-def _truth(name: str, meaning: str, undefined: str = "") -> Column:
-    return Column(name, meaning, "", "bool", undefined)
 
 
 _FAILED_RUN = "the run failed; see `error`"
@@ -261,155 +240,6 @@ TIMELINE = (
 )
 
 TABLES: dict[str, tuple[Column, ...]] = {"recoveries": RECOVERIES, "runs": RUNS, "timeline": TIMELINE}
-
-_SESSION = _text("session", "one lifetime of a real query: its driver's restarts included")
-_EPISODE = _count(
-    "episode", "number of the stretch of a session that has one rate and at most one fault", "index"
-)
-_FAULT = _text("fault", "what was done to it: none, kill_executor, kill_driver or stop_executor")
-_NO_INTERVAL = "the fit gives no interval for it"
-_PARAMETER = (
-    _text("parameter", "name of the fitted parameter, as a scenario has it"),
-    Column("value", "fitted value", "see column unit"),
-    Column("low", "lower end of its 90 % interval", "see column unit", undefined=_NO_INTERVAL),
-    Column("high", "upper end of its 90 % interval", "see column unit", undefined=_NO_INTERVAL),
-    _text("unit", "unit of value, low and high"),
-    _truth("identified", "the measurements determine it; if not, its value is an assumption"),
-    _text("meaning", "what the parameter stands for"),
-)
-
-PAIRS = (
-    _SESSION,
-    _EPISODE,
-    _text("purpose", "steady: nothing fails; recovery: one fault"),
-    _truth("held_out", "the fit has not seen this episode"),
-    _text("strategy", "fault-tolerance strategy of the real query"),
-    _text("pipeline", "word_count or running_count"),
-    _text("master", "Spark master that it ran on"),
-    _FAULT,
-    Column("rate_per_s", "input rate of the episode", "tuples/s"),
-    _count("keys", "distinct keys of the input", "keys", "the pipeline counts a fixed set of words"),
-    Column(
-        "moment_s",
-        "from the start of the batch that was running until the fault",
-        "s",
-        undefined="nothing failed, or no batch was running",
-    ),
-    _text("measure", "what was measured: the name of the quantity, with its unit"),
-    Column("measured", "what the real run showed", "as in measure", undefined="it was not over by the end"),
-    Column(
-        "predicted",
-        "what the simulation predicts",
-        "as in measure",
-        undefined="it is not predicted, or has no end",
-    ),
-    Column("low", "lower end of the 90 % interval of prediction", "as in measure", undefined=_NO_INTERVAL),
-    Column("high", "upper end of the 90 % interval of prediction", "as in measure", undefined=_NO_INTERVAL),
-    Column("error", "predicted / measured − 1", "ratio", undefined="one of the two is undefined"),
-)
-
-PARAMETERS = (
-    _text("strategy", "fault-tolerance strategy that the parameter belongs to"),
-    _text(
-        "profile", "profile that holds it: a strategy and a pipeline", "one profile holds all of a strategy"
-    ),
-    *_PARAMETER,
-)
-
-TIMELINES = (
-    _SESSION,
-    _EPISODE,
-    _text("strategy", "fault-tolerance strategy of the real query"),
-    _FAULT,
-    _text("kind", "measured or simulated"),
-    Column("at_s", "time from the fault; negative before it", "s"),
-    Column("backlog", "input rows whose results the sink does not have yet", "rows"),
-)
-
-RANKING = (
-    _FAULT,
-    _text("strategy", "fault-tolerance strategy of the real query"),
-    Column("measured_gap_s", "median of the output gaps that were measured", "s"),
-    Column("simulated_gap_s", "median of the output gaps that were simulated", "s"),
-    _count("measured_rank", "place by the measured gap, 1 is the shortest", "rank", "nothing was measured"),
-    _count(
-        "simulated_rank", "place by the simulated gap, 1 is the shortest", "rank", "nothing was simulated"
-    ),
-    _count("n", "faults behind the medians", "faults"),
-)
-
-CORRECTNESS = (
-    _text("strategy", "fault-tolerance strategy of the real query"),
-    _FAULT,
-    _count("kills", "real faults of this kind", "faults"),
-    _count("exact", "faults after which every count was exact", "faults"),
-    _count("missing", "rows that the real counts lack", "rows"),
-    _count("extra", "rows that the real counts have too many", "rows"),
-    _count("simulated_lost", "roots that the simulation lost", "roots", "it was not simulated"),
-    _count(
-        "simulated_duplicated", "roots that the simulation counted twice", "roots", "it was not simulated"
-    ),
-    _text("promise", "what the strategy promises: at most once, at least once or exactly once"),
-)
-
-CALIBRATION: dict[str, tuple[Column, ...]] = {
-    "pairs": PAIRS,
-    "parameters": PARAMETERS,
-    "timelines": TIMELINES,
-    "ranking": RANKING,
-    "correctness": CORRECTNESS,
-}
-"""What a calibration on real runs found, measured beside predicted."""
-
-_WORKLOAD = _text("workload", "name of the workload, as in the file of measurements")
-_INTERVAL = Column("checkpoint_interval_s", "time between the starts of two snapshots", "s")
-_RATE = Column("rate_per_s", "input rate when the failure struck", "tuples/s")
-_NO_RECOVERY = "at this rate the backlog does not drain"
-
-POINTS = (
-    _WORKLOAD,
-    _INTERVAL,
-    _RATE,
-    Column("measured_s", "measured time of recovery", "s"),
-    Column("fitted_s", "time that the fit to all points gives", "s", undefined=_NO_RECOVERY),
-    Column("left_out_s", "prediction of a fit that has not seen this point", "s", undefined=_NO_RECOVERY),
-    Column("fluid_s", "the same of the plain fluid law, fitted to all points", "s", undefined=_NO_RECOVERY),
-    Column(
-        "fluid_left_out_s",
-        "prediction of a plain fluid law that has not seen this point",
-        "s",
-        undefined=_NO_RECOVERY,
-    ),
-)
-
-FIT_PARAMETERS = (_WORKLOAD, *_PARAMETER)
-
-ERRORS = (
-    _WORKLOAD,
-    _text("model", "mechanism: the simulated one; fluid: the plain fluid law"),
-    _text("kind", "fit: of points that the fit has seen; leave_one_out: of points that it has not"),
-    _count("n", "points", "points"),
-    Column("mean_error", "mean of |predicted / measured − 1|", "ratio", undefined="no point was predicted"),
-    Column("median_error", "median of the same", "ratio", undefined="no point was predicted"),
-    Column("worst_error", "greatest of the same", "ratio", undefined="no point was predicted"),
-)
-
-CURVES = (
-    _WORKLOAD,
-    _INTERVAL,
-    _RATE,
-    Column("predicted_s", "predicted time of recovery", "s", undefined=_NO_RECOVERY),
-    Column("low_s", "lower end of the 90 % interval of prediction", "s", undefined=_NO_INTERVAL),
-    Column("high_s", "upper end of the 90 % interval of prediction", "s", undefined=_NO_INTERVAL),
-)
-
-RECOVERY_FITS: dict[str, tuple[Column, ...]] = {
-    "points": POINTS,
-    "fit_parameters": FIT_PARAMETERS,
-    "errors": ERRORS,
-    "curves": CURVES,
-}
-"""What a fit to somebody else's recoveries found."""
 
 DOCUMENTED = TABLES | CALIBRATION | RECOVERY_FITS
 """Every table that is written."""

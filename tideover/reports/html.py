@@ -9,7 +9,8 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from tideover.reports.columns import TABLES, Column
+from tideover.reports.column import Column
+from tideover.reports.columns import TABLES
 from tideover.reports.tables import Table
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tideover.reports.columns import DOCUMENTED, POINT, Column, conform, find
+from tideover.reports.column import Column
+from tideover.reports.columns import DOCUMENTED, POINT, conform, find
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,6 +1,6 @@
 """What a fit to somebody else's recoveries comes to, as a page and for the terminal.
 
-It takes plain tables (``columns.RECOVERY_FITS``) and knows nothing of how they came about.
+It takes plain tables (``calibration_columns.RECOVERY_FITS``) and knows nothing of how they came about.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tideover import __version__
 from tideover.reports import figures
-from tideover.reports.columns import RECOVERY_FITS
+from tideover.reports.calibration_columns import RECOVERY_FITS
 from tideover.reports.figures.svg import to_svg
 from tideover.reports.fits.pairs import FAILED_BEYOND, frame
 from tideover.reports.fits.tables import parameters_table, percent
@@ -47,7 +47,7 @@ def recoveries_page(
 ) -> Page:
     """Recoveries that others measured beside what the fitted mechanism says of them.
 
-    ``frames`` has the tables of ``columns.RECOVERY_FITS``; one that is missing or empty is left out.
+    ``frames``: the tables of ``calibration_columns.RECOVERY_FITS``; one that is missing or empty is left out.
     ``provenance``: where the measurements come from, label by label; ``profiles``: their texts by name.
     """
     points, parameters, errors, curves = (frame(frames, name) for name in RECOVERY_FITS)

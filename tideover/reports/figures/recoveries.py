@@ -23,7 +23,7 @@ def recoveries_over_rate(
 
     Open marks are predictions of fits that had not seen the point, joined to it by a thin line. A line has
     its 90 % band if something was measured at this interval, and is dashed if not. ``points`` and ``curves``
-    have the columns of ``columns.RECOVERY_FITS``.
+    have the columns of ``calibration_columns.RECOVERY_FITS``.
     """
     workloads = list(dict.fromkeys([*points["workload"], *curves["workload"]]))
     if not workloads:

@@ -1,0 +1,150 @@
+"""The columns of a calibration's tables, and of a fit to recoveries of others."""
+
+from __future__ import annotations
+
+from tideover.reports.column import Column, count, text, truth
+
+_SESSION = text("session", "one lifetime of a real query: its driver's restarts included")
+_EPISODE = count(
+    "episode", "number of the stretch of a session that has one rate and at most one fault", "index"
+)
+_FAULT = text("fault", "what was done to it: none, kill_executor, kill_driver or stop_executor")
+_NO_INTERVAL = "the fit gives no interval for it"
+_PARAMETER = (
+    text("parameter", "name of the fitted parameter, as a scenario has it"),
+    Column("value", "fitted value", "see column unit"),
+    Column("low", "lower end of its 90 % interval", "see column unit", undefined=_NO_INTERVAL),
+    Column("high", "upper end of its 90 % interval", "see column unit", undefined=_NO_INTERVAL),
+    text("unit", "unit of value, low and high"),
+    truth("identified", "the measurements determine it; if not, its value is an assumption"),
+    text("meaning", "what the parameter stands for"),
+)
+
+PAIRS = (
+    _SESSION,
+    _EPISODE,
+    text("purpose", "steady: nothing fails; recovery: one fault"),
+    truth("held_out", "the fit has not seen this episode"),
+    text("strategy", "fault-tolerance strategy of the real query"),
+    text("pipeline", "word_count or running_count"),
+    text("master", "Spark master that it ran on"),
+    _FAULT,
+    Column("rate_per_s", "input rate of the episode", "tuples/s"),
+    count("keys", "distinct keys of the input", "keys", "the pipeline counts a fixed set of words"),
+    Column(
+        "moment_s",
+        "from the start of the batch that was running until the fault",
+        "s",
+        undefined="nothing failed, or no batch was running",
+    ),
+    text("measure", "what was measured: the name of the quantity, with its unit"),
+    Column("measured", "what the real run showed", "as in measure", undefined="it was not over by the end"),
+    Column(
+        "predicted",
+        "what the simulation predicts",
+        "as in measure",
+        undefined="it is not predicted, or has no end",
+    ),
+    Column("low", "lower end of the 90 % interval of prediction", "as in measure", undefined=_NO_INTERVAL),
+    Column("high", "upper end of the 90 % interval of prediction", "as in measure", undefined=_NO_INTERVAL),
+    Column("error", "predicted / measured − 1", "ratio", undefined="one of the two is undefined"),
+)
+
+PARAMETERS = (
+    text("strategy", "fault-tolerance strategy that the parameter belongs to"),
+    text(
+        "profile", "profile that holds it: a strategy and a pipeline", "one profile holds all of a strategy"
+    ),
+    *_PARAMETER,
+)
+
+TIMELINES = (
+    _SESSION,
+    _EPISODE,
+    text("strategy", "fault-tolerance strategy of the real query"),
+    _FAULT,
+    text("kind", "measured or simulated"),
+    Column("at_s", "time from the fault; negative before it", "s"),
+    Column("backlog", "input rows whose results the sink does not have yet", "rows"),
+)
+
+RANKING = (
+    _FAULT,
+    text("strategy", "fault-tolerance strategy of the real query"),
+    Column("measured_gap_s", "median of the output gaps that were measured", "s"),
+    Column("simulated_gap_s", "median of the output gaps that were simulated", "s"),
+    count("measured_rank", "place by the measured gap, 1 is the shortest", "rank", "nothing was measured"),
+    count("simulated_rank", "place by the simulated gap, 1 is the shortest", "rank", "nothing was simulated"),
+    count("n", "faults behind the medians", "faults"),
+)
+
+CORRECTNESS = (
+    text("strategy", "fault-tolerance strategy of the real query"),
+    _FAULT,
+    count("kills", "real faults of this kind", "faults"),
+    count("exact", "faults after which every count was exact", "faults"),
+    count("missing", "rows that the real counts lack", "rows"),
+    count("extra", "rows that the real counts have too many", "rows"),
+    count("simulated_lost", "roots that the simulation lost", "roots", "it was not simulated"),
+    count("simulated_duplicated", "roots that the simulation counted twice", "roots", "it was not simulated"),
+    text("promise", "what the strategy promises: at most once, at least once or exactly once"),
+)
+
+CALIBRATION: dict[str, tuple[Column, ...]] = {
+    "pairs": PAIRS,
+    "parameters": PARAMETERS,
+    "timelines": TIMELINES,
+    "ranking": RANKING,
+    "correctness": CORRECTNESS,
+}
+"""What a calibration on real runs found, measured beside predicted."""
+
+_WORKLOAD = text("workload", "name of the workload, as in the file of measurements")
+_INTERVAL = Column("checkpoint_interval_s", "time between the starts of two snapshots", "s")
+_RATE = Column("rate_per_s", "input rate when the failure struck", "tuples/s")
+_NO_RECOVERY = "at this rate the backlog does not drain"
+
+POINTS = (
+    _WORKLOAD,
+    _INTERVAL,
+    _RATE,
+    Column("measured_s", "measured time of recovery", "s"),
+    Column("fitted_s", "time that the fit to all points gives", "s", undefined=_NO_RECOVERY),
+    Column("left_out_s", "prediction of a fit that has not seen this point", "s", undefined=_NO_RECOVERY),
+    Column("fluid_s", "the same of the plain fluid law, fitted to all points", "s", undefined=_NO_RECOVERY),
+    Column(
+        "fluid_left_out_s",
+        "prediction of a plain fluid law that has not seen this point",
+        "s",
+        undefined=_NO_RECOVERY,
+    ),
+)
+
+FIT_PARAMETERS = (_WORKLOAD, *_PARAMETER)
+
+ERRORS = (
+    _WORKLOAD,
+    text("model", "mechanism: the simulated one; fluid: the plain fluid law"),
+    text("kind", "fit: of points that the fit has seen; leave_one_out: of points that it has not"),
+    count("n", "points", "points"),
+    Column("mean_error", "mean of |predicted / measured − 1|", "ratio", undefined="no point was predicted"),
+    Column("median_error", "median of the same", "ratio", undefined="no point was predicted"),
+    Column("worst_error", "greatest of the same", "ratio", undefined="no point was predicted"),
+)
+
+CURVES = (
+    _WORKLOAD,
+    _INTERVAL,
+    _RATE,
+    Column("predicted_s", "predicted time of recovery", "s", undefined=_NO_RECOVERY),
+    Column("low_s", "lower end of the 90 % interval of prediction", "s", undefined=_NO_INTERVAL),
+    Column("high_s", "upper end of the 90 % interval of prediction", "s", undefined=_NO_INTERVAL),
+)
+
+RECOVERY_FITS: dict[str, tuple[Column, ...]] = {
+    "points": POINTS,
+    "fit_parameters": FIT_PARAMETERS,
+    "errors": ERRORS,
+    "curves": CURVES,
+}
+"""What a fit to somebody else's recoveries found."""
