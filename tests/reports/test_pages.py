@@ -132,7 +132,7 @@ def test_the_glossary_names_every_column(html):
 def test_verdict_warnings_and_scenarios_are_there(compare_html, compared):
     text = Reader(compare_html).text
     found = verdict(pages.join(compared, "recoveries"), pages.join(compared, "runs"))
-    assert found.sentence in text
+    assert found.text in text
     assert "source replay: the message timeout is not longer than the window" in text
     for result in compared:
         scenario = json.dumps(result.to_dict()["configuration"], indent=2)

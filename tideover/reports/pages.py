@@ -59,7 +59,7 @@ def compare_page(results: Sequence[Result], found: Verdict | None = None) -> Pag
     return _page(
         "the same scenario and failures under several strategies, with the same luck",
         records,
-        verdict=found.sentence,
+        verdict=found.text,
         tables=(tables.overview(records, brief=True), tables.pairs_table(found.pairs)),
         details=(tables.overview(records),),
         pictures=(
