@@ -47,7 +47,7 @@ def run_page(result: Result) -> Page:
         verdict=run_sentence(recoveries, runs),
         tables=(tables.overview([record], brief=True),),
         details=(tables.overview([record]),),
-        pictures=pictures.around_failure(timeline, recoveries),
+        pictures=(*pictures.time_to_recover(recoveries), *pictures.around_failure(timeline, recoveries)),
     )
 
 
@@ -63,7 +63,7 @@ def compare_page(results: Sequence[Result], found: Verdict | None = None) -> Pag
         tables=(tables.overview(records, brief=True), tables.pairs_table(found.pairs)),
         details=(tables.overview(records),),
         pictures=(
-            *pictures.recovery_times(recoveries),
+            *pictures.time_to_recover(recoveries),
             *pictures.around_failure(join(results, "timeline"), recoveries),
             *pictures.costs(runs),
         ),
