@@ -189,9 +189,9 @@ def test_the_failure_is_marked_at_zero(replay):
 def test_every_axis_of_a_timeline_has_its_unit(replay):
     drawn = figures.timeline(replay.timeline, replay.recoveries)
     assert [axes.get_ylabel() for axes in drawn] == [
-        "throughput (tuples/s)",
-        "latency (ms)",
-        "backlog (roots)",
+        "throughput\n(tuples/s)",
+        "latency\n(ms)",
+        "backlog\n(roots)",
     ]
     assert drawn[-1].get_xlabel() == "time from the failure (s)"
 

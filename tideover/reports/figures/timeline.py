@@ -283,7 +283,7 @@ def _spans(found: list[Stage], span: tuple[float, float]) -> list[tuple[float, f
 def _label_axes(
     axes: Sequence[Axes], timeline: pd.DataFrame, recoveries: pd.DataFrame, span: tuple[float, float]
 ) -> None:
-    for ax, text in zip(axes, ("throughput (tuples/s)", "latency (ms)", "backlog (roots)"), strict=True):
+    for ax, text in zip(axes, ("throughput\n(tuples/s)", "latency\n(ms)", "backlog\n(roots)"), strict=True):
         ax.set_ylabel(text)
         ax.grid(axis="y")
     text = _lengths(stages(recoveries), _letters(axes[0])) if len(recoveries) else ""
