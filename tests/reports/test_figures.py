@@ -156,6 +156,13 @@ def test_every_recovery_and_the_interval_of_the_mean_are_drawn(make_result):
     assert f"{mean:.1f} s ({low:.1f} to {high:.1f})" in texts(axes)
 
 
+def test_the_legend_of_a_figure_that_stands_alone_is_not_cut(make_result):
+    figure = figures.recovery_stages(make_result("rsm").recoveries).figure
+    figure.draw_without_rendering()
+    box = figure.legends[0].get_window_extent()
+    assert 0 <= box.x0 < box.x1 <= figure.bbox.x1
+
+
 def test_who_has_not_recovered_is_counted_and_in_no_mean(make_result):
     """One of five: the bar is the mean of the four. All five: the known stages, 25 + 35 s."""
     recoveries = make_result("source_replay", spread=0.0).recoveries

@@ -20,7 +20,7 @@ _BAR, _DOTS, _NAME = 0.12, 0.38, -0.14
 _MOST_DOTS = 200
 
 KEYS = (
-    style.Key("mean, with its 95 % bootstrap interval", style.INK),
+    style.Key("95 % interval of the mean", style.INK),
     style.Key("one recovery", style.INK, "dot"),
 )
 
