@@ -50,7 +50,7 @@ def test_compare_subtracts_what_shares_its_luck():
     assert list(found.results) == ["source_replay", "rsm"]
     assert found.verdict.reference == "source_replay"
     assert found.verdict.best == "rsm"
-    assert found.verdict.sentence.endswith(".")
+    assert found.verdict.text.endswith(".")
     rows = found.differences.set_index("column")
     means = found.recoveries.groupby("strategy")["catch_up_s"].mean()
     assert rows.loc["catch_up_s", "mean"] == pytest.approx(means["rsm"] - means["source_replay"])

@@ -193,13 +193,13 @@ def test_compare_ends_with_a_verdict(tideover, tmp_path):
     code, out, err = tideover(*args, "--out", tmp_path / "out")
     assert (code, err) == (0, "")
     assert "Paired differences" in out
-    assert "R+SM has caught up" in " ".join(out.split())
+    assert "R+SM recovers" in " ".join(out.split())
     code, out, _ = tideover(*args, "--json")
     records = strict(out)
     assert [record["strategy"] for record in records] == ["source_replay", "rsm"]
     for record in records:
         check(record, CONTRACT)
-        assert record["verdict"].startswith("R+SM has caught up")
+        assert record["verdict"].splitlines()[1].startswith("R+SM recovers")
         assert record["best"] == "rsm"
     assert records[1]["differences"][0]["minus"] == "source_replay"
     assert json.loads((tmp_path / "out" / "result.json").read_text()) == records

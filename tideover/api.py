@@ -118,7 +118,7 @@ class Comparison:
 
     recoveries, runs, timeline, tasks    tidy tables of all strategies together
     differences                          paired differences: each strategy minus the reference, by replication
-    verdict                              the figures in one sentence, and the best strategy
+    verdict                              the figures in a few sentences, and the best strategy
     """
 
     results: dict[str, Result]
@@ -156,7 +156,7 @@ class Comparison:
 
     @cached_property
     def verdict(self) -> Verdict:
-        """``sentence``, ``reference``, ``best``, and ``pairs`` for every compared column."""
+        """``text``, ``reference``, ``best``, and ``pairs`` for every compared column."""
         from tideover.reports.verdict import verdict
 
         return verdict(self.recoveries, self.runs)
@@ -172,7 +172,7 @@ class Comparison:
         """For each strategy what ``run --json`` prints, and ``differences``, ``reference``, ``verdict``."""
         found = self.verdict
         rows = self._differences()
-        more = {"reference": found.reference, "best": found.best, "verdict": found.sentence}
+        more = {"reference": found.reference, "best": found.best, "verdict": found.text}
         return [
             runs.record(result) | {"differences": rows.get(kind, [])} | more
             for kind, result in self.results.items()

@@ -14,54 +14,59 @@ import pytest
 LATENCY = ("median", "mean", "std", "p95", "p99", "max")
 NAN = float("nan")
 
-# stages: detect, restart, restore, replay, catch-up
+STAGES = ("detect_s", "restart_s", "restore_s", "wait_s", "replay_s", "catch_up_stage_s", "windows_stage_s")
+# Their lengths add up to the time to recover; restore, wait and replay to state recovery.
 SHAPES: dict[str, dict[str, Any]] = {
     "source_replay": {
         "recovery": 60.0,
-        "catch_up": 74.0,
         "gap": 60.0,
-        "stages": (0.0, 0.0, NAN, 60.0, 14.0),
+        "stages": (0.0, 0.0, 0.0, 25.0, 35.0, 14.0, 1.0),
+        "late": 30_000.0,
         "network": 1.25,
         "cpu": 1.2,
         "store": 0,
         "buffered": 600,
         "lost": 0,
+        "wrong": 1,
         "replayed": 150,
     },
     "rsm": {
         "recovery": 0.42,
-        "catch_up": 0.9,
         "gap": 30.0,
-        "stages": (0.0, 0.0, 0.05, 0.37, 0.48),
+        "stages": (0.0, 0.0, 0.05, 0.0, 0.37, 0.48, 0.0),
+        "late": 0.0,
         "network": 1.6,
         "cpu": 1.1,
         "store": 96_000,
         "buffered": 700,
         "lost": 0,
+        "wrong": 0,
         "replayed": 44,
     },
     "active_replication": {
         "recovery": NAN,
-        "catch_up": 0.0,
         "gap": 30.0,
-        "stages": (NAN, NAN, NAN, NAN, 0.0),
+        "stages": (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0),
+        "late": 0.0,
         "network": 3.4,
         "cpu": 2.0,
         "store": 0,
         "buffered": 0,
         "lost": 0,
+        "wrong": 0,
         "replayed": 0,
     },
     "none": {
         "recovery": NAN,
-        "catch_up": 0.0,
         "gap": 30.0,
-        "stages": (0.0, 0.0, NAN, NAN, 0.0),
+        "stages": (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 15.0),
+        "late": 0.0,
         "network": 1.0,
         "cpu": 1.0,
         "store": 0,
         "buffered": 0,
         "lost": 150,
+        "wrong": 1,
         "replayed": 0,
     },
 }
@@ -92,8 +97,12 @@ def fake_result(
     recovery: float | None = None,
 ) -> FakeResult:
     shape = dict(SHAPES[strategy])
+    if failed_at is None:
+        shape |= {"lost": 0, "wrong": 0, "replayed": 0}
     if recovery is not None:
         shape["recovery"] = recovery
+        detect, restart, restore, wait, _, *rest = shape["stages"]
+        shape["stages"] = (detect, restart, restore, wait, recovery - restore - wait, *rest)
     scenario = _scenario(name, strategy, rate, failed_at, replications, seed)
     rows = [_recovery(shape, r, failed_at, spread, rate) for r in range(replications)] if failed_at else []
     head = {"scenario": name, "strategy": strategy, "seed": seed}
@@ -148,11 +157,10 @@ def recovery_columns() -> list[str]:
     return [*f"{head} {measures} {stages} {content}".split(), *latencies]
 
 
-def _latencies(values: dict[str, float]) -> dict[str, float]:
-    """The same from the creation stamp and from the first emission: nothing was replayed in the latter's
-    span.
-    """
-    return {f"{kind}_{key}_ms": value for kind in ("latency", "end_to_end") for key, value in values.items()}
+def _latencies(values: dict[str, float], late: float = 0.0) -> dict[str, float]:
+    """From the creation stamp, and from the first emission, ``late`` ms before: retries have a new stamp."""
+    added = {"latency": 0.0, "end_to_end": late}
+    return {f"{k}_{key}_ms": value + more for k, more in added.items() for key, value in values.items()}
 
 
 def _jitter(replication: int, spread: float) -> float:
@@ -161,7 +169,10 @@ def _jitter(replication: int, spread: float) -> float:
 
 def _recovery(shape: dict[str, Any], r: int, failed_at: float, spread: float, rate: float) -> dict[str, Any]:
     wobble = _jitter(r, spread)
-    detect, restart, restore, _, catch_up = shape["stages"]
+    stages = dict(zip(STAGES, shape["stages"], strict=True))
+    if shape["recovery"] > 0:
+        stages["replay_s"] += wobble
+    whole = sum(stages.values())
     latency = dict(zip(LATENCY, (2.0, 40.0 + wobble, 120.0, 300.0, 600.0, 700.0 + r), strict=True))
     return {
         "replication": r,
@@ -170,25 +181,19 @@ def _recovery(shape: dict[str, Any], r: int, failed_at: float, spread: float, ra
         "failed_at_s": failed_at,
         "detected_at_s": failed_at,
         "ready_at_s": failed_at,
-        "time_to_recover_s": shape["catch_up"] and shape["catch_up"] + wobble,
+        "time_to_recover_s": whole,
         "state_recovery_s": shape["recovery"] + wobble,
-        "catch_up_s": shape["catch_up"] and shape["catch_up"] + wobble,
+        "catch_up_s": whole - stages["windows_stage_s"],
         "throughput_90_s": 10.0,
         "output_gap_s": shape["gap"],
         "sink_spacing_s": 30.0,
-        "detect_s": detect,
-        "restart_s": restart,
-        "restore_s": restore,
-        "wait_s": 0.0,
-        "replay_s": shape["recovery"] - np.nan_to_num(restore) + wobble,
-        "catch_up_stage_s": catch_up,
-        "windows_stage_s": 0.0,
+        **stages,
         "restored": 0,
         "replayed": int(shape["replayed"] * rate / 10),
         "dropped": 0,
         "missing": int(shape["lost"] * rate / 10),
         "extra": 0,
-        **_latencies(latency),
+        **_latencies(latency, shape["late"]),
     }
 
 
@@ -207,8 +212,8 @@ def _run(shape: dict[str, Any], r: int, rate: float) -> dict[str, Any]:
         "duplicated": 0,
         "false_timeouts": 0,
         "windows_emitted": 8,
-        "windows_correct": 7,
-        "windows_wrong": 1,
+        "windows_correct": 8 - shape["wrong"],
+        "windows_wrong": shape["wrong"],
         "windows_missing": 0,
         "cpu_s": 1.5 * shape["cpu"] * rate / 10 + 0.001 * r,
         "network_bytes": int(3_300_000 * shape["network"] * rate / 10) + 100 * r,
@@ -262,8 +267,8 @@ def _timeline(
             "throughput_per_s": throughput,
             "latency_mean_ms": mean,
             "latency_max_ms": largest,
-            "end_to_end_mean_ms": mean,
-            "end_to_end_max_ms": largest,
+            "end_to_end_mean_ms": np.where(mean > 50, mean + shape["late"], mean),
+            "end_to_end_max_ms": np.where(mean > 50, largest + shape["late"], largest),
             "backlog": backlog,
             "backlog_without_failures": np.ones(240, dtype=np.int64),
         }

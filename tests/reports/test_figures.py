@@ -1,14 +1,17 @@
 """Figures: units on every axis, stages shaded in place, undefined values said, the same bytes each time."""
 
 import math
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
+from tideover.models.results import STAGES
 from tideover.reports import figures
+from tideover.reports.estimates import estimate
 from tideover.reports.figures import style
 from tideover.reports.figures.cost import baseline
 from tideover.reports.figures.svg import to_svg
@@ -37,17 +40,143 @@ def replay(make_result):
 
 
 def test_the_stages_are_shaded_where_they_are(replay):
+    """25 s of the 60 s of state recovery are a wait for the source's timeout, and not shaded as a replay."""
     for axes in figures.timeline(replay.timeline, replay.recoveries):
         shaded = bands(axes)
-        assert shaded["replay"] == pytest.approx((0, 60), abs=0.1)
-        assert shaded["catch-up"] == pytest.approx((60, 74), abs=0.1)
-        assert set(shaded) == {"replay", "catch-up"}  # the others took no time, or did not happen
+        assert shaded["wait"] == pytest.approx((0, 25), abs=0.1)
+        assert shaded["replay"] == pytest.approx((25, 60), abs=0.1)
+        assert shaded["catch_up"] == pytest.approx((60, 74), abs=0.1)
+        assert shaded["windows"] == pytest.approx((74, 75), abs=0.1)
+        assert len(shaded) == 4  # the others took no time
 
 
 def test_stages_follow_one_another_and_undefined_ones_are_left_out(replay):
     found = stages(replay.recoveries)
-    assert [stage.name for stage in found] == ["detect", "restart", "replay", "catch-up"]
+    assert [stage.name for stage in found] == list(STAGES)
     assert all(a.end_s == b.start_s for a, b in pairwise(found))
+    cut_off = replay.recoveries.assign(catch_up_stage_s=None, windows_stage_s=None)
+    assert [stage.name for stage in stages(cut_off)] == list(STAGES)[:5]
+
+
+def test_latency_is_end_to_end_and_that_of_retries_stands_beside_it(replay):
+    """Second 125 is 50 s after the failure, amid the retries: 30 s late since their first emission, and some
+    60 ms since their creation stamp. The backlog has that of the reference run beside it.
+    """
+    _, latency, backlog = figures.timeline(replay.timeline, replay.recoveries)
+    second = replay.timeline.query("second == 125")
+    lines = {line.get_label(): line for line in [*latency.lines, *backlog.lines]}
+    for column in ("end_to_end_mean_ms", "latency_mean_ms", "backlog_without_failures"):
+        at = list(lines[column].get_xdata()).index(50.5)
+        assert lines[column].get_ydata()[at] == pytest.approx(second[column].mean())
+    assert latency.lines[0].get_label() == "end_to_end_mean_ms"
+    assert latency.lines[0].get_linewidth() > lines["latency_mean_ms"].get_linewidth()
+    assert lines["backlog_without_failures"].is_dashed()
+
+
+# Colours, as Machado, Oliveira and Fernandes (2009) simulate full colour blindness, in linear light.
+SEEN = {
+    "by most": [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
+    "protan": [[0.1523, 1.0526, -0.2049], [0.1145, 0.7863, 0.0992], [-0.0039, -0.0481, 1.0520]],
+    "deutan": [[0.3673, 0.8606, -0.2280], [0.2801, 0.6725, 0.0474], [-0.0118, 0.0429, 0.9689]],
+    "tritan": [[1.2555, -0.0767, -0.1788], [-0.0784, 0.9308, 0.1476], [0.0047, 0.6914, 0.3039]],
+    "in grey": [[0.2126, 0.7152, 0.0722]] * 3,
+}
+
+
+def lab(rgb, seen) -> np.ndarray:
+    """CIE L*a*b* (D65) of an sRGB colour as somebody sees it."""
+    rgb = np.asarray(rgb)
+    light = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    light = np.clip(np.array(seen) @ light, 0, 1)
+    to_xyz = np.array([[0.4125, 0.3576, 0.1804], [0.2127, 0.7152, 0.0722], [0.0193, 0.1192, 0.9503]])
+    part = to_xyz @ light / to_xyz.sum(axis=1)
+    x, y, z = np.where(part > 216 / 24389, np.cbrt(part), (24389 / 27 * part + 16) / 116)
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+def drawn_over_white(figure) -> dict[str, np.ndarray]:
+    """The colour of each stage on paper: what is not opaque lets white through."""
+    found = {}
+    for patch in (patch for axes in figure.axes for patch in axes.patches):
+        *rgb, alpha = patch.get_facecolor()
+        found[str(patch.get_label())] = alpha * np.array(rgb) + (1 - alpha)
+    return {name: colour for name, colour in found.items() if name.startswith("stage: ")}
+
+
+@pytest.mark.parametrize("seen", SEEN)
+@pytest.mark.parametrize("figure", ["timeline", "recovery_stages"])
+def test_stages_are_told_apart_in_grey_and_by_the_colour_blind(replay, figure, seen):
+    """All 21 pairs as drawn, by their distance in L*a*b*, where 2.3 is just noticeable: with distances of at
+    least 10 areas of a few millimetres that do not touch are told apart.
+    """
+    recoveries = replay.recoveries.assign(detect_s=5.0, restart_s=5.0, restore_s=5.0)
+    if figure == "timeline":
+        drawn = drawn_over_white(figures.timeline(replay.timeline, recoveries)[0].figure)
+    else:
+        drawn = drawn_over_white(figures.recovery_stages(recoveries).figure)
+    assert len(drawn) == len(STAGES)
+    for a, b in combinations(drawn.values(), 2):
+        assert np.linalg.norm(lab(a, SEEN[seen]) - lab(b, SEEN[seen])) >= 10
+
+
+# Time to recover, in stages
+
+
+def bars(axes) -> list[dict[str, tuple[float, float]]]:
+    """For each row, from the top, where each stage begins and ends."""
+    rows: dict[int, dict[str, tuple[float, float]]] = {}
+    for patch in axes.patches:
+        row = rows.setdefault(round(patch.get_y()), {})
+        begin = patch.get_x()
+        row[str(patch.get_label()).removeprefix("stage: ")] = (begin, begin + patch.get_width())
+    return [rows[row] for row in sorted(rows)]
+
+
+def test_the_stages_of_a_bar_add_up_to_the_mean_time_to_recover(make_result):
+    """R+SM: 0.05 + 0.37 + 0.48 = 0.9 s, and the mean wobble of the replays; without a gap between them."""
+    recoveries = make_result("rsm").recoveries
+    axes = figures.recovery_stages(recoveries)
+    (row,) = bars(axes)
+    assert list(row) == ["restore", "replay", "catch_up"]
+    assert all(a[1] == pytest.approx(b[0]) for a, b in pairwise(row.values()))
+    assert row["restore"][0] == 0
+    assert row["catch_up"][1] == pytest.approx(recoveries["time_to_recover_s"].mean())
+    assert axes.get_xlabel() == "time from the failure (s)"
+
+
+def test_every_recovery_and_the_interval_of_the_mean_are_drawn(make_result):
+    recoveries = make_result("source_replay", replications=10, spread=3.0).recoveries
+    axes = figures.recovery_stages(recoveries)
+    dots = next(line for line in axes.lines if line.get_linestyle() == "None")
+    assert sorted(dots.get_xdata()) == sorted(recoveries["time_to_recover_s"])
+    interval = next(line for line in axes.lines if line.get_label() == "interval")
+    assert tuple(interval.get_xdata()) == estimate(recoveries["time_to_recover_s"]).bootstrap
+    low, high = interval.get_xdata()
+    mean = recoveries["time_to_recover_s"].mean()
+    assert f"{mean:.1f} s ({low:.1f} to {high:.1f})" in texts(axes)
+
+
+def test_the_legend_of_a_figure_that_stands_alone_is_not_cut(make_result):
+    figure = figures.recovery_stages(make_result("rsm").recoveries).figure
+    figure.draw_without_rendering()
+    box = figure.legends[0].get_window_extent()
+    assert 0 <= box.x0 < box.x1 <= figure.bbox.x1
+
+
+def test_who_has_not_recovered_is_counted_and_in_no_mean(make_result):
+    """One of five: the bar is the mean of the four. All five: the known stages, 25 + 35 s."""
+    recoveries = make_result("source_replay", spread=0.0).recoveries
+    late = ["time_to_recover_s", "catch_up_stage_s", "windows_stage_s"]
+    recoveries.loc[0, late] = None
+    recoveries.loc[0, "replay_s"] = 100.0
+    axes = figures.recovery_stages(recoveries)
+    assert bars(axes)[0]["windows"] == pytest.approx((74.0, 75.0))
+    assert "75.0 s; 1 of 5 not recovered" in texts(axes)
+    recoveries[late] = None
+    recoveries["replay_s"] = 35.0
+    axes = figures.recovery_stages(recoveries)
+    assert bars(axes)[0]["replay"] == pytest.approx((25.0, 60.0))
+    assert "source replay: not recovered by the end of the run (5 of 5)" in texts(axes)
 
 
 def test_a_stage_too_short_to_see_is_still_there_and_written_out(make_result):
@@ -67,9 +196,9 @@ def test_the_failure_is_marked_at_zero(replay):
 def test_every_axis_of_a_timeline_has_its_unit(replay):
     drawn = figures.timeline(replay.timeline, replay.recoveries)
     assert [axes.get_ylabel() for axes in drawn] == [
-        "throughput (tuples/s)",
-        "latency (ms)",
-        "backlog (roots)",
+        "throughput\n(tuples/s)",
+        "latency\n(ms)",
+        "backlog\n(roots)",
     ]
     assert drawn[-1].get_xlabel() == "time from the failure (s)"
 
@@ -111,7 +240,7 @@ def test_a_timeline_shows_one_strategy(four, joined):
 
 def test_recovery_times_intervals_and_published_marks(four, joined):
     published = {("source_replay",): 60.0, ("rsm",): 0.0}
-    axes = figures.recovery(joined(four, "recoveries"), published=published)
+    axes = figures.recovery(joined(four, "recoveries"), column="state_recovery_s", published=published)
     assert axes.get_xlabel() == "state recovery (s)"
     shown = texts(axes)
     for word in ("source replay", "R+SM", "60.0 s", "0.424 s"):
@@ -122,13 +251,11 @@ def test_recovery_times_intervals_and_published_marks(four, joined):
 
 
 def test_the_interval_drawn_is_the_bootstrap_interval(make_result):
-    from tideover.reports.estimates import estimate
-
     recoveries = make_result("source_replay", replications=10, spread=3.0).recoveries
     axes = figures.recovery(recoveries)
     ends = [line.get_xdata() for line in axes.lines if len(line.get_xdata()) > 1]
     widest = max(ends, key=lambda xs: max(xs) - min(xs))
-    wanted = estimate(recoveries["state_recovery_s"]).bootstrap
+    wanted = estimate(recoveries["time_to_recover_s"]).bootstrap
     assert (min(widest), max(widest)) == pytest.approx(wanted, abs=0.15)
 
 

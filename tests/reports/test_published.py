@@ -21,6 +21,7 @@ from tideover.reports.published import (
     published,
     required,
     rise_of_mean,
+    uncut,
     with_cells,
 )
 
@@ -107,6 +108,15 @@ def test_logs_cut_to_seconds_are_judged_by_what_they_hide(reproduction):
     assert fast["simulated_s"] == pytest.approx(1.9, abs=0.1)
     slow = found.query("strategy == 'source_replay'")
     assert slow["logged_s"].between(59, 60).all()
+
+
+def test_the_uncut_time_has_the_wait_for_the_timeout_in_it(make_result):
+    """State recovery ends with the last replay, which the source's timeout is waited for: without cut logs it
+    is what the stages restore, wait and replay add up to.
+    """
+    recoveries = make_result("source_replay").recoveries
+    assert (recoveries["wait_s"] > 0).all()
+    assert uncut(recoveries).tolist() == pytest.approx(recoveries["state_recovery_s"].tolist(), abs=1e-9)
 
 
 def test_what_was_not_simulated_is_undefined(reproduction):

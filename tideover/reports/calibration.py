@@ -36,7 +36,7 @@ def calibration_page(
 ) -> Page:
     """Measured beside predicted, for real runs that were killed for real.
 
-    ``frames`` has the tables of ``columns.CALIBRATION``; one that is missing or empty is left out.
+    ``frames``: the tables of ``columns.CALIBRATION``; one that is missing or empty is left out.
     ``provenance``: where and when it was measured, label by label; ``profile``: its text, shown in full.
     """
     pairs, parameters, timelines, ranking, correctness = (frame(frames, name) for name in CALIBRATION)

@@ -9,7 +9,8 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from tideover.reports.columns import TABLES, Column
+from tideover.models.columns import Column
+from tideover.reports.columns import TABLES
 from tideover.reports.tables import Table
 
 if TYPE_CHECKING:
@@ -21,12 +22,15 @@ GLOSSARY = tuple(TABLES.items())
 @dataclass(frozen=True)
 class Picture:
     """A figure: ``svg`` comes from ``figures.svg.to_svg`` and is the only thing on a page that is not
-    escaped.
+    escaped. It may be several panels, one after the other: as many stand beside each other as there is room.
+
+    legend    label, shape (``figures.style.Shape``) and colour of each entry, if the page has to draw it
     """
 
     title: str
     caption: str
     svg: str
+    legend: tuple[tuple[str, str, str], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ def run_page(result: Result) -> Page:
         verdict=run_sentence(recoveries, runs),
         tables=(tables.overview([record], brief=True),),
         details=(tables.overview([record]),),
-        pictures=pictures.around_failure(timeline, recoveries),
+        pictures=(*pictures.time_to_recover(recoveries), *pictures.around_failure(timeline, recoveries)),
     )
 
 
@@ -60,11 +60,11 @@ def compare_page(results: Sequence[Result], found: Verdict | None = None) -> Pag
     return _page(
         "the same scenario and failures under several strategies, with the same luck",
         records,
-        verdict=found.sentence,
+        verdict=found.text,
         tables=(tables.overview(records, brief=True), tables.pairs_table(found.pairs)),
         details=(tables.overview(records),),
         pictures=(
-            *pictures.recovery_times(recoveries),
+            *pictures.time_to_recover(recoveries),
             *pictures.around_failure(join(results, "timeline"), recoveries),
             *pictures.costs(runs),
         ),

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from tideover.reports import figures
 from tideover.reports.columns import conform
-from tideover.reports.figures.svg import to_svg
-from tideover.reports.figures.timeline import MOST_COLUMNS, common_span
+from tideover.reports.figures import style
+from tideover.reports.figures.stages import HEADLINE, KEYS
+from tideover.reports.figures.svg import css, to_svg
+from tideover.reports.figures.timeline import common_scale, common_span, legend_keys
 from tideover.reports.html import Picture
 from tideover.reports.words import strategy_name
 
@@ -21,10 +23,13 @@ def recovery_times(
     by: Sequence[str] = (),
     published: Mapping[tuple[Any, ...], float] | None = None,
 ) -> tuple[Picture, ...]:
-    """Recovery time by strategy, and by the values of ``by``; none without a failure."""
+    """Time to recover by strategy and the values of ``by``; beside ``published`` figures the time that they
+    stand for, state recovery. None without a failure.
+    """
     if recoveries.empty:
         return ()
-    figure = figures.recovery(recoveries, by=by, published=published).figure
+    column, name = ("state_recovery_s", "State recovery") if published else (HEADLINE, "Time to recover")
+    figure = figures.recovery(recoveries, column=column, by=by, published=published).figure
     caption = (
         "Each faint dot is one recovery, each large mark the mean with its 95 % bootstrap interval. "
         "Look at the distance between the strategies; where an interval is narrower than its mark, luck "
@@ -33,49 +38,71 @@ def recovery_times(
     if published:
         caption += " The black ticks are the published figures, and all times are as their logs show them."
     alt = "Recovery time of each strategy as dots with intervals; the table of results has the same figures."
-    return (Picture("Recovery time by strategy", caption, to_svg(figure, prefix="recovery", alt=alt)),)
+    return (Picture(f"{name} by strategy", caption, to_svg(figure, prefix="recovery", alt=alt)),)
+
+
+def time_to_recover(recoveries: pd.DataFrame) -> tuple[Picture, ...]:
+    """The headline by strategy, with its stages stacked; none without a failure."""
+    if recoveries.empty:
+        return ()
+    figure = figures.recovery_stages(recoveries, legend=False).figure
+    caption = (
+        "From the failure until output, state and backlog are as they would have been without failures; mean "
+        "of the recoveries, with its 95 % bootstrap interval. Look at which stage takes the time: detection "
+        "and restart are the same for strategies that do both alike; a wait is for the source's timeout; and "
+        "windows that were spoilt are right again only when they are over."
+    )
+    alt = "Time to recover of each strategy in stages; the table of results has the same figures."
+    svg = to_svg(figure, prefix="stages", alt=alt)
+    return (Picture("Time to recover by strategy", caption, svg, _legend([*style.stage_keys(), *KEYS])),)
 
 
 def around_failure(timeline: pd.DataFrame, recoveries: pd.DataFrame) -> tuple[Picture, ...]:
-    """Timelines around the failure, three strategies to a picture."""
+    """Timelines around the failure: a panel for each strategy, all on the same axes."""
     names = list(dict.fromkeys(timeline["strategy"]))
     timeline, recoveries = conform("timeline", timeline), conform("recoveries", recoveries)
     span = common_span(timeline, recoveries)
-    pictures = -(-len(names) // MOST_COLUMNS)
-    found = []
-    for start in range(pictures):
-        shown = names[start * len(names) // pictures : (start + 1) * len(names) // pictures]
-        listed = ", ".join(strategy_name(name) for name in shown)
-        alt = f"Throughput, latency and backlog over time around the failure under {listed}."
-        svg = to_svg(
-            figures.timelines(timeline, recoveries, shown, span_s=span), prefix=f"timeline{start}", alt=alt
-        )
+    scale = common_scale(timeline, recoveries, span)
+    panels = []
+    for place, name in enumerate(names):
+        mine = [frame[frame["strategy"] == name] for frame in (timeline, recoveries)]
+        figure = figures.timeline(*mine, span_s=span, scale=scale, legend=False)[0].figure
+        alt = f"Throughput, latency and backlog over time around the failure under {strategy_name(name)}."
+        panels.append(to_svg(figure, prefix=f"timeline{place}", alt=alt))
+    caption = (
+        "From top to bottom: what the last stateful bolt processes, how old it is since it was first "
+        "emitted, and how much is waiting; bands are the range of the replications. The strip above each "
+        "panel has the stages of the recovery, with their mean lengths. Look for how long the latency stays "
+        "up, and how long the backlog takes to drain."
+    )
+    if recoveries.empty:
         caption = (
-            "From top to bottom: what the last stateful bolt processes, how old it is, and how much is "
-            "waiting. The vertical line is the failure; the shaded spans are the stages of recovery, "
-            "with their lengths above. Look for how long the latency stays up, and how long the backlog "
-            "takes to drain."
+            "From top to bottom: what the last stateful bolt processes, its age, and what is waiting; bands "
+            "are the range of the replications."
         )
-        if recoveries.empty:
-            caption = (
-                "From top to bottom: what the last stateful bolt processes, its age, and what is waiting."
-            )
-        title = f"{'Over time' if recoveries.empty else 'Around the failure'}: {listed}"
-        found.append(Picture(title, caption, svg))
-    return tuple(found)
+    title = "Over time" if recoveries.empty else "Around the failure"
+    keys = legend_keys(len(recoveries) > 0)
+    return (Picture(title, caption, "\n".join(panels), _legend(keys)),)
+
+
+def _legend(keys: Sequence[style.Key]) -> tuple[tuple[str, str, str], ...]:
+    return tuple((key.label, key.shape, css(key.colour)) for key in keys)
 
 
 def costs(runs: pd.DataFrame) -> tuple[Picture, ...]:
-    """What each strategy costs; none if every run failed."""
+    """What each strategy costs, a panel a resource; none if every run failed."""
     if runs["error"].notna().all():
         return ()
-    figure = figures.cost(runs)[0].figure
+    panels = []
+    for resource, ax in zip(figures.RESOURCES, figures.cost(runs, apart=True), strict=True):
+        alt = f"{figures.RESOURCES[resource]} of each strategy; also in the table."
+        panels.append(to_svg(ax.figure, prefix=f"cost-{resource}", alt=alt))
     caption = (
-        "Mean per run. What a fast recovery saves in time it costs here: copies of the work (CPU, "
-        "hosts), of the stream (network, buffered tuples) or of the state (store)."
+        f"Mean per run; ×: relative to {figures.relative_to(runs)}. What a fast recovery saves in time it "
+        "costs here: copies of the work (CPU, hosts), of the stream (network, buffered tuples) or of the "
+        "state (store)."
     )
-    alt = "CPU time, network, store, buffered tuples and hosts of each strategy; also in the table."
-    return (Picture("What each strategy costs", caption, to_svg(figure, prefix="cost", alt=alt)),)
+    return (Picture("What each strategy costs", caption, "\n".join(panels)),)
 
 
 def published_beside(pairs: pd.DataFrame) -> tuple[Picture, ...]:

@@ -187,12 +187,12 @@ PAIR_COLUMNS = (
 
 
 def uncut(recoveries: pd.DataFrame) -> pd.Series[float]:
-    """Recovery time before ``run.log_resolution`` cuts its two stamps: the stages restore and replay
-    together.
+    """Recovery time before ``run.log_resolution`` cuts its two stamps: the stages restore, wait and
+    replay together.
     """
     recovery = recoveries["state_recovery_s"].astype(float)
-    whole = recoveries["restore_s"].astype(float).fillna(0.0) + recoveries["replay_s"].astype(float)
-    return whole.where(recovery.notna())
+    stages = recoveries[["restore_s", "wait_s", "replay_s"]].astype(float)
+    return stages.sum(axis=1).where(recovery.notna())
 
 
 def pair_recoveries(recoveries: pd.DataFrame, table: Group | None = None) -> pd.DataFrame:

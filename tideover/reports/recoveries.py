@@ -47,7 +47,7 @@ def recoveries_page(
 ) -> Page:
     """Recoveries that others measured beside what the fitted mechanism says of them.
 
-    ``frames`` has the tables of ``columns.RECOVERY_FITS``; one that is missing or empty is left out.
+    ``frames``: the tables of ``columns.RECOVERY_FITS``; one that is missing or empty is left out.
     ``provenance``: where the measurements come from, label by label; ``profiles``: their texts by name.
     """
     points, parameters, errors, curves = (frame(frames, name) for name in RECOVERY_FITS)

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tideover.models.results import STAGE_COLUMNS
 from tideover.reports.columns import conform, undefined_reason
 from tideover.reports.estimates import Estimate, estimate
 from tideover.reports.words import (
+    STAGE_NAMES,
     UNDEFINED,
     amount,
     fixed,
@@ -41,23 +43,24 @@ class Table:
 
 
 MEASURES = {
+    "time_to_recover_s": "time to recover, s",
     "state_recovery_s": "state recovery, s",
     "catch_up_s": "catch-up of the backlog, s",
     "throughput_90_s": "throughput back at 90 %, s",
     "output_gap_s": "longest output gap, s",
-    "sink_spacing_s": "usual output spacing, s",
+    "sink_spacing_s": "gap without failures, s",
 }
+"""The headline comes first."""
 TIMES_MEANT = (
-    "State recovery: from the task being ready until the last replayed tuple has arrived. Catch-up, and "
-    "throughput back: from the failure."
+    "Time to recover: from the failure until output, state and backlog are as they would have been without "
+    "failures; its stages add up to it. State recovery: from the task being ready until the last replayed "
+    "tuple has arrived. Catch-up, and throughput back: from the failure."
 )
-_STAGES = {
-    "detect": "detect_s",
-    "restart": "restart_s",
-    "restore": "restore_s",
-    "replay": "replay_s",
-    "catch_up": "catch_up_stage_s",
-}
+LATENCIES_MEANT = (
+    "End-to-end latency: from the first emission of a tuple's root; latency: from the tuple's creation "
+    "stamp, which is a new one if the source sends it again."
+)
+_LATENCIES = {"end_to_end": "End-to-end latency", "latency": "Latency"}
 _LATENCY = {
     "median": "median",
     "mean": "mean",
@@ -66,7 +69,7 @@ _LATENCY = {
     "p99": "99th percentile",
     "max": "maximum",
 }
-_BRIEF_LATENCY = ("median", "mean", "std", "p95")
+_BRIEF_LATENCY = ("median", "mean", "std", "p95", "p99")
 _LEDGER = {
     "emitted": "emitted",
     "completed": "completed",
@@ -138,7 +141,7 @@ def overview(results: Sequence[Record], *, brief: bool = False) -> Table:
     rows += _pooled_rows(results, notes, brief)
     names = tuple(strategy_name(result["strategy"]) for result in results)
     meant = (TIMES_MEANT,) if any(result["recoveries"] for result in results) else ()
-    return Table("Result", ("", *names), tuple(rows), meant + notes.lines())
+    return Table("Result", ("", *names), tuple(rows), (*meant, LATENCIES_MEANT, *notes.lines()))
 
 
 def _by_failure(results: Sequence[Record]) -> dict[str, list[list[Record]]]:
@@ -168,17 +171,20 @@ def _recovery_rows(
 
     count = max(len(mine) for mine in recoveries)
     rows: list[tuple[str, ...]] = [(f"{heading} (mean of {count})" if count > 1 else heading,)]
-    rows += [row(label, key, lambda r, k=key: r[k]) for key, label in MEASURES.items()]
-    rows.append(("Stages of the recovery, s",))
-    rows += [row(s.replace("_", "-"), c, lambda r, s=s: r["stages_s"][s]) for s, c in _STAGES.items()]
+    first, *others = [row(label, key, lambda r, k=key: r[k]) for key, label in MEASURES.items()]
+    rows += [first, ("Its stages, s",)]
+    rows += [row(STAGE_NAMES[s], c, lambda r, s=s: r["stages_s"][s]) for s, c in STAGE_COLUMNS.items()]
+    rows += [("Other measures of the recovery",), *others]
     if not brief:
         rows.append(("Tuples of the state, per recovery",))
         content = ("restored", "replayed", "dropped", "missing", "extra")
         rows += [row(name, name, lambda r, n=name: r["state"][n]) for name in content]
-    rows.append(("Latency in recovery, ms",))
     keys = _BRIEF_LATENCY if brief else tuple(_LATENCY)
-    noted = "latency in recovery"
-    rows += [row(_LATENCY[k], f"latency_{k}_ms", lambda r, k=k: r["latency_ms"][k], noted) for k in keys]
+    for kind, name in _LATENCIES.items():
+        rows.append((f"{name} in recovery, ms",))
+        noted = f"{name.lower()} in recovery"
+        for k in keys:
+            rows.append(row(_LATENCY[k], f"{kind}_{k}_ms", lambda r, k=k, w=f"{kind}_ms": r[w][k], noted))
     return rows
 
 
@@ -205,15 +211,19 @@ def _predicted(one: Mapping[str, Any] | None) -> str:
 
 
 def _pooled_rows(results: Sequence[Record], notes: Notes, brief: bool) -> list[tuple[str, ...]]:
+    noted_as = {f"{kind}_ms": f"{name.lower()} otherwise" for kind, name in _LATENCIES.items()}
+
     def row(label: str, path: tuple[str, str], column: str, write: Any = number) -> tuple[str, ...]:
         values = [(result.get(path[0]) or {}).get(path[1]) for result in results]
-        noted = "latency otherwise" if path[0] == "latency_ms" else label
+        noted = noted_as.get(path[0], label)
         dash = UNDEFINED if not any(map(is_undefined, values)) else notes.undefined(noted, column, "runs")
         return (label, *(dash if is_undefined(v) else write(v) for v in values))
 
     keys = _BRIEF_LATENCY if brief else tuple(_LATENCY)
-    rows: list[tuple[str, ...]] = [("Latency otherwise, ms",)]
-    rows += [row(_LATENCY[key], ("latency_ms", key), f"latency_{key}_ms") for key in keys]
+    rows: list[tuple[str, ...]] = []
+    for kind, name in _LATENCIES.items():
+        rows.append((f"{name} otherwise, ms",))
+        rows += [row(_LATENCY[key], (f"{kind}_ms", key), f"{kind}_{key}_ms") for key in keys]
     rows.append(("Throughput, tuples/s",))
     shown = ("mean",) if brief else ("mean", "min", "max")
     rows += [row(key, ("throughput_per_s", key), f"throughput_{key}_per_s") for key in shown]
@@ -242,7 +252,9 @@ def _busiest(result: Record) -> str:
 def pairs_table(pairs: Iterable[Paired]) -> Table:
     """Paired differences, each strategy against the reference, with both intervals."""
     rows: list[tuple[str, ...]] = []
-    labels = {**MEASURES, "latency_median_ms": "median latency, ms", "latency_mean_ms": "mean latency, ms"}
+    labels = dict(MEASURES)
+    for kind, name in _LATENCIES.items():
+        labels |= {f"{kind}_{key}_ms": f"{key} {name.lower()}, ms" for key in ("median", "mean")}
     previous = None
     for pair in pairs:
         if pair.difference.n == 0:

@@ -44,7 +44,7 @@ def compare_view(results: Sequence[Record], verdict: Verdict) -> Group:
         _title(headline(results[0])),
         *(render(part) for part in parts),
         render(tables.pairs_table(verdict.pairs)),
-        Text(verdict.sentence, style="bold"),
+        Text(verdict.text, style="bold"),
         warnings_view(collected_warnings(results)),
     )
 

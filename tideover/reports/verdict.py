@@ -1,18 +1,20 @@
-"""What ``compare`` concludes: every strategy against the first, and the best of them in one sentence.
+"""What ``compare`` concludes: who is correct, who recovers sooner, and what that costs.
 
-The sentence is a mechanical reading of the figures. Recovery is judged by the time from the failure until the
-backlog is gone, which is defined for every strategy, whatever it does meanwhile. The sentence says so when
-there are too few pairs, when nothing varies, when no difference shows, and when a value is undefined.
+The sentences are a mechanical reading of the figures. Correctness comes first and names every strategy; then
+the best strategy is set beside the reference by its time to recover, which is defined alike for all
+strategies; then by its cost. The verdict says so when there are too few pairs, when nothing varies, when no
+difference shows, and when somebody has not recovered.
 """
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tideover.reports.columns import conform
-from tideover.reports.estimates import Estimate, estimate
+from tideover.reports.estimates import Estimate
+from tideover.reports.outcomes import HEADLINE, RESOURCES, Outcome, outcome, whole
 from tideover.reports.paired import Paired, paired
 from tideover.reports.words import fixed, listed, places_for, plural, size, strategy_name
 
@@ -25,241 +27,207 @@ FEW_PAIRS = 5
 SAME_COST = 0.05
 
 COMPARED = (
+    HEADLINE,
     "state_recovery_s",
     "catch_up_s",
     "throughput_90_s",
     "output_gap_s",
+    "end_to_end_median_ms",
+    "end_to_end_mean_ms",
     "latency_median_ms",
     "latency_mean_ms",
 )
 """Columns of ``recoveries`` that are compared pair by pair."""
 
-_RESOURCES = {"network_bytes": "network bytes", "cpu_s": "CPU time", "store_bytes": "store bytes"}
-
 
 @dataclass(frozen=True)
 class Verdict:
-    """``pairs``: each other strategy minus the reference (the first one), for each column in ``COMPARED``."""
+    """``text``: sentences, one a line. ``pairs``: each other strategy minus the reference (the first one),
+    for each column in ``COMPARED``.
+    """
 
-    sentence: str
+    text: str
     reference: str
     best: str
     pairs: tuple[Paired, ...]
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """One strategy's recoveries and runs, pooled."""
-
-    strategy: str
-    catch_up: Estimate
-    lost: int
-    emitted: int
-    windows: int
-    wrong: int
-    costs: dict[str, float]
-    failed_runs: int
-    runs: int
-
-    @property
-    def unhindered(self) -> bool:
-        """No failure left a backlog."""
-        return self.catch_up.mean == 0 and not self.catch_up.undefined
-
-    @property
-    def rank(self) -> tuple[float, ...]:
-        """Less is better: unfailed, lossless, caught up each time, and fast, then cheap."""
-        speed = math.inf if self.catch_up.mean is None else self.catch_up.mean
-        missed = self.catch_up.undefined
-        return (self.failed_runs == self.runs, self.lost > 0, missed, speed, self.costs["network_bytes"])
-
-
 def verdict(recoveries: pd.DataFrame, runs: pd.DataFrame) -> Verdict:
     """Compare all strategies in the frames; the first one in ``runs`` is the reference.
 
-    The sentence sets the best strategy beside the reference or, if the reference is the best, beside the
-    next. Raises ValueError for fewer than two strategies.
+    The best strategy is set beside the reference or, if the reference is the best, beside the next. Raises
+    ValueError for fewer than two strategies.
     """
-    recoveries, runs = conform("recoveries", recoveries), conform("runs", runs)
+    recoveries, runs = whole(conform("recoveries", recoveries)), conform("runs", runs)
     strategies = list(dict.fromkeys(str(name) for name in runs["strategy"]))
     if len(strategies) < 2:
         raise ValueError("a comparison needs at least two strategies")
     reference, others = strategies[0], strategies[1:]
-    outcomes = {name: _outcome(name, recoveries, runs) for name in strategies}
+    outcomes = {name: outcome(name, recoveries, runs) for name in strategies}
     ranked = sorted(strategies, key=lambda name: outcomes[name].rank)
     best = ranked[0]
-    other = ranked[1] if best == reference else reference
+    other = reference if best != reference and outcomes[reference].ran else ranked[1]
     pairs = tuple(paired(recoveries, name, reference, column) for name in others for column in COMPARED)
-    return Verdict(sentence(outcomes[best], outcomes[other], recoveries), reference, best, pairs)
-
-
-def sentence(best: Outcome, other: Outcome, recoveries: pd.DataFrame) -> str:
-    """The best strategy beside another: recovery, then loss, then cost. Loss comes first where neither has a
-    backlog.
-    """
-    if best.failed_runs == best.runs:
-        return "No run ended without an error, so there is nothing to compare."
-    if len(recoveries) and best.unhindered and other.unhindered:
-        found = [_kept(best, other)]
-    else:
-        found = [_recovery(best, other, recoveries), _loss(best, other), _wrong(best, other)]
-    clauses = [*found, _cost(best, other), _failed(best, other)]
-    text = "; ".join(clause for clause in clauses if clause)
-    return f"{text[0].upper()}{text[1:]}."
+    text = _text(list(outcomes.values()), outcomes[best], outcomes[other], recoveries)
+    return Verdict(text, reference, best, pairs)
 
 
 def run_sentence(recoveries: pd.DataFrame, runs: pd.DataFrame) -> str:
-    """One strategy alone: how long it takes to recover, and what is lost."""
-    recoveries, runs = conform("recoveries", recoveries), conform("runs", runs)
-    found = _outcome(str(runs["strategy"].iloc[0]), recoveries, runs)
-    name = strategy_name(found.strategy)
-    if found.failed_runs == found.runs:
-        return f"Every run of {name} failed."
-    recovered = f"{name} {_alone(found)}" if len(recoveries) else f"{name} ran without a failure"
-    lost = (
-        "no root is lost"
-        if found.lost == 0
-        else f"{plural(found.lost, 'root')} of {found.emitted:,} are lost"
-    )
-    failed = (
-        f"; {found.failed_runs} of {plural(found.runs, 'run')} failed and are left out"
-        if found.failed_runs
-        else ""
-    )
-    return f"{recovered[0].upper()}{recovered[1:]}; {lost}{failed}."
+    """One strategy alone: whether it is correct, and how long it takes to recover."""
+    recoveries, runs = whole(conform("recoveries", recoveries)), conform("runs", runs)
+    found = outcome(str(runs["strategy"].iloc[0]), recoveries, runs)
+    if not found.ran:
+        return f"Every run of {strategy_name(found.strategy)} failed."
+    return _lines([correctness([found]), _alone(found), _failed([found])])
 
 
-def _outcome(strategy: str, recoveries: pd.DataFrame, runs: pd.DataFrame) -> Outcome:
-    mine, done = recoveries[recoveries["strategy"] == strategy], runs[runs["strategy"] == strategy]
-    means = mine.groupby(["seed", "replication"], sort=True)["catch_up_s"].mean()
-    failed = int(done["error"].notna().sum())
-    good = done[done["error"].isna()]
-    costs = {name: float(good[name].sum()) / max(1, len(good)) for name in _RESOURCES}
-    counted = {"lost": "lost", "emitted": "emitted", "windows": "windows_emitted", "wrong": "windows_wrong"}
-    counts = {name: int(good[column].fillna(0).sum()) for name, column in counted.items()}
-    catch_up = estimate(float(value) for value in means)
-    return Outcome(strategy, catch_up, costs=costs, failed_runs=failed, runs=len(done), **counts)
+def _text(outcomes: Sequence[Outcome], best: Outcome, other: Outcome, recoveries: pd.DataFrame) -> str:
+    if not best.ran:
+        return "No run ended without an error, so there is nothing to compare."
+    if not other.ran:
+        return _lines([correctness([best]), _alone(best), _failed(outcomes)])
+    found = [
+        correctness(outcomes),
+        _time(best, other, recoveries),
+        _hasty(best, outcomes),
+        _cost(best, other),
+    ]
+    return _lines([*found, _failed(outcomes)])
 
 
-def _recovery(best: Outcome, other: Outcome, recoveries: pd.DataFrame) -> str:
+def _lines(sentences: Iterable[str]) -> str:
+    return "\n".join(f"{text[0].upper()}{text[1:]}." for text in sentences if text)
+
+
+def correctness(outcomes: Sequence[Outcome]) -> str:
+    """``R+SM loses no root, counts none twice and puts out no wrong window; …``: everybody who ran."""
+    ran = [o for o in outcomes if o.ran]
+    exact = [strategy_name(o.strategy) for o in ran if o.exact]
+    windows = any(o.windows or o.missing for o in ran)
+    said = []
+    if exact:
+        verbs = ("lose", "count", "put") if len(exact) > 1 else ("loses", "counts", "puts")
+        last = f"{verbs[2]} out every window right"
+        parts = [f"{verbs[0]} no root", f"{verbs[1]} none twice", *([last] if windows else [])]
+        said.append(f"{listed(exact)} {listed(parts)}")
+    said += [f"{strategy_name(o.strategy)} {o.harm_in_words()}" for o in ran if not o.exact]
+    return "; ".join(said)
+
+
+def _time(best: Outcome, other: Outcome, recoveries: pd.DataFrame) -> str:
     a, b = strategy_name(best.strategy), strategy_name(other.strategy)
     if recoveries.empty:
         return f"no failure was simulated, so there is no recovery of {a} and {b} to compare"
-    pair = paired(recoveries, best.strategy, other.strategy, "catch_up_s")
-    if pair.difference.n and not best.unhindered and not other.unhindered:
-        return difference_clause(pair)
-    alone = {outcome.strategy: _alone(outcome) for outcome in (best, other)}
-    return f"{a} {alone[best.strategy]}, where {b} {alone[other.strategy]}"
+    if best.traceless and other.traceless:
+        return f"neither {a} nor {b} shows a trace of a failure in output, state or backlog"
+    pair = paired(recoveries, best.strategy, other.strategy, HEADLINE)
+    if pair.difference.n and not best.traceless and not other.traceless:
+        return "; ".join(
+            clause for clause in (difference_clause(pair), _never(best), _never(other)) if clause
+        )
+    return f"{_alone(best)}, where {_alone(other)}"
 
 
-def _alone(outcome: Outcome) -> str:
+def _alone(found: Outcome) -> str:
     """What one strategy did, where there is nothing to subtract."""
-    found = outcome.catch_up
-    if outcome.unhindered:
-        return "has no backlog after a failure"
-    if found.mean is None:
-        return "has not caught up by the next failure or the end of the run"
-    places = places_for(found.half_width)
-    note = _interval(found, places, "replication")
-    return f"has caught up {fixed(found.mean, places)} s after a failure ({note})"
+    name, time = strategy_name(found.strategy), found.time
+    if not time.n and not time.undefined:
+        return f"{name} ran without a failure"
+    if found.traceless:
+        zero = f"time to recover 0 s in {_all(time.n, 'replication')}"
+        return f"{name} shows no trace of a failure in output, state or backlog ({zero})"
+    if time.mean is None:
+        return _never(found)
+    places = places_for(time.half_width)
+    note = _interval(time, places, "replication")
+    recovers = f"{name} recovers {fixed(time.mean, places)} s after a failure ({note})"
+    return "; ".join(clause for clause in (recovers, _never(found)) if clause)
+
+
+def _never(found: Outcome) -> str:
+    """``… has not recovered by the end of the run in 3 of 5 replications``; empty if it always has."""
+    missed, total = found.time.undefined, found.time.undefined + found.time.n
+    if not missed:
+        return ""
+    where = "in the one replication" if total == 1 else f"in {missed} of {total} replications"
+    return f"{strategy_name(found.strategy)} has not recovered by the end of the run {where}"
 
 
 def difference_clause(pair: Paired) -> str:
-    """``R+SM has caught up 57.8 s sooner than source replay (95 % interval 57.1 to 58.4 s, 10 pairs)``."""
+    """``R+SM recovers 57.8 s sooner after a failure than source replay (95 % interval …, 10 pairs)``."""
     a, b, found = strategy_name(pair.first), strategy_name(pair.second), pair.difference
     if found.mean is None:
-        return f"{a} and {b} have no pair in which both have caught up"
+        return f"{a} and {b} have no pair in which both have recovered"
+    both = " in which both have recovered" if found.undefined else ""
     places = places_for(found.half_width)
-    least = found if found.mean >= 0 else pair.mirrored().difference
-    note = _interval(least, places, "pair")
     if found.constant and abs(found.mean) < 1e-9:
-        return f"{a} and {b} have caught up equally soon in {_all(found.n, 'pair')}"
+        return f"{a} and {b} recover equally soon in {_all(found.n, 'pair')}{both}"
     if found.t is not None and not found.constant and found.t[0] <= 0 <= found.t[1]:
-        note = _interval(found, places, "pair")
-        shown = f"difference {fixed(found.mean, places)} s, {note}"
-        return f"{a} and {b} cannot be told apart by when they have caught up ({shown})"
+        shown = f"difference {fixed(found.mean, places)} s, {_interval(found, places, 'pair')}{both}"
+        return f"{a} and {b} cannot be told apart by their time to recover ({shown})"
     word = "later" if found.mean > 0 else "sooner"
-    return f"{a} has caught up {fixed(abs(found.mean), places)} s {word} after a failure than {b} ({note})"
+    note = _interval(found if found.mean > 0 else pair.mirrored().difference, places, "pair")
+    return f"{a} recovers {fixed(abs(found.mean), places)} s {word} after a failure than {b} ({note}{both})"
 
 
 def _interval(found: Estimate, places: int, unit: str) -> str:
-    left_out = f", {found.undefined} more undefined and left out" if found.undefined else ""
     if found.t is None:
-        return f"{plural(found.n, unit)}, so no interval{left_out}"
+        return f"{plural(found.n, unit)}, so no interval"
     if found.constant:
-        return f"the same in {_all(found.n, unit)}{left_out}"
+        return f"the same in {_all(found.n, unit)}"
     only = "only " if found.n < FEW_PAIRS else ""
     low, high = (fixed(end, places) for end in found.t)
-    return f"95 % interval {low} to {high} s, {only}{plural(found.n, unit)}{left_out}"
+    return f"95 % interval {low} to {high} s, {only}{plural(found.n, unit)}"
 
 
 def _all(count: int, unit: str) -> str:
     return {1: f"the one {unit}", 2: f"both {unit}s"}.get(count, f"all {plural(count, unit)}")
 
 
-def _loss(best: Outcome, other: Outcome) -> str:
-    if best.lost == other.lost:
-        return f"both lose {plural(best.lost, 'root')}" if best.lost else ""
-    a, b = ("no root" if o.lost == 0 else plural(o.lost, "root") for o in (best, other))
-    return f"it loses {a}, {strategy_name(other.strategy)} {b}"
-
-
-def _wrong(best: Outcome, other: Outcome) -> str:
-    """Wrong windows, where the one that is called better has more of them."""
-    if best.wrong * max(1, other.windows) <= other.wrong * max(1, best.windows):
+def _hasty(best: Outcome, outcomes: Sequence[Outcome]) -> str:
+    """Who recovers sooner than the best, but is less correct."""
+    time = best.time.mean
+    if time is None:
         return ""
-    mine, theirs = (
-        f"{best.wrong:,} of its {plural(best.windows, 'window')}",
-        f"{other.wrong:,} of {other.windows:,}",
-    )
-    return f"{mine} are wrong, of {strategy_name(other.strategy)}'s {theirs}"
-
-
-def _kept(best: Outcome, other: Outcome) -> str:
-    """What each lost and got wrong, without a word on recovery."""
-    a, b = strategy_name(best.strategy), strategy_name(other.strategy)
-    mine, theirs = _harm(best), _harm(other)
-    if mine == theirs:
-        return f"{a} and {b} both {mine.replace('loses', 'lose').replace('emits', 'emit')}"
-    return f"{a} {mine}, {b} {theirs}"
-
-
-def _harm(outcome: Outcome) -> str:
-    lost = "no root" if outcome.lost == 0 else plural(outcome.lost, "root")
-    wrong = (
-        f"{plural(outcome.wrong, 'wrong window')} of {outcome.windows:,}"
-        if outcome.wrong
-        else "no wrong window"
-    )
-    return f"loses {lost} and emits {wrong}"
+    said = [
+        f"{strategy_name(o.strategy)} ({fixed(o.time.mean, places_for(o.time.half_width))} s after a failure)"
+        for o in outcomes
+        if o.ran and o.harm > best.harm and o.time.mean is not None and o.time.mean < time
+    ]
+    return f"sooner than {strategy_name(best.strategy)}, but less correct: {listed(said)}" if said else ""
 
 
 def _cost(best: Outcome, other: Outcome) -> str:
-    """Where the resources differ by more than 5 %: factors, or amounts where the other uses none."""
+    """Where the resources differ by more than 5 %: factors, or amounts where one of the two uses none."""
+    a, b = strategy_name(best.strategy), strategy_name(other.strategy)
     factors: list[str] = []
     amounts: list[str] = []
-    for name, words in _RESOURCES.items():
+    for name, words in RESOURCES.items():
         mine, theirs = best.costs[name], other.costs[name]
-        if theirs > 0 and abs(mine / theirs - 1) > SAME_COST:
+        if mine > 0 and theirs > 0 and abs(mine / theirs - 1) > SAME_COST:
             factors.append(f"{_factor(mine / theirs)} times the {words}")
-        elif theirs == 0 and mine > 0:
-            shown = f"{fixed(mine, 1)} s" if name.endswith("_s") else size(mine)
-            amounts.append(f"{shown} of {words} per run where {strategy_name(other.strategy)} needs none")
+        elif mine > 0 and theirs == 0:
+            amounts.append(f"{_amount(name, mine)} of {words} per run where {b} needs none")
+        elif theirs > 0 and mine == 0:
+            amounts.append(f"no {words} where {b} needs {_amount(name, theirs)} per run")
     if not factors and not amounts:
-        return "they cost the same to within 5 %"
-    return f"{_it(best, other)} costs {listed(factors + amounts)}"
+        return f"{a} and {b} cost the same to within {100 * SAME_COST:g} %"
+    parts = [f"{listed(factors)} of {b}"] if factors else []
+    return f"{a} costs {', and '.join([*parts, *([listed(amounts)] if amounts else [])])}"
 
 
-def _it(best: Outcome, other: Outcome) -> str:
-    """The best strategy as the subject of the next clause: by name if the last clause was about both."""
-    both = best.unhindered and other.unhindered
-    return strategy_name(best.strategy) if both else "it"
+def _amount(name: str, value: float) -> str:
+    return f"{fixed(value, 1)} s" if name.endswith("_s") else size(value)
 
 
 def _factor(value: float) -> str:
     return fixed(value, 1 if value >= 0.95 else 2) if value >= 0.005 else "less than 0.01"
 
 
-def _failed(best: Outcome, other: Outcome) -> str:
-    failed, runs = best.failed_runs + other.failed_runs, best.runs + other.runs
-    return f"{failed} of {plural(runs, 'run')} failed and are left out" if failed else ""
+def _failed(outcomes: Sequence[Outcome]) -> str:
+    """How many runs failed, and whose."""
+    failed, runs = sum(o.failed_runs for o in outcomes), sum(o.runs for o in outcomes)
+    if not failed:
+        return ""
+    whose = listed([f"{o.failed_runs} of {strategy_name(o.strategy)}" for o in outcomes if o.failed_runs])
+    return f"{failed} of {plural(runs, 'run')} failed and are left out: {whose}"

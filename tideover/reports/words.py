@@ -15,6 +15,17 @@ _STRATEGIES = {
     "micro_batch": "micro-batches",
 }
 
+STAGE_NAMES = {
+    "detect": "detect",
+    "restart": "restart",
+    "restore": "restore",
+    "wait": "wait for timeout",
+    "replay": "replay",
+    "catch_up": "catch-up",
+    "windows": "until windows are right",
+}
+"""How the stages of ``time_to_recover_s`` are called, in their order."""
+
 
 def strategy_name(kind: str) -> str:
     """How a strategy is called in a sentence; what follows its kind stays (``active_replication k=2``).

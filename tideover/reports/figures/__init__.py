@@ -4,19 +4,23 @@ matplotlib and seaborn are imported inside the functions that draw.
 """
 
 from tideover.reports.figures.calibration import backlogs, predictions, residuals
-from tideover.reports.figures.cost import cost
+from tideover.reports.figures.cost import RESOURCES, cost, relative_to
 from tideover.reports.figures.published import published
 from tideover.reports.figures.recoveries import recoveries_over_rate
 from tideover.reports.figures.recovery import recovery
+from tideover.reports.figures.stages import recovery_stages
 from tideover.reports.figures.timeline import timeline, timelines
 
 __all__ = [
+    "RESOURCES",
     "backlogs",
     "cost",
     "predictions",
     "published",
     "recoveries_over_rate",
     "recovery",
+    "recovery_stages",
+    "relative_to",
     "residuals",
     "timeline",
     "timelines",

@@ -22,22 +22,25 @@ RESOURCES = {
 }
 
 
-def cost(runs: pd.DataFrame, *, axes: Sequence[Axes] | None = None) -> list[Axes]:
+def cost(runs: pd.DataFrame, *, axes: Sequence[Axes] | None = None, apart: bool = False) -> list[Axes]:
     """Five small bar charts, mean per run, with amounts; factors are relative to ``baseline``.
 
     The baseline is ``none`` if it was run, else each resource's cheapest strategy. Where the baseline needs
-    nothing of a resource there is no factor, and only amounts are written.
+    nothing of a resource there is no factor, and only amounts are written. ``apart``: each in a figure of its
+    own, for a page that puts as many beside each other as there is room for.
     """
-    runs = conform("runs", runs)
-    good = runs[runs["error"].isna()]
-    means = good.groupby("strategy", sort=False)[list(RESOURCES)].mean()
+    means = _means(runs)
     with style.applied():
-        drawn = list(axes) if axes is not None else _five(len(means), _reference(means))
+        drawn = list(axes) if axes is not None else _apart(len(means)) if apart else _five(means)
         for ax, (column, label) in zip(drawn, RESOURCES.items(), strict=True):
             _bars(ax, means[column], column, label)
-        for ax in drawn[1:3] + drawn[4:]:
-            ax.tick_params(axis="y", labelleft=False)
     return drawn
+
+
+def _means(runs: pd.DataFrame) -> pd.DataFrame:
+    runs = conform("runs", runs)
+    good = runs[runs["error"].isna()]
+    return good.groupby("strategy", sort=False)[list(RESOURCES)].mean()
 
 
 def baseline(means: pd.Series[float]) -> tuple[str, float]:
@@ -46,43 +49,42 @@ def baseline(means: pd.Series[float]) -> tuple[str, float]:
     return name, float(means[name])
 
 
-def _reference(means: pd.DataFrame) -> str:
+def relative_to(runs: pd.DataFrame) -> str:
+    """What the factors of ``cost`` are relative to, in words."""
+    return _relative(_means(runs))
+
+
+def _relative(means: pd.DataFrame) -> str:
     return strategy_name("none") if "none" in means.index else "the cheapest of each"
 
 
-def _five(count: int, relative_to: str) -> list[Axes]:
-    figure = style.new_figure(1.5 + 0.56 * count)
+def _apart(count: int) -> list[Axes]:
+    return [style.new_figure(0.35 + 0.33 * count, style.PANEL_IN).subplots() for _ in RESOURCES]
+
+
+def _five(means: pd.DataFrame) -> list[Axes]:
+    figure = style.new_figure(0.9 + 0.72 * len(means))
     grid = figure.subplots(2, 3)
     grid[1, 2].set_axis_off()
-    grid[1, 2].text(0, 1.0, f"×: relative to {relative_to}", va="top", fontsize=8, color=style.MUTED)
+    grid[1, 2].text(0, 1.0, f"×: relative to {_relative(means)}", va="top", fontsize=8, color=style.MUTED)
     return list(grid.flat[:5])
 
 
 def _bars(ax: Axes, means: pd.Series[float], column: str, label: str) -> None:
-    import seaborn as sns
-
+    """One bar a strategy, with its name and amount above it: beside it they would take half of the width."""
     strategies = [str(name) for name in means.index]
-    names = [strategy_name(name) for name in strategies]
-    palette = {strategy_name(name): colour for name, colour in style.colours(strategies).items()}
-    sns.barplot(
-        x=means.to_numpy(dtype=float),
-        y=names,
-        hue=names,
-        palette=palette,
-        width=0.62,
-        legend=False,
-        ax=ax,
-        saturation=1,
-    )
+    palette = style.colours(strategies)
     base = 0.0 if means.isna().all() else baseline(means)[1]
-    for place, value in enumerate(means):
-        text = f" {_amount(float(value), column)}{_factor(float(value), base)}"
-        ax.text(0.0 if is_undefined(float(value)) else float(value), place, text, va="center", fontsize=7.5)
+    for place, name in enumerate(strategies):
+        value = float(means[name])
+        if not is_undefined(value):
+            ax.barh(place + 0.2, value, height=0.34, color=palette[name])
+        text = f"{strategy_name(name)}  {_amount(value, column)}{_factor(value, base)}"
+        ax.text(0.0, place - 0.04, text, va="bottom", fontsize=8)
     most = float(means.max()) if means.notna().any() else 0.0
-    ax.set_xlim(0, 2.15 * most if most > 0 else 1.0)
-    ax.set(xlabel="", ylabel="", title=label, xticks=[])
-    ax.tick_params(axis="y", length=0)
-    ax.spines["bottom"].set_visible(False)
+    ax.set_xlim(0, most if most > 0 else 1.0)
+    ax.set(ylim=(len(strategies) - 0.5, -0.5), title=label, xticks=[], yticks=[])
+    ax.spines[["bottom", "left"]].set_visible(False)
 
 
 def _amount(value: float, column: str) -> str:

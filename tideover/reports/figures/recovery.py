@@ -1,5 +1,5 @@
-"""Recovery time by strategy: every replication, the mean with its confidence interval, published values as
-marks.
+"""A time of recovery by strategy and further columns: every replication, the mean with its confidence
+interval, published values as marks.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _LABELS = {
+    "time_to_recover_s": "time to recover (s)",
     "state_recovery_s": "state recovery (s)",
     "catch_up_s": "catch-up time of the backlog (s)",
     "throughput_90_s": "time until throughput is back at 90 % (s)",
@@ -27,7 +28,7 @@ _LABELS = {
 def recovery(
     recoveries: pd.DataFrame,
     *,
-    column: str = "state_recovery_s",
+    column: str = "time_to_recover_s",
     by: Sequence[str] = (),
     published: Mapping[tuple[Any, ...], float] | None = None,
     ax: Axes | None = None,

@@ -6,9 +6,13 @@ Ink, grid and paper are colours that the HTML page replaces by its own, so that 
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from tideover.reports.words import STAGE_NAMES
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -41,10 +45,28 @@ _MARKERS = {
 }
 _SPARE_MARKERS = ("P", "<", ">", "p")
 
-STAGES = {"detect": GREY, "restart": ORANGE, "restore": SKY, "replay": PURPLE, "catch-up": YELLOW}
+STAGES = {
+    "detect": "#2d3138",
+    "restart": "#db9500",
+    "restore": "#006baa",
+    "wait": "#eae7db",
+    "replay": "#bb6997",
+    "catch_up": "#8dccf1",
+    "windows": "#7f3106",
+}
+"""Stages of the time to recover: seven steps of lightness, so that a grey print tells them apart, in hues of
+Okabe and Ito. They are drawn opaque, with an edge.
+"""
+STAGE_EDGE: Any = {"edgecolor": MUTED, "linewidth": 0.5}
 
 WIDTH_IN = 7.4
 """Width of a figure: the text width of an A4 or letter page."""
+PANEL_IN = 3.4
+"""Width of a panel of which as many stand beside each other as there is room for."""
+COLUMN_IN = 3.9
+"""Width of a figure that stands alone and is to be legible on a telephone."""
+
+Shape = Literal["line", "dashed", "dotted", "area", "dot"]
 
 _RC: Any = {
     "figure.facecolor": "none",
@@ -84,6 +106,39 @@ _RC: Any = {
     "svg.hashsalt": "tideover",
     "figure.dpi": 110,
 }
+
+
+@dataclass(frozen=True)
+class Key:
+    """An entry of a legend: a figure draws it itself, or its page does."""
+
+    label: str
+    colour: str
+    shape: Shape = "line"
+
+    def handle(self) -> Artist:
+        """The entry as matplotlib wants it."""
+        from matplotlib.lines import Line2D
+        from matplotlib.patches import Patch
+
+        if self.shape == "area":
+            return Patch(facecolor=self.colour, label=self.label, **STAGE_EDGE)
+        if self.shape == "dot":
+            return Line2D([], [], color=self.colour, label=self.label, linestyle="none", **DOT)
+        return Line2D([], [], color=self.colour, label=self.label, **LINES[self.shape])
+
+
+LINES: dict[str, Any] = {
+    "line": {},
+    "dashed": {"linestyle": (0, (4, 2)), "linewidth": 1.0},
+    "dotted": {"linestyle": (0, (1, 1.2)), "linewidth": 1.1},
+}
+DOT: Any = {"marker": "o", "markersize": 3.2, "markerfacecolor": "none", "markeredgewidth": 0.8}
+
+
+def stage_keys() -> list[Key]:
+    """The legend of the stages."""
+    return [Key(STAGE_NAMES[name], colour, "area") for name, colour in STAGES.items()]
 
 
 def applied() -> AbstractContextManager[None]:

@@ -28,6 +28,10 @@ _COLOUR = re.compile("|".join(map(re.escape, _VARIABLES)), re.IGNORECASE)
 _STYLE = re.compile(r'style="[^"]*"')
 
 
+WIDE_PT = 360
+"""Beyond this width (pt) letters would be too small on a telephone, and the page scrolls instead."""
+
+
 def to_svg(figure: Figure | SubFigure, *, prefix: str, alt: str) -> str:
     """Inline SVG of the figure, which a screen reader reads as ``alt``.
 
@@ -49,9 +53,15 @@ def to_svg(figure: Figure | SubFigure, *, prefix: str, alt: str) -> str:
         + text[text.index(">") :]
     )
     width = "" if size is None else f' style="max-width: {float(size[1]) * 1.6:.0f}px"'
+    if size is not None and float(size[1]) > WIDE_PT:
+        width += ' class="wide"'
     return "\n".join(line.rstrip() for line in text.replace("<svg", head + width, 1).splitlines())
 
 
 def _variable(match: re.Match[str]) -> str:
-    colour = match[0].lower()
-    return f"var(--{_VARIABLES[colour]}, {colour})"
+    return css(match[0].lower())
+
+
+def css(colour: str) -> str:
+    """A colour as the page writes it: by its variable, if it may replace it."""
+    return f"var(--{_VARIABLES[colour]}, {colour})" if colour in _VARIABLES else colour

@@ -1,5 +1,5 @@
-"""What happened around the failure: throughput, latency and backlog over time, with the stages of recovery
-shaded.
+"""What happened around the failure: throughput, latency and backlog over time, with the stages of the
+recovery in a strip above each.
 """
 
 from __future__ import annotations
@@ -9,30 +9,40 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tideover.models.results import STAGE_COLUMNS
 from tideover.reports.columns import conform
 from tideover.reports.figures import style
-from tideover.reports.words import is_undefined, strategy_name
+from tideover.reports.words import STAGE_NAMES, is_undefined, plain, strategy_name
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-STAGE_COLUMNS = {
-    "detect": "detect_s",
-    "restart": "restart_s",
-    "restore": "restore_s",
-    "replay": "replay_s",
-    "catch-up": "catch_up_stage_s",
-}
-
 _LEAST_SPAN_S = 20.0
 MOST_COLUMNS = 3
+_STRIP = (1.02, 1.09)
+"""Where the strip of stages is, in heights of the panel: above it, so that it hides no line."""
+_STRIP_ROOM_IN = 0.09
+_LINES_OF_LENGTHS = 2
+"""Room for the lengths of stages under a title, so that panels of equal size have axes of equal size."""
+_LEAST_SHOWN = 0.008
+"""A shorter stage than this share of the time shown could not be seen, and is drawn as long."""
+
+LINES = (
+    style.Key("mean over replications", style.INK),
+    style.Key("greatest latency", style.INK, "dotted"),
+    style.Key("mean latency from the creation stamp", style.INK, "dashed"),
+)
+FAILURE_KEYS = (
+    style.Key("backlog without the failure", style.MUTED, "dashed"),
+    style.Key("failure", style.FAILURE),
+)
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage of recovery, in seconds from the failure."""
+    """A stage of the time to recover, in seconds from the failure; ``name`` as in ``STAGE_COLUMNS``."""
 
     name: str
     start_s: float
@@ -61,23 +71,26 @@ def timeline(
     recoveries: pd.DataFrame,
     *,
     span_s: tuple[float, float] | None = None,
+    scale: Scale | None = None,
     axes: Sequence[Axes] | None = None,
+    legend: bool = True,
 ) -> list[Axes]:
     """Three stacked axes for one strategy: throughput, latency, backlog; time 0 is the first failure.
 
-    Lines are means over replications, bands run from the least to the greatest. ``span_s``: seconds before
-    (negative) and after the failure; by default all of the recovery. Without a failure the whole run is
-    shown.
+    Lines are means over replications, bands run from the least to the greatest. Latency is end-to-end; the
+    mean from the creation stamp is dashed. ``span_s``: seconds before (negative) and after the failure; by
+    default all of the recovery. ``scale``: one that several strategies have in common. Without a failure the
+    whole run is shown.
     """
     if timeline["strategy"].nunique() != 1:
         raise ValueError("a timeline shows one strategy; filter the frames, or use timelines()")
     timeline, recoveries = conform("timeline", timeline), conform("recoveries", recoveries)
     span = span_s or _span(timeline, recoveries)
     with style.applied():
-        drawn = list(axes) if axes is not None else _three()
+        drawn = list(axes) if axes is not None else _three(legend)
         _draw(drawn, timeline, recoveries, span)
-        _scale_latency([drawn[1]])
-        if axes is None:
+        (scale or common_scale(timeline, recoveries, span)).apply(drawn)
+        if axes is None and legend:
             _legend(drawn[0].figure, bool(len(recoveries)))
     return drawn
 
@@ -101,7 +114,7 @@ def timelines(
         grid = figure.subplots(3, len(names), sharex=True, sharey="row", squeeze=False)
         for column, (ticks, failed) in enumerate(parts):
             _draw(list(grid[:, column]), ticks, failed, span)
-        _scale_latency(list(grid[1]))
+            common_scale(timelines, recoveries, span).apply(list(grid[:, column]))
         for row in grid:
             for ax in row[1:]:
                 ax.set_ylabel("")
@@ -116,11 +129,12 @@ def _draw(
     shown = aligned[(aligned["time_s"] >= span[0]) & (aligned["time_s"] <= span[1])]
     colour = style.colours([str(timeline["strategy"].iloc[0])]).popitem()[1]
     _line(axes[0], shown, "throughput_per_s", colour)
-    _line(axes[1], shown, "latency_mean_ms", colour, label="mean")
-    _thin(axes[1], shown, "latency_max_ms", colour, label="greatest")
+    _line(axes[1], shown, "end_to_end_mean_ms", colour)
+    _thin(axes[1], shown, "end_to_end_max_ms", "dotted", colour)
+    _thin(axes[1], shown, "latency_mean_ms", "dashed", colour)
     _line(axes[2], shown, "backlog", colour)
-    _scale_counts(axes, shown)
     if len(recoveries):
+        _thin(axes[2], shown, "backlog_without_failures", "dashed", style.MUTED)
         _shade(axes, stages(recoveries), _other_failures(recoveries), span)
     _label_axes(axes, timeline, recoveries, span)
 
@@ -153,53 +167,83 @@ def _span(timeline: pd.DataFrame, recoveries: pd.DataFrame) -> tuple[float, floa
     if recoveries.empty:
         return (0.0, float(timeline["second"].max()) + 1.0)
     ends = [stage.end_s for stage in stages(recoveries)]
-    caught_up = float(_first_failures(recoveries)["catch_up_s"].astype(float).max())
-    length = max([_LEAST_SPAN_S, *ends, *([] if is_undefined(caught_up) else [caught_up])])
+    reached = _first_failures(recoveries)[["catch_up_s", "time_to_recover_s"]].astype(float).max()
+    length = max([_LEAST_SPAN_S, *ends, *reached.dropna()])
     left = float(timeline["second"].max()) + 1.0 - float(recoveries["failed_at_s"].min())
     before = min(max(10.0, 0.2 * length), float(recoveries["failed_at_s"].min()))
     return (-before, min(1.2 * length, max(left, 1.0)))
 
 
-def _three() -> list[Axes]:
-    return list(style.new_figure(5.2).subplots(3, 1, sharex=True))
+def _three(legend: bool) -> list[Axes]:
+    figure = style.new_figure(6.4 if legend else 4.0, style.PANEL_IN)
+    figure.get_layout_engine().set(h_pad=_STRIP_ROOM_IN)  # type: ignore[union-attr, call-arg]
+    return list(figure.subplots(3, 1, sharex=True))
 
 
-def _line(ax: Axes, shown: pd.DataFrame, column: str, colour: str, label: str | None = None) -> None:
+def _line(ax: Axes, shown: pd.DataFrame, column: str, colour: str) -> None:
     groups = shown.groupby("time_s")[column]
     times = groups.mean().index.to_numpy()
     if shown["replication"].nunique() > 1:
         low, high = groups.min().to_numpy(dtype=float), groups.max().to_numpy(dtype=float)
         ax.fill_between(times, low, high, step="mid", color=colour, alpha=0.22, linewidth=0)
-    ax.plot(times, groups.mean().to_numpy(dtype=float), drawstyle="steps-mid", color=colour, label=label)
+    ax.plot(times, groups.mean().to_numpy(dtype=float), drawstyle="steps-mid", color=colour, label=column)
 
 
-def _thin(ax: Axes, shown: pd.DataFrame, column: str, colour: str, label: str) -> None:
-    means = shown.groupby("time_s")[column].max()
-    dots: dict[str, Any] = {"linestyle": (0, (1, 1.2)), "linewidth": 1.1}
-    ax.plot(
-        means.index, means.to_numpy(dtype=float), drawstyle="steps-mid", color=colour, label=label, **dots
+def _thin(ax: Axes, shown: pd.DataFrame, column: str, shape: style.Shape, colour: str) -> None:
+    """The mean over replications without its range, or the greatest if the column is one of maxima."""
+    groups = shown.groupby("time_s")[column]
+    values = groups.max() if column.endswith("_max_ms") else groups.mean()
+    look: dict[str, Any] = {"color": colour, "label": column, **style.LINES[shape]}
+    ax.plot(values.index, values.to_numpy(dtype=float), drawstyle="steps-mid", **look)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The vertical axes of a timeline: from 0 to ``throughput`` and ``backlog``; latency (ms) between two
+    ends, logarithmic if they differ by more than a factor of 20, else from zero.
+    """
+
+    throughput: float
+    latency: tuple[float, float]
+    backlog: float
+
+    def apply(self, axes: Sequence[Axes]) -> None:
+        """To the three axes of a timeline."""
+        low, high = self.latency
+        axes[0].set_ylim(0, self.throughput)
+        axes[2].set_ylim(0, self.backlog)
+        for ax in (axes[0], axes[2]):
+            ax.locator_params(axis="y", nbins=5)
+            ax.yaxis.set_major_formatter(lambda value, _: plain(value))
+        if 0 < 20 * low < high:
+            axes[1].set_yscale("log")
+            axes[1].set_ylim(low / 1.5, 1.5 * high)
+            axes[1].yaxis.set_major_formatter(lambda value, _: plain(value))
+        else:
+            axes[1].set_ylim(0, 1.05 * high if high > 0 else 1.0)
+
+
+_LATENCIES = ["latency_mean_ms", "end_to_end_mean_ms", "end_to_end_max_ms"]
+
+
+def common_scale(timelines: pd.DataFrame, recoveries: pd.DataFrame, span: tuple[float, float]) -> Scale:
+    """One in which no value of any strategy is cut off, in the span that is shown."""
+    import pandas as pd
+
+    names = dict.fromkeys(timelines["strategy"])
+    parts = [
+        _aligned(timelines[timelines["strategy"] == n], recoveries[recoveries["strategy"] == n])
+        for n in names
+    ]
+    every = pd.concat(parts)
+    shown = every[(every["time_s"] >= span[0]) & (every["time_s"] <= span[1])]
+    latencies = shown[_LATENCIES].astype(float)
+    low, high = (
+        0.0 if is_undefined(end) else float(end) for end in (latencies.min().min(), latencies.max().max())
     )
-
-
-def _scale_counts(axes: Sequence[Axes], shown: pd.DataFrame) -> None:
-    """From zero; the same in all columns of a row, since later columns only widen it."""
-    for ax, column, least_top in ((axes[0], "throughput_per_s", 1.0), (axes[2], "backlog", 10.0)):
-        ax.set_ylim(0, max(ax.get_ylim()[1], 1.05 * float(shown[column].max()), least_top))
-        ax.locator_params(axis="y", nbins=5)
-
-
-def _scale_latency(row: Sequence[Axes]) -> None:
-    """Logarithmic if the latencies of the row differ by more than a factor of 20, else from zero."""
-    import numpy as np
-
-    lines = [line for ax in row for line in ax.lines if line.get_label() in ("mean", "greatest")]
-    values = np.concatenate([np.asarray(line.get_ydata(), dtype=float) for line in lines])
-    values = values[np.isfinite(values)]
-    if values.size and values.min() > 0 and values.max() > 20 * values.min():
-        row[0].set_yscale("log")
-        row[0].yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    else:
-        row[0].set_ylim(0, 1.05 * float(values.max()) if values.size and values.max() > 0 else 1.0)
+    counts = (1.05 * float(shown[name].max()) for name in ("throughput_per_s", "backlog"))
+    throughput, backlog = (0.0 if is_undefined(top) else top for top in counts)
+    return Scale(max(throughput, 1.0), (low, high), max(backlog, 10.0))
 
 
 def _other_failures(recoveries: pd.DataFrame) -> list[float]:
@@ -212,55 +256,79 @@ def _other_failures(recoveries: pd.DataFrame) -> list[float]:
 
 
 def _shade(axes: Sequence[Axes], found: list[Stage], others: list[float], span: tuple[float, float]) -> None:
-    hair = 0.004 * (span[1] - span[0])  # what is shorter than this would not be seen
     for ax in axes:
-        for stage in found:
-            if stage.end_s > stage.start_s:
-                end = max(stage.end_s, stage.start_s + hair)
-                band: dict[str, Any] = {"alpha": 0.28, "linewidth": 0, "zorder": 0.5}
-                colour, label = style.STAGES[stage.name], f"stage: {stage.name}"
-                ax.axvspan(stage.start_s, end, color=colour, label=label, **band)
+        for stage, (start, end) in zip(found, _spans(found, span), strict=True):
+            if end > start:
+                look: dict[str, Any] = {"facecolor": style.STAGES[stage.name], **style.STAGE_EDGE}
+                ax.axvspan(
+                    start, end, *_STRIP, clip_on=False, in_layout=False, label=f"stage: {stage.name}", **look
+                )
+                ax.axvline(end, color=style.GRID, linewidth=0.8, zorder=0.5, label="end of a stage")
         ax.axvline(0.0, color=style.FAILURE, linewidth=1.2, zorder=3, label="failure")
         for time in others:
             if span[0] <= time <= span[1]:
                 ax.axvline(time, color=style.FAILURE, linewidth=1.2, linestyle=(0, (4, 2)), zorder=3)
 
 
+def _spans(found: list[Stage], span: tuple[float, float]) -> list[tuple[float, float]]:
+    """Where each stage is drawn: within ``span``, and long enough to be seen if it took any time."""
+    drawn, at = [], 0.0
+    for stage in found:
+        end = max(stage.end_s, at + _LEAST_SHOWN * (span[1] - span[0]) if stage.end_s > stage.start_s else at)
+        drawn.append((max(span[0], min(at, span[1])), max(span[0], min(end, span[1]))))
+        at = end
+    return drawn
+
+
 def _label_axes(
     axes: Sequence[Axes], timeline: pd.DataFrame, recoveries: pd.DataFrame, span: tuple[float, float]
 ) -> None:
-    for ax, text in zip(axes, ("throughput (tuples/s)", "latency (ms)", "backlog (roots)"), strict=True):
+    for ax, text in zip(axes, ("throughput\n(tuples/s)", "latency\n(ms)", "backlog\n(roots)"), strict=True):
         ax.set_ylabel(text)
         ax.grid(axis="y")
-    axes[0].set_title(strategy_name(str(timeline["strategy"].iloc[0])), pad=20 if len(recoveries) else 6)
-    if len(recoveries):
-        small: dict[str, Any] = {"fontsize": 7, "color": style.MUTED, "in_layout": False}
-        axes[0].text(0, 1.03, _lengths(stages(recoveries)), transform=axes[0].transAxes, **small)
+    text = _lengths(stages(recoveries), _letters(axes[0])) if len(recoveries) else ""
+    lines = max(_LINES_OF_LENGTHS, len(text.splitlines())) if len(recoveries) else 0
+    name = strategy_name(str(timeline["strategy"].iloc[0]))
+    axes[0].set_title(name, pad=6 + (9 + 9 * lines if lines else 0))
+    small: dict[str, Any] = {"fontsize": 7, "color": style.MUTED, "in_layout": False}
+    beside: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points"}
+    axes[0].annotate(text, (0, 1), (0, 10), **small, **beside)
     axes[2].set_xlabel("time from the failure (s)" if len(recoveries) else "time (s)")
     axes[2].set_xlim(*span)
 
 
-def _lengths(found: list[Stage]) -> str:
-    """The stages with their lengths, since short ones are too thin to see."""
-    parts = [f"{stage.name} {_length(stage.end_s - stage.start_s)}" for stage in found]
-    half = (len(parts) + 1) // 2 if len(parts) > 2 else len(parts)
-    return "\n".join(" · ".join(part) for part in (parts[:half], parts[half:]) if part)
+def _letters(ax: Axes) -> int:
+    """How many small letters stand beside each other over the axes."""
+    spec = ax.get_subplotspec()
+    columns = 1 if spec is None else spec.get_gridspec().ncols
+    return round(15 * ax.figure.bbox.width / ax.figure.dpi / columns)
+
+
+def _lengths(found: list[Stage], width: int) -> str:
+    """The stages that took time with their lengths, since short ones are too thin to see; in lines of at most
+    so many letters.
+    """
+    lines: list[str] = []
+    for stage in found:
+        if stage.end_s > stage.start_s:
+            part = f"{STAGE_NAMES[stage.name]} {_length(stage.end_s - stage.start_s)}"
+            if lines and len(f"{lines[-1]} · {part}") <= width:
+                lines[-1] += f" · {part}"
+            else:
+                lines.append(part)
+    return "\n".join(lines)
 
 
 def _length(seconds: float) -> str:
     return f"{1000 * seconds:.3g} ms" if 0 < seconds < 0.1 else f"{seconds:.3g} s"
 
 
-def _legend(figure: Figure | SubFigure, failed: bool) -> None:
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
+def legend_keys(failed: bool) -> list[style.Key]:
+    """What the lines and colours of a timeline stand for."""
+    return [*LINES, *FAILURE_KEYS, *style.stage_keys()] if failed else list(LINES)
 
-    handles: list[Line2D | Patch] = [
-        Line2D([], [], color=style.INK, label="mean"),
-        Patch(facecolor=style.INK, alpha=0.2, label="range of replications"),
-        Line2D([], [], color=style.INK, linestyle=(0, (1, 1.2)), linewidth=1.1, label="greatest latency"),
-    ]
-    if failed:
-        handles.append(Line2D([], [], color=style.FAILURE, label="failure"))
-        handles += [Patch(facecolor=colour, alpha=0.4, label=name) for name, colour in style.STAGES.items()]
-    figure.legend(handles=handles, loc="outside lower center", ncols=5)
+
+def _legend(figure: Figure | SubFigure, failed: bool) -> None:
+    columns = 1 if figure.bbox.width < style.COLUMN_IN * figure.dpi else 3
+    handles = [key.handle() for key in legend_keys(failed)]
+    figure.legend(handles=handles, loc="outside lower center", ncols=columns)

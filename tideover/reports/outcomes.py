@@ -1,0 +1,110 @@
+"""What a verdict judges a strategy by: its runs and recoveries, pooled, and whom it puts first."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tideover.reports.estimates import Estimate, estimate
+from tideover.reports.words import listed, plural
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+HEADLINE = "time_to_recover_s"
+
+RESOURCES = {"network_bytes": "network bytes", "cpu_s": "CPU time", "store_bytes": "store bytes"}
+
+_COUNTS = {
+    "lost": "lost",
+    "duplicated": "duplicated",
+    "emitted": "emitted",
+    "windows": "windows_emitted",
+    "wrong": "windows_wrong",
+    "missing": "windows_missing",
+}
+_REPLICATION = ["strategy", "seed", "replication"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One strategy's recoveries and runs, pooled; runs that failed are left out of all but ``runs``.
+
+    time                   time to recover (s) of each replication, its failures averaged; undefined if it had
+                           not recovered from one of them by the end of the run
+    lost … missing         roots, and windows, of all runs together
+    costs                  mean per run
+    """
+
+    strategy: str
+    time: Estimate
+    lost: int
+    duplicated: int
+    emitted: int
+    windows: int
+    wrong: int
+    missing: int
+    costs: dict[str, float]
+    failed_runs: int
+    runs: int
+
+    @property
+    def ran(self) -> bool:
+        """At least one run ended without an error."""
+        return self.failed_runs < self.runs
+
+    @property
+    def traceless(self) -> bool:
+        """Correct, and output, state and backlog never were other than without failures."""
+        return self.exact and self.time.mean == 0 and not self.time.undefined
+
+    @property
+    def harm(self) -> tuple[float, ...]:
+        """What is incorrect, per run: lost roots, then wrong or missing windows, then roots counted twice."""
+        runs = max(1, self.runs - self.failed_runs)
+        return (self.lost / runs, (self.wrong + self.missing) / runs, self.duplicated / runs)
+
+    @property
+    def exact(self) -> bool:
+        """Nothing is lost, counted twice, wrong or missing."""
+        return not any(self.harm)
+
+    @property
+    def rank(self) -> tuple[float, ...]:
+        """Less is better: correct, then recovered each time, then soon, then cheap."""
+        soon = math.inf if self.time.mean is None and self.time.undefined else self.time.mean or 0.0
+        return (not self.ran, *self.harm, self.time.undefined, soon, self.costs["network_bytes"])
+
+    def harm_in_words(self) -> str:
+        """``loses no root, but counts 750 of 11,245 roots twice``: for a strategy that is not exact."""
+        said = [f"loses {self.lost:,} of {plural(self.emitted, 'root')}"] if self.lost else []
+        if self.duplicated:
+            said.append(f"counts {self.duplicated:,} of {plural(self.emitted, 'root')} twice")
+        if self.wrong:
+            said.append(f"puts out {self.wrong:,} of {plural(self.windows, 'window')} wrong")
+        if self.missing:
+            said.append(f"leaves out {plural(self.missing, 'window')}")
+        return listed(said) if self.lost else f"loses no root, but {listed(said)}"
+
+
+def outcome(strategy: str, recoveries: pd.DataFrame, runs: pd.DataFrame) -> Outcome:
+    """The outcome of a strategy in frames that may hold several; ``recoveries`` as `whole` gives them."""
+    mine, done = recoveries[recoveries["strategy"] == strategy], runs[runs["strategy"] == strategy]
+    means = mine.groupby(_REPLICATION, sort=True)[HEADLINE].mean()
+    good = done[done["error"].isna()]
+    costs = {name: float(good[name].sum()) / max(1, len(good)) for name in RESOURCES}
+    counts = {name: int(good[column].fillna(0).sum()) for name, column in _COUNTS.items()}
+    time = estimate(float(value) for value in means)
+    return Outcome(strategy, time, costs=costs, failed_runs=len(done) - len(good), runs=len(done), **counts)
+
+
+def whole(recoveries: pd.DataFrame) -> pd.DataFrame:
+    """The recoveries, with the headline undefined for all failures of a replication that has not recovered
+    from one of them: the mean of the others would praise who recovers only sometimes.
+    """
+    if recoveries.empty:
+        return recoveries
+    known = recoveries[HEADLINE].notna()
+    each = known.groupby([recoveries[name] for name in _REPLICATION]).transform("all")
+    return recoveries.assign(**{HEADLINE: recoveries[HEADLINE].where(each)})
