@@ -38,6 +38,9 @@ class ApproximateBackup(Strategy):
     interval: Annotated[Duration, Field(gt=0, description="time after which a task looks if a backup is due")]
     updates: Annotated[int, Field(ge=1, description="tuples since the last backup that make one due")] = 1
 
+    def cycle(self) -> tuple[int, int]:
+        return self.interval, self.interval
+
     def protocol(self, world: World) -> Backups:
         return Backups(world, self)
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tideover.models import conformance
 from tideover.models.simulation import simulate
 from tideover.models.strategies.base import STRATEGIES
 from tideover.scenarios.loader import load
@@ -82,6 +83,36 @@ def test_it_saves_what_amnesia_loses(example: Any) -> None:
     assert lost["restored"] == 0
     assert saved["restored"] + saved["missing"] == lost["missing"]
     assert 0 <= saved["missing"] <= 100 + 60  # a second of up to 60 words
+
+
+@pytest.mark.parametrize("interval_ms", [1000, 7000])
+def test_a_backup_that_outlives_its_window_is_found(example: Any, interval_ms: int) -> None:
+    """Backups that a window does not void: what it has put out is restored after it, and put out again.
+
+    This can be seen from the window's end until the next backup. With an interval of 1 s all that strikes at
+    whole seconds finds a backup of the same instant.
+    """
+
+    class Outliving(example.Backups):
+        def look(self, task: Any, i: int) -> None:
+            if task.available and not self.backups[task].writing:
+                self.backups[task].take({}, lambda saved: None)
+
+        def window_ended(self, task: Any, held: Any, now: int) -> int:
+            return 0
+
+    @STRATEGIES.register("outliving")
+    class Forgetful(example.ApproximateBackup):
+        """Backs up, and forgets to forget (as Huang and Lee, 2016, do not)."""
+
+        def protocol(self, world: Any) -> Any:
+            return Outliving(world, self)
+
+    try:
+        with pytest.raises(AssertionError, match="duplicates"):
+            conformance.keeps_its_promise(Forgetful(interval=interval_ms * 1_000_000))
+    finally:
+        STRATEGIES.discard("outliving")
 
 
 def test_a_wrong_parameter_is_explained_like_any_other(example: Any) -> None:

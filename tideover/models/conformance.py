@@ -17,6 +17,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, get_args
 
+import numpy as np
+
 from tideover.models.arrivals.periodic import Periodic
 from tideover.models.bolts.split_words import SplitWords
 from tideover.models.bolts.windowed_count import Window, WindowedCount
@@ -29,19 +31,37 @@ from tideover.models.spouts.sentences import Sentences
 from tideover.models.strategies.base import STRATEGIES, Promise, Strategy
 from tideover.sim.distributions.constant import Constant
 from tideover.sim.distributions.exponential import Exponential
+from tideover.sim.draws import Draws, Purpose, uniform01
 from tideover.sim.faults.base import Fault
 from tideover.sim.units import S
 
 MS = S // 1000
+WINDOW = 10 * S
+END = 6 * WINDOW
+"""End of the window at which faults strike, and after it."""
+
+
+class Strike(NamedTuple):
+    """When a fault strikes; after how long it is detected, and the task restarted 3 times as long after that;
+    what becomes of arrivals meanwhile. Times in ns.
+    """
+
+    at: int
+    detection: int = 0
+    while_down: str = "drop"
+
+
 STRIKES = (
-    (63 * S, 0, "drop"),
-    (60 * S, 0, "drop"),
-    (60 * S + 5 * MS, 1 * S, "drop"),
-    (63 * S, 1 * S, "hold"),
+    Strike(END + 3 * S),
+    Strike(END),
+    Strike(END + 5 * MS, 1 * S),
+    Strike(END + 3 * S, 1 * S, "hold"),
 )
-"""In a window, at its end, and while its end is under way; at once ready, or detected after 1 s and restarted
-3 s later.
+"""In a window, at its end, and while its end is under way. Whole seconds: a strategy whose beat is one second
+(five, ...) is struck at the instants at which it acts.
 """
+VARIANTS = (0.37, 2.3)
+"""Settings of a strategy's interval at which it is held to its promise too, as multiples of the given one."""
 
 
 class Exemption(NamedTuple):
@@ -71,7 +91,7 @@ def word_count(strategy: Strategy, failures: tuple[Fault, ...] = (), *, seed: in
         bolt=SplitWords(), from_={"words": Shuffle()}, service=Exponential(mean=2 * MS), parallelism=2
     )
     count = BoltConfig(
-        bolt=WindowedCount(window=Window(length=10 * S, trigger="marker")),
+        bolt=WindowedCount(window=Window(length=WINDOW, trigger="marker")),
         from_={"split": Fields(fields=("word",))},
         service=Constant(value=1 * MS),
         parallelism=2,
@@ -97,10 +117,49 @@ def run(scenario: Scenario, **more: Any) -> Replication:
     return done
 
 
-def single_faults(kinds: Iterable[str], components: Iterable[str]) -> Iterator[tuple[str, Fault]]:
+def variants(strategy: Strategy) -> list[Strategy]:
+    """The strategy, and the same with other intervals: with other values of the parameters that are the
+    period of its ``cycle``. Where there is no cycle, or a limit forbids the value, there are fewer.
+    """
+    found = [strategy]
+    cycle = strategy.cycle()
+    given = {name: getattr(strategy, name) for name in type(strategy).model_fields}
+    for name, factor in itertools.product(given if cycle else (), VARIANTS):
+        assert cycle is not None
+        if given[name] == cycle[1]:
+            try:
+                other = type(strategy).model_validate(given | {name: round(factor * cycle[1])})
+            except ValueError:
+                continue
+            if other.cycle() != cycle:
+                found.append(other)
+    return found
+
+
+def off_beat(strategy: Strategy) -> tuple[Strike, ...]:
+    """Strikes at moments that are the strategy's own: just after it has emitted a window, and drawn ones, one
+    within the first period of its cycle after the window's end, one anywhere in the next window.
+    """
+    done = run(word_count(strategy), trace=True)
+    assert done.trace is not None
+    emitted = [row[4] for row in done.trace.windows if row[:2] == ("count", 0) and row[4] >= END]
+    cycle = strategy.cycle()
+    period = WINDOW if cycle is None else min(cycle[1], WINDOW)
+    text = f"{strategy.kind} {period}"  # another interval, other moments
+    soon, later = uniform01(Draws(0).bits(text, Purpose.FAULT, np.arange(2))).tolist()
+    return (
+        Strike(min(emitted) + 1),
+        Strike(END + round((0.1 + 0.8 * soon) * period)),
+        Strike(END + round((0.1 + 0.8 * later) * WINDOW), 1 * S),
+    )
+
+
+def single_faults(
+    kinds: Iterable[str], components: Iterable[str], strikes: Iterable[Strike] = STRIKES
+) -> Iterator[tuple[str, Fault]]:
     """(component, fault): each kind strikes each component, in each way."""
     hosts = {"words": 0, "split": 2, "count": 4}
-    for kind, component, (at, detection, down) in itertools.product(sorted(kinds), components, STRIKES):
+    for kind, component, (at, detection, down) in itertools.product(sorted(kinds), components, strikes):
         where = {"host": hosts[component]} if kind == "crash_host" else {"component": component}
         downtime = {"detection": detection, "restart": 3 * detection, "while_down": down}
         times = downtime if FAULTS[kind].kills else {"duration": 4 * detection or MS}
@@ -160,20 +219,24 @@ def first_windows(done: Replication) -> dict[tuple[str, int, int], dict[int, int
 
 def keeps_its_promise(strategy: Strategy) -> None:
     """One fault of a kind that it survives, all else healthy: at most once duplicates nothing, at least once
-    loses nothing, exactly once neither, and then no window that ends markers is wrong.
+    loses nothing, exactly once neither, and then no window that ends markers is wrong. On its beat and off
+    it, and with other intervals too.
     """
-    for component, fault in single_faults(strategy.survives, ("words", "split", "count")):
-        if is_exempt(strategy, "keeps_its_promise", component):
-            continue
-        done = run(word_count(strategy, (fault,)))
-        what = f"{strategy.promise} after {fault!r}: {done.ledger}, {done.windows}"
-        assert strategy.promise == "at least once" or done.ledger["duplicated"] == 0, f"duplicates; {what}"
-        assert strategy.promise == "at most once" or done.ledger["lost"] == 0, f"losses; {what}"
-        assert strategy.promise == "at most once" or done.recoveries[0]["missing"] == 0, (
-            f"state missing; {what}"
-        )
-        bad_windows = done.windows["wrong"] + done.windows["missing"]
-        assert strategy.promise != "exactly once" or bad_windows == 0, f"bad windows; {what}"
+    for each in variants(strategy):
+        strikes = off_beat(each) + (STRIKES if each is strategy else ())
+        for component, fault in single_faults(each.survives, ("words", "split", "count"), strikes):
+            if not is_exempt(each, "keeps_its_promise", component):
+                _keeps_its_promise_after(fault, each)
+
+
+def _keeps_its_promise_after(fault: Fault, strategy: Strategy) -> None:
+    done = run(word_count(strategy, (fault,)))
+    what = f"{strategy.promise} after {fault!r} under {strategy!r}: {done.ledger}, {done.windows}"
+    assert strategy.promise == "at least once" or done.ledger["duplicated"] == 0, f"duplicates; {what}"
+    assert strategy.promise == "at most once" or done.ledger["lost"] == 0, f"losses; {what}"
+    assert strategy.promise == "at most once" or done.recoveries[0]["missing"] == 0, f"state missing; {what}"
+    bad_windows = done.windows["wrong"] + done.windows["missing"]
+    assert strategy.promise != "exactly once" or bad_windows == 0, f"bad windows; {what}"
 
 
 def conserves_roots(strategy: Strategy) -> None:
