@@ -78,10 +78,10 @@ def test_a_setting_that_no_file_could_hold_is_refused_with_its_key() -> None:
 
 def test_settings_may_be_a_mapping() -> None:
     """A mapping says what the texts ``key=value`` say, for one scenario, several strategies, and a sweep."""
-    texts = ["run.seed=3", "run.duration=90 s", "topology.split.hosts=[0]", "run.log_resolution=null"]
+    texts = ["run.seed=3", "run.duration=120 s", "topology.split.hosts=[0]", "run.log_resolution=null"]
     mapping = {
         "run.seed": np.int64(3),
-        "run.duration": tideover.seconds(90),
+        "run.duration": tideover.seconds(120),
         "topology.split.hosts": np.array([0]),
         "run.log_resolution": None,
     }

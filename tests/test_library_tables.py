@@ -205,30 +205,30 @@ def table_of(found: Any) -> list[dict[str, str]]:
 
 def test_a_result_shows_itself_in_a_line() -> None:
     """Scenario, strategy, seed, replications, and figures that follow from its tables."""
-    found = tideover.run("wordcount", SHORT)
-    catch_up = found.recoveries["catch_up_s"].mean()
+    found = tideover.run("wordcount", SHORT | {"strategy.kind": "rsm"})
+    recovered = found.recoveries["time_to_recover_s"].mean()
     lost, wrong = found.runs["lost"].sum(), found.runs["windows_wrong"].sum()
     assert repr(found) == (
-        "<Result 'word count': source_replay, seed 1, 2 replications; "
-        f"catch-up {catch_up:.4g} s, {lost} roots lost, {wrong} wrong windows>"
+        "<Result 'word count': rsm, seed 1, 2 replications; "
+        f"time to recover {recovered:.4g} s, {lost} roots lost, {wrong} wrong windows>"
     )
     (row,) = table_of(found)
-    assert row["strategy"] == "source_replay"
-    assert row["catch-up, s"] == f"{catch_up:.4g}"
+    assert row["strategy"] == "rsm"
+    assert row["time to recover, s"] == f"{recovered:.4g}"
 
 
 def test_a_result_without_failures_says_so() -> None:
     """There is nothing to recover from."""
     found = tideover.run("wordcount", QUIET)
     assert "; no failures, 0 roots lost" in repr(found)
-    assert found.headline()["catch-up, s"] is None
+    assert found.headline()["time to recover, s"] is None
 
 
 def test_a_recovery_that_has_no_end_is_undefined() -> None:
     """A failure 1 s before the end, restarted after it: no mean can be given."""
     crash = {"kind": "crash_task", "at": "39 s", "restart": "5 s", "component": "count"}
     found = tideover.run("wordcount", QUIET | {"failures": [crash]})
-    assert "; catch-up undefined, " in repr(found)
+    assert "; time to recover undefined, " in repr(found)
 
 
 def test_a_comparison_shows_a_line_a_strategy() -> None:
@@ -243,13 +243,13 @@ def test_a_comparison_shows_a_line_a_strategy() -> None:
 
 def test_a_sweep_shows_its_points_and_the_range_of_recoveries() -> None:
     """Points, keys, runs, and the least and greatest mean of a point."""
-    found = tideover.sweep(SPEC | {"grid": {"strategy.kind": ["source_replay", "rsm"]}}, master=None)
-    means = found.recoveries.groupby("point")["catch_up_s"].mean()
+    found = tideover.sweep(SPEC | {"grid": {"strategy.kind": ["none", "rsm"]}}, master=None)
+    means = found.recoveries.groupby("point")["time_to_recover_s"].mean()
     assert repr(found) == (
         "<Sweep 'word count': 2 points of strategy.kind; 4 runs, 0 failed; "
-        f"catch-up {means.min():.4g} to {means.max():.4g} s>"
+        f"time to recover {means.min():.4g} to {means.max():.4g} s>"
     )
-    assert [row["strategy.kind"] for row in table_of(found)] == ["source_replay", "rsm"]
+    assert [row["strategy.kind"] for row in table_of(found)] == ["none", "rsm"]
 
 
 def test_names_are_escaped_in_a_notebook() -> None:
