@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import tideover
 from tideover.models import headline
-from tideover.models.advice import afterwards, warnings
+from tideover.models.advice import afterwards, endings, warnings
 from tideover.models.columns import frame
 from tideover.models.config import Scenario, dump
 from tideover.models.measures import named
@@ -47,7 +47,11 @@ class Result:
         self.scenario = scenario
         self.replications = list(replications)
         self.version = tideover.__version__
-        self.warnings = warnings(scenario) + afterwards.remarks(scenario, self.replications)
+        self.warnings = [
+            *warnings(scenario),
+            *afterwards.remarks(scenario, self.replications),
+            *endings.remarks(scenario, self.replications),
+        ]
         self.prediction: dict[str, Any] | None = None
         """Estimates with intervals, if the scenario was completed from a profile that allows them."""
         self.strategy = kind_of(scenario.strategy)

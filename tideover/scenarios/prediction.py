@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tideover.models import advice
+from tideover.models.advice.endings import waits
+from tideover.models.advice.loads import overloaded
 from tideover.models.config import Scenario, SpoutConfig
-from tideover.models.normal import SLACK
-from tideover.models.simulation import Replication, simulate
+from tideover.models.simulation import simulate
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import load
 from tideover.scenarios.profiles import Profile, again
@@ -137,7 +137,7 @@ def _simulated(scenario: Scenario, profile: Profile, duration: int) -> _Simulate
         except ScenarioError as error:
             unfit.append(error)
             continue
-        never = advice.overloaded(one)
+        never = overloaded(one)
         if never and [*profile.scatter] == ["catch_up_s"] and all(f.every is None for f in one.failures):
             rows += [{"catch_up_s": None}] * len(scenario.failures)
             continue
@@ -150,14 +150,6 @@ def _simulated(scenario: Scenario, profile: Profile, duration: int) -> _Simulate
         if "catch_up_s" in profile.scatter and not never:
             cut += sum(waits(found, row) for row in found.recoveries)
     return _Simulated(rows, unfit, cut)
-
-
-def waits(replication: Replication, row: Mapping[str, Any]) -> bool:
-    """Whether a failure is not caught up with, and more is queued at the end than would be without it."""
-    if row["catch_up_s"] is not None or not replication.timeline:
-        return False
-    last = replication.timeline[-1]
-    return bool(last["backlog"] > SLACK * last["backlog_without_failures"])
 
 
 def _interval(values: Sequence[float | None], scatter: float) -> dict[str, Any]:

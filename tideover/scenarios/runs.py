@@ -17,15 +17,13 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tideover.models import advice
 from tideover.models.config import Scenario
 from tideover.models.simulation import Replication, simulate
 from tideover.scenarios.errors import shorten
 from tideover.scenarios.parts import REGISTRIES
-from tideover.scenarios.prediction import predict, waits
+from tideover.scenarios.prediction import predict
 from tideover.scenarios.writer import to_data
 from tideover.sim.histogram import Histogram
-from tideover.sim.units import format_duration
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,24 +70,8 @@ def run(scenario: Scenario, *, trace: bool = False, report: Report | None = None
             raise RunFailed(f"replication {number}: {_told(error)}") from error
     result = Result(scenario, done)
     result.prediction, remarks = predict(scenario, [row for one in done for row in one.recoveries])
-    result.warnings += remarks + _unfinished(result)
+    result.warnings += remarks
     return result
-
-
-def _unfinished(result: Result) -> list[str]:
-    """A remark if, at the end of the run, more waits than ever did before a failure."""
-    stuck = [row["failed_at_s"] for r in result.replications for row in r.recoveries[-1:] if waits(r, row)]
-    if not stuck:
-        return []
-    duration = result.scenario.run.duration
-    why = "it takes longer, or never ends at this rate; try run.duration="
-    why += format_duration(2 * duration).replace(" ", "")
-    if advice.overloaded(result.scenario):
-        why = "at this rate it never is, however long run.duration is"
-    return [
-        f"failure at {min(stuck):g} s: its backlog is not gone at the end of the run "
-        f"({format_duration(duration)}); {why}"
-    ]
 
 
 def record(result: Result) -> dict[str, Any]:

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tideover.models.advice import costs, loads, moments, strategies, timeouts
-from tideover.models.arrivals.periodic import Periodic
-from tideover.models.config import BoltConfig, Scenario, SpoutConfig
-from tideover.models.strategies.aligned_snapshots import AlignedSnapshots
+from tideover.models.config import Scenario
 from tideover.models.topology import Topology
-from tideover.sim.units import S
 
 
 def warnings(scenario: Scenario) -> list[str]:
@@ -43,19 +40,6 @@ def in_short(remarks: Iterable[str]) -> list[str]:
     for first, *others in found.values():
         shown.append(f"{first} (and {len(others)} more of this kind)" if others else first)
     return shown
-
-
-def overloaded(scenario: Scenario) -> bool:
-    """Whether a backlog can never be worked off, for sure: a task gets as much from a log as it can do, or
-    more, evenly and without end.
-    """
-    spouts = [c for c in scenario.topology.values() if isinstance(c, SpoutConfig)]
-    endless = all(isinstance(c.arrivals, Periodic) and c.spout.limit is None for c in spouts)
-    if not endless or not isinstance(scenario.strategy, AlignedSnapshots):
-        return False
-    found = loads.task_loads(Topology(scenario), scenario.strategy)
-    bolts = {name: c for name, c in scenario.topology.items() if isinstance(c, BoltConfig)}
-    return any(found[name].rate * c.service.mean_ns >= S for name, c in bolts.items())
 
 
 def _profile(scenario: Scenario) -> list[str]:

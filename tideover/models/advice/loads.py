@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from tideover.models.arrivals.periodic import Periodic
 from tideover.models.config import BoltConfig, Scenario, SpoutConfig
 from tideover.models.strategies.aligned_snapshots import AlignedSnapshots
 from tideover.models.strategies.base import Strategy
@@ -76,6 +77,19 @@ def _spread(edge: Edge, rates: Floats) -> Floats:
     if owners is None:
         return np.full(tasks, rates.sum() / tasks)
     return np.asarray(np.bincount(owners, weights=rates, minlength=tasks), np.float64)
+
+
+def overloaded(scenario: Scenario) -> bool:
+    """Whether a backlog can never be worked off, for sure: a task gets as much from a log as it can do, or
+    more, evenly and without end.
+    """
+    spouts = [c for c in scenario.topology.values() if isinstance(c, SpoutConfig)]
+    endless = all(isinstance(c.arrivals, Periodic) and c.spout.limit is None for c in spouts)
+    if not endless or not isinstance(scenario.strategy, AlignedSnapshots):
+        return False
+    found = task_loads(Topology(scenario), scenario.strategy)
+    bolts = {name: c for name, c in scenario.topology.items() if isinstance(c, BoltConfig)}
+    return any(found[name].rate * c.service.mean_ns >= S for name, c in bolts.items())
 
 
 def _work(component: Component, strategy: Strategy) -> tuple[float, float]:
