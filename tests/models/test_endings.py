@@ -12,8 +12,8 @@ from tideover.scenarios.loader import load
 
 
 def moved(state_time: float, duration: int = 90) -> Result:
-    """Two executors with a partition of the state each, batches every 2 s; one is killed, and the other serves
-    both partitions from then on, one after the other (it has one core), ``state_time`` s each.
+    """Two executors with a partition of the state each, batches every 2 s; one is killed, and the other
+    serves both partitions from then on, one after the other (it has one core), ``state_time`` s each.
     """
     scenario = load(
         {

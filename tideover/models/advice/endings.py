@@ -13,8 +13,10 @@ from tideover.models.normal import SLACK
 from tideover.models.simulation import Replication
 from tideover.sim.units import format_duration
 
-STEADY = 0.1
-"""A backlog that changes by less than this part of its excess, in the last quarter, has settled."""
+STEADY = 0.03
+"""A backlog that falls by less than this part of its excess, from one third of the time to the next, has
+settled.
+"""
 
 
 def waits(replication: Replication, row: Mapping[str, Any]) -> bool:
@@ -64,13 +66,14 @@ def _state(row: Mapping[str, Any]) -> bool:
 
 
 def _settled(replication: Replication, since: float) -> bool:
-    """Whether the backlog is no more, and no less, above what it would have been than a while before: in the
-    last eighth of the time since the failure, beside the eighth before.
+    """Whether the backlog gets no less: the peak of what it has more than it would have, in the last third of
+    the time since that was greatest, beside the peak in the third before.
     """
     rows = [row for row in replication.timeline if row["second"] >= since]
     excess = np.array([row["backlog"] - row["backlog_without_failures"] for row in rows], float)
-    part = len(excess) // 8
-    if not part:
+    excess = excess[int(np.argmax(excess)) :]
+    third = len(excess) // 3
+    if not third:
         return False
-    before, after = excess[-2 * part : -part].mean(), excess[-part:].mean()
-    return bool(abs(after - before) <= STEADY * abs(before))
+    before, after = excess[-2 * third : -third].max(), excess[-third:].max()
+    return bool(after >= (1 - STEADY) * before)
