@@ -88,6 +88,10 @@ _COST = {
 }
 
 
+TRIFLE = 5e-4
+"""An interval of less than this part of the mean would only show noughts."""
+
+
 class Notes:
     """Footnotes: why a value is undefined, once for each reason; and how intervals are meant."""
 
@@ -115,7 +119,7 @@ class Notes:
         return text
 
     def _mean(self, found: Estimate) -> str:
-        if found.half_width is None or found.constant or found.mean is None:
+        if found.half_width is None or found.mean is None or found.half_width <= TRIFLE * abs(found.mean):
             return number(found.mean)
         self.interval = True
         places = places_for(found.half_width)
