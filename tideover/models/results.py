@@ -53,17 +53,23 @@ class Result:
     @cached_property
     def recoveries(self) -> pd.DataFrame:
         """One row per fault and replication."""
-        return _frame([self._identity(r) | row for r in self.replications for row in r.recoveries])
+        return _frame(self.rows("recoveries"))
 
     @cached_property
     def timeline(self) -> pd.DataFrame:
         """One row per second and replication."""
-        return _frame([self._identity(r) | row for r in self.replications for row in r.timeline])
+        return _frame(self.rows("timeline"))
 
     @cached_property
     def runs(self) -> pd.DataFrame:
         """One row per replication."""
-        return _frame([self._run(r) for r in self.replications])
+        return _frame(self.rows("runs"))
+
+    def rows(self, table: str) -> list[dict[str, Any]]:
+        """The rows of ``recoveries``, ``runs`` or ``timeline``, in the order of the replications."""
+        if table == "runs":
+            return [self._run(r) for r in self.replications]
+        return [self._identity(r) | row for r in self.replications for row in getattr(r, table)]
 
     def _identity(self, replication: Replication) -> dict[str, Any]:
         return {

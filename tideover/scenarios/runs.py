@@ -98,16 +98,21 @@ def record(result: Result) -> dict[str, Any]:
     return found | {"scenario": to_data(result.scenario)}
 
 
+def rows(result: Result, name: str) -> list[dict[str, Any]]:
+    """The rows of a table of a result, its scenario as a file would say it."""
+    found = result.rows(name)
+    if name == "runs":
+        text = json.dumps(to_data(result.scenario), ensure_ascii=False)
+        found = [row | {"scenario_json": text} for row in found]
+    return found
+
+
 def table(result: Result, name: str) -> pd.DataFrame:
-    """A table of a result: its scenario as a file would say it, and columns even if there are no rows."""
+    """A table of a result, with columns even if there are no rows."""
     import pandas as pd
 
-    frame: pd.DataFrame = getattr(result, name)
-    if not len(frame.columns):
-        return pd.DataFrame(columns=columns(name))
-    if name == "runs":
-        return frame.assign(scenario_json=json.dumps(to_data(result.scenario), ensure_ascii=False))
-    return frame
+    found = rows(result, name)
+    return pd.DataFrame(found) if found else pd.DataFrame(columns=columns(name))
 
 
 def columns(name: str) -> list[str]:
