@@ -48,30 +48,30 @@ def sweep(
     ] = False,
 ) -> None:
     """Simulate a grid of parameters as a Spark job. With --out, it goes on where it was interrupted."""
+    from tideover.reports.sweeps.points import points as summarised
     from tideover.scenarios import grid
 
     where = _checked(master, no_spark)
     with Bar() as bar:
-        points = grid.read(spec, settings or (), lambda done, total: bar("checking points", done, total))
+        asked = grid.read(spec, settings or (), lambda done, total: bar("checking points", done, total))
     if dry_run:
-        _list(points, as_json)
+        _list(asked, as_json)
         return
-    found = _simulated("sweep", points, out, where)
+    found = _simulated("sweep", asked, out, where)
     recoveries, runs = found.recoveries, found.runs
+    points = summarised(recoveries, runs, found.parameters)
     if as_json:
         output.warn(found.warnings)
         output.print_json(found.to_list())
     else:
-        from tideover.reports.terminal import sweep_view
+        from tideover.reports.sweeps.view import sweep_view
 
-        output.show(sweep_view(recoveries, runs, found.parameters, found.warnings))
+        output.show(sweep_view(points, found.warnings, kept=out is not None))
     if out is not None:
-        from tideover.reports import pages
+        from tideover.reports.sweeps.page import sweep_page
 
         timeline = found.tables.get("timeline")
-        page = pages.sweep_page(
-            recoveries, runs, parameters=found.parameters, timeline=timeline, warnings=found.warnings
-        )
+        page = sweep_page(points, recoveries, runs, timeline=timeline, warnings=found.warnings)
         output.write(out, found.tables, page, found.to_list(), parameters=found.parameters, errors=as_json)
     _end(found)
 
@@ -164,7 +164,8 @@ def _list(points: Grid, as_json: bool) -> None:
         return
     from rich.text import Text
 
-    from tideover.reports.tables import Table, explained, short_names
+    from tideover.reports.sweeps.points import explained, short_names
+    from tideover.reports.tables import Table
     from tideover.reports.terminal import render
 
     rows = tuple(

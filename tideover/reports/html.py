@@ -21,12 +21,27 @@ GLOSSARY = tuple(TABLES.items())
 @dataclass(frozen=True)
 class Picture:
     """A figure: ``svg`` comes from ``figures.svg.to_svg`` and is the only thing on a page that is not
-    escaped.
+    escaped, with what a ``Grid`` holds.
     """
 
     title: str
     caption: str
     svg: str
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table that is too long to be written out: ``script`` shows ``data`` (JSON), a part of it at a time.
+
+    Both are code of ours or made safe by ``sweeps.grid``; like a picture they are not escaped.
+    ``allowed`` is the script's hash, so that the page runs no other.
+    """
+
+    title: str
+    data: str
+    script: str
+    allowed: str
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -53,6 +68,7 @@ class Page:
     asked: tuple[tuple[str, str], ...]
     tables: tuple[Table, ...]
     version: str
+    grid: Grid | None = None
     sections: tuple[Section, ...] = ()
     asked_title: str = "What was asked"
     scenarios_title: str = "The whole scenario"
