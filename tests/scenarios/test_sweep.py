@@ -249,12 +249,12 @@ def failing():
             raise ValueError("it cannot\nbe done")
 
     STRATEGIES.register("failing")(Failing)
-    runs._code.cache_clear()
+    runs.code.cache_clear()
     yield grid.read(
         {"scenario": "wordcount", "grid": {"strategy.kind": ["none", "failing"]}, "replications": 2}
     )
     STRATEGIES.discard("failing")
-    runs._code.cache_clear()
+    runs.code.cache_clear()
 
 
 def failed_rows(found: sweep.Sweep) -> None:

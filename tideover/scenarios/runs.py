@@ -143,7 +143,7 @@ def keys(scenario: Scenario) -> list[str]:
     """For each replication a hash of all that its result depends on: the scenario, its seed, the code."""
     data = {name: value for name, value in to_data(scenario).items() if name not in _WITHOUT_EFFECT}
     data["run"] = {name: value for name, value in data["run"].items() if name != "replications"}
-    whole = hashlib.sha256(json.dumps([data, _code(), [*_files(data)]], ensure_ascii=False).encode()).digest()
+    whole = hashlib.sha256(json.dumps([data, code(), [*_files(data)]], ensure_ascii=False).encode()).digest()
     numbers = range(scenario.run.replications)
     return [hashlib.sha256(whole + str(number).encode()).hexdigest()[:32] for number in numbers]
 
@@ -164,7 +164,7 @@ def _files(data: Any) -> Iterator[str]:
 
 
 @cache
-def _code() -> str:
+def code() -> str:
     """A hash of the engine, and of the parts that other packages have registered."""
     digest = hashlib.sha256()
     for room in ("sim", "models"):
