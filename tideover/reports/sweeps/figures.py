@@ -26,6 +26,8 @@ QUANTITY = "time to recover (s)"
 MOST_LINES, MOST_PANELS, COLUMNS = 8, 6, 3
 MOST_ROWS = 24
 """Most names (or combinations of names) that are set one below the other."""
+MOST_MARKED, MOST_DRAWN = 40, 200
+"""A line has markers at so many values at most; with more than the second it is drawn as pixels."""
 LOG_FROM = 30.0
 """An axis is logarithmic if its greatest value is so many times its least."""
 _MARKERS = "os^Dv<>P"
@@ -41,10 +43,9 @@ class Layout:
     panels: Key | None
     averaged: tuple[Key, ...]
 
-    @property
-    def left_out(self) -> list[str]:
-        """What is not drawn because it would be too much, in words."""
-        most = ((self.lines, MOST_LINES), (self.panels, MOST_PANELS))
+    def left_out(self, lines: int) -> list[str]:
+        """What is not drawn because it would be too much, in words; ``lines``: most lines or rows."""
+        most = ((self.lines, lines), (self.panels, MOST_PANELS))
         return [
             f"of {key.short}, the first {limit} of {len(key.labels):,} values are shown"
             for key, limit in most
@@ -111,7 +112,7 @@ def costs(points: Points, at: Layout) -> Figure:
             values = points.totals[column].to_numpy(dtype=float)
             for name, chosen, look in _each_line(points, at, np.ones(len(points), bool)):
                 xs, ys = _means(at.x, values, chosen)
-                ax.plot(xs, ys, markersize=3.5, label=name, **look)
+                ax.plot(xs, ys, markersize=3.5, label=name, **_thinned(look, len(xs)))
             ax.set(title=label, ylim=(0, None))
             ax.yaxis.set_major_formatter(lambda value, _: plain(value))
             ax.grid(axis="y")
@@ -149,6 +150,12 @@ def _each_line(points: Points, at: Layout, chosen: Any) -> list[tuple[str, Any, 
     ]
 
 
+def _thinned(look: dict[str, Any], count: int) -> dict[str, Any]:
+    """The look of a line of so many values: without markers, or as pixels, if they are many."""
+    marker = {} if count <= MOST_MARKED else {"marker": ""}
+    return look | marker | {"rasterized": count > MOST_DRAWN}
+
+
 def _kinds(key: Key, names: list[str]) -> list[str]:
     """The names by which colours go: those of strategies, as a scenario has them."""
     from tideover.models.config import STRATEGIES
@@ -169,13 +176,15 @@ def _lines(points: Points, at: Layout, chosen: Any, ax: Axes, *, legend: bool) -
         order = [int(i) for i in np.argsort(at.x.numbers, kind="stable") if found[int(i)].n]
         xs = at.x.numbers[order]
         means = np.array([found[i].mean for i in order], dtype=float)
+        look = _thinned(look, len(xs))
         ax.plot(xs, means, markersize=4, label=name, **look)
         spans = [found[i].t or (np.nan, np.nan) for i in order]
         low, high = (np.array([span[end] for span in spans]) for end in (0, 1))
-        ax.fill_between(xs, np.maximum(low, 0), high, color=look["color"], alpha=0.16, linewidth=0)
+        band = {"color": look["color"], "rasterized": look["rasterized"]}
+        ax.fill_between(xs, np.maximum(low, 0), high, alpha=0.16, linewidth=0, **band)
         late = at.x.numbers[[one.undefined > 0 for one in found]]
         top = ax.get_xaxis_transform()
-        ax.plot(late, np.full(len(late), 1.02), "x", color=look["color"], ms=4, transform=top, clip_on=False)
+        ax.plot(late, np.full(len(late), 1.02), "x", ms=4, transform=top, clip_on=False, **band)
     ax.set(xlabel=at.x.about, ylabel=QUANTITY, ylim=(0, None))
     ax.grid(axis="y")
     _axis(ax, at.x)
@@ -249,7 +258,8 @@ def _rows(points: Points, at: Layout, chosen: Any, ax: Axes) -> None:
         zip(estimates(group[place[mine]], values[mine], len(names)), colours.values(), strict=True)
     ):
         every = values[mine][group[place[mine]] == row]
-        ax.plot(every, np.full(len(every), row), "o", ms=3.2, alpha=0.35, color=colour, rasterized=True)
+        many = len(every) > MOST_DRAWN
+        ax.plot(every, np.full(len(every), row), "o", ms=3.2, alpha=0.35, color=colour, rasterized=many)
         if one.mean is None:
             ax.text(
                 0.012, row, "– not recovered", transform=ax.get_yaxis_transform(), va="center", fontsize=8

@@ -33,9 +33,10 @@ def recovery_times(points: Points) -> tuple[Picture, ...]:
     at = figures.layout(points)
     shape = "heat" if at.y is not None else "lines" if at.x is not None else "rows"
     over = listed([key.short for key in (at.x, at.y, at.lines, at.panels) if key is not None])
+    rows = figures.MOST_LINES if at.x is not None else figures.MOST_ROWS
     alt = f"Time to recover over {over}; the table of points has the same figures."
     svg = to_svg(figures.recovery(points, at), prefix="recovery", alt=alt)
-    return (Picture(f"Time to recover over {over}", f"{_SHAPES[shape]} {_besides(at)}".strip(), svg),)
+    return (Picture(f"Time to recover over {over}", f"{_SHAPES[shape]} {_besides(at, rows)}".strip(), svg),)
 
 
 def costs(points: Points, runs: pd.DataFrame) -> tuple[Picture, ...]:
@@ -50,18 +51,20 @@ def costs(points: Points, runs: pd.DataFrame) -> tuple[Picture, ...]:
     )
     caption = (
         "Mean per run. What a fast recovery saves in time it costs here: copies of the work (CPU, hosts), of "
-        f"the stream (network, buffered tuples) or of the state (store). {_besides(at)}"
+        f"the stream (network, buffered tuples) or of the state (store). {_besides(at, figures.MOST_LINES)}"
     )
     alt = f"CPU time, network, store, buffered tuples and hosts over {over}; also in the table."
     return (Picture(f"Cost over {over}", caption.strip(), to_svg(figure, prefix="cost", alt=alt)),)
 
 
 def _named(points: Points, at: Layout, runs: pd.DataFrame) -> pd.DataFrame:
-    """The runs, with the names of the key that is drawn where the chart of strategies looks for them."""
-    if at.lines is None or at.lines.name in ("strategy", "strategy.kind"):
+    """The runs that are drawn, and the names of their key where the chart of strategies looks for them."""
+    if at.lines is None:
         return runs
-    place = np.searchsorted(points.numbers, runs["point"].to_numpy())
-    return runs.assign(strategy=np.array(at.lines.labels)[at.lines.of_point[place]])
+    of_run = at.lines.of_point[np.searchsorted(points.numbers, runs["point"].to_numpy())]
+    if at.lines.name not in ("strategy", "strategy.kind"):
+        runs = runs.assign(strategy=np.array(at.lines.labels)[of_run])
+    return runs[of_run < figures.MOST_LINES]
 
 
 def _costliness(points: Points) -> Floats:
@@ -72,9 +75,9 @@ def _costliness(points: Points) -> Floats:
     return np.asarray(np.where(np.isnan(values[:, 0]), np.nan, np.nansum(relative, axis=1) / len(COSTS)))
 
 
-def _besides(at: Layout) -> str:
-    """What is not to be seen: averaged keys, and values that are left out."""
+def _besides(at: Layout, lines: int) -> str:
+    """What is not to be seen: averaged keys, and values that are left out of so many lines or rows."""
     said = [f"averaged over {listed([key.short for key in at.averaged])}"] if at.averaged else []
-    said += at.left_out
+    said += at.left_out(lines)
     text = "; ".join(said)
     return f"{text[0].upper()}{text[1:]}." if text else ""
