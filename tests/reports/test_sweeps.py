@@ -273,6 +273,21 @@ def test_costs_have_the_swept_axis():
     assert network.lines[0].get_xydata().tolist() == [[1, 1000], [2, 2000], [4, 4000]]
 
 
+@pytest.mark.parametrize(
+    ("rates", "scale"), [([1, 10, 100, 1000], "log"), (list(range(1, 51)), "linear"), ([5, 10, 20], "linear")]
+)
+def test_an_axis_is_logarithmic_if_its_values_are_and_its_ticks_are_numbers(rates, scale):
+    """Values that grow by a factor: most of them are near the least; even steps stay linear however many."""
+    found = summarised({RATE: [f"{rate}/s" for rate in rates]}, 1.0)
+    figure = figures.recovery(found, figures.layout(found))
+    figure.draw_without_rendering()
+    (axes,) = figure.axes
+    assert axes.get_xscale() == scale
+    shown = [label.get_text() for label in axes.get_xticklabels()]
+    assert not [text for text in shown if "$" in text]
+    assert "10" in shown
+
+
 # The page.
 
 

@@ -29,7 +29,7 @@ MOST_ROWS = 24
 MOST_MARKED, MOST_DRAWN = 40, 200
 """A line has markers at so many values at most; with more than the second it is drawn as pixels."""
 LOG_FROM = 30.0
-"""An axis is logarithmic if its greatest value is so many times its least."""
+"""An axis may be logarithmic if its greatest value is so many times its least."""
 _MARKERS = "os^Dv<>P"
 
 
@@ -192,14 +192,25 @@ def _lines(points: Points, at: Layout, chosen: Any, ax: Axes, *, legend: bool) -
         ax.legend(title=at.lines.short)
 
 
-def _axis(ax: Axes, key: Key | None) -> None:
-    """Numbers on the axis; logarithmic if they span more than an axis shows."""
-    if key is not None and key.numbers is not None and _is_wide(key.numbers):
-        ax.set_xscale("log")
+def _axis(ax: Axes, key: Key | None, which: str = "x") -> None:
+    """Numbers on the axis; logarithmic if they grow by factors."""
+    from matplotlib.ticker import LogLocator, NullLocator
+
+    if key is None or key.numbers is None or not _is_wide(key.numbers):
+        return
+    getattr(ax, f"set_{which}scale")("log")
+    axis = ax.xaxis if which == "x" else ax.yaxis
+    axis.set_major_locator(
+        LogLocator(10.0, (1.0, 2.0, 5.0) if np.ptp(np.log10(key.numbers)) < 2.5 else (1.0,))
+    )
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(lambda value, _: plain(value))
 
 
 def _is_wide(numbers: Floats) -> bool:
-    return bool(numbers.min() > 0 and numbers.max() > LOG_FROM * numbers.min())
+    """Whether the numbers span a wide range, and most of them are near the least."""
+    low, high = float(numbers.min()), float(numbers.max())
+    return low > 0 and high > LOG_FROM * low and float(np.median(numbers)) < (low + high) / 4
 
 
 def _table(points: Points, at: Layout, chosen: Any) -> tuple[Floats, Floats, Floats]:
@@ -227,11 +238,11 @@ def _limits(points: Points, at: Layout) -> tuple[float, float]:
 def _heat(points: Points, at: Layout, chosen: Any, ax: Axes, limits: tuple[float, float]) -> None:
     """A cell for each pair of values; an empty one has no recovery that ended."""
     xs, ys, means = _table(points, at, chosen)
-    for axis, key, numbers in (("x", at.x, xs), ("y", at.y, ys)):
-        assert key is not None
-        getattr(ax, f"set_{axis}label")(key.about)
-        if _is_wide(numbers):
-            getattr(ax, f"set_{axis}scale")("log")
+    assert at.x is not None
+    assert at.y is not None
+    ax.set(xlabel=at.x.about, ylabel=at.y.about)
+    _axis(ax, at.x)
+    _axis(ax, at.y, "y")
     edges = [_edges(numbers) for numbers in (xs, ys)]
     # as one picture: thousands of cells as shapes would be most of the page
     ax.pcolormesh(*edges, means, cmap="cividis", vmin=limits[0], vmax=limits[1], rasterized=True)
