@@ -152,6 +152,14 @@ def test_the_best_are_right_and_the_worst_are_wrong_or_never_recover():
     )
 
 
+def test_a_point_that_does_not_always_recover_is_behind_those_that_do():
+    """Point 0 recovers in 1 s in one of two runs and not in the other; point 1 in 9 s in both."""
+    times = {(0, 0): 1.0, (0, 1): np.nan, (1, 0): 9.0, (1, 1): 9.0}
+    found = summarised({AT: seconds(2)}, lambda row: times[row["point"], row["replication"]], 2)
+    assert found.headline.tolist() == [1.0, 9.0]
+    assert found.ranked.tolist() == [1, 0]
+
+
 def test_the_effect_of_a_key_is_the_mean_over_the_others():
     """With a time of (moment) + 100 (rate) the means over the other key are moment + 150 and 100 (rate) + 22,
     so their spans are 24 s and 100 s: the rate comes first.
@@ -187,7 +195,7 @@ def size_of(svg):
 GRIDS = [
     {AT: 1_000},
     {KIND: 4, AT: 500},
-    {AT: 40, RATE: 40},
+    {AT: 100, RATE: 50},
     {KIND: 4, AT: 20, RATE: 20, "failures.0.restart": 2},
     {KIND: 4, "a.name": 9},
     {"a.name": 300},
@@ -266,11 +274,14 @@ def test_further_names_are_small_multiples_on_one_scale():
 def test_costs_have_the_swept_axis():
     """Network is 1000 B times the rate: a line through (1, 1000), (2, 2000), (4, 4000); not its mean."""
     grid = {AT: seconds(2), RATE: ["1/s", "2/s", "4/s"]}
-    found = summarised(grid, 1.0, network_bytes=lambda row: 1000 * number_of(row, RATE))
+    recoveries, runs = frames(grid, 1.0, network_bytes=lambda row: 1000 * number_of(row, RATE))
+    found = points(recoveries, runs, list(grid))
     at = figures.layout(found, found.totals["network_bytes"].to_numpy(), plane=False)
     network = figures.costs(found, at).axes[1]
     assert network.get_title(loc="left") == "network (bytes)"
     assert network.lines[0].get_xydata().tolist() == [[1, 1000], [2, 2000], [4, 4000]]
+    (picture,) = costs(found, runs)
+    assert (picture.title, picture.caption.endswith("Averaged over at.")) == ("Cost over rate", True)
 
 
 @pytest.mark.parametrize(
