@@ -15,8 +15,8 @@ import tideover
 from tideover.models.columns import TABLES
 from tideover.models.strategies.base import STRATEGIES, Strategy
 from tideover.reports.parquet import read_tables, write_tables
-from tideover.reports.tables import sweep_table
-from tideover.reports.terminal import sweep_view
+from tideover.reports.sweeps.points import points
+from tideover.reports.sweeps.tables import key_tables
 from tideover.scenarios import runs
 
 SHORT = {
@@ -89,10 +89,10 @@ def failing() -> Any:
             raise ValueError("it cannot be done")
 
     STRATEGIES.register("failing")(Failing)
-    runs._code.cache_clear()
+    runs.code.cache_clear()
     yield tideover.sweep(SPEC | {"grid": {"strategy.kind": ["failing"]}}, master=None)
     STRATEGIES.discard("failing")
-    runs._code.cache_clear()
+    runs.code.cache_clear()
 
 
 def test_runs_that_all_failed_have_every_column(failing: tideover.Sweep, tmp_path: Path) -> None:
@@ -178,12 +178,11 @@ def test_parquet_says_the_unit_of_swept_numbers(swept: tideover.Sweep, tmp_path:
 
 def test_readers_see_swept_numbers_with_their_units(swept: tideover.Sweep) -> None:
     """The table of points has the values as a file writes them, the shortest exact text of each."""
-    table = sweep_table(swept.recoveries, swept.runs, swept.parameters)
+    (table,) = key_tables(points(swept.recoveries, swept.runs, swept.parameters))
     at, rate, size, bandwidth, cut = list(zip(*table.rows, strict=True))[:5]
     assert list(dict.fromkeys(at)) == ["20 s", "1.5 s", "30 s"]
     assert {*rate} | {*size} | {*bandwidth} == {"10/s", "1 KiB", "2 kB/s"}
     assert {*cut} == {"–", "1 s"}
-    assert sweep_view(swept.recoveries, swept.runs, swept.parameters) is not None
 
 
 def test_a_swept_key_that_is_a_column_already_is_one_column() -> None:

@@ -13,6 +13,8 @@ from tideover.reports.explain import why_sixty
 from tideover.reports.html import render
 from tideover.reports.output import write_all
 from tideover.reports.published import group, pair_recoveries, with_cells
+from tideover.reports.sweeps.page import sweep_page
+from tideover.reports.sweeps.points import points
 from tideover.reports.verdict import verdict
 from tideover.reports.words import STAGE_NAMES
 
@@ -81,7 +83,8 @@ def html(request, compare_html, reproduce_html, compared, reproduction):
     if request.param == "run":
         return render(pages.run_page(compared[0]))
     if request.param == "sweep":
-        return render(pages.sweep_page(reproduction[0], reproduction[1], parameters=PARAMETERS))
+        recoveries, runs, _ = reproduction
+        return render(sweep_page(points(recoveries, runs, PARAMETERS), recoveries, runs))
     return compare_html if request.param == "compare" else reproduce_html
 
 
@@ -95,7 +98,7 @@ def test_nothing_is_loaded_from_anywhere(html):
     for tag, name, value in page.attributes:
         assert not name.startswith("on")
         if name in ("href", "src", "xlink:href"):
-            assert value.startswith("#"), (tag, name, value)
+            assert value.startswith(("#", "data:image/png;base64,")), (tag, name, value)
     assert all(target.startswith("#") for target in re.findall(r"url\(([^)]*)\)", html))
 
 
@@ -235,6 +238,7 @@ def test_what_out_writes(tmp_path, compared, joined):
 def test_a_sweep_with_failed_runs_says_so(reproduction):
     recoveries, runs, _ = reproduction
     broken = runs.assign(error=runs["error"].where(runs["point"] != 3, "ValueError: it broke"))
-    text = Reader(render(pages.sweep_page(recoveries, broken, parameters=PARAMETERS))).text
+    found = points(recoveries, broken, PARAMETERS)
+    text = Reader(render(sweep_page(found, recoveries, broken))).text
     assert "18 points of the grid, 180 runs; 10 failed and are left out." in text
     assert "10/10" in text

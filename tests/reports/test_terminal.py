@@ -10,7 +10,10 @@ from tideover.reports.asked import collected_warnings
 from tideover.reports.beside import reproduction_table
 from tideover.reports.explain import why_sixty
 from tideover.reports.published import group, pair_recoveries, with_cells
-from tideover.reports.tables import Table, overview, pairs_table, sweep_table
+from tideover.reports.sweeps.points import points
+from tideover.reports.sweeps.tables import key_tables
+from tideover.reports.sweeps.view import sweep_view
+from tideover.reports.tables import Table, overview, pairs_table
 from tideover.reports.verdict import verdict
 from tideover.reports.words import STAGE_NAMES, fixed, number, size
 
@@ -92,7 +95,7 @@ def test_strategies_stand_side_by_side_and_the_verdict_is_there(four):
 
 def test_a_sweep(reproduction):
     recoveries, runs, _ = reproduction
-    text = shown(terminal.sweep_view(recoveries, runs, PARAMETERS))
+    text = shown(sweep_view(points(recoveries, runs, PARAMETERS)))
     assert "rate: topology.sentences.rate; at: failures.0.at" in text
     rows = [line for line in text.splitlines() if line.startswith("active replication")]
     assert len(rows) == 6
@@ -101,7 +104,7 @@ def test_a_sweep(reproduction):
 def test_names_of_swept_keys_stay_apart(reproduction):
     recoveries, runs, _ = reproduction
     runs = runs.assign(**{"topology.other.rate": "5/s"})
-    table = sweep_table(recoveries, runs, PARAMETERS | {"topology.other.rate": ""})
+    (table,) = key_tables(points(recoveries, runs, PARAMETERS | {"topology.other.rate": ""}))
     assert table.columns[:4] == ("strategy", "sentences.rate", "at", "other.rate")
 
 
@@ -160,7 +163,7 @@ def test_narrow_terminals_break_no_word_and_no_figure(four, reproduction, width)
     tables = [
         overview([result.to_dict() for result in four], brief=True),
         pairs_table(found.pairs),
-        sweep_table(recoveries, runs, PARAMETERS),
+        *key_tables(points(recoveries, runs, PARAMETERS)),
     ]
     for table in tables:
         text = shown(terminal.render(table), width)

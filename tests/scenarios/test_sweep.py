@@ -13,7 +13,7 @@ from tideover import api
 from tideover.models.simulation import simulate
 from tideover.models.strategies.base import STRATEGIES, Strategy
 from tideover.reports.parquet import write_tables
-from tideover.scenarios import grid, library, runs, sweep
+from tideover.scenarios import grid, library, runs, sweep, work
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import load
 
@@ -266,12 +266,12 @@ def failing():
             raise ValueError("it cannot\nbe done")
 
     STRATEGIES.register("failing")(Failing)
-    runs._code.cache_clear()
+    runs.code.cache_clear()
     yield grid.read(
         {"scenario": "wordcount", "grid": {"strategy.kind": ["none", "failing"]}, "replications": 2}
     )
     STRATEGIES.discard("failing")
-    runs._code.cache_clear()
+    runs.code.cache_clear()
 
 
 def failed_rows(found: sweep.Sweep) -> None:
@@ -303,8 +303,8 @@ def test_what_is_there_is_not_done_again(reference, tmp_path, monkeypatch):
     first = dict(SPEC, replications=2)
     api.sweep(first, master=None, out=tmp_path / "out")
     done = []
-    attempt = sweep.attempt
-    monkeypatch.setattr(sweep, "attempt", lambda *given: done.append(given[1]) or attempt(*given))
+    attempt = work.attempt
+    monkeypatch.setattr(work, "attempt", lambda *given: done.append(given[1]) or attempt(*given))
     found = api.sweep(SPEC, master=None, out=tmp_path / "out")
     assert done == [2, 2, 2, 2]
     assert written(found, tmp_path / "tables") == reference
@@ -322,13 +322,13 @@ def test_a_broken_file_is_done_again(reference, tmp_path):
 KILLED = """
 import json, os, signal, sys, tideover
 from pathlib import Path
-from tideover.scenarios import sweep
+from tideover.scenarios import work
 
 def report(what, done, of):
     if len(list(Path(sys.argv[2]).glob(".runs/part-*.parquet"))) == 5:
         os.kill(os.getpid(), signal.SIGKILL)
 
-sweep._SAVE_EVERY_S = -1.0  # each run in a file of its own
+work._SAVE_EVERY_S = -1.0  # each run in a file of its own
 tideover.sweep(json.loads(sys.argv[1]), master=None, out=sys.argv[2], report=report)
 """
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -63,9 +64,17 @@ def _console(errors: bool) -> Console:
     return console
 
 
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
+
+
 def print_json(value: Any) -> None:
     """One JSON value on standard output; what is undefined is null."""
-    sys.stdout.write(json.dumps(plain(value), indent=2, allow_nan=False) + "\n")
+    print_text(json.dumps(plain(value), indent=2, allow_nan=False) + "\n")
+
+
+def print_text(text: str) -> None:
+    """JSON that is a text already on standard output; what is not ASCII is escaped, for any terminal."""
+    sys.stdout.write(_NOT_ASCII.sub(lambda match: json.dumps(match[0])[1:-1], text))
     sys.stdout.flush()
 
 
@@ -138,15 +147,23 @@ def write(
     *,
     parameters: Mapping[str, str] | None = None,
     errors: bool = False,
-) -> None:
-    """Write results to ``--out`` and say where the report is (on standard error with ``errors``)."""
+) -> list[Path]:
+    """Write results to ``--out`` and say where the report is (on standard error with ``errors``); returns the
+    paths, the page first.
+    """
     from tideover.reports.output import write_all
 
     if directory is None:
-        return
+        return []
     try:
         paths = write_all(directory, tables=tables, page=page, record=plain(record), parameters=parameters)
     except OSError as error:
         raise BadInput(f"--out: {directory}: cannot be written to: {error.strerror or error}") from None
+    tell(paths, errors=errors)
+    return paths
+
+
+def tell(paths: Sequence[Path], *, errors: bool) -> None:
+    """Say where the report is, and what is beside it."""
     stream = sys.stderr if errors else sys.stdout
     stream.write(f"Report: {paths[0]}\nBeside it: {', '.join(path.name for path in paths[1:])}\n")

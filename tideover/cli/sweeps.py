@@ -17,6 +17,7 @@ from tideover.cli.progress import Bar
 if TYPE_CHECKING:
     import pandas as pd
 
+    from tideover.reports.sweeps.finished import Finished
     from tideover.scenarios.grid import Grid
     from tideover.scenarios.sweep import Sweep
 
@@ -48,32 +49,59 @@ def sweep(
     ] = False,
 ) -> None:
     """Simulate a grid of parameters as a Spark job. With --out, it goes on where it was interrupted."""
+    from tideover.reports.sweeps.finished import finished, stamp, unstamp
+    from tideover.reports.sweeps.points import points as summarised
     from tideover.scenarios import grid
+    from tideover.scenarios.inputs import fingerprint
 
     where = _checked(master, no_spark)
-    with Bar() as bar:
-        points = grid.read(spec, settings or (), lambda done, total: bar("checking points", done, total))
-    if dry_run:
-        _list(points, as_json)
+    inputs = None if out is None or dry_run else fingerprint(spec, settings or ())
+    if out is not None and inputs is not None and (before := finished(out, inputs)) is not None:
+        _show_again(out, before, as_json)
         return
-    found = _simulated("sweep", points, out, where)
+    with Bar() as bar:
+        asked = grid.read(spec, settings or (), lambda done, total: bar("checking points", done, total))
+    if dry_run:
+        _list(asked, as_json)
+        return
+    found = _simulated("sweep", asked, out, where)
     recoveries, runs = found.recoveries, found.runs
+    points = summarised(recoveries, runs, found.parameters)
+    records = found.to_list() if as_json or out is not None else []
     if as_json:
         output.warn(found.warnings)
-        output.print_json(found.to_list())
+        output.print_json(records)
     else:
-        from tideover.reports.terminal import sweep_view
+        from tideover.reports.sweeps.view import sweep_view
 
-        output.show(sweep_view(recoveries, runs, found.parameters, found.warnings))
+        output.show(sweep_view(points, found.warnings, kept=out is not None))
     if out is not None:
-        from tideover.reports import pages
+        from tideover.reports.sweeps.page import sweep_page
 
         timeline = found.tables.get("timeline")
-        page = pages.sweep_page(
-            recoveries, runs, parameters=found.parameters, timeline=timeline, warnings=found.warnings
-        )
-        output.write(out, found.tables, page, found.to_list(), parameters=found.parameters, errors=as_json)
+        page = sweep_page(points, recoveries, runs, timeline=timeline, warnings=found.warnings)
+        unstamp(out)
+        paths = output.write(out, found.tables, page, records, parameters=found.parameters, errors=as_json)
+        if inputs is not None and not found.failed:
+            stamp(out, inputs, paths, found.parameters, found.warnings)
     _end(found)
+
+
+def _show_again(out: Path, before: Finished, as_json: bool) -> None:
+    """What the sweep printed when it wrote this report: nothing that it depends on has changed."""
+    from tideover.reports.output import RESULT
+    from tideover.reports.parquet import read_tables
+    from tideover.reports.sweeps.points import points
+    from tideover.reports.sweeps.view import sweep_view
+
+    if as_json:
+        output.warn(before.warnings)
+        output.print_text((out / RESULT).read_text("utf-8"))
+    else:
+        tables = read_tables(out)
+        found = points(tables["recoveries"], tables["runs"], before.parameters)
+        output.show(sweep_view(found, before.warnings, kept=True))
+    output.tell([out / name for name in before.outputs], errors=as_json)
 
 
 def reproduce(
@@ -162,7 +190,8 @@ def _list(points: Grid, as_json: bool) -> None:
         return
     from rich.text import Text
 
-    from tideover.reports.tables import Table, explained, short_names
+    from tideover.reports.sweeps.points import explained, short_names
+    from tideover.reports.tables import Table
     from tideover.reports.terminal import render
     from tideover.scenarios.swept import text
 

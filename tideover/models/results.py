@@ -73,24 +73,28 @@ class Result:
     @cached_property
     def recoveries(self) -> pd.DataFrame:
         """One row per fault and replication."""
-        return frame(
-            "recoveries", [self._identity(r) | row for r in self.replications for row in r.recoveries]
-        )
+        return frame("recoveries", self.rows("recoveries"))
 
     @cached_property
     def timeline(self) -> pd.DataFrame:
         """One row per second and replication."""
-        return frame("timeline", [self._identity(r) | row for r in self.replications for row in r.timeline])
+        return frame("timeline", self.rows("timeline"))
 
     @cached_property
     def tasks(self) -> pd.DataFrame:
         """One row per bolt task and replication."""
-        return frame("tasks", [self._identity(r) | row for r in self.replications for row in r.tasks])
+        return frame("tasks", self.rows("tasks"))
 
     @cached_property
     def runs(self) -> pd.DataFrame:
         """One row per replication."""
-        return frame("runs", [self._run(r) for r in self.replications])
+        return frame("runs", self.rows("runs"))
+
+    def rows(self, table: str) -> list[dict[str, Any]]:
+        """The rows of a table, in the order of the replications."""
+        if table == "runs":
+            return [self._run(r) for r in self.replications]
+        return [self._identity(r) | row for r in self.replications for row in getattr(r, table)]
 
     def _identity(self, replication: Replication) -> dict[str, Any]:
         return {

@@ -22,7 +22,8 @@ GLOSSARY = tuple(TABLES.items())
 @dataclass(frozen=True)
 class Picture:
     """A figure: ``svg`` comes from ``figures.svg.to_svg`` and is the only thing on a page that is not
-    escaped. It may be several panels, one after the other: as many stand beside each other as there is room.
+    escaped, with what a ``Grid`` holds. It may be several panels, one after the other: as many stand beside
+    each other as there is room.
 
     legend    label, shape (``figures.style.Shape``) and colour of each entry, if the page has to draw it
     """
@@ -31,6 +32,21 @@ class Picture:
     caption: str
     svg: str
     legend: tuple[tuple[str, str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table that is too long to be written out: ``script`` shows ``data`` (JSON), a part of it at a time.
+
+    Both are code of ours or made safe by ``sweeps.grid``; like a picture they are not escaped.
+    ``allowed`` is the script's hash, so that the page runs no other.
+    """
+
+    title: str
+    data: str
+    script: str
+    allowed: str
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -57,6 +73,7 @@ class Page:
     asked: tuple[tuple[str, str], ...]
     tables: tuple[Table, ...]
     version: str
+    grid: Grid | None = None
     sections: tuple[Section, ...] = ()
     asked_title: str = "What was asked"
     scenarios_title: str = "The whole scenario"

@@ -1,4 +1,4 @@
-"""The pages of ``run``, ``compare``, ``sweep`` and ``reproduce``: which tables and figures each one shows."""
+"""The pages of ``run``, ``compare`` and ``reproduce``: which tables and figures each one shows."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from tideover.reports.beside import reproduction_table
 from tideover.reports.columns import conform
 from tideover.reports.explain import why_sixty
 from tideover.reports.html import Page
+from tideover.reports.sweeps.points import points
+from tideover.reports.sweeps.tables import points_table
 from tideover.reports.tables import Record, Table
 from tideover.reports.verdict import Verdict, run_sentence, verdict
-from tideover.reports.words import plural, strategy_name
-from tideover.scenarios.swept import with_units
+from tideover.reports.words import strategy_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,42 +72,6 @@ def compare_page(results: Sequence[Result], found: Verdict | None = None) -> Pag
     )
 
 
-def sweep_page(
-    recoveries: pd.DataFrame,
-    runs: pd.DataFrame,
-    *,
-    parameters: Mapping[str, str],
-    timeline: pd.DataFrame | None = None,
-    warnings: Sequence[str] = (),
-) -> Page:
-    """A grid of parameters; the frames are those of ``run`` with ``point`` and the swept keys as further
-    columns. ``parameters``: these keys, and the unit of each column of numbers.
-    """
-    recoveries = with_units(conform("recoveries", recoveries), parameters)
-    runs = conform("runs", runs)
-    records = _sweep_records(runs, recoveries)
-    points, failed = runs["point"].nunique(), int(runs["error"].notna().sum())
-    sentence = f"{plural(points, 'point')} of the grid, {plural(len(runs), 'run')}; " + (
-        f"{failed} failed and are left out." if failed else "none failed."
-    )
-    swept = [("Swept", ", ".join(parameters))]
-    shown = (
-        *pictures.recovery_times(recoveries, [p for p in parameters if p != "strategy.kind"]),
-        *pictures.costs(runs),
-    )
-    if timeline is not None and points == 1:
-        shown = (*shown, *pictures.around_failure(timeline, recoveries))
-    return _page(
-        "a sweep over a grid of parameters",
-        records,
-        verdict=sentence,
-        tables=(tables.sweep_table(recoveries, runs, parameters),),
-        pictures=shown,
-        warnings=warnings,
-        asked=(*asked(records), *swept),
-    )
-
-
 def reproduce_page(
     pairs: pd.DataFrame,
     recoveries: pd.DataFrame,
@@ -129,6 +94,7 @@ def reproduce_page(
     """
     recoveries, runs = conform("recoveries", recoveries), conform("runs", runs)
     records = _sweep_records(runs, recoveries)
+    found = points(recoveries, runs, parameters)
     known = pairs[pairs["published_s"].notna()]
     cells = known[[*CELL, "published_s"]].itertuples(index=False, name=None)
     marks = {row[:-1]: float(row[-1]) for row in cells}
@@ -143,7 +109,7 @@ def reproduce_page(
         published_pictures=pictures.published_beside(pairs),
         sources=(source, *further_sources),
         explanation=tuple(explanation),
-        tables=(tables.sweep_table(recoveries, runs, parameters),),
+        tables=(points_table(found, range(len(found)), "Points of the sweep"),),
         pictures=shown,
         warnings=warnings,
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tideover.models.results import STAGE_COLUMNS
-from tideover.reports.columns import conform, undefined_reason
+from tideover.reports.columns import undefined_reason
 from tideover.reports.estimates import Estimate, estimate
 from tideover.reports.words import (
     STAGE_NAMES,
@@ -20,11 +20,8 @@ from tideover.reports.words import (
     size,
     strategy_name,
 )
-from tideover.scenarios.swept import with_units
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from tideover.reports.paired import Paired
 
 Record = Mapping[str, Any]
@@ -288,53 +285,6 @@ def _pair_row(label: str, pair: Paired) -> tuple[str, ...]:
 
 def _spans(found: Estimate) -> tuple[tuple[float, float] | None, tuple[float, float] | None]:
     return (found.t, found.bootstrap)
-
-
-def sweep_table(recoveries: pd.DataFrame, runs: pd.DataFrame, parameters: Mapping[str, str]) -> Table:
-    """One row a point of the sweep: the swept values, recovery, loss, cost, and how many runs failed."""
-    recoveries, runs = conform("recoveries", recoveries), with_units(conform("runs", runs), parameters)
-    notes = Notes()
-    keys = [key for key in parameters if key in runs.columns]
-    if "strategy.kind" not in keys:
-        keys = ["strategy", *keys]
-    short = short_names(keys)
-    rows = []
-    for point, part in runs.groupby("point", sort=True):
-        mine = recoveries[recoveries["point"] == point]
-        values = [swept_value(part[key].iloc[0], key) for key in keys]
-        times = {"state_recovery_s": "recovery", "catch_up_s": "catch-up"}
-        means = [notes.mean(estimate(mine[column]), label, column) for column, label in times.items()]
-        rows.append((*values, *means, *_run_cells(part)))
-    last = ("recovery, s", "catch-up, s", "roots lost", "wrong windows", "network", "failed runs")
-    extra = "; ".join(["network: mean per run", *explained(short)])
-    return Table(
-        "Points of the sweep", (*short.values(), *last), tuple(rows), (extra, *notes.lines()), len(keys)
-    )
-
-
-def _run_cells(part: pd.DataFrame) -> tuple[str, str, str, str]:
-    good = part[part["error"].isna()]
-    failed = f"{len(part) - len(good)}/{len(part)}"
-    if good.empty:
-        return (UNDEFINED, UNDEFINED, UNDEFINED, failed)
-    lost, wrong = (number(int(good[column].sum())) for column in ("lost", "windows_wrong"))
-    return (lost, wrong, size(float(good["network_bytes"].mean())), failed)
-
-
-def explained(short: Mapping[str, str]) -> list[str]:
-    """What short names stand for, as ``rate: topology.sentences.rate``."""
-    return [f"{name}: {key}" for key, name in short.items() if key not in (name, "strategy.kind")]
-
-
-def short_names(keys: Sequence[str]) -> dict[str, str]:
-    """The shortest ends of dotted keys that still tell them apart."""
-    found: dict[str, str] = {}
-    for key in keys:
-        parts = key.split(".")
-        ends = [".".join(parts[-count:]) for count in range(1, len(parts) + 1)]
-        others = [other for other in keys if other != key]
-        found[key] = next((e for e in ends if not any(f".{o}".endswith(f".{e}") for o in others)), key)
-    return found | ({"strategy.kind": "strategy"} if "strategy.kind" in found else {})
 
 
 def swept_value(value: Any, key: str) -> str:

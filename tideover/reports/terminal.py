@@ -19,8 +19,6 @@ from tideover.reports.asked import collected_warnings, headline
 from tideover.reports.tables import Record, Table
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from tideover.reports.verdict import Verdict
 
 MOST_SIDE_BY_SIDE = 5
@@ -47,13 +45,6 @@ def compare_view(results: Sequence[Record], verdict: Verdict) -> Group:
         Text(verdict.text, style="bold"),
         warnings_view(collected_warnings(results)),
     )
-
-
-def sweep_view(
-    recoveries: pd.DataFrame, runs: pd.DataFrame, parameters: Mapping[str, str], warnings: Sequence[str] = ()
-) -> Group:
-    """The points of a sweep, one row each."""
-    return Group(render(tables.sweep_table(recoveries, runs, parameters)), warnings_view(warnings))
 
 
 def reproduce_view(

@@ -80,12 +80,20 @@ def record(result: Result) -> dict[str, Any]:
     return found | {"scenario": to_data(result.scenario)}
 
 
+def rows(result: Result, name: str) -> list[dict[str, Any]]:
+    """The rows of a table of a result, its scenario as a file would say it."""
+    found = result.rows(name)
+    if name == "runs":
+        text = json.dumps(to_data(result.scenario), ensure_ascii=False)
+        found = [row | {"scenario_json": text} for row in found]
+    return found
+
+
 def table(result: Result, name: str) -> pd.DataFrame:
     """A table of a result, its scenario as a file would say it."""
-    frame: pd.DataFrame = getattr(result, name)
-    if name == "runs":
-        return frame.assign(scenario_json=json.dumps(to_data(result.scenario), ensure_ascii=False))
-    return frame
+    from tideover.models.columns import frame
+
+    return frame(name, rows(result, name))
 
 
 def attempt(scenario: Scenario, replication: int, run_key: str, timeline: bool) -> Outcome:
@@ -105,7 +113,7 @@ def keys(scenario: Scenario) -> list[str]:
     """For each replication a hash of all that its result depends on: the scenario, its seed, the code."""
     data = {name: value for name, value in to_data(scenario).items() if name not in _WITHOUT_EFFECT}
     data["run"] = {name: value for name, value in data["run"].items() if name != "replications"}
-    whole = hashlib.sha256(json.dumps([data, _code(), [*_files(data)]], ensure_ascii=False).encode()).digest()
+    whole = hashlib.sha256(json.dumps([data, code(), [*_files(data)]], ensure_ascii=False).encode()).digest()
     numbers = range(scenario.run.replications)
     return [hashlib.sha256(whole + str(number).encode()).hexdigest()[:32] for number in numbers]
 
@@ -126,7 +134,7 @@ def _files(data: Any) -> Iterator[str]:
 
 
 @cache
-def _code() -> str:
+def code() -> str:
     """A hash of the engine, and of the parts that other packages have registered."""
     digest = hashlib.sha256()
     for room in ("sim", "models"):

@@ -7,11 +7,11 @@ A swept key whose values are all durations, rates, sizes or bandwidths has a col
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from tideover.models import columns
-from tideover.scenarios.runs import table
+from tideover.scenarios.runs import rows
 from tideover.scenarios.writer import to_data
 from tideover.sim.registry import kind_of
 from tideover.sim.units import (
@@ -75,32 +75,31 @@ def text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def with_units(frame: pd.DataFrame, units: Mapping[str, str]) -> pd.DataFrame:
-    """The frame for readers: numbers of swept columns as texts with their unit, as a file writes them."""
-    import pandas as pd
+def written(value: float, unit: str) -> str:
+    """A number of a swept column with its unit, as a file writes it.
 
-    found = {
-        key: [None if pd.isna(value) else _WRITTEN[unit](value) for value in frame[key]]
-        for key, unit in units.items()
-        if unit and key in frame.columns
-    }
-    return frame.assign(**{key: pd.Series(values, frame.index, object) for key, values in found.items()})
+    >>> written(90.0, "s"), written(10.0, "1/s")
+    ('90 s', '10/s')
+    """
+    return _WRITTEN[unit](value)
 
 
 def joined(found: Sweep, name: str) -> pd.DataFrame:
     """One table of all points, in the order of the points and their replications."""
     import pandas as pd
 
-    rows: list[dict[Any, Any]] = []
+    failed: dict[int, list[tuple[int, str]]] = {}
+    for number, replication, error in found.failed if name == "runs" else ():
+        failed.setdefault(number, []).append((replication, error))
+    every: list[dict[str, Any]] = []
     points: list[int] = []
     for point, result in zip(found.grid.points, found.results, strict=True):
-        mine: list[dict[Any, Any]] = table(result, name).to_dict("records")
-        if name == "runs":
-            mine += [_failed_run(point, result, *one[1:]) for one in found.failed if one[0] == point.number]
+        mine = rows(result, name) + [_failed_run(point, result, *o) for o in failed.get(point.number, ())]
+        if point.number in failed:
             mine.sort(key=lambda row: row["replication"])
-        rows += mine
+        every += mine
         points += [point.number] * len(mine)
-    frame = columns.frame(name, rows)
+    frame = columns.frame(name, every)
     swept = _values(found.grid).iloc[points].reset_index(drop=True)
     # A key such as hosts, which stands alone, may be a column already, with the same values.
     return pd.concat([swept.drop(columns=[key for key in swept if key in frame]), frame], axis=1)

@@ -1,0 +1,361 @@
+"""Sweeps of any size fit a screen and a page, and swept numbers are numbers on the axes."""
+
+import base64
+import hashlib
+import io
+import itertools
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from rich.console import Console
+
+from tideover.reports.estimates import estimate, estimates
+from tideover.reports.html import render
+from tideover.reports.sweeps import figures
+from tideover.reports.sweeps.page import sweep_page
+from tideover.reports.sweeps.pictures import costs, recovery_times
+from tideover.reports.sweeps.points import points, quantities
+from tideover.reports.sweeps.tables import effects_table, key_tables, summary
+from tideover.reports.sweeps.view import sweep_view
+
+AT, RATE, KIND = "failures.0.at", "topology.sentences.rate", "strategy.kind"
+
+
+def frames(grid, headline, replications=1, **columns):
+    """A sweep over ``grid`` (key: values). ``headline`` and ``columns`` (of the runs): functions of a point's
+    values and a replication, or constants.
+    """
+    combinations = list(itertools.product(*grid.values()))
+    rows = [
+        {"point": n, "replication": r, **dict(zip(grid, values, strict=True))}
+        for n, values in enumerate(combinations)
+        for r in range(replications)
+    ]
+    swept = pd.DataFrame(rows)
+    head = {"scenario": "made up", "seed": 1, "strategy": swept.get(KIND, "rsm")}
+
+    def of(value):
+        return [value(row) if callable(value) else value for row in rows]
+
+    usual = dict.fromkeys(("lost", "duplicated", "windows_wrong", "store_bytes"), 0)
+    usual |= {"cpu_s": 1.0, "network_bytes": 1000, "peak_buffered_tuples": 5, "hosts": 3, "error": None}
+    text = json.dumps({"name": "made up", "topology": {}, "run": {"duration": "1 min"}})
+    runs = swept.assign(**head, scenario_json=text, **{k: of(v) for k, v in (usual | columns).items()})
+    failure = {"kind": "lose_state", "component": "count", "failed_at_s": 10.0}
+    recoveries = swept.assign(**head, **failure, time_to_recover_s=of(headline), catch_up_s=1.0)
+    return recoveries, runs
+
+
+def summarised(grid, headline, replications=1, **columns):
+    return points(*frames(grid, headline, replications, **columns), list(grid))
+
+
+def seconds(count):
+    return [f"{10 + n} s" for n in range(count)]
+
+
+def number_of(row, key=AT):
+    return float(row[key].split()[0].split("/")[0])
+
+
+# Swept values as numbers.
+
+
+@pytest.mark.parametrize(
+    ("values", "numbers", "unit"),
+    [
+        (["30 s", "1m30s", "200 ms"], [30.0, 90.0, 0.2], "s"),
+        (["10/s", "600/min"], [10.0, 10.0], "1/s"),
+        (["1 kB", "2 KiB"], [1000.0, 2048.0], "B"),
+        (["1 kB/s"], [1000.0], "B/s"),
+        ([1, 2.5], [1.0, 2.5], ""),
+        (np.array([1, 2]), [1.0, 2.0], ""),
+    ],
+)
+def test_quantities_are_numbers_in_one_unit(values, numbers, unit):
+    found, named = quantities(list(values))
+    assert (found.tolist(), named) == (numbers, unit)
+
+
+@pytest.mark.parametrize("values", [["rsm", "none"], ["30 s", "10/s"], ["30 s", 3], [None, "1 s"], [True]])
+def test_what_is_not_all_of_one_kind_is_a_name(values):
+    assert quantities(values) is None
+
+
+def test_columns_of_numbers_with_a_unit_read_as_texts_do():
+    """A table may hold 30 s as the text or as the number 30.0 whose unit is known."""
+    recoveries, runs = frames({AT: seconds(3)}, number_of)
+    as_text = points(recoveries, runs, [AT]).keys[1]
+    held = [
+        frame.assign(**{AT: [number_of(row) for row in frame.to_dict("records")]})
+        for frame in (recoveries, runs)
+    ]
+    as_number = points(*held, {AT: "s"}).keys[1]
+    assert as_number.numbers.tolist() == as_text.numbers.tolist() == [10.0, 11.0, 12.0]
+    assert as_number.labels == as_text.labels
+    assert as_number.about == as_text.about == "at (s)"
+
+
+def test_estimates_of_groups_are_those_of_each_alone():
+    """The same means, counts and t-intervals as one group at a time, whatever order values come in."""
+    values = np.array([1.0, 5.0, np.nan, 2.0, 7.0, 3.0, np.nan, np.nan])
+    group = np.array([0, 2, 0, 0, 2, 0, 1, 3])
+    for n, found in enumerate(estimates(group, values, 5)):
+        alone = estimate(values[group == n])
+        assert (found.n, found.undefined) == (alone.n, alone.undefined)
+        assert found.mean == pytest.approx(alone.mean) if alone.n else found.mean is None
+        assert found.t == pytest.approx(alone.t) if alone.t else found.t is None
+        assert found.bootstrap is None
+
+
+# The terminal.
+
+
+def test_few_points_are_listed_with_the_headline_first():
+    """Two points, each with recoveries of 9, 10 and 11 s more than its moment: t(2) is 4.303, and the
+    standard deviation 1, so the half-width is 4.303/√3 = 2.48.
+    """
+    found = summarised(
+        {AT: ["20 s", "30 s"]}, lambda row: number_of(row) + 9 + row["replication"], 3, duplicated=2
+    )
+    (table,) = key_tables(found)
+    assert table.columns[:4] == ("strategy", "at", "time to recover, s", "catch-up, s")
+    assert table.rows[0] == ("R+SM", "20 s", "30.0 ± 2.5", "1.00", "0", "6", "0", "1.00 kB", "0/3")
+
+
+def test_the_best_are_right_and_the_worst_are_wrong_or_never_recover():
+    """Point n recovers in n s. Those of even number lose roots, number 1 does not recover: the best are 3, 5,
+    7, …; the worst lose roots, the slowest of them first.
+    """
+    grid = {AT: seconds(100)}
+    found = summarised(
+        grid,
+        lambda row: np.nan if row["point"] == 1 else float(row["point"]),
+        lost=lambda row: int(row["point"] % 2 == 0),
+    )
+    best, worst, _ = key_tables(found)
+    assert [row[2] for row in best.rows] == [
+        "3.00",
+        "5.00",
+        "7.00",
+        "9.00",
+        *(f"{n}.0" for n in range(11, 23, 2)),
+    ]
+    assert [row[2] for row in worst.rows] == [f"{n}.0" for n in range(98, 88, -2)]
+    assert found.ranked[49] == 1  # the last of the fifty that are right
+    assert summary(found) == (
+        "100 points of the grid, 100 runs; none failed. Mean time to recover of a point: 0 to 99.0 s. "
+        "In 1 point not every run recovers. 50 points lose roots or count some twice."
+    )
+
+
+def test_a_point_that_does_not_always_recover_is_behind_those_that_do():
+    """Point 0 recovers in 1 s in one of two runs and not in the other; point 1 in 9 s in both."""
+    times = {(0, 0): 1.0, (0, 1): np.nan, (1, 0): 9.0, (1, 1): 9.0}
+    found = summarised({AT: seconds(2)}, lambda row: times[row["point"], row["replication"]], 2)
+    assert found.headline.tolist() == [1.0, 9.0]
+    assert found.ranked.tolist() == [1, 0]
+
+
+def test_the_effect_of_a_key_is_the_mean_over_the_others():
+    """With a time of (moment) + 100 (rate) the means over the other key are moment + 150 and 100 (rate) + 22,
+    so their spans are 24 s and 100 s: the rate comes first.
+    """
+    grid = {AT: seconds(25), RATE: ["1/s", "2/s"]}
+    found = summarised(grid, lambda row: number_of(row) + 100 * number_of(row, RATE))
+    rows = effects_table(found).rows
+    assert rows[0] == ("rate (means 100 s apart)",)
+    assert rows[1] == ("1/s", "122", "25", "0", "0")
+    assert rows[3] == ("at (means 24.0 s apart, 8 of 25 values)",)
+    assert (rows[4], rows[-1]) == (("10 s", "160", "2", "0", "0"), ("34 s", "184", "2", "0", "0"))
+
+
+@pytest.mark.parametrize("count", [25, 2_000])
+def test_many_points_fit_a_screen_or_two(count):
+    found = summarised({AT: seconds(count)}, number_of)
+    console = Console(width=100, record=True, file=io.StringIO())
+    console.print(sweep_view(found, [f"remark {n}" for n in range(1000)], kept=True))
+    text = console.export_text()
+    assert len(text.splitlines()) < 100
+    assert f"{count:,} points of the grid" in text
+    assert "report.html" in text
+
+
+# Figures.
+
+
+def size_of(svg):
+    width, height = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg).groups()
+    return float(height) / float(width)
+
+
+GRIDS = [
+    {AT: 1_000},
+    {KIND: 4, AT: 500},
+    {AT: 100, RATE: 50},
+    {KIND: 4, AT: 20, RATE: 20, "failures.0.restart": 2},
+    {KIND: 4, "a.name": 9},
+    {"a.name": 300},
+]
+
+
+def values_of(key, count):
+    if key == KIND:
+        return ["rsm", "none", "source_replay", "micro_batch"][:count]
+    if key == "a.name":
+        return [f"n{n}" for n in range(count)]
+    return [f"{n + 1}/s" for n in range(count)] if key == RATE else seconds(count)
+
+
+@pytest.mark.parametrize("sizes", GRIDS, ids=str)
+def test_no_figure_grows_with_the_values(sizes):
+    """No figure is higher than 1.3 times its width, and none has a shape for each of thousands of cells."""
+    grid = {key: values_of(key, count) for key, count in sizes.items()}
+    recoveries, runs = frames(grid, lambda row: float(row["point"]))
+    found = points(recoveries, runs, list(grid))
+    for picture in (*recovery_times(found), *costs(found, runs)):
+        assert size_of(picture.svg) < 1.3
+        assert len(picture.svg) < 400_000
+
+
+def test_one_numeric_key_is_an_axis_with_a_line_each():
+    """Means at 10, 11, 12 s are those moments, five times as long for the other strategy."""
+    grid = {KIND: ["rsm", "none"], AT: ["12 s", "10 s", "11 s"]}
+    found = summarised(grid, lambda row: number_of(row) * (5 if row[KIND] == "none" else 1), 2)
+    at = figures.layout(found)
+    (axes,) = figures.recovery(found, at).axes
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("at (s)", "time to recover (s)")
+    lines = {line.get_label(): line.get_xydata().tolist() for line in axes.lines if len(line.get_xdata())}
+    assert lines == {
+        "R+SM": [[10, 10], [11, 11], [12, 12]],
+        "none (amnesia)": [[10, 50], [11, 55], [12, 60]],
+    }
+
+
+def test_what_never_recovers_is_marked_and_in_no_mean():
+    found = summarised({AT: seconds(3)}, lambda row: np.nan if number_of(row) == 11 else 4.0)
+    (axes,) = figures.recovery(found, figures.layout(found)).axes
+    line, crosses = axes.lines
+    assert line.get_xdata().tolist() == [10.0, 12.0]
+    assert crosses.get_xdata().tolist() == [11.0]
+
+
+def test_two_numeric_keys_are_a_heat_map_and_the_rest_is_averaged_and_said():
+    """Time = moment + 10 · rate + (0 or 2, by a third key): a cell has moment + 10 · rate + 1. The third key
+    moves the mean least, so it is averaged.
+    """
+    grid = {AT: ["20 s", "30 s"], RATE: ["1/s", "2/s", "4/s"], "strategy.replay_cost": ["1 ms", "2 ms"]}
+
+    def time(row):
+        return number_of(row) + 10 * number_of(row, RATE) + 2 * (row["strategy.replay_cost"] == "2 ms")
+
+    found = summarised(grid, time)
+    at = figures.layout(found)
+    assert (at.x.short, at.y.short, [key.short for key in at.averaged]) == ("rate", "at", ["replay_cost"])
+    axes = figures.recovery(found, at).axes[0]
+    (mesh,) = axes.collections
+    assert mesh.get_array().tolist() == [[31, 41, 61], [41, 51, 71]]
+    assert mesh.get_coordinates()[0, :, 0].tolist() == [0.5, 1.5, 3.0, 5.0]
+    (picture,) = recovery_times(found)
+    assert "Averaged over replay_cost." in picture.caption
+
+
+def test_further_names_are_small_multiples_on_one_scale():
+    grid = {KIND: ["rsm", "none"], AT: seconds(3), RATE: ["1/s", "2/s"]}
+    found = summarised(grid, lambda row: number_of(row) + (90 if row[KIND] == "none" else 0))
+    drawn = figures.recovery(found, figures.layout(found)).axes
+    assert [axes.get_title(loc="left") for axes in drawn[:2]] == ["R+SM", "none (amnesia)"]
+    assert drawn[0].collections[0].get_clim() == drawn[1].collections[0].get_clim() == (0.0, 102.0)
+
+
+def test_costs_have_the_swept_axis():
+    """Network is 1000 B times the rate: a line through (1, 1000), (2, 2000), (4, 4000); not its mean."""
+    grid = {AT: seconds(2), RATE: ["1/s", "2/s", "4/s"]}
+    recoveries, runs = frames(grid, 1.0, network_bytes=lambda row: 1000 * number_of(row, RATE))
+    found = points(recoveries, runs, list(grid))
+    at = figures.layout(found, found.totals["network_bytes"].to_numpy(), plane=False)
+    network = figures.costs(found, at).axes[1]
+    assert network.get_title(loc="left") == "network (bytes)"
+    assert network.lines[0].get_xydata().tolist() == [[1, 1000], [2, 2000], [4, 4000]]
+    (picture,) = costs(found, runs)
+    assert (picture.title, picture.caption.endswith("Averaged over at.")) == ("Cost over rate", True)
+
+
+@pytest.mark.parametrize(
+    ("rates", "scale"), [([1, 10, 100, 1000], "log"), (list(range(1, 51)), "linear"), ([5, 10, 20], "linear")]
+)
+def test_an_axis_is_logarithmic_if_its_values_are_and_its_ticks_are_numbers(rates, scale):
+    """Values that grow by a factor: most of them are near the least; even steps stay linear however many."""
+    found = summarised({RATE: [f"{rate}/s" for rate in rates]}, 1.0)
+    figure = figures.recovery(found, figures.layout(found))
+    figure.draw_without_rendering()
+    (axes,) = figure.axes
+    assert axes.get_xscale() == scale
+    shown = [label.get_text() for label in axes.get_xticklabels()]
+    assert not [text for text in shown if "$" in text]
+    assert "10" in shown
+
+
+# The page.
+
+
+@pytest.fixture(scope="module")
+def large():
+    """Ten thousand points, and a name that would end the script if it could."""
+    grid = {KIND: ["rsm", "</script><b>"], AT: seconds(100), RATE: [f"{n + 1}/s" for n in range(50)]}
+    rng = np.random.default_rng(1)
+    times = rng.gamma(2.0, 10.0, 10_000)
+    recoveries, runs = frames(grid, lambda row: times[row["point"]], network_bytes=lambda row: 123_456_789)
+    warnings = [f"a remark on point {n}" for n in range(10_000)]
+    return render(
+        sweep_page(points(recoveries, runs, list(grid)), recoveries, runs, warnings=warnings)
+    ), times
+
+
+def test_ten_thousand_points_are_a_page_of_less_than_three_megabytes(large):
+    page, _ = large
+    assert len(page.encode()) < 3_000_000
+    assert page.count("<figure>") == page.count("<svg") == 2
+    assert page.count("<tr>") < 200
+
+
+def test_the_page_holds_every_point_to_four_digits(large):
+    page, times = large
+    data = json.loads(re.search(r'id="grid-data">(.*?)</script>', page, re.DOTALL)[1])
+    names = [column["name"] for column in data["columns"]]
+    assert names[:5] == ["point", "strategy", "at", "rate", "time to recover, s"]
+    assert [row[0] for row in data["rows"]] == list(range(10_000))
+    assert [row[4] for row in data["rows"]] == pytest.approx(times, rel=5e-4)
+    at, last = data["columns"][2], data["rows"][9_999]
+    assert (at["values"][last[2]], at["numbers"][last[2]]) == ("109 s", 109.0)
+
+
+def test_only_our_script_may_run(large):
+    """The page's policy names the hash of its one script, and no text of a scenario is markup."""
+    page, _ = large
+    scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in scripts]
+    assert [f"script-src 'sha256-{one}'" in page for one in hashes] == [True]
+    assert page.count("</script>") == 2
+    assert "<b>" not in re.sub(r"<figcaption>.*?</figcaption>", "", page, flags=re.DOTALL)
+    assert "unsafe-eval" not in page
+    assert not re.search(r"https?://", page)
+
+
+def test_a_few_points_need_no_script():
+    recoveries, runs = frames({AT: seconds(24)}, number_of)
+    page = render(sweep_page(points(recoveries, runs, [AT]), recoveries, runs))
+    assert "<script" not in page
+    assert "script-src" not in page
+
+
+def test_the_page_says_what_was_swept_and_not_one_value_of_it():
+    recoveries, runs = frames({AT: seconds(30), "run.seed": [1, 2]}, number_of)
+    page = render(sweep_page(points(recoveries, runs, [AT, "run.seed"]), recoveries, runs))
+    assert "failures.0.at: 30 values from 10 s to 39 s; run.seed: 1, 2" in page
+    assert "<dt>Seed</dt>" not in page
+    assert "<dt>Failures</dt>" not in page
+    assert "<dt>Simulated time</dt>" in page

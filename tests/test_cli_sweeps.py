@@ -1,0 +1,128 @@
+"""A sweep that is asked for again: nothing is made anew unless something that it depends on has changed."""
+
+import json
+
+import pytest
+
+from tideover.cli import main, sweeps
+from tideover.scenarios import inputs, work
+
+SWEEP = """\
+scenario: mine.yaml
+set: {run.duration: 65 s, run.warmup: 30 s, failures.0.within: 0 s, name: größer}
+grid:
+  strategy.kind: [none, rsm]
+  failures.0.at: [40 s, 50 s]
+"""
+
+
+@pytest.fixture
+def sweep(tmp_path, capsys):
+    """The command, with a sweep file, its scenario, and ``--out``; returns exit code, output, errors."""
+    (tmp_path / "sweep.yaml").write_text(SWEEP)
+    with pytest.raises(SystemExit):
+        main_with("scenarios", "copy", "wordcount", str(tmp_path / "mine.yaml"))
+    capsys.readouterr()
+
+    def call(*more):
+        with pytest.raises(SystemExit) as ended:
+            main_with(
+                "sweep", str(tmp_path / "sweep.yaml"), "--no-spark", "--out", str(tmp_path / "out"), *more
+            )
+        return (ended.value.code or 0, *capsys.readouterr())
+
+    return call
+
+
+def main_with(*args):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.argv", ["tideover", *args])
+        main()
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """How often a sweep was simulated, or its kept runs were read, since the last look."""
+    calls = []
+    simulated = sweeps._simulated
+    monkeypatch.setattr(sweeps, "_simulated", lambda *given: calls.append(1) or simulated(*given))
+
+    def since():
+        count = len(calls)
+        calls.clear()
+        return count
+
+    return since
+
+
+def times(directory):
+    return {path.name: path.stat().st_mtime_ns for path in directory.rglob("*") if path.is_file()}
+
+
+def test_a_finished_sweep_says_the_same_again_and_writes_nothing(sweep, made, tmp_path):
+    """The second call neither checks points nor writes a file; both streams are the same byte for byte."""
+    first, as_json = sweep(), sweep("--json")
+    assert (first[0], made()) == (0, 1)
+    before = times(tmp_path / "out")
+    assert (sweep(), sweep("--json")) == (first, as_json)
+    assert made() == 0
+    assert times(tmp_path / "out") == before
+    records = json.loads(as_json[1])
+    assert [record["point"] for record in records] == [0, 1, 2, 3]
+    assert records[0]["scenario"]["name"] == "größer"
+    assert as_json[1].isascii()
+
+
+def test_whatever_it_depends_on_makes_it_anew(sweep, made, tmp_path, monkeypatch):
+    """A setting, the sweep's file, the scenario that it names, an output that is gone or was changed, and the
+    code: after each the report is made again, and then stays.
+    """
+    out = tmp_path / "out"
+    sweep()
+    changes = [
+        lambda: (tmp_path / "sweep.yaml").write_text(SWEEP.replace("50 s", "60 s")),
+        lambda: (tmp_path / "mine.yaml").write_text((tmp_path / "mine.yaml").read_text() + "\n"),
+        lambda: (out / "runs.parquet").unlink(),
+        lambda: (out / "report.html").write_text("mine"),
+        lambda: (out / ".finished").write_text("[]"),
+        lambda: monkeypatch.setattr(inputs, "_package", lambda: "another"),
+    ]
+    made()
+    for change in changes:
+        change()
+        assert sweep()[0] == 0
+        assert made() == 1
+    assert sweep("--set", "run.seed=2")[0] == 0
+    assert made() == 1
+    assert sweep("--set", "run.seed=2")[0] == 0
+    assert made() == 0
+
+
+def test_a_sweep_with_a_failed_run_is_not_finished(sweep, made, monkeypatch):
+    """What failed is tried again, so a report with a failed run is made again, too."""
+    from tideover.scenarios import runs
+
+    simulate = runs.simulate
+
+    def fail(scenario, number, **more):
+        if scenario.failures[0].at == 50_000_000_000:
+            raise ArithmeticError("so it is")
+        return simulate(scenario, number, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(runs, "simulate", fail)
+        assert sweep()[0] == 1
+        assert sweep()[0] == 1
+    assert made() == 2
+    assert sweep()[0] == 0
+    assert made() == 1
+
+
+def test_kept_runs_are_not_written_again_if_none_was_added(sweep, tmp_path, monkeypatch):
+    """A report that is gone is made from the runs that are kept; these are read, and left as they are."""
+    sweep()
+    kept = times(tmp_path / "out" / ".runs")
+    (tmp_path / "out" / ".finished").unlink()
+    monkeypatch.setattr(work, "attempt", None)  # none is simulated
+    assert sweep()[0] == 0
+    assert times(tmp_path / "out" / ".runs") == kept

@@ -1,0 +1,81 @@
+"""The page of ``sweep``: the best and the worst points, the effect of each key, figures, and every point."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from tideover import __version__
+from tideover.reports import pictures as shared
+from tideover.reports.asked import asked, scenario_name
+from tideover.reports.html import Page
+from tideover.reports.sweeps import pictures
+from tideover.reports.sweeps.grid import grid
+from tideover.reports.sweeps.points import Points, spoken
+from tideover.reports.sweeps.tables import MOST_LISTED, key_tables, summary
+from tideover.reports.words import strategy_name
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_WARNINGS = 50
+_SWEPT = {
+    "Strategy": "strategy",
+    "Failures": "failures",
+    "Simulated time": "run.duration",
+    "Replications": "run.replications",
+    "Seed": "run.seed",
+}
+"""What the page says of a scenario, and the key that decides it."""
+
+
+def sweep_page(
+    points: Points,
+    recoveries: pd.DataFrame,
+    runs: pd.DataFrame,
+    *,
+    timeline: pd.DataFrame | None = None,
+    warnings: Sequence[str] = (),
+) -> Page:
+    """A grid of parameters, as large as it may be; the frames are those that ``points`` was made of."""
+    record = _first(recoveries, runs)
+    swept = [key for key in points.keys if len(key.labels) > 1]
+    said = [
+        (label, text)
+        for label, text in asked([record])
+        if not any(f"{key.name}.".startswith(f"{_SWEPT.get(label)}.") for key in swept)
+    ]
+    shown = (*pictures.recovery_times(points), *pictures.costs(points, runs))
+    if timeline is not None and len(points) == 1:
+        shown = (*shown, *shared.around_failure(timeline, recoveries))
+    rest = len(warnings) - MOST_WARNINGS
+    label = f"point {points.numbers[0]}: {strategy_name(record['strategy'])}"
+    if len(points) > 1:
+        label += "; the others differ from it in the swept keys, runs.parquet holds each"
+    return Page(
+        title=scenario_name(record),
+        kind="a sweep over a grid of parameters",
+        version=__version__,
+        verdict=summary(points),
+        asked=(*said, ("Swept", "; ".join(spoken(key) for key in swept) or "nothing")),
+        tables=key_tables(points),
+        grid=grid(points) if len(points) > MOST_LISTED else None,
+        pictures=shown,
+        warnings=(*warnings[:MOST_WARNINGS], *((f"and {rest:,} more remarks",) if rest > 0 else ())),
+        scenarios=((label, json.dumps(record["scenario"], indent=2, ensure_ascii=False)),),
+    )
+
+
+def _first(recoveries: pd.DataFrame, runs: pd.DataFrame) -> dict[str, Any]:
+    """Of the first point what the page needs of a result record: the scenario, and the failures."""
+    first = runs.iloc[0]
+    mine = recoveries[recoveries["point"] == first["point"]]
+    return {
+        "scenario": json.loads(first["scenario_json"]),
+        "strategy": str(first["strategy"]),
+        "seed": int(first["seed"]),
+        "replications": int((runs["point"] == first["point"]).sum()),
+        "warnings": [],
+        "recoveries": mine[["kind", "component", "failed_at_s"]].to_dict("records"),
+    }

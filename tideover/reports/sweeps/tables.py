@@ -1,0 +1,114 @@
+"""The tables of a sweep: its points, or the best and the worst of many, and the effect of each swept key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from tideover.reports.sweeps.points import HEADLINE, Key, Points, explained
+from tideover.reports.tables import Notes, Table
+from tideover.reports.words import UNDEFINED, number, plural, size
+
+MOST_LISTED = 24
+"""Most points that are listed one by one; of more, the best and the worst are."""
+BEST, WORST = 10, 5
+MOST_VALUES = 8
+"""Most values of a swept key in the table of effects."""
+
+_TIMES = {HEADLINE: "time to recover", "catch_up_s": "catch-up"}
+_LAST = ("roots lost", "roots counted twice", "wrong windows", "network", "failed runs")
+_RANKED = (
+    "Best: the shortest time to recover among points that lose no root and count none twice; those that do "
+    "not recover in every run come after those that do."
+)
+
+
+def key_tables(points: Points) -> tuple[Table, ...]:
+    """What a screen holds: every point if they are few, else the best, the worst, and the effects."""
+    if len(points) <= MOST_LISTED:
+        return (points_table(points, range(len(points)), "Points of the sweep"),)
+    effects = (effects_table(points),) if any(points.influence(key) for key in points.keys) else ()
+    if not any(one.n for one in points.times[HEADLINE]):
+        return (points_table(points, range(BEST), f"First {BEST} points"), *effects)
+    right = [int(place) for place in points.ranked if not points.wrong[place]]
+    shown = []
+    if right:
+        shown.append(points_table(points, right[:BEST], f"Best {len(right[:BEST])} points", (_RANKED,)))
+    worst = points_table(points, [int(p) for p in points.ranked[: -WORST - 1 : -1]], f"Worst {WORST} points")
+    return (*shown, worst, *effects)
+
+
+def points_table(points: Points, places: Iterable[int], title: str, meant: tuple[str, ...] = ()) -> Table:
+    """One row a point: the swept values, times, what was lost, cost, and how many runs failed."""
+    notes = Notes()
+    rows = []
+    for place in places:
+        values = [key.labels[key.of_point[place]] for key in points.keys]
+        times = [notes.mean(points.times[column][place], label, column) for column, label in _TIMES.items()]
+        rows.append((*values, *times, *_run_cells(points, place)))
+    extra = "; ".join(["network: mean per run", *explained({key.name: key.short for key in points.keys})])
+    columns = (*(key.short for key in points.keys), *(f"{label}, s" for label in _TIMES.values()), *_LAST)
+    return Table(title, columns, tuple(rows), (*meant, extra, *notes.lines()), len(points.keys))
+
+
+def _run_cells(points: Points, place: int) -> tuple[str, ...]:
+    totals = points.totals.iloc[place]
+    failed = f"{int(totals['failed'])}/{int(totals['runs'])}"
+    if np.isnan(totals["lost"]):
+        return (UNDEFINED,) * 4 + (failed,)
+    counts = (number(int(totals[column])) for column in ("lost", "duplicated", "windows_wrong"))
+    return (*counts, size(float(totals["network_bytes"])), failed)
+
+
+def effects_table(points: Points, most: int = MOST_VALUES) -> Table:
+    """For each swept key, and each of its values, the mean time to recover over all points that have it."""
+    rows: list[tuple[str, ...]] = []
+    left_out = False
+    late = np.array([one.undefined > 0 for one in points.times[HEADLINE]])
+    for key in sorted(points.keys, key=lambda one: -points.influence(one)):
+        if len(key.labels) < 2:
+            continue
+        chosen = spread(key, most)
+        left_out |= len(chosen) < len(key.labels)
+        more = f", {len(chosen)} of {len(key.labels):,} values" if len(chosen) < len(key.labels) else ""
+        rows.append((f"{key.short} (means {number(points.influence(key))} s apart{more})",))
+        count = len(key.labels)
+        counts = [np.bincount(key.of_point[some], minlength=count) for some in (..., late, points.wrong)]
+        means = points.effect(key)
+        for place in chosen:
+            cells = (f"{of_value[place]:,}" for of_value in counts)
+            rows.append((key.labels[place], number(float(means[place])), *cells))
+    notes = [
+        "Each mean is over all values of the other keys. Not recovered: points of which a run had not "
+        "recovered by its end; that run is in no mean. Wrong: points that lose roots or count some twice.",
+    ]
+    if left_out:
+        notes.append("apart: over all values, also those that are not listed")
+    columns = ("", "mean, s", "points", "not recovered", "wrong")
+    title = "Effect of each swept key on the time to recover"
+    return Table(title, columns, tuple(rows), tuple(notes))
+
+
+def spread(key: Key, most: int) -> list[int]:
+    """Up to ``most`` values of a key, evenly spread from the least to the greatest (names: as they come)."""
+    every = np.arange(len(key.labels)) if key.numbers is None else np.argsort(key.numbers, kind="stable")
+    chosen = np.unique(np.linspace(0, len(every) - 1, min(most, len(every))).round().astype(int))
+    return [int(every[place]) for place in chosen]
+
+
+def summary(points: Points) -> str:
+    """How many points and runs there are, how many failed, and how the times to recover range."""
+    runs, failed = int(points.totals["runs"].sum()), int(points.totals["failed"].sum())
+    text = f"{plural(len(points), 'point')} of the grid, {plural(runs, 'run')}; "
+    text += f"{failed:,} failed and are left out." if failed else "none failed."
+    if len(points) <= MOST_LISTED:
+        return text
+    wrong = int(points.wrong.sum())
+    means = points.headline[~np.isnan(points.headline)]
+    if len(means):
+        low, high = number(float(means.min())), number(float(means.max()))
+        text += f" Mean time to recover of a point: {low} to {high} s."
+    late = sum(one.undefined > 0 for one in points.times[HEADLINE])
+    text += f" In {plural(late, 'point')} not every run recovers." if late else ""
+    return text + (f" {plural(wrong, 'point')} lose roots or count some twice." if wrong else "")
