@@ -16,7 +16,7 @@ BEST, WORST = 10, 5
 MOST_VALUES = 8
 """Most values of a swept key in the table of effects."""
 
-_TIMES = {HEADLINE: "time to recover", "catch_up_s": "catch-up"}
+_HEADLINE = "time to recover"
 _LAST = ("roots lost", "roots counted twice", "wrong windows", "network", "failed runs")
 _RANKED = (
     "Best: the shortest time to recover among points that lose no root and count none twice; those that do "
@@ -45,10 +45,10 @@ def points_table(points: Points, places: Iterable[int], title: str, meant: tuple
     rows = []
     for place in places:
         values = [key.labels[key.of_point[place]] for key in points.keys]
-        times = [notes.mean(points.times[column][place], label, column) for column, label in _TIMES.items()]
-        rows.append((*values, *times, *_run_cells(points, place)))
+        time = notes.mean(points.times[HEADLINE][place], _HEADLINE, HEADLINE)
+        rows.append((*values, time, *_run_cells(points, place)))
     extra = "; ".join(["network: mean per run", *explained({key.name: key.short for key in points.keys})])
-    columns = (*(key.short for key in points.keys), *(f"{label}, s" for label in _TIMES.values()), *_LAST)
+    columns = (*(key.short for key in points.keys), f"{_HEADLINE}, s", *_LAST)
     return Table(title, columns, tuple(rows), (*meant, extra, *notes.lines()), len(points.keys))
 
 
