@@ -85,10 +85,6 @@ _COST = {
 }
 
 
-TRIFLE = 5e-4
-"""An interval of less than this part of the mean would only show noughts."""
-
-
 class Notes:
     """Footnotes: why a value is undefined, once for each reason; and how intervals are meant."""
 
@@ -116,11 +112,14 @@ class Notes:
         return text
 
     def _mean(self, found: Estimate) -> str:
-        if found.half_width is None or found.mean is None or found.half_width <= TRIFLE * abs(found.mean):
+        if found.half_width is None or found.constant or found.mean is None:
+            return number(found.mean)
+        places = places_for(found.half_width)
+        half_width = fixed(found.half_width, places)
+        if not half_width.strip("0."):  # would only show noughts
             return number(found.mean)
         self.interval = True
-        places = places_for(found.half_width)
-        return f"{fixed(found.mean, places)} ± {fixed(found.half_width, places)}"
+        return f"{fixed(found.mean, places)} ± {half_width}"
 
     def lines(self) -> tuple[str, ...]:
         lines = ["±: half the width of the 95 % t-interval of the mean"] if self.interval else []
