@@ -84,7 +84,8 @@ class Supervisor:
             if isinstance(victim, BoltTask) and not victim.up:
                 self._since.setdefault(victim, now)
             ready = partial(self._ready, outage, victim)
-            self._world.kernel.at(outage.ready_at, Rank.READY, ready, max(0, _place(victim)))
+            # as planned: the outage's own moment may be a later one by now, for one of its victims
+            self._world.kernel.at(now + fault.lasts, Rank.READY, ready, max(0, _place(victim)))
 
     def _stop(self, fault: Fault, outage: Outage) -> None:
         """Strike without killing: what is hit stays up."""

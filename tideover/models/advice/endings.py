@@ -45,13 +45,13 @@ def _why(scenario: Scenario, replication: Replication, row: Mapping[str, Any], e
     if row["catch_up_s"] is not None:
         wrong = "a state lacks something or has it twice" if _state(row) else "windows come out wrong"
         return f"caught up with, but {wrong} to the end of the run ({end})"
-    if not waits(replication, row):
-        return f"whether it is over is not known at the end of the run ({end}); {longer}"
     if overloaded(scenario):
         return (
             f"its backlog is not gone at the end of the run ({end}); at this rate it never is, however long "
             "run.duration is"
         )
+    if not waits(replication, row):
+        return f"whether it is over is not known at the end of the run ({end}); {longer}"
     last = replication.timeline[-1]
     if _settled(replication, float(row["failed_at_s"])):
         return (
