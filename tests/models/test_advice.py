@@ -270,3 +270,40 @@ def test_of_many_scenarios_one_remark_of_a_kind_is_shown() -> None:
     (said,) = points.warnings
     assert said.startswith("failures.0.at: in every replication it strikes 1 s into an interval of 2 s")
     assert said.endswith("(and 2 more of this kind)")
+
+
+UNBUFFERED = """
+topology:
+  log: {spout: keys, keys: 10, rate: 50/s}
+  read: {bolt: forward, from: {log: shuffle}, service: 1 ms}
+  count: {bolt: windowed_count, from: {log: {fields: [key]}}, service: 1 ms, window: {length: 5 s, trigger: marker}}
+strategy: {kind: rsm, checkpoint_interval: 2 s, serialise_time: 1 ms, restore_time: 1 ms, replay_cost: 1 ms}
+failures: [{kind: crash_task, component: COMPONENT, at: 20 s, within: 0 s, restart: 1 s}]
+run: {duration: 40 s}
+"""
+
+
+@pytest.mark.parametrize(("component", "said"), [("read", "has no state"), ("count", "spout_buffer=true")])
+def test_what_nobody_keeps_for_a_replay_is_said_before_it_is_lost(component: str, said: str) -> None:
+    """R+SM replays to tasks with state, from buffers of bolts: a stateless task, and one that a spout feeds, lose
+    what was on the way; with a buffer at the spout the latter loses nothing, and nothing is said.
+    """
+    text = UNBUFFERED.replace("COMPONENT", component)
+    found = run(load_text(text))
+    assert found.replications[0].ledger["lost"] > 0
+    assert [remark for remark in found.warnings if remark.startswith(f"{component}:") and said in remark]
+    kept = run(load_text(text.replace("2 s, serialise", "2 s, spout_buffer: true, serialise")))
+    silent = component == "count"
+    assert (kept.replications[0].ledger["lost"] == 0) is silent
+    assert [remark for remark in kept.warnings if said in remark] != silent
+
+
+def test_a_recovery_to_what_is_wrong_anyway_is_remarked() -> None:
+    """Windows of 20 s and a timeout of 2 s: without any failure everything is counted again and again."""
+    settings = ["strategy.message_timeout=2 s", "topology.count.window=20 s", "run.replications=1"]
+    found = run(load("wordcount", settings))
+    assert found.replications[0].wrong_without > 0
+    assert any("without any failure, too" in remark for remark in found.warnings)
+    assert not any(
+        "without any failure" in remark for remark in run(load("wordcount", settings[2:])).warnings
+    )

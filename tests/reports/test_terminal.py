@@ -13,7 +13,7 @@ from tideover.reports.published import group, pair_recoveries, with_cells
 from tideover.reports.sweeps.points import points
 from tideover.reports.sweeps.tables import key_tables
 from tideover.reports.sweeps.view import sweep_view
-from tideover.reports.tables import Table, overview, pairs_table
+from tideover.reports.tables import Table, overview, pairs_tables
 from tideover.reports.verdict import verdict
 from tideover.reports.words import STAGE_NAMES, fixed, number, size
 
@@ -162,7 +162,7 @@ def test_narrow_terminals_break_no_word_and_no_figure(four, reproduction, width)
     recoveries, runs, _ = reproduction
     tables = [
         overview([result.to_dict() for result in four], brief=True),
-        pairs_table(found.pairs),
+        *pairs_tables(found.pairs),
         *key_tables(points(recoveries, runs, PARAMETERS)),
     ]
     for table in tables:

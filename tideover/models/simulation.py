@@ -47,6 +47,8 @@ class Replication:
     cost: dict[str, float]
     edges: dict[str, dict[str, int]] = field(default_factory=dict)
     tasks: list[dict[str, Any]] = field(default_factory=list)
+    wrong_without: int = 0
+    """Windows that are wrong or missing in its reference, too, where nothing fails."""
     trace: Trace | None = None
     world: World | None = None
 
@@ -105,6 +107,7 @@ def evaluate(world: World, replication: int) -> Replication:
         windows=_windows(world),
         cost=_cost(world),
         edges=_edges(world),
+        wrong_without=len(without.bad) if world.outages else 0,
         tasks=utilisation(world),
         trace=world.trace,
         world=world if world.trace is not None else None,

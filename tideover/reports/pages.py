@@ -62,7 +62,7 @@ def compare_page(results: Sequence[Result], found: Verdict | None = None) -> Pag
         "the same scenario and failures under several strategies, with the same luck",
         records,
         verdict=found.text,
-        tables=(tables.overview(records, brief=True), tables.pairs_table(found.pairs)),
+        tables=(tables.overview(records, brief=True), *tables.pairs_tables(found.pairs)),
         details=(tables.overview(records),),
         pictures=(
             *pictures.time_to_recover(recoveries),

@@ -51,7 +51,7 @@ MEASURES = {
 TIMES_MEANT = (
     "Time to recover: from the failure until output, state and backlog are as they would have been without "
     "failures; its stages add up to it. State recovery: from the task being ready until the last replayed "
-    "tuple has arrived. Catch-up, and throughput back: from the failure."
+    "tuple has arrived. Catch-up, and throughput (of the last 10 s) back at 90 %: from the failure."
 )
 LATENCIES_MEANT = (
     "End-to-end latency: from the first emission of a tuple's root; latency: from the tuple's creation "
@@ -249,8 +249,8 @@ def _busiest(result: Record) -> str:
     return UNDEFINED if task is None else f"{number(found['tasks'][task])} ({task})"
 
 
-def pairs_table(pairs: Iterable[Paired]) -> Table:
-    """Paired differences, each strategy against the reference, with both intervals."""
+def pairs_tables(pairs: Iterable[Paired]) -> tuple[Table, ...]:
+    """Paired differences, each strategy against the reference, with both intervals; none without failures."""
     rows: list[tuple[str, ...]] = []
     labels = dict(MEASURES)
     for kind, name in _LATENCIES.items():
@@ -269,7 +269,7 @@ def pairs_table(pairs: Iterable[Paired]) -> Table:
         f"{UNDEFINED}: an interval needs two pairs. No row: the quantity is undefined under one of the two.",
     )
     columns = ("", "difference", "95 % t-interval", "95 % bootstrap", "pairs")
-    return Table("Paired differences", columns, tuple(rows), notes)
+    return (Table("Paired differences", columns, tuple(rows), notes),) if rows else ()
 
 
 def _pair_row(label: str, pair: Paired) -> tuple[str, ...]:

@@ -41,7 +41,7 @@ def compare_view(results: Sequence[Record], verdict: Verdict) -> Group:
     return Group(
         _title(headline(results[0])),
         *(render(part) for part in parts),
-        render(tables.pairs_table(verdict.pairs)),
+        *(render(table) for table in tables.pairs_tables(verdict.pairs)),
         Text(verdict.text, style="bold"),
         warnings_view(collected_warnings(results)),
     )

@@ -90,9 +90,12 @@ def _text(outcomes: Sequence[Outcome], best: Outcome, other: Outcome, recoveries
         correctness(outcomes),
         _time(best, other, recoveries),
         _hasty(best, outcomes),
-        _cost(best, other),
     ]
-    return _lines([*found, _failed(outcomes)])
+    if len(recoveries):
+        costs = [_cost(best, other)]
+    else:  # the costs of normal operation are all there is to compare
+        costs = [_cost(best, one) for one in outcomes if one is not best and one.ran]
+    return _lines([*found, *costs, _failed(outcomes)])
 
 
 def _lines(sentences: Iterable[str]) -> str:
@@ -117,7 +120,7 @@ def correctness(outcomes: Sequence[Outcome]) -> str:
 def _time(best: Outcome, other: Outcome, recoveries: pd.DataFrame) -> str:
     a, b = strategy_name(best.strategy), strategy_name(other.strategy)
     if recoveries.empty:
-        return f"no failure was simulated, so there is no recovery of {a} and {b} to compare"
+        return "no failure was simulated, so there is no recovery to compare"
     if best.traceless and other.traceless:
         return f"neither {a} nor {b} shows a trace of a failure in output, state or backlog"
     pair = paired(recoveries, best.strategy, other.strategy, HEADLINE)

@@ -180,6 +180,7 @@ def encode(replication: Replication, timeline: bool = True) -> str:
             "cost": replication.cost,
             "edges": replication.edges,
             "tasks": replication.tasks,
+            "wrong_without": replication.wrong_without,
         },
         separators=(",", ":"),
         allow_nan=False,

@@ -16,7 +16,11 @@ LEFT = 0.05
 
 def remarks(scenario: Scenario, replications: Sequence[Replication]) -> list[str]:
     """Remarks, each one sentence; none if there is nothing to remark."""
-    return [*_limits(scenario, replications), *_false_timeouts(scenario, replications)]
+    return [
+        *_limits(scenario, replications),
+        *_false_timeouts(scenario, replications),
+        *_wrong_anyway(replications),
+    ]
 
 
 def _limits(scenario: Scenario, replications: Sequence[Replication]) -> list[str]:
@@ -46,4 +50,15 @@ def _false_timeouts(scenario: Scenario, replications: Sequence[Replication]) -> 
     return [
         f"false timeouts: {count:,}, with {emitted:,} roots: nothing of them was lost, but they waited so "
         f"long that they were emitted again{given}, which makes others wait"
+    ]
+
+
+def _wrong_anyway(replications: Sequence[Replication]) -> list[str]:
+    """A remark if windows are wrong without any failure: recoveries are judged against that."""
+    wrong = sum(r.wrong_without for r in replications)
+    if not wrong:
+        return []
+    return [
+        f"{wrong:,} windows are wrong or missing without any failure, too: a time to recover says when all is as "
+        "bad as it would have been"
     ]

@@ -17,7 +17,8 @@ def in_step(scenario: Scenario) -> list[str]:
     first, period = cycle
     key, at = f"failures.{fixed[0]}", scenario.failures[fixed[0]].at or 0
     into, interval = (at - first) % period, format_duration(period)
-    where = f"{format_duration(into)} into" if into else "at the beginning of"
+    # what is due at the fault's own instant comes too late
+    where = f"{format_duration(into)} into" if into else "at the end of"
     cure = f"{key}.within={interval.replace(' ', '')} draws the moment"
     if at + period > scenario.run.duration:
         cure = f"{key}.in_interval says how far into it"

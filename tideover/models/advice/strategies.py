@@ -99,7 +99,7 @@ def buffers(scenario: Scenario, topology: Topology) -> list[str]:
     if not isinstance(scenario.strategy, StateManagement):
         return []
     hosts = placement(topology, scenario, {c.name: 1 for c in topology.components})
-    remarks = []
+    remarks = _unbuffered(scenario, topology)
     for host in sorted({fault.host for fault in scenario.failures if isinstance(fault, CrashHost)}):
         there = {name for (name, _, _), place in hosts.items() if place == host}
         pairs = [(e.up.name, c.name) for c in topology.components for e in c.inputs]
@@ -108,6 +108,35 @@ def buffers(scenario: Scenario, topology: Topology) -> list[str]:
             remarks.append(
                 f"host {host} has tasks of {', of '.join(both)}: its crash takes tuples together with the "
                 "buffer that they would be replayed from, and they are lost"
+            )
+    return remarks
+
+
+def _unbuffered(scenario: Scenario, topology: Topology) -> list[str]:
+    """What fails and is not replayed to: a task that reads a spout which keeps nothing, and one without
+    state.
+    """
+    strategy = scenario.strategy
+    assert isinstance(strategy, StateManagement)
+    faults = [fault for fault in scenario.failures if fault.kills]
+    hit = {getattr(fault, "component", None) for fault in faults}
+    down = {
+        getattr(fault, "component", None) for fault in faults if fault.kind == "crash_task" or fault.lasts
+    }
+    remarks = []
+    for c in topology.components:
+        if c.name not in hit or c.is_spout:
+            continue
+        spouts = [edge.up.name for edge in c.inputs if edge.up.is_spout]
+        if not c.window and c.name in down:
+            remarks.append(
+                f"{c.name}: has no state, so R+SM replays nothing to it: what it has in its queue when it "
+                "crashes, and what comes while it is down, is lost"
+            )
+        elif c.window and spouts and not strategy.spout_buffer:
+            remarks.append(
+                f"{c.name}: reads the spout {spouts[0]}, which keeps no buffer: what came since the last "
+                "checkpoint is lost; set strategy.spout_buffer=true"
             )
     return remarks
 
