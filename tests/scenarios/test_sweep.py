@@ -248,7 +248,7 @@ def test_a_point_says_what_run_says():
     swept = api.sweep(late | {"replications": 2}, master=None)
     told = api.run("wordcount", ["strategy.message_timeout=10 s", "run.replications=2"]).warnings
     assert swept.to_list()[0]["warnings"] == told
-    assert [text.partition(":")[0] for text in told] == ["message_timeout 10 s", "false timeouts"]
+    assert [text.partition(":")[0] for text in told] == ["message_timeout 10 s", "false timeouts", "windows"]
     assert [text.endswith("(and 1 more of this kind)") for text in swept.warnings] == [False, True]
     assert last["swept"] == {"strategy.kind": "rsm", "topology.sentences.rate": "20/s"}
     assert last["errors"] == []

@@ -59,6 +59,6 @@ def _wrong_anyway(replications: Sequence[Replication]) -> list[str]:
     if not wrong:
         return []
     return [
-        f"{wrong:,} windows are wrong or missing without any failure, too: a time to recover says when all "
+        f"windows: {wrong:,} are wrong or missing without any failure, too: a time to recover says when all "
         "is as bad as it would have been"
     ]
