@@ -53,15 +53,18 @@ _SEED = count("seed", "seed of the run; with the replication it fixes every draw
 _REPLICATION = count("replication", "number of the replication, from 0; each has its own luck", "index")
 
 
+LATENCY_FIGURES = {
+    "median": "median",
+    "mean": "mean",
+    "std": "standard deviation",
+    "p95": "95th percentile",
+    "p99": "99th percentile",
+    "max": "maximum",
+}
+"""What is told of latencies, in words."""
+
+
 def _latencies(where: str, undefined: str = _NO_TUPLES) -> tuple[Column, ...]:
-    what = {
-        "median": "median",
-        "mean": "mean",
-        "std": "standard deviation",
-        "p95": "95th percentile",
-        "p99": "99th percentile",
-        "max": "maximum",
-    }
     kinds = {
         "latency": "latency, from a tuple's creation stamp (a replay by the source has a new one),",
         "end_to_end": "end-to-end latency, from the first emission of a tuple's root,",
@@ -69,7 +72,7 @@ def _latencies(where: str, undefined: str = _NO_TUPLES) -> tuple[Column, ...]:
     return tuple(
         Column(f"{kind}_{key}_ms", f"{text} of the {meant} {where}", "ms", undefined=undefined)
         for kind, meant in kinds.items()
-        for key, text in what.items()
+        for key, text in LATENCY_FIGURES.items()
     )
 
 

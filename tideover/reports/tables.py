@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tideover.models.columns import LATENCY_FIGURES
 from tideover.models.results import STAGE_COLUMNS
 from tideover.reports.columns import undefined_reason
 from tideover.reports.estimates import Estimate, estimate
@@ -58,14 +59,6 @@ LATENCIES_MEANT = (
     "stamp, which is a new one if the source sends it again."
 )
 _LATENCIES = {"end_to_end": "End-to-end latency", "latency": "Latency"}
-_LATENCY = {
-    "median": "median",
-    "mean": "mean",
-    "std": "standard deviation",
-    "p95": "95th percentile",
-    "p99": "99th percentile",
-    "max": "maximum",
-}
 _BRIEF_LATENCY = ("median", "mean", "std", "p95", "p99")
 _LEDGER = {
     "emitted": "emitted",
@@ -179,12 +172,14 @@ def _recovery_rows(
         rows.append(("Tuples of the state, per recovery",))
         content = ("restored", "replayed", "dropped", "missing", "extra")
         rows += [row(name, name, lambda r, n=name: r["state"][n]) for name in content]
-    keys = _BRIEF_LATENCY if brief else tuple(_LATENCY)
+    keys = _BRIEF_LATENCY if brief else tuple(LATENCY_FIGURES)
     for kind, name in _LATENCIES.items():
         rows.append((f"{name} in recovery, ms",))
         noted = f"{name.lower()} in recovery"
         for k in keys:
-            rows.append(row(_LATENCY[k], f"{kind}_{k}_ms", lambda r, k=k, w=f"{kind}_ms": r[w][k], noted))
+            rows.append(
+                row(LATENCY_FIGURES[k], f"{kind}_{k}_ms", lambda r, k=k, w=f"{kind}_ms": r[w][k], noted)
+            )
     return rows
 
 
@@ -219,11 +214,11 @@ def _pooled_rows(results: Sequence[Record], notes: Notes, brief: bool) -> list[t
         dash = UNDEFINED if not any(map(is_undefined, values)) else notes.undefined(noted, column, "runs")
         return (label, *(dash if is_undefined(v) else write(v) for v in values))
 
-    keys = _BRIEF_LATENCY if brief else tuple(_LATENCY)
+    keys = _BRIEF_LATENCY if brief else tuple(LATENCY_FIGURES)
     rows: list[tuple[str, ...]] = []
     for kind, name in _LATENCIES.items():
         rows.append((f"{name} otherwise, ms",))
-        rows += [row(_LATENCY[key], (f"{kind}_ms", key), f"{kind}_{key}_ms") for key in keys]
+        rows += [row(LATENCY_FIGURES[key], (f"{kind}_ms", key), f"{kind}_{key}_ms") for key in keys]
     rows.append(("Throughput, tuples/s",))
     shown = ("mean",) if brief else ("mean", "min", "max")
     rows += [row(key, ("throughput_per_s", key), f"throughput_{key}_per_s") for key in shown]
