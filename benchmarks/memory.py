@@ -13,8 +13,10 @@ from pathlib import Path
 
 from benchmarks.table import Row
 from benchmarks.worlds import bolt, heaviest_share, scenario
-from tideover.models.arrivals.poisson import Poisson
-from tideover.models.config import SPOUTS, Scenario, SpoutConfig
+from tideover.models.config import Scenario
+from tideover.models.job.arrivals.poisson import Poisson
+from tideover.models.job.components import SpoutConfig
+from tideover.models.job.spouts.base import SPOUTS
 from tideover.models.strategies.source_replay import SourceReplay
 from tideover.models.world import World
 from tideover.sim.distributions.exponential import Exponential

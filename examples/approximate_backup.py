@@ -8,20 +8,19 @@ would be emitted twice.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from tideover.models.checkpoints import Checkpoint, Checkpointer
-from tideover.models.strategies.base import STRATEGIES, Promise, Protocol, Strategy, task_inputs_open
-from tideover.models.task import BoltTask, SpoutTask
+from tideover.models.mechanisms.checkpoints import Checkpoint, Costs
+from tideover.models.mechanisms.task_checkpoints import TaskCheckpoints
+from tideover.models.operators.state import Effects
+from tideover.models.runtime.hooks import Hooks
+from tideover.models.runtime.job import Job
+from tideover.models.runtime.views import BoltView, OutageView, SpoutView
+from tideover.models.strategies.base import STRATEGIES, Promise, Protocol, Strategy
 from tideover.sim.kernel import Rank
 from tideover.sim.units import Duration
-
-if TYPE_CHECKING:
-    from tideover.models.outage import Outage
-    from tideover.models.windows import Held
-    from tideover.models.world import World
 
 
 @STRATEGIES.register("approximate_backup")
@@ -33,6 +32,7 @@ class ApproximateBackup(Strategy):
     """
 
     promise: ClassVar[Promise] = "at most once"
+    composed_of: ClassVar[tuple[type[Hooks], ...]] = (TaskCheckpoints,)
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task", "crash_host"})
 
     interval: Annotated[Duration, Field(gt=0, description="time after which a task looks if a backup is due")]
@@ -41,54 +41,41 @@ class ApproximateBackup(Strategy):
     def cycle(self) -> tuple[int, int]:
         return self.interval, self.interval
 
-    def protocol(self, world: World) -> Backups:
-        return Backups(world, self)
+    def protocol(self, job: Job) -> Backups:
+        return Backups(job, self)
 
 
 class Backups(Protocol):
     """The protocol: look, back up, restore."""
 
-    def __init__(self, world: World, strategy: ApproximateBackup) -> None:
-        super().__init__(world)
+    def __init__(self, job: Job, strategy: ApproximateBackup) -> None:
+        super().__init__(job)
         self.strategy = strategy
-        self.backups: dict[BoltTask, Checkpointer] = {}
+        self.backups = TaskCheckpoints(job, Costs(entry_size=64))
 
     def start(self) -> None:
-        for task in (t for tasks in self.world.bolts.values() for t in tasks if t.counts is not None):
-            self.backups[task] = Checkpointer(self.world, task, stall_ns=0, cost_ns=0, entry_size=64)
-            look, every = partial(self.look, task), self.strategy.interval
-            self.world.kernel.every(every, every, Rank.CHECKPOINT, look, task.number)
+        for task in self.view.stateful:
+            self.do.every(self.strategy.interval, partial(self.look, task), Rank.CHECKPOINT, task)
 
-    def look(self, task: BoltTask, i: int) -> None:
+    def look(self, task: BoltView, i: int) -> None:
         """Is a backup due? ``i``: how often this was asked before."""
-        backup = self.backups[task]
-        if task.counts is not None and task.available and not backup.writing:
-            known = backup.saved.state.counts.tuples if backup.saved else 0
-            if task.counts.tuples - known >= self.strategy.updates:
-                backup.take({}, lambda saved: None)
+        newest = self.backups.newest(task)
+        known = newest.state.tuples if newest else 0
+        if task.state is not None and task.available and task.state.tuples - known >= self.strategy.updates:
+            self.backups.take(task)
 
-    def window_ended(self, task: BoltTask, held: list[Held], now: int) -> int:
-        self.backups[task].void()
-        self.backups[task].saved = None
+    def window_ended(self, task: BoltView, parts: list[Effects], now: int) -> int:
+        self.backups.discard(task)
         return 0
 
-    def failed(self, task: BoltTask | SpoutTask, outage: Outage) -> None:
-        if isinstance(task, BoltTask) and task in self.backups:
-            self.backups[task].void()
-
-    def ready(self, task: BoltTask | SpoutTask, outage: Outage) -> None:
-        if isinstance(task, BoltTask) and task in self.backups and self.backups[task].saved:
-            task.recovering = True  # from now until the backup is restored what arrives is held
-            task.kept += task.clear_queue()
-            self.backups[task].read(0, 0, partial(self.restore, task, outage))
+    def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+        if self.view.is_stateful(task) and self.backups.newest(task):
+            self.do.close(task)  # from now until the backup is restored what arrives is held
+            self.backups.read(task, partial(self.restore, task, outage))
         else:
-            task_inputs_open(task)
+            self.do.open(task)
 
-    def restore(self, task: BoltTask, outage: Outage, saved: Checkpoint) -> None:
+    def restore(self, task: BoltView, outage: OutageView, saved: Checkpoint) -> None:
         """The backup has been read."""
-        if task.fault == outage.number:  # else it has failed again meanwhile
-            task.restore(saved.state.counts.copy())
-            task.epochs = {i: max(n, saved.state.epochs[i]) for i, n in task.epochs.items()}
-            self.world.restore_effects(task, outage, saved.state.effects())
-            task.recovering = False
-            task_inputs_open(task)
+        self.do.restore(task, saved.state, outage, rewind=False)
+        self.do.open(task)

@@ -8,20 +8,17 @@ it each time, whole. When a window was emitted the standby is told so, or its co
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from tideover.models.saved_state import SavedState
-from tideover.models.strategies.base import STRATEGIES, Promise, Protocol, Strategy, task_inputs_open
-from tideover.models.task import BoltTask, SpoutTask
+from tideover.models.operators.state import Effects
+from tideover.models.runtime.job import Job
+from tideover.models.runtime.saved_state import SavedState
+from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
+from tideover.models.strategies.base import STRATEGIES, Promise, Protocol, Strategy
 from tideover.sim.kernel import Rank
 from tideover.sim.units import Duration, Size
-
-if TYPE_CHECKING:
-    from tideover.models.outage import Outage
-    from tideover.models.windows import Held
-    from tideover.models.world import World
 
 
 @STRATEGIES.register("warm_standby")
@@ -38,42 +35,41 @@ class WarmStandby(Strategy):
     interval: Annotated[Duration, Field(gt=0, description="distance of two sendings of the state")]
     entry_size: Annotated[Size, Field(description="bytes of an entry of the state on the network")] = 64
 
-    def protocol(self, world: World) -> Standbys:
-        return Standbys(world, self)
+    def protocol(self, job: Job) -> Standbys:
+        return Standbys(job, self)
 
 
 class Standbys(Protocol):
     """The protocol: send, take over, go on."""
 
-    def __init__(self, world: World, strategy: WarmStandby) -> None:
-        super().__init__(world)
+    def __init__(self, job: Job, strategy: WarmStandby) -> None:
+        super().__init__(job)
         self.strategy = strategy
-        self.states: dict[BoltTask, SavedState] = {}
+        self.states: dict[TaskView, SavedState] = {}
         """What the standby of each task with state has."""
 
     def start(self) -> None:
-        for task in (t for t in self.world.bolt_tasks if t.counts is not None):
-            self.states[task] = SavedState.at_the_beginning(task)
-            send, every = partial(self.send, task), self.strategy.interval
-            self.world.kernel.every(every, every, Rank.CHECKPOINT, send, task.number)
+        for task in self.view.stateful:
+            self.states[task] = self.do.first_state(task)
+            self.do.every(self.strategy.interval, partial(self.send, task), Rank.CHECKPOINT, task)
 
-    def send(self, task: BoltTask, i: int) -> None:
+    def send(self, task: BoltView, i: int) -> None:
         """The state goes to the standby. ``i``: how often it has before."""
         if task.available:
-            self.states[task] = SavedState.of(task)
-            self.world.control_bytes += self.states[task].entries * self.strategy.entry_size
+            self.states[task] = self.do.copy_state(task)
+            self.do.transfer(self.states[task].entries * self.strategy.entry_size)
 
-    def window_ended(self, task: BoltTask, held: list[Held], now: int) -> int:
-        self.states[task] = SavedState.of(task)  # a number: it costs nothing
+    def window_ended(self, task: BoltView, parts: list[Effects], now: int) -> int:
+        self.states[task] = self.do.copy_state(task)  # a number: it costs nothing
         return 0
 
-    def failed(self, task: BoltTask | SpoutTask, outage: Outage) -> None:
-        if isinstance(task, BoltTask) and task in self.states:
-            take_over = partial(self.world.supervisor.take_over, task, outage)
-            self.world.kernel.at(outage.detected_at, Rank.READY, take_over, task.number)
+    def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+        if task in self.states:
+            take_over = partial(self.do.take_over, task, outage)
+            self.do.at(outage.detected_at, take_over, Rank.READY, task)
 
-    def ready(self, task: BoltTask | SpoutTask, outage: Outage) -> None:
+    def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
         """Restarted or, if there is a standby, taken over."""
-        if isinstance(task, BoltTask) and task in self.states:
-            self.states[task].restore(task, outage)
-        task_inputs_open(task)
+        if self.view.is_stateful(task):
+            self.do.restore(task, self.states[task], outage)
+        self.do.open(task)

@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.worlds import small
-from tideover.models.config import STRATEGIES
+from tideover.models.strategies.base import STRATEGIES
 from tideover.models.world import World
 
 BUILT_IN = [name for name, part in STRATEGIES.items() if part.__module__.startswith("tideover.")]

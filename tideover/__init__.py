@@ -19,7 +19,7 @@ _WHERE = {
     "sweep": "tideover.api",
     "load": "tideover.scenarios.loader",
     "Comparison": "tideover.api",
-    "Result": "tideover.models.results",
+    "Result": "tideover.models.results.result",
     "RunFailed": "tideover.scenarios.runs",
     "Scenario": "tideover.models.config",
     "ScenarioError": "tideover.scenarios.errors",

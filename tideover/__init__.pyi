@@ -3,7 +3,7 @@ from tideover.api import compare as compare
 from tideover.api import run as run
 from tideover.api import sweep as sweep
 from tideover.models.config import Scenario as Scenario
-from tideover.models.results import Result as Result
+from tideover.models.results.result import Result as Result
 from tideover.scenarios.errors import ScenarioError as ScenarioError
 from tideover.scenarios.loader import load as load
 from tideover.scenarios.quantities import bytes_per_second as bytes_per_second

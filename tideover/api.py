@@ -14,9 +14,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tideover.models import headline
-from tideover.models.columns import frame
 from tideover.models.config import Scenario
+from tideover.models.results import headline
+from tideover.models.results.columns import frame
 from tideover.scenarios import runs
 from tideover.scenarios.loader import load, load_for_strategies
 from tideover.scenarios.overrides import Settings
@@ -25,7 +25,7 @@ from tideover.scenarios.writer import to_data
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tideover.models.results import Result
+    from tideover.models.results.result import Result
     from tideover.reports.verdict import Verdict
     from tideover.scenarios.sweep import Sweep
 

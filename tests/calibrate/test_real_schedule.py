@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tideover.calibrate.real.schedule import MICROSECONDS, Schedule, choices
 from tideover.calibrate.real.source import Content, ScheduleSource, options
-from tideover.models.words import SENTENCES
+from tideover.models.operators.vocabulary import SENTENCES
 
 
 @st.composite

@@ -7,7 +7,8 @@ from __future__ import annotations
 from typing import Any
 
 from tests.oracle.worlds import MS, bolt, fault, spout, world
-from tideover.models.config import BoltConfig, Scenario, SpoutConfig, Store
+from tideover.models.config import Scenario
+from tideover.models.job.components import BoltConfig, SpoutConfig, Store
 from tideover.models.simulation import Replication
 
 ONES: dict[str, Any] = {"kind": "values", "values": (1,), "repeat": True}

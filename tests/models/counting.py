@@ -7,7 +7,8 @@ from __future__ import annotations
 from typing import Any
 
 from tests.oracle.worlds import MS, bolt, spout, world
-from tideover.models.config import BoltConfig, Scenario, SpoutConfig
+from tideover.models.config import Scenario
+from tideover.models.job.components import BoltConfig, SpoutConfig
 from tideover.models.simulation import Replication
 
 ONES: dict[str, Any] = {"kind": "values", "values": (1,), "repeat": True}

@@ -10,7 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
-from tideover.models.config import GROUPINGS, Links, Scenario
+from tideover.models.config import Scenario
+from tideover.models.job.components import Links
+from tideover.models.job.groupings.base import GROUPINGS
 from tideover.models.simulation import Replication, simulate
 from tideover.models.strategies.active_replication import Replication as Protocol
 from tideover.models.world import World

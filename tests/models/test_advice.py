@@ -10,8 +10,8 @@ import pytest
 
 from tideover.models.advice import in_short, warnings
 from tideover.models.advice.loads import task_loads
+from tideover.models.config import topology_of
 from tideover.models.simulation import simulate
-from tideover.models.topology import Topology
 from tideover.scenarios import grid
 from tideover.scenarios.loader import load, load_text
 from tideover.scenarios.runs import run
@@ -43,7 +43,7 @@ def test_the_load_of_each_task_is_what_a_run_shows(text: str) -> None:
     the luck of the draw. 120,000 tuples and more: 2 % of a load, or 0.01.
     """
     scenario = load_text(text)
-    loads = task_loads(Topology(scenario), scenario.strategy)
+    loads = task_loads(topology_of(scenario), scenario.strategy)
     expected = {f"{name}.{i}": x for name, load in loads.items() for i, x in enumerate(load.loads)}
     found = {row["task"]: row["utilisation"] for row in simulate(scenario).tasks}
     assert found == {task: pytest.approx(x, rel=0.02, abs=0.01) for task, x in expected.items()}
@@ -61,7 +61,7 @@ strategy: none
 run: {duration: 60 s}
 """
     scenario = load_text(text)
-    found = task_loads(Topology(scenario), scenario.strategy)["count"]
+    found = task_loads(topology_of(scenario), scenario.strategy)["count"]
     assert found.loads.tolist() == pytest.approx([0.64, 0.36])
     assert warnings(scenario) == []
     (hot,) = warnings(load_text(text, settings=["topology.log.rate=160/s"]))

@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 from tests.models.chain import ONES, counted, windows
 from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
 from tideover.models.advice import warnings
-from tideover.models.config import FAULTS, BoltConfig, Links, Scenario, SpoutConfig
+from tideover.models.config import Scenario, topology_of
+from tideover.models.job.components import BoltConfig, Links, SpoutConfig
 from tideover.models.simulation import Replication, simulate
-from tideover.models.topology import Topology
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import load
+from tideover.sim.faults.base import FAULTS
 
 FOREVER = 10**6
 EIGHT: dict[str, Any] = {"kind": "values", "values": (1,) * 8, "gap": 1}
@@ -357,7 +358,7 @@ WORD_COUNT = ("strategy.kind=aligned_snapshots", "strategy.checkpoint_interval=1
 def test_the_word_count_runs_under_it() -> None:
     """Its windows of 30 s, ended by ticks elsewhere, are ended by markers here; all are right."""
     scenario = load("wordcount", WORD_COUNT)
-    assert Topology(scenario).marker_length == 30_000 * MS
+    assert topology_of(scenario).marker_length == 30_000 * MS
     run = simulate(scenario)
     assert run.windows == {"emitted": 8, "correct": 8, "wrong": 0, "missing": 0}
     assert (run.ledger["lost"], run.ledger["duplicated"]) == (0, 0)

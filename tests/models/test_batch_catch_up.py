@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.oracle.worlds import MS, bolt, fault, spout, world
-from tideover.models.arrivals.periodic import Periodic
+from tideover.models.job.arrivals.periodic import Periodic
 from tideover.models.simulation import simulate
 from tideover.models.strategies.micro_batch import Batches
 

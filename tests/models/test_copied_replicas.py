@@ -10,7 +10,8 @@ import pytest
 
 from tests import oracle
 from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
-from tideover.models.config import Links, Scenario
+from tideover.models.config import Scenario
+from tideover.models.job.components import Links
 from tideover.models.simulation import simulate
 
 ONES: dict[str, Any] = {"kind": "values", "values": (1,), "repeat": True}

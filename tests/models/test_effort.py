@@ -5,13 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tideover.models.arrivals.base import Arrivals
-from tideover.models.arrivals.burst import Burst
-from tideover.models.arrivals.periodic import Periodic
-from tideover.models.arrivals.poisson import Poisson
-from tideover.models.arrivals.ramp import Ramp
-from tideover.models.arrivals.trace import TraceOfRates
 from tideover.models.effort import effort
+from tideover.models.job.arrivals.base import Arrivals
+from tideover.models.job.arrivals.burst import Burst
+from tideover.models.job.arrivals.periodic import Periodic
+from tideover.models.job.arrivals.poisson import Poisson
+from tideover.models.job.arrivals.ramp import Ramp
+from tideover.models.job.arrivals.trace import TraceOfRates
 from tideover.models.simulation import simulate
 from tideover.scenarios.loader import load, load_text
 from tideover.sim.draws import Draws

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 from tests.oracle.random_worlds import STRATEGY_NAMES, worlds
-from tideover.models import twin
 from tideover.models import world as engine
+from tideover.models.accounts import reference_run as twin
 from tideover.models.config import Scenario
-from tideover.models.curves import curves
+from tideover.models.evaluation.curves import curves
 from tideover.models.simulation import simulate
 
 

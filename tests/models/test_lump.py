@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tideover.cli.output import announce
-from tideover.models.lump import lump_of, lumped
-from tideover.models.results import Result
+from tideover.models.coarsening import lump_of, lumped
+from tideover.models.results.result import Result
 from tideover.models.simulation import simulate
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import load

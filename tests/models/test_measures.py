@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tideover.models.config import Scenario
-from tideover.models.results import Result
+from tideover.models.results.result import Result
 from tideover.models.simulation import simulate
 from tideover.scenarios.loader import load
 

@@ -21,9 +21,10 @@ from tests.models.test_long_runs import figures, figures_if_always_settled
 from tests.oracle.worlds import MS, bolt, fault, spout, world
 from tideover.models import conformance
 from tideover.models.advice import warnings
-from tideover.models.arrivals.periodic import Periodic
-from tideover.models.config import STRATEGIES, Scenario
+from tideover.models.config import Scenario
+from tideover.models.job.arrivals.periodic import Periodic
 from tideover.models.simulation import Replication, simulate
+from tideover.models.strategies.base import STRATEGIES
 from tideover.models.strategies.micro_batch import Batches
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import load

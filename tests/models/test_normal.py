@@ -8,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from tideover.models.normal import CALM, SLACK, first_calm, greatest_near, least_near, reach_of, too_high
+from tideover.models.evaluation.normal import (
+    CALM,
+    SLACK,
+    first_calm,
+    greatest_near,
+    least_near,
+    reach_of,
+    too_high,
+)
 from tideover.sim.recorder import SLOT
 from tideover.sim.units import S
 

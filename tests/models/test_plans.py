@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tideover.models.plans import Plans
+from tideover.models.runtime.plans import Plans
 from tideover.sim.kernel import Kernel, Rank
 
 STEPS = st.lists(st.one_of(st.tuples(st.integers(0, 9), st.integers(0, 9)), st.none()), max_size=20)

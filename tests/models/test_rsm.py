@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from tests.models.chain import EVERY_10, ONES, chain, counted, crashed, lost, saved
 from tests.oracle.worlds import MS, bolt, fault, spout, world
 from tideover.models.advice import warnings
-from tideover.models.config import Links, Store
+from tideover.models.job.components import Links, Store
+from tideover.models.job.tree import expected_effects
 from tideover.models.simulation import simulate
-from tideover.models.twin import expected_effects
 from tideover.models.world import World
 from tideover.scenarios.loader import load
 from tideover.sim.distributions.exponential import Exponential
@@ -163,7 +163,7 @@ def test_buffers_are_trimmed_by_number() -> None:
         again = next((n for n, uid in enumerate(done) if uid in done[:n]), len(done))
         start = words.index(done[again]) if again < len(done) else again
         assert done == words[:again] + words[start : start + len(done) - again]
-        bits = run.world.topology.by_name["count"].bits
+        bits = run.world.job.topology.by_name["count"].bits
         within += start > 0 and again < len(done) and words[start] >> bits == words[max(0, start - 1)] >> bits
         assert (run.ledger["lost"], run.ledger["duplicated"]) == (0, 0)
     assert within >= 3
@@ -236,8 +236,8 @@ def test_state_equals_what_it_was_plus_what_came_since(
     running.start()
     task = running.bolts["count", 0][0]
     running.kernel.run(at - 1)
-    assert task.counts is not None
-    before = set(task.counts.effects().uid.tolist())
+    assert task.state is not None
+    before = set(task.state.effects().uid.tolist())
     moment = at
     while moment < 300 * MS:
         moment = min(moment + MS, 300 * MS)
@@ -252,15 +252,15 @@ def test_state_equals_what_it_was_plus_what_came_since(
 def check_state(running: World, before: set[int]) -> None:
     """What the count holds is what split has sent and what is not still to come."""
     task = running.bolts["count", 0][0]
-    assert task.counts is not None
+    assert task.state is not None
     assert running.trace is not None
-    held = task.counts.effects().uid.tolist()
+    held = task.state.effects().uid.tolist()
     assert len(held) == len(set(held))
     assert before <= set(held)
     roots = np.array([row[3] for row in running.trace.processed if row[0] == "split"], np.int64)
     # a fault so early that nothing had come yet: no effects at all
     sent = expected_effects(running.topology, running.draws, roots).get("count", np.zeros(0, np.int64))
-    trains = [*task.queue(), *(train for channel in task.inputs for train in channel.wire)]
+    trains = [*task.queue.trains(), *(train for channel in task.inputs for train in channel.wire)]
     coming = {int(uid) for train in trains for uid in train.uid[train.column("mark") == 0]}
     assert set(held) == set(sent.tolist()) - coming
 

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from tests.models.chain import EVERY_10, ONES, chain, counted, crashed, lost, windows
 from tests.models.test_exactness import differences
 from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
-from tideover.models.config import Links, Scenario
+from tideover.models.config import Scenario
+from tideover.models.job.components import Links
 from tideover.models.simulation import Replication, simulate
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.models.chain import chain, lost, windows
 from tests.oracle.worlds import MS, bolt, fault, spout, world
-from tideover.models.config import Links, Store
+from tideover.models.job.components import Links, Store
 from tideover.models.simulation import simulate
 from tideover.sim.distributions.constant import Constant
 from tideover.sim.distributions.exponential import Exponential

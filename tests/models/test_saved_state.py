@@ -8,9 +8,9 @@ import pytest
 
 from tests.models.chain import ONES
 from tests.oracle.worlds import MS, bolt, spout, world
-from tideover.models.config import Store
-from tideover.models.saved_state import SavedState, newest_window, read, save
-from tideover.models.task import BoltTask
+from tideover.models.job.components import Store
+from tideover.models.runtime.bolt_task import BoltTask
+from tideover.models.runtime.saved_state import SavedState, read, save
 from tideover.models.world import World
 from tideover.sim.kernel import Rank
 
@@ -20,7 +20,7 @@ def counting(**window: Any) -> tuple[World, BoltTask]:
     topology = {"s": spout(**ONES), "count": bolt("windowed_count", {"s": "shuffle"}, 1, window=window)}
     running = World(world(topology, store=Store(latency=2 * MS, bandwidth=1000)))
     running.start()
-    return running, running.bolts["count", 0][0]
+    return running, running.job.bolts["count", 0][0]
 
 
 def test_a_copy_stays_as_it_was_and_can_be_given_back() -> None:
@@ -31,11 +31,12 @@ def test_a_copy_stays_as_it_was_and_can_be_given_back() -> None:
     running.kernel.run(35 * MS)
     early = SavedState.of(task)
     running.kernel.run(75 * MS)
-    assert task.counts is not None
-    assert (task.counts.size, len(early.effects()), early.entries) == (7, 3, 1)
-    task.restore(early.counts.copy())  # type: ignore[union-attr]
+    assert task.state is not None
+    assert (task.state.size, len(early.effects()), early.entries) == (7, 3, 1)
+    assert early.state is not None
+    task.state = early.state.copy()
     running.kernel.run(95 * MS)
-    assert (task.counts.size, len(early.effects())) == (5, 3)
+    assert (task.state.size, len(early.effects())) == (5, 3)
     first = SavedState.at_the_beginning(task)
     assert (first.entries, first.windows, set(first.epochs.values())) == (0, 0, {0})
 
@@ -48,7 +49,7 @@ def test_the_newest_window_that_has_ended(window: dict[str, Any], ended: int) ->
     """At 74, seven roots: three windows of two tuples have ended; of windows of 25, those of 25 and 50."""
     running, task = counting(**window)
     running.kernel.run(74 * MS)
-    assert newest_window(task, task) == newest_window(task, SavedState.of(task)) == ended
+    assert task.windows.newest == SavedState.of(task).newest == ended
 
 
 @pytest.mark.parametrize("wanted", [True, False])
@@ -63,13 +64,15 @@ def test_writing_and_reading_take_their_time(wanted: bool) -> None:
     def note() -> None:
         moments.append(kernel.now // MS)
 
-    kernel.at(35 * MS, Rank.CHECKPOINT, lambda: save(task, 8 * MS, 4, lambda: wanted, note, 5 * MS))
-    kernel.at(60 * MS, Rank.RESTORE, lambda: read(task, 4, 7 * MS, note))
-    assert task.counts is not None
+    kernel.at(
+        35 * MS, Rank.CHECKPOINT, lambda: save(running.job, task, 8 * MS, 4, lambda: wanted, note, 5 * MS)
+    )
+    kernel.at(60 * MS, Rank.RESTORE, lambda: read(running.job, task, 4, 7 * MS, note))
+    assert task.state is not None
     kernel.run(44 * MS - 1)
-    assert task.counts.size == 3
+    assert task.state.size == 3
     kernel.run(44 * MS)
-    assert task.counts.size == 4
+    assert task.state.size == 4
     kernel.run(100 * MS)
     assert moments == ([54, 73] if wanted else [73])
-    assert running.store.bytes == (8 if wanted else 4)
+    assert running.job.store.bytes == (8 if wanted else 4)

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tideover.models.source_log import SourceLog
+from tideover.models.mechanisms.source_log import SourceLog
 from tideover.sim.train import Train
 
 

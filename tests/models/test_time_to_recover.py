@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.oracle.random_worlds import STRATEGY_NAMES, worlds
 from tideover.models.config import Scenario
-from tideover.models.results import STAGE_COLUMNS
+from tideover.models.results.result import STAGE_COLUMNS
 from tideover.models.simulation import Replication, simulate
 from tideover.scenarios.loader import load
 from tideover.sim.units import S

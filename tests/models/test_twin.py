@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
-from tideover.models.config import BoltConfig, Links, Scenario, SpoutConfig
+from tideover.models.config import Scenario
+from tideover.models.job.components import BoltConfig, Links, SpoutConfig
 from tideover.models.simulation import simulate
 from tideover.sim.distributions.exponential import Exponential
 

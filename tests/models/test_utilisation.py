@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.oracle.worlds import MS, bolt, fault, spout, world
-from tideover.models.results import Result
+from tideover.models.results.result import Result
 from tideover.models.simulation import simulate
 from tideover.scenarios.runs import decode, encode
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tideover.models.config import Scenario, SpoutConfig
+from tideover.models.config import Scenario
+from tideover.models.job.components import SpoutConfig
 from tideover.sim.distributions.base import Distribution
 from tideover.sim.distributions.zipf import Zipf
 from tideover.sim.draws import Draws, Purpose, below, uniform01

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from itertools import count
 
-from tideover.models.bolts.windowed_count import Window
 from tideover.models.config import Scenario
+from tideover.models.operators.window import Window
 from tideover.sim.draws import Draws
 from tideover.sim.faults.base import Fault
 from tideover.sim.registry import kind_of

@@ -8,8 +8,11 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tideover.models.arrivals.poisson import Poisson
-from tideover.models.config import GROUPINGS, STRATEGIES, BoltConfig, Links, Scenario, SpoutConfig, Store
+from tideover.models.config import Scenario
+from tideover.models.job.arrivals.poisson import Poisson
+from tideover.models.job.components import BoltConfig, Links, SpoutConfig, Store
+from tideover.models.job.groupings.base import GROUPINGS
+from tideover.models.strategies.base import STRATEGIES
 from tideover.sim.distributions.base import Distribution
 from tideover.sim.distributions.exponential import Exponential
 

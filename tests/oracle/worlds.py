@@ -4,22 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from tideover.models.arrivals.periodic import Periodic
-from tideover.models.config import (
-    BOLTS,
-    FAULTS,
-    GROUPINGS,
-    SPOUTS,
-    STRATEGIES,
-    BoltConfig,
-    Links,
-    Run,
-    Scenario,
-    SpoutConfig,
-    Store,
-)
+from tideover.models.config import Scenario
+from tideover.models.job.arrivals.periodic import Periodic
+from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig, Store
+from tideover.models.job.groupings.base import GROUPINGS
+from tideover.models.job.spouts.base import SPOUTS
+from tideover.models.operators.base import BOLTS
+from tideover.models.strategies.base import STRATEGIES
 from tideover.sim.distributions.base import Distribution
 from tideover.sim.distributions.constant import Constant
+from tideover.sim.faults.base import FAULTS
 
 MS = 1_000_000
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from tideover.models.results import STAGES
+from tideover.models.results.result import STAGES
 from tideover.reports import figures
 from tideover.reports.estimates import estimate
 from tideover.reports.figures import style

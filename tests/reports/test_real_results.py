@@ -7,7 +7,7 @@ import sys
 import pandas as pd
 import pytest
 
-from tideover.models.results import Result
+from tideover.models.results.result import Result
 from tideover.models.simulation import simulate
 from tideover.reports import pages, terminal
 from tideover.reports.columns import TABLES

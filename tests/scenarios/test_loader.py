@@ -13,14 +13,16 @@ import numpy as np
 import pytest
 from pydantic import Field
 
-from tideover.models.arrivals.periodic import Periodic
-from tideover.models.config import BOLTS, DISTRIBUTIONS, Bolt, Distribution, Scenario
+from tideover.models.config import Scenario
+from tideover.models.job.arrivals.periodic import Periodic
+from tideover.models.operators.base import BOLTS, Bolt
 from tideover.scenarios import library, loader, yaml_source
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.json_schema import json_schema
 from tideover.scenarios.loader import load, load_for_strategies, load_text
 from tideover.scenarios.writer import to_data
 from tideover.sim.distributions import Constant, Empirical, Exponential, Lognormal
+from tideover.sim.distributions.base import DISTRIBUTIONS, Distribution
 from tideover.sim.registry import kind_of
 from tideover.sim.units import MS, Duration, S
 

@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from tideover.models.config import STRATEGIES
-from tideover.models.strategies.base import Strategy
+from tideover.models.strategies.base import STRATEGIES, Strategy
 from tideover.scenarios import grid, profiles
 from tideover.scenarios.json_schema import json_schema
 from tideover.scenarios.reference import COMMAND, markdown

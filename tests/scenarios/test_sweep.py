@@ -181,7 +181,7 @@ def test_a_built_in_sweep_takes_settings() -> None:
 
 
 def test_a_record_gives_the_same_result_back() -> None:
-    from tideover.models.results import Result
+    from tideover.models.results.result import Result
 
     scenario = load("wordcount", SHORT)
     done = [simulate(scenario, number) for number in range(2)]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tideover import api
-from tideover.models import reference
+from tideover.models.evaluation import undisturbed as reference
 from tideover.scenarios.loader import load
 from tideover.scenarios.work import Unit, shares, together, units
 

@@ -120,24 +120,24 @@ class Queue(Server):
         self.out: Channel | None = None
         self._last = -1
 
-    def service(self, train: Train) -> Ints:
+    def _demand(self, train: Train) -> Ints:
         return np.full(train.n, self.duration, np.int64)
 
-    def process(self, train: Train, arrival: Ints) -> None:
+    def _process(self, train: Train, arrival: Ints) -> None:
         self.left += zip(train.uid.tolist(), train.time.tolist(), strict=True)
         self.arrived += zip(train.uid.tolist(), arrival.tolist(), strict=True)
         self._last = int(train.uid[-1])
         if self.out is not None:
             self.out.send(train)
 
-    def drop(self, train: Train) -> None:
+    def _drop(self, train: Train) -> None:
         self.dropped += zip(train.uid.tolist(), train.time.tolist(), strict=True)
 
-    def find_trigger(self, train: Train) -> int | None:
+    def _find_trigger(self, train: Train) -> int | None:
         rows = [row for row, uid in enumerate(train.uid.tolist()) if uid in self.triggers]
         return rows[0] if rows else None
 
-    def fire(self, now: int) -> int:
+    def _fire(self, now: int) -> int:
         return self.triggers[self._last]
 
 
@@ -145,7 +145,7 @@ class Source(Node):
     """Sends what it is given, at once, on its channels."""
 
     def flow(self, now: int) -> None:
-        self.post_out(now)
+        self.outbox.let_out(now)
 
 
 def train(*tuples: tuple[int, int]) -> Train:
@@ -161,7 +161,7 @@ def world(duration: int, sources: int = 1, latency: int = 0) -> tuple[Kernel, Qu
     queue = Queue(kernel, "queue", duration)
     channels = [Channel(up, queue, latency, 100, True) for up in ups]
     for channel in channels:
-        queue.connect(channel)
+        queue.inputs.append(channel)
     return kernel, queue, channels
 
 
@@ -190,7 +190,7 @@ def test_a_tandem_by_hand() -> None:
     kernel, first, (wire,) = world(4)
     second = Queue(kernel, "second", 6)
     first.out = Channel(first, second, 1, 100, True)
-    second.connect(first.out)
+    second.inputs.append(first.out)
     wire.send(train((1, 0), (2, 1), (3, 20)))
     kernel.run(100)
     assert first.left == [(1, 4), (2, 8), (3, 24)]
@@ -229,13 +229,13 @@ def test_a_crash_destroys_what_is_queued_or_in_service_and_nothing_else() -> Non
 
 def test_held_arrivals_come_in_at_the_moment_of_readiness() -> None:
     kernel, queue, (wire,) = world(4)
-    queue.hold = True
+    queue.gate.hold = True
     wire.send(train((1, 2), (2, 3), (3, 9), (4, 10)))
     kernel.at(1, Rank.FAULT, lambda: queue.crash())
 
     def ready() -> None:
         queue.revive()
-        queue.release_held()
+        queue.gate.open()
 
     kernel.at(9, Rank.READY, ready)
     kernel.run(100)
@@ -246,11 +246,11 @@ def test_held_arrivals_come_in_at_the_moment_of_readiness() -> None:
 def test_a_pause_keeps_the_queue_and_serves_it_anew() -> None:
     kernel, queue, (wire,) = world(4)
     wire.send(train((1, 0), (2, 1), (3, 2)))
-    kernel.at(6, Rank.FAULT, queue.pause)
+    kernel.at(6, Rank.FAULT, lambda: queue.crash(keep_queue=True))
 
     def ready() -> None:
         queue.revive()
-        queue.release_held()
+        queue.gate.open()
 
     kernel.at(10, Rank.READY, ready)
     kernel.run(100)
@@ -299,14 +299,14 @@ def test_a_trigger_keeps_the_server_before_the_next_tuple() -> None:
     wire.send(train((1, 0), (2, 1), (3, 2), (4, 50)))
     kernel.run(100)
     assert queue.left == [(1, 4), (2, 8), (3, 19), (4, 54)]
-    assert queue.busy_ns == 4 * 4 + 7
+    assert queue.busy.total == 4 * 4 + 7
 
 
 def test_what_is_posted_leaves_at_its_time_or_is_lost_in_a_crash() -> None:
     kernel, queue, _ = world(4)
     out: list[int] = []
     lost: list[int] = []
-    queue.post(
+    queue.outbox.post(
         train((1, 3), (2, 5), (3, 8)),
         lambda t: out.extend(t.uid.tolist()),
         lambda t: lost.extend(t.uid.tolist()),

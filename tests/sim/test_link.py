@@ -111,16 +111,16 @@ def test_a_tap_numbers_what_is_sent_and_not_what_is_put() -> None:
 
     def tap(train: Train) -> Train:
         numbers: Ints = np.array([next(count) for _ in range(train.n)], np.int64)
-        return train.replace(seq=numbers)
+        return train.adding(number=numbers)
 
     channel.tap = tap
     first, second, replay = trains([[1, 2], [3], [4]])
     channel.send(first)
     channel.send(second)
-    channel.put(replay.replace(seq=-replay.uid))
+    channel.put(replay.adding(number=-replay.uid))
     train = channel.take(100)
     assert train is not None
-    assert train.column("seq").tolist() == [1, 2, 3, -3]
+    assert train.column("number").tolist() == [1, 2, 3, -3]
     assert channel.messages == 4
 
 

@@ -15,18 +15,13 @@ from typing import NamedTuple
 import numpy as np
 import scipy.stats
 
-from tideover.models.arrivals.poisson import Poisson
-from tideover.models.config import (
-    BOLTS,
-    GROUPINGS,
-    SPOUTS,
-    STRATEGIES,
-    BoltConfig,
-    Links,
-    Run,
-    Scenario,
-    SpoutConfig,
-)
+from tideover.models.config import Scenario
+from tideover.models.job.arrivals.poisson import Poisson
+from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig
+from tideover.models.job.groupings.base import GROUPINGS
+from tideover.models.job.spouts.base import SPOUTS
+from tideover.models.operators.base import BOLTS
+from tideover.models.strategies.base import STRATEGIES
 from tideover.models.world import World
 from tideover.sim.distributions.base import Distribution
 from tideover.sim.distributions.constant import Constant

@@ -12,8 +12,11 @@ import pytest
 
 from tests.theory import closed_forms
 from tests.theory.queues import REPLICATIONS, SERVICE, Estimate, bolt, estimate, queue, sojourn
-from tideover.models.arrivals.poisson import Poisson
-from tideover.models.config import SPOUTS, STRATEGIES, Links, Run, Scenario, SpoutConfig
+from tideover.models.config import Scenario
+from tideover.models.job.arrivals.poisson import Poisson
+from tideover.models.job.components import Links, Run, SpoutConfig
+from tideover.models.job.spouts.base import SPOUTS
+from tideover.models.strategies.base import STRATEGIES
 from tideover.models.world import World
 from tideover.sim.distributions.constant import Constant
 from tideover.sim.distributions.exponential import Exponential

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tideover.models import normal
+from tideover.models.evaluation import normal
 from tideover.sim.recorder import SLOT
 from tideover.sim.units import S
 
@@ -90,7 +90,8 @@ def catch_up(course: Course, since: float, failed: float, until: float) -> float
     """From the fault to the first output from which on the backlog stays usual (s); None: not before
     ``until``.
 
-    The tolerance is that of a simulated run (`tideover.models.normal`): a quarter more than usual, for 4 s.
+    The tolerance is that of a simulated run (`tideover.models.evaluation.normal`): a quarter more than usual,
+    for 4 s.
     But nobody knows what a real run would have been without its fault. Its rate is constant, so usual is what
     it was in [since, failed), its 99th percentile there, for real batches vary. If it stays so from the fault
     on, there was nothing to catch up with: 0.

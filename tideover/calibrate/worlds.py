@@ -12,9 +12,10 @@ import numpy.typing as npt
 from tideover.calibrate.course import CALM, Course, Floats, catch_up, output_gap, progress
 from tideover.calibrate.episodes import PRE, Episode, Figures
 from tideover.calibrate.luck import Batches, longer
-from tideover.models.config import Scenario, SpoutConfig
-from tideover.models.lump import lump_of, lumped
-from tideover.models.strategies.micro_batch import Batches as MicroBatches
+from tideover.models.coarsening import lump_of, lumped
+from tideover.models.config import Scenario
+from tideover.models.job.components import SpoutConfig
+from tideover.models.mechanisms.batches.query import Query
 from tideover.models.world import World
 from tideover.scenarios.loader import load
 from tideover.sim.recorder import SLOT
@@ -260,8 +261,7 @@ def simulated(episode: Episode, costs: Costs, faults: Faults | None = None) -> S
 
 
 def _run(asked: Scenario) -> World:
-    world = World(lumped(asked, lump_of(asked)))
-    world.twin = None  # nobody asks whether its windows are right
+    world = World(lumped(asked, lump_of(asked)), judge_windows=False)
     world.run()
     return world
 
@@ -270,7 +270,7 @@ def _created(world: World) -> Floats:
     """Rows created up to each slot boundary. What enters the system would not do: a row that is read again
     enters again.
     """
-    spout = world.topology.spouts[0].config
+    spout = world.job.topology.spouts[0].config
     assert isinstance(spout, SpoutConfig)
     slots = np.arange(world.scenario.run.duration // SLOT + 1)
     calls = slots * SLOT // round(spout.arrivals.mean_gap_ns) + 1
@@ -279,11 +279,11 @@ def _created(world: World) -> Floats:
 
 def _batches(world: World, created: Floats) -> Batches:
     """The committed batches of a run; ``created``: rows up to each slot boundary."""
-    assert isinstance(world.protocol, MicroBatches)
+    query = world.job.context.runner
+    assert isinstance(query, Query)
     inside, _ = world.recorder.backlog(world.scenario.run.duration)
     done = created - inside * lump_of(world.scenario)
-    history = world.protocol.history
-    times = np.array([(b.triggered, b.visible, b.committed) for b in history], np.int64).reshape(-1, 3)
+    times = np.array([(b.triggered, b.visible, b.committed) for b in query.history], np.int64).reshape(-1, 3)
     slots = np.minimum(-(-times[:, 1] // SLOT), len(done) - 1)
     triggered, visible, committed = times.T / S
     return Batches(triggered, visible, committed, done[slots])

@@ -107,8 +107,8 @@ LONG_S = 60.0
 
 def announce(scenarios: Iterable[Scenario]) -> None:
     """Say on standard error that it will take long, if it will, and why."""
+    from tideover.models.coarsening import counting
     from tideover.models.effort import effort
-    from tideover.models.lump import counting
 
     asked = list(scenarios)
     done = [(one.run.replications, effort(one)) for one in asked]

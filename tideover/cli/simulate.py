@@ -14,7 +14,7 @@ from tideover.cli.output import BadInput, Json, Out, Settings
 from tideover.cli.progress import Bar
 
 if TYPE_CHECKING:
-    from tideover.models.results import Result
+    from tideover.models.results.result import Result
 
 Source = Annotated[
     str, typer.Argument(metavar="SCENARIO", help="A scenario file, or the name of a built-in scenario.")

@@ -6,8 +6,8 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Any
 
+from tideover.models.accounts.trace import Trace
 from tideover.models.simulation import Replication
-from tideover.models.tracing import Trace
 from tideover.sim.units import S
 
 Event = tuple[int, str]

@@ -1,9 +1,11 @@
-"""Stream processing: topology, operators, groupings, windows, acker, buffers, replicas, checkpoints.
+"""Stream processing: what runs (job, operators), how it moves (runtime), how it survives (mechanisms and
+strategies), what is observed (accounts), what is reported (results).
 
 Importing the room registers its parts, so that scenarios can name them.
 """
 
-from tideover.models import arrivals, bolts, groupings, spouts
+from tideover.models import operators
+from tideover.models.job import arrivals, groupings, spouts
 from tideover.models.strategies import (
     active_replication,
     aligned_snapshots,
@@ -18,12 +20,12 @@ __all__ = [
     "active_replication",
     "aligned_snapshots",
     "arrivals",
-    "bolts",
     "distributions",
     "faults",
     "groupings",
     "micro_batch",
     "none",
+    "operators",
     "rsm",
     "source_replay",
     "spouts",

@@ -19,20 +19,22 @@ from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
-from tideover.models.arrivals.periodic import Periodic
-from tideover.models.bolts.split_words import SplitWords
-from tideover.models.bolts.windowed_count import Window, WindowedCount
-from tideover.models.config import FAULTS, BoltConfig, Links, Run, Scenario, SpoutConfig, Store
-from tideover.models.groupings.fields import Fields
-from tideover.models.groupings.shuffle import Shuffle
-from tideover.models.results import Result
+from tideover.models.config import Scenario
+from tideover.models.job.arrivals.periodic import Periodic
+from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig, Store
+from tideover.models.job.groupings.fields import Fields
+from tideover.models.job.groupings.shuffle import Shuffle
+from tideover.models.job.spouts.sentences import Sentences
+from tideover.models.operators.split_words import SplitWords
+from tideover.models.operators.window import Window
+from tideover.models.operators.windowed_count import WindowedCount
+from tideover.models.results.result import Result
 from tideover.models.simulation import Replication, simulate
-from tideover.models.spouts.sentences import Sentences
 from tideover.models.strategies.base import STRATEGIES, Promise, Strategy
 from tideover.sim.distributions.constant import Constant
 from tideover.sim.distributions.exponential import Exponential
 from tideover.sim.draws import Draws, Purpose, uniform01
-from tideover.sim.faults.base import Fault
+from tideover.sim.faults.base import FAULTS, Fault
 from tideover.sim.units import S
 
 MS = S // 1000

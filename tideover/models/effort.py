@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tideover.models.advice.loads import task_loads
-from tideover.models.config import Scenario, SpoutConfig
-from tideover.models.lump import lump_of, lumped
-from tideover.models.topology import Topology
+from tideover.models.coarsening import lump_of, lumped
+from tideover.models.config import Scenario, topology_of
+from tideover.models.job.components import SpoutConfig
 from tideover.sim.units import S
 
 MOST_ROOTS = 10**10
@@ -45,7 +45,7 @@ def roots(config: SpoutConfig, scenario: Scenario) -> float:
 def effort(scenario: Scenario) -> Effort:
     """What one replication has to do."""
     strategy, seconds = scenario.strategy, scenario.run.duration / S
-    topology = Topology(lumped(scenario, lump_of(scenario)))
+    topology = topology_of(lumped(scenario, lump_of(scenario)))
     loads = task_loads(topology, strategy)
     tuples, decisions, tasks = 0.0, 0.0, 0
     for c in topology.components:
@@ -56,8 +56,8 @@ def effort(scenario: Scenario) -> Effort:
             tuples += roots(config, scenario)
         else:
             tuples += float(loads[c.name].rates.sum()) * copies * seconds
-        if c.window and c.window.window.length:
-            decisions += c.tasks * copies * scenario.run.duration / c.window.window.length
+        if c.window and c.window.length:
+            decisions += c.tasks * copies * scenario.run.duration / c.window.length
     if (cycle := strategy.cycle()) is not None:
         decisions += tasks * scenario.run.duration / cycle[1]
     pauses = (fault.every.mean_ns for fault in scenario.failures if fault.every is not None)

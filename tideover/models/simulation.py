@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tideover.models import measures
+from tideover.models.accounts.trace import Trace
+from tideover.models.coarsening import COUNTS, lump_of, lumped, real
 from tideover.models.config import Scenario
-from tideover.models.curves import SECOND, Curves, curves
-from tideover.models.lump import COUNTS, lump_of, lumped, real
-from tideover.models.reference import reference
-from tideover.models.task import TRAIN, BoltTask, SpoutTask
-from tideover.models.tracing import Trace
-from tideover.models.utilisation import busy_ns, utilisation
+from tideover.models.evaluation import measures
+from tideover.models.evaluation.curves import SECOND, Curves, curves
+from tideover.models.evaluation.undisturbed import reference
+from tideover.models.evaluation.utilisation import busy_ns, utilisation
+from tideover.models.runtime.context import TRAIN
+from tideover.models.runtime.job import Job
 from tideover.models.world import World
 from tideover.sim.histogram import Histogram
 from tideover.sim.units import S
@@ -106,9 +107,9 @@ def evaluate(world: World, replication: int) -> Replication:
         },
         windows=_windows(world),
         cost=_cost(world),
-        edges=_edges(world),
+        edges=_edges(world.job),
         wrong_without=len(without.bad) if world.outages else 0,
-        tasks=utilisation(world),
+        tasks=utilisation(world.job),
         trace=world.trace,
         world=world if world.trace is not None else None,
     )
@@ -124,22 +125,20 @@ def _throughput(world: World, found: Curves) -> dict[str, float | None]:
 
 
 def _windows(world: World) -> dict[str, int]:
-    if world.twin is not None:
-        return world.twin.counts
+    if world.reference is not None:
+        return world.reference.counts
     # nothing can have disturbed them
     return {"emitted": world.windows.count, "correct": world.windows.count, "wrong": 0, "missing": 0}
 
 
-def _edges(world: World) -> dict[str, dict[str, int]]:
+def _edges(job: Job) -> dict[str, dict[str, int]]:
     edges: dict[str, dict[str, int]] = {
-        e.name: {"messages": 0, "bytes": 0, "remote_bytes": 0} for e in world.topology.edges
+        e.name: {"messages": 0, "bytes": 0, "remote_bytes": 0} for e in job.topology.edges
     }
-    for task in world.tasks:
-        if isinstance(task, BoltTask):
-            for channel in task.inputs:
-                up = channel.up
-                assert isinstance(up, SpoutTask | BoltTask)
-                edge = edges[f"{up.component.name}->{task.component.name}"]
+    for sender in job.tasks:
+        for outlet in sender.outlets:
+            edge = edges[outlet.edge.name]
+            for channel in (channel for replicas in outlet.channels for channel in replicas):
                 edge["messages"] += channel.messages
                 edge["bytes"] += channel.bytes
                 edge["remote_bytes"] += channel.bytes if channel.remote else 0
@@ -147,11 +146,12 @@ def _edges(world: World) -> dict[str, dict[str, int]]:
 
 
 def _cost(world: World) -> dict[str, float]:
-    remote = sum(edge["remote_bytes"] for edge in _edges(world).values())
+    job, measured = world.job, world.recoveries
+    remote = sum(edge["remote_bytes"] for edge in _edges(job).values())
     return {
-        "cpu_s": sum(busy_ns(world, task) for task in world.tasks) / S,
-        "network_bytes": remote + world.control_bytes,
-        "store_bytes": world.store.bytes,
-        "peak_buffered_tuples": world.peak_buffered,
-        "hosts": len(set(world.hosts.values())),
+        "cpu_s": sum(busy_ns(job, task) for task in job.tasks) / S,
+        "network_bytes": remote + measured.control_bytes,
+        "store_bytes": job.store.bytes,
+        "peak_buffered_tuples": measured.peak_buffered,
+        "hosts": len(set(job.deployment.hosts.values())),
     }

@@ -1,5 +1,5 @@
-"""Every column of every table that is written: those of results (`tideover.models.columns`), and those of a
-calibration.
+"""Every column of every table that is written: those of results (`tideover.models.results.columns`), and
+those of a calibration.
 
 It gives the Parquet files their metadata. A test holds it to what is written.
 """
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from tideover.models import columns
-from tideover.models.columns import POINT, TABLES, Column, count, text, truth
+from tideover.models.results import columns
+from tideover.models.results.columns import POINT, TABLES, Column, count, text, truth
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -200,5 +200,5 @@ def undefined_reason(name: str, table: str | None = None) -> str:
 
 
 def conform(table: str, frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame as the table is documented; see `tideover.models.columns`."""
+    """The frame as the table is documented; see `tideover.models.results.columns`."""
     return columns.conform(frame, DOCUMENTED[table])

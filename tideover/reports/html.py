@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from tideover.models.columns import Column
+from tideover.models.results.columns import Column
 from tideover.reports.columns import TABLES
 from tideover.reports.tables import Table
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tideover.models.columns import Column
+from tideover.models.results.columns import Column
 from tideover.reports.columns import DOCUMENTED, POINT, conform, find
 
 if TYPE_CHECKING:

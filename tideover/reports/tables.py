@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tideover.models.columns import LATENCY_FIGURES
-from tideover.models.results import STAGE_COLUMNS
+from tideover.models.results.columns import LATENCY_FIGURES
+from tideover.models.results.result import STAGE_COLUMNS
 from tideover.reports.columns import undefined_reason
 from tideover.reports.estimates import Estimate, estimate
 from tideover.reports.words import (

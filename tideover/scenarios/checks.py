@@ -11,12 +11,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from tideover.models.config import BoltConfig, Fault, Run, Scenario, SpoutConfig, Strategy
+from tideover.models.coarsening import counting
+from tideover.models.config import Scenario, topology_of
 from tideover.models.effort import MOST_ROOTS, roots
-from tideover.models.lump import counting
-from tideover.models.topology import Topology, TopologyError
+from tideover.models.job.components import BoltConfig, Run, SpoutConfig
+from tideover.models.job.topology import TopologyError
+from tideover.models.strategies.base import Strategy
 from tideover.scenarios.errors import Problem, suggest
 from tideover.scenarios.yaml_source import Node
+from tideover.sim.faults.base import Fault
 from tideover.sim.units import format_duration
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
@@ -85,7 +88,7 @@ def check(draft: Draft, scenario: Scenario | None) -> list[Problem]:
     ]
     if scenario is not None and not problems:
         try:
-            Topology(scenario)
+            topology_of(scenario)
         except TopologyError as error:
             problems.append(draft.problem(error.message, "topology", error.component))
         problems += _effort(draft, scenario)

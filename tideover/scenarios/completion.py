@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tideover.models.config import STRATEGIES, BoltConfig
+from tideover.models.job.components import BoltConfig
+from tideover.models.strategies.base import STRATEGIES
 from tideover.scenarios import overrides
 from tideover.scenarios.errors import ScenarioError, listed
 from tideover.scenarios.profiles import DRIVER, Profile, measurable

@@ -11,25 +11,18 @@ from typing import Any
 import annotated_types
 from pydantic.fields import FieldInfo
 
-from tideover.models.arrivals.base import Arrivals
-from tideover.models.arrivals.periodic import Periodic
-from tideover.models.config import (
-    BOLTS,
-    SPOUTS,
-    AppliedProfile,
-    BoltConfig,
-    Distribution,
-    Fault,
-    Grouping,
-    Links,
-    Run,
-    Scenario,
-    SpoutConfig,
-    Store,
-    Strategy,
-)
+from tideover.models.config import AppliedProfile, Scenario
+from tideover.models.job.arrivals.base import Arrivals
+from tideover.models.job.arrivals.periodic import Periodic
+from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig, Store
+from tideover.models.job.groupings.base import Grouping
+from tideover.models.job.spouts.base import SPOUTS
+from tideover.models.operators.base import BOLTS
+from tideover.models.strategies.base import Strategy
 from tideover.scenarios.loader import load_plugins
 from tideover.scenarios.parts import BARE, REGISTRIES, key_of, unit_of, without_none
+from tideover.sim.distributions.base import Distribution
+from tideover.sim.faults.base import Fault
 from tideover.sim.registry import Part
 from tideover.sim.units import DURATION
 

@@ -13,28 +13,20 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
-from tideover.models.arrivals.base import Arrivals
-from tideover.models.arrivals.periodic import Periodic
-from tideover.models.config import (
-    BOLTS,
-    SPOUTS,
-    STRATEGIES,
-    AppliedProfile,
-    BoltConfig,
-    Fault,
-    Links,
-    Run,
-    Scenario,
-    SpoutConfig,
-    Store,
-    Strategy,
-)
+from tideover.models.config import AppliedProfile, Scenario
+from tideover.models.job.arrivals.base import Arrivals
+from tideover.models.job.arrivals.periodic import Periodic
+from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig, Store
+from tideover.models.job.spouts.base import SPOUTS
+from tideover.models.operators.base import BOLTS
+from tideover.models.strategies.base import STRATEGIES, Strategy
 from tideover.scenarios import checks, completion, library, overrides, profiles, shorthand, yaml_source
 from tideover.scenarios.errors import Problem, ScenarioError, is_misspelt, listed, suggest
 from tideover.scenarios.overrides import Settings
 from tideover.scenarios.parts import Builder, fields_of, join
 from tideover.scenarios.yaml_source import Node
 from tideover.sim.distributions import Constant
+from tideover.sim.faults.base import Fault
 from tideover.sim.registry import Part
 
 PLUGINS = "tideover.plugins"

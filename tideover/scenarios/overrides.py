@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tideover.models.config import STRATEGIES
+from tideover.models.strategies.base import STRATEGIES
 from tideover.scenarios.errors import Problem, ScenarioError, shorten, suggest
 from tideover.scenarios.parts import fields_of
 from tideover.scenarios.yaml_source import FROM_SET, Node, from_plain, parse_value

@@ -18,26 +18,17 @@ from typing import Annotated, Any, TypeVar
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
-from tideover.models.bolts.windowed_count import Window
-from tideover.models.config import (
-    ARRIVALS,
-    BOLTS,
-    DISTRIBUTIONS,
-    FAULTS,
-    GROUPINGS,
-    SPOUTS,
-    STRATEGIES,
-    Arrivals,
-    Bolt,
-    Distribution,
-    Fault,
-    Grouping,
-    Spout,
-    Strategy,
-)
+from tideover.models.job.arrivals.base import ARRIVALS, Arrivals
+from tideover.models.job.groupings.base import GROUPINGS, Grouping
+from tideover.models.job.spouts.base import SPOUTS, Spout
+from tideover.models.operators.base import BOLTS, Bolt
+from tideover.models.operators.window import Window
+from tideover.models.strategies.base import STRATEGIES, Strategy
 from tideover.scenarios.errors import Problem, is_misspelt, shorten, suggest
 from tideover.scenarios.yaml_source import Node
 from tideover.sim.distributions import Constant
+from tideover.sim.distributions.base import DISTRIBUTIONS, Distribution
+from tideover.sim.faults.base import FAULTS, Fault
 from tideover.sim.registry import Part, Registry
 from tideover.sim.units import Unit
 

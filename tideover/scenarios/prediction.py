@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 from tideover.models.advice.endings import waits
 from tideover.models.advice.loads import overloaded
-from tideover.models.config import Scenario, SpoutConfig
+from tideover.models.config import Scenario
+from tideover.models.job.components import SpoutConfig
 from tideover.models.simulation import simulate
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import load

@@ -30,12 +30,15 @@ from typing import Annotated, Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from tideover.models.config import BOLTS, FAULTS, STRATEGIES, BoltConfig, Fault, Run
+from tideover.models.job.components import BoltConfig, Run
+from tideover.models.operators.base import BOLTS
+from tideover.models.strategies.base import STRATEGIES
 from tideover.scenarios import library, yaml_source
 from tideover.scenarios.errors import ScenarioError, suggest
 from tideover.scenarios.parts import Builder, fields_of, join
 from tideover.scenarios.yaml_source import Node
 from tideover.sim.distributions.base import Distribution
+from tideover.sim.faults.base import FAULTS, Fault
 from tideover.sim.registry import Part
 from tideover.sim.units import Duration, Rate
 

@@ -11,23 +11,17 @@ from typing import Any
 
 from pydantic.fields import FieldInfo
 
-from tideover.models.arrivals.base import Arrivals
-from tideover.models.bolts.base import Bolt
-from tideover.models.config import (
-    BoltConfig,
-    Distribution,
-    Fault,
-    Grouping,
-    Links,
-    Run,
-    SpoutConfig,
-    Store,
-    Strategy,
-)
-from tideover.models.spouts.base import Spout
+from tideover.models.job.arrivals.base import Arrivals
+from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig, Store
+from tideover.models.job.groupings.base import Grouping
+from tideover.models.job.spouts.base import Spout
+from tideover.models.operators.base import Bolt
+from tideover.models.strategies.base import Strategy
 from tideover.scenarios import grid, profiles
 from tideover.scenarios.json_schema import Schema, field_schema, json_schema, keys_of, limits, meaning_of
 from tideover.scenarios.parts import REGISTRIES, unit_of, without_none
+from tideover.sim.distributions.base import Distribution
+from tideover.sim.faults.base import Fault
 from tideover.sim.registry import Part
 from tideover.sim.units import BANDWIDTH_HINT, DURATION_HINT, RATE_HINT, SIZE_HINT
 

@@ -28,7 +28,7 @@ from tideover.sim.histogram import Histogram
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tideover.models.results import Result
+    from tideover.models.results.result import Result
 
 Report = Callable[[int, int], None]
 """Called with what is done, and of how many."""
@@ -57,7 +57,7 @@ def run(scenario: Scenario, *, trace: bool = False, report: Report | None = None
     ``trace`` keeps every tuple, for small runs. ``report`` hears how many replications are done. Raises
     RunFailed.
     """
-    from tideover.models.results import Result
+    from tideover.models.results.result import Result
 
     total = scenario.run.replications
     done: list[Replication] = []
@@ -91,7 +91,7 @@ def rows(result: Result, name: str) -> list[dict[str, Any]]:
 
 def table(result: Result, name: str) -> pd.DataFrame:
     """A table of a result, its scenario as a file would say it."""
-    from tideover.models.columns import frame
+    from tideover.models.results.columns import frame
 
     return frame(name, rows(result, name))
 

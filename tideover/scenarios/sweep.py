@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tideover.models import headline
 from tideover.models.advice import in_short
+from tideover.models.results import headline
 from tideover.scenarios.grid import Grid
 from tideover.scenarios.jobs import LOCAL, on_spark
 from tideover.scenarios.kept import Kept
@@ -24,7 +24,7 @@ from tideover.sim.units import S
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tideover.models.results import Result
+    from tideover.models.results.result import Result
 
 MOST_SECONDS = 500_000
 """A sweep of more simulated seconds than this keeps no timeline: it would be most of the result."""
@@ -157,7 +157,7 @@ def sweep(
 
 
 def _collected(grid: Grid, asked: Sequence[Sequence[Unit]], done: dict[str, Outcome]) -> Sweep:
-    from tideover.models.results import Result
+    from tideover.models.results.result import Result
 
     results, failed = [], []
     for point, row in zip(grid.points, asked, strict=True):

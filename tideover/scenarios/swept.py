@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from tideover.models import columns
+from tideover.models.results import columns
 from tideover.scenarios.runs import rows
 from tideover.scenarios.writer import to_data
 from tideover.sim.registry import kind_of
@@ -29,7 +29,7 @@ from tideover.sim.units import (
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tideover.models.results import Result
+    from tideover.models.results.result import Result
     from tideover.scenarios.grid import Grid, Point
     from tideover.scenarios.sweep import Sweep
 

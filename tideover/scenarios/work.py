@@ -1,8 +1,8 @@
 """The runs of a sweep that have to be done: their order, how they are shared out, and doing them here.
 
-A run with failures is held against a reference without them (`tideover.models.reference`). Runs that differ
-only in what matters after a failure have it in common, and a process keeps it for the next of them. So they
-follow one another, and are shared out together as far as the shares stay about equal.
+A run with failures is held against one without them (`tideover.models.evaluation.undisturbed`). Runs that
+differ only in what matters after a failure have it in common, and a process keeps it for the next of them. So
+they follow one another, and are shared out together as far as the shares stay about equal.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tideover.models.config import Scenario
-from tideover.models.reference import identity, without_failures
+from tideover.models.evaluation.undisturbed import identity, without_failures
 from tideover.scenarios.runs import Outcome, attempt, keys
 
 Tell = Callable[[str, float], None]

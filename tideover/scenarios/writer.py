@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tideover.models.config import BoltConfig, Scenario, SpoutConfig
+from tideover.models.config import Scenario
+from tideover.models.job.components import BoltConfig, SpoutConfig
 from tideover.scenarios.parts import REGISTRIES, key_of, unit_of
 from tideover.sim.distributions import Constant
 from tideover.sim.registry import Part, kind_of

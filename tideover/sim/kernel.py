@@ -13,8 +13,6 @@ from typing import Any, Protocol
 
 import simpy
 
-from tideover.sim.node import Node
-
 Process = Generator[simpy.Event, Any, None]
 
 
@@ -37,6 +35,16 @@ ORDER = 1 << 20
 """Room for an order among control actions of one rank."""
 
 
+class Mover(Protocol):
+    """A node of the data plane."""
+
+    def flow(self, now: int) -> None:
+        """Move everything at or before ``now``."""
+
+    def next_event(self) -> int | None:
+        """The next instant at which data moves here by itself; None: never."""
+
+
 class Source(Protocol):
     """A node that makes tuples: says how far the data plane may be moved in one step."""
 
@@ -53,7 +61,7 @@ class Kernel:
 
     def __init__(self) -> None:
         self.env = simpy.Environment(initial_time=0)
-        self.nodes: list[Node] = []
+        self.nodes: list[Mover] = []
         self.sources: list[Source] = []
         self.listeners: list[Callable[[int], None]] = []
         self.moved_to = -1

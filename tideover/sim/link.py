@@ -34,7 +34,7 @@ class Channel:
         self.remote = remote
         self.messages = 0
         self.position = 0
-        """Which of the receiver's input channels this is; the receiver sets it."""
+        """Which of the receiver's input channels this is."""
         self._latency = latency
         self._last = 0
         self.wire: deque[Train] = deque()

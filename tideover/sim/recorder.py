@@ -158,12 +158,9 @@ class Span:
 
 
 class Recorder:
-    """Listens to the data plane. ``trace=True`` keeps every tuple as well: for tests and small teaching
-    runs.
-    """
+    """Latencies, throughput, backlog and outputs over time."""
 
-    def __init__(self, trace: bool = False) -> None:
-        self.trace = trace
+    def __init__(self) -> None:
         self.latency = LatencyLog()
         self.from_first: LatencyLog | None = None
         """Latencies since the first emission of a tuple's root; None: the same, none was emitted again."""
@@ -173,19 +170,19 @@ class Recorder:
         self.output = Series()
         self._outputs: dict[object, int] = {}
 
-    def measure(self, times: Ints, born: Ints, first: Ints) -> tuple[Ints, Ints]:
+    def measure(self, times: Ints, created: Ints, first: Ints) -> tuple[Ints, Ints]:
         """Tuples done at the measured component at ``times`` (rising); returns their latencies since their
-        creation stamps (``born``), and since their roots' first emissions (``first``; the same array if none
-        was emitted again).
+        creation stamps (``created``), and since their roots' first emissions (``first``; the same array if
+        none was emitted again).
         """
-        latency = times - born
-        if self.from_first is None and first is not born:
+        latency = times - created
+        if self.from_first is None and first is not created:
             self.from_first = deepcopy(self.latency)
         self.latency.add(times, latency)
         self.done.add(times)
         if self.from_first is None:
             return latency, latency
-        from_first = latency if first is born else times - first
+        from_first = latency if first is created else times - first
         self.from_first.add(times, from_first)
         return latency, from_first
 

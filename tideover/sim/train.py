@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 Ints = npt.NDArray[np.int64]
 
-COLUMNS = ("time", "uid", "born", "key", "value", "attempt", "epoch", "mark", "seq", "route")
-_DEFAULT = {"value": 1, "attempt": 0, "epoch": 0, "mark": 0, "seq": 0, "route": 0}
+_DEFAULT = {"value": 1, "attempt": 0, "epoch": 0, "mark": 0}
 _OPTIONAL = tuple(_DEFAULT)
+Columns = dict[str, Ints]
 
 
 class Train:
@@ -21,32 +21,43 @@ class Train:
 
     time      ns; arrival on a link and in a queue, departure where a task hands it on
     uid       place in the tuple tree (see docs/semantics.md)
-    born      ns; creation stamp
-    key       number of the key; what a fields grouping and a count look at
+    created   ns; creation stamp
+    key       number of the key; what a fields grouping and a state look at
     value     what a count adds up; None: 1 each
     attempt   how often the root was emitted before; None: 0
     epoch     number of the last end marker before the tuple; None: 0
     mark      number of the end marker (> 0) or control marker (< 0) that the row is; None: data only
-    seq       channel's number of the message; None: not numbered
-    route     logical path from the spout; None: there is but one
+    more      columns of single mechanisms, by name (a channel's number of the message, say); None: none
 
-    Columns are never written to once they are in a train, so trains share them.
+    Rows that a mechanism knows nothing of have a 0 in its column. Columns are never written to once they are
+    in a train, so trains share them.
     """
 
-    __slots__ = (*COLUMNS, "n")
+    __slots__ = ("attempt", "created", "epoch", "key", "mark", "more", "n", "time", "uid", "value")
 
-    def __init__(self, time: Ints, uid: Ints, born: Ints, key: Ints, **optional: Ints | None) -> None:
+    def __init__(
+        self,
+        time: Ints,
+        uid: Ints,
+        created: Ints,
+        key: Ints,
+        *,
+        value: Ints | None = None,
+        attempt: Ints | None = None,
+        epoch: Ints | None = None,
+        mark: Ints | None = None,
+        more: Columns | None = None,
+    ) -> None:
         self.n = len(time)
         self.time = time
         self.uid = uid
-        self.born = born
+        self.created = created
         self.key = key
-        self.value: Ints | None = optional.get("value")
-        self.attempt: Ints | None = optional.get("attempt")
-        self.epoch: Ints | None = optional.get("epoch")
-        self.mark: Ints | None = optional.get("mark")
-        self.seq: Ints | None = optional.get("seq")
-        self.route: Ints | None = optional.get("route")
+        self.value = value
+        self.attempt = attempt
+        self.epoch = epoch
+        self.mark = mark
+        self.more = more
 
     def __len__(self) -> int:
         return self.n
@@ -54,12 +65,19 @@ class Train:
     @property
     def plain(self) -> bool:
         """Whether all optional columns have their default."""
-        return self.value is self.attempt is self.epoch is self.mark is self.seq is self.route is None
+        return self.value is self.attempt is self.epoch is self.mark is self.more is None
 
     def column(self, name: str) -> Ints:
-        """The column, with its default written out if it is None."""
-        values = getattr(self, name)
-        return np.full(self.n, _DEFAULT[name], np.int64) if values is None else values
+        """A column, with its default written out where it is None; of a mechanism's own column it is 0."""
+        if name in _DEFAULT or name in Train.__slots__:
+            values = getattr(self, name)
+        else:
+            values = None if self.more is None else self.more.get(name)
+        return np.full(self.n, _DEFAULT.get(name, 0), np.int64) if values is None else values
+
+    def has(self, name: str) -> bool:
+        """Whether a mechanism has given the train its column ``name``."""
+        return self.more is not None and name in self.more
 
     def pick(self, rows: Any, key: Ints | None = None) -> Train:
         """The rows of a slice, a mask or an index array; ``key``: their keys, if they get new ones."""
@@ -72,29 +90,33 @@ class Train:
         new.time = time = of(self.time, rows)
         new.n = len(time)
         new.uid = of(self.uid, rows)
-        new.born = of(self.born, rows)
+        new.created = of(self.created, rows)
         new.key = of(self.key, rows) if key is None else key
         if self.plain:
-            new.value = new.attempt = new.epoch = new.mark = new.seq = new.route = None
+            new.value = new.attempt = new.epoch = new.mark = new.more = None
             return new
         new.value = None if self.value is None else of(self.value, rows)
         new.attempt = None if self.attempt is None else of(self.attempt, rows)
         new.epoch = None if self.epoch is None else of(self.epoch, rows)
         new.mark = None if self.mark is None else of(self.mark, rows)
-        new.seq = None if self.seq is None else of(self.seq, rows)
-        new.route = None if self.route is None else of(self.route, rows)
+        more = self.more
+        new.more = None if more is None else {name: of(column, rows) for name, column in more.items()}
         return new
 
-    def replace(self, **columns: Ints | None) -> Train:
-        """The same train with some columns exchanged."""
+    def replace(self, **columns: Any) -> Train:
+        """The same train with some of its own columns exchanged (``more``: all those of mechanisms)."""
         new = Train.__new__(Train)
         new.n = self.n
-        new.time, new.uid, new.born, new.key = self.time, self.uid, self.born, self.key
+        new.time, new.uid, new.created, new.key = self.time, self.uid, self.created, self.key
         new.value, new.attempt, new.epoch = self.value, self.attempt, self.epoch
-        new.mark, new.seq, new.route = self.mark, self.seq, self.route
+        new.mark, new.more = self.mark, self.more
         for name, values in columns.items():
             setattr(new, name, values)
         return new
+
+    def adding(self, **columns: Ints) -> Train:
+        """The same train with a mechanism's columns added, or exchanged."""
+        return self.replace(more=columns if self.more is None else self.more | columns)
 
     def split(self, at: int) -> tuple[Train, Train]:
         """The first ``at`` tuples, and the rest."""
@@ -108,15 +130,19 @@ def join(trains: Sequence[Train]) -> Train:
     whole = Train.__new__(Train)
     whole.time = np.concatenate([t.time for t in trains])
     whole.uid = np.concatenate([t.uid for t in trains])
-    whole.born = np.concatenate([t.born for t in trains])
+    whole.created = np.concatenate([t.created for t in trains])
     whole.key = np.concatenate([t.key for t in trains])
     whole.n = len(whole.time)
+    whole.more = None
     if all(t.plain for t in trains):
-        whole.value = whole.attempt = whole.epoch = whole.mark = whole.seq = whole.route = None
+        whole.value = whole.attempt = whole.epoch = whole.mark = None
         return whole
     for name in _OPTIONAL:
         some = any(getattr(t, name) is not None for t in trains)
         setattr(whole, name, np.concatenate([t.column(name) for t in trains]) if some else None)
+    names = {name for t in trains if t.more is not None for name in t.more}
+    if names:
+        whole.more = {name: np.concatenate([t.column(name) for t in trains]) for name in sorted(names)}
     return whole
 
 
@@ -137,12 +163,16 @@ def merge(trains: Sequence[Train]) -> Train:
     return whole.pick(np.argsort(whole.time, kind="stable"))
 
 
-def single(time: int, uid: int, **optional: int) -> Train:
-    """A train of one tuple, for markers and hand-made worlds."""
-    born = optional.pop("born", time)
-    key = optional.pop("key", 0)
-    one = {
-        name: np.array([v], np.int64)
-        for name, v in {"time": time, "uid": uid, "born": born, "key": key}.items()
-    }
-    return Train(**one, **{name: np.array([v], np.int64) for name, v in optional.items()})
+def single(time: int, uid: int, created: int | None = None, key: int = 0, **columns: int) -> Train:
+    """A train of one tuple, for markers and hand-made worlds; other columns than a train's own are
+    mechanisms'.
+    """
+
+    def one(value: int) -> Ints:
+        return np.array([value], np.int64)
+
+    own = {name: one(value) for name, value in columns.items() if name in _DEFAULT}
+    more = {name: one(value) for name, value in columns.items() if name not in _DEFAULT}
+    return Train(
+        one(time), one(uid), one(time if created is None else created), one(key), **own, more=more or None
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from tideover.models.words import SENTENCES
+from tideover.models.operators.vocabulary import SENTENCES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

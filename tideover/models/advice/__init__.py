@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tideover.models.advice import costs, loads, moments, strategies, timeouts
-from tideover.models.config import Scenario
-from tideover.models.topology import Topology
+from tideover.models.config import Scenario, topology_of
 
 
 def warnings(scenario: Scenario) -> list[str]:
     """Remarks before a run, each one sentence; none if there is nothing to remark."""
-    topology = Topology(scenario)
+    topology = topology_of(scenario)
     found = loads.task_loads(topology, scenario.strategy)
     return [
         *loads.overloads(scenario, topology, found),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tideover.models.config import Scenario
-from tideover.models.topology import Topology
+from tideover.models.job.topology import Topology
 
 
 def unstated(scenario: Scenario, topology: Topology) -> list[str]:

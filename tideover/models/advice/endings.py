@@ -9,7 +9,7 @@ import numpy as np
 
 from tideover.models.advice.loads import overloaded
 from tideover.models.config import Scenario
-from tideover.models.normal import SLACK
+from tideover.models.evaluation.normal import SLACK
 from tideover.models.simulation import Replication
 from tideover.sim.units import format_duration
 

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tideover.models.arrivals.periodic import Periodic
-from tideover.models.config import BoltConfig, Scenario, SpoutConfig
+from tideover.models.config import Scenario, topology_of
+from tideover.models.job.arrivals.periodic import Periodic
+from tideover.models.job.components import BoltConfig, SpoutConfig
+from tideover.models.job.topology import Component, Edge, Topology
 from tideover.models.strategies.aligned_snapshots import AlignedSnapshots
 from tideover.models.strategies.base import Strategy
 from tideover.models.strategies.rsm import StateManagement
 from tideover.models.strategies.source_replay import SourceReplay
-from tideover.models.topology import Component, Edge, Topology
 from tideover.sim.units import S
 
 Floats = npt.NDArray[np.float64]
@@ -87,7 +88,7 @@ def overloaded(scenario: Scenario) -> bool:
     endless = all(isinstance(c.arrivals, Periodic) and c.spout.limit is None for c in spouts)
     if not endless or not isinstance(scenario.strategy, AlignedSnapshots):
         return False
-    found = task_loads(Topology(scenario), scenario.strategy)
+    found = task_loads(topology_of(scenario), scenario.strategy)
     bolts = {name: c for name, c in scenario.topology.items() if isinstance(c, BoltConfig)}
     return any(found[name].rate * c.service.mean_ns >= S for name, c in bolts.items())
 
@@ -116,7 +117,7 @@ def entries_of(component: Component) -> int:
 def overloads(scenario: Scenario, topology: Topology, loads: dict[str, Load]) -> list[str]:
     """A remark if tasks get more than they can work off, the one with the greatest load first."""
     over = sorted((name for name in loads if loads[name].load >= 1), key=lambda name: -loads[name].load)
-    if not over or scenario.strategy.batched:  # what limits batches is how long all their stages take
+    if not over or scenario.strategy.needs.batches:  # what limits batches is how long all their stages take
         return []
     first, load = over[0], loads[over[0]]
     if task_loads(topology, scenario.strategy, scenario.run.duration)[first].load < 1:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tideover.models.config import Fault, Scenario
+from tideover.models.config import Scenario
+from tideover.sim.faults.base import Fault
 from tideover.sim.units import format_duration
 
 

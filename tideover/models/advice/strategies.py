@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from tideover.models.advice.loads import Load, entries_of
 from tideover.models.config import Scenario
+from tideover.models.job.deployment import placement
+from tideover.models.job.topology import Topology
 from tideover.models.strategies.active_replication import ActiveReplication
 from tideover.models.strategies.aligned_snapshots import AlignedSnapshots
 from tideover.models.strategies.micro_batch import MicroBatch
 from tideover.models.strategies.rsm import StateManagement
-from tideover.models.topology import Topology, placement
 from tideover.sim.faults.crash_host import CrashHost
 from tideover.sim.units import S
 
@@ -19,7 +20,7 @@ def replicas(scenario: Scenario, topology: Topology) -> list[str]:
         return []
     remarks = []
     replicas = {c.name: 1 if c.is_spout else strategy.replicas(c.name) for c in topology.components}
-    hosts = placement(topology, scenario, replicas)
+    hosts = placement(topology, replicas, scenario.hosts)
     for c in topology.components:
         used = {hosts[c.name, 0, r] for r in range(replicas[c.name])}
         if len(used) < replicas[c.name]:
@@ -27,12 +28,7 @@ def replicas(scenario: Scenario, topology: Topology) -> list[str]:
                 f"{c.name}: {replicas[c.name]} replicas on {len(used)} hosts: one host takes more than "
                 "one of them down"
             )
-        if (
-            c.window is not None
-            and replicas[c.name] > 1
-            and c.window.window.trigger == "tick"
-            and c.window.window.length
-        ):
+        if c.window is not None and replicas[c.name] > 1 and c.window.trigger == "tick" and c.window.length:
             remarks.append(
                 f"{c.name}: a window that a timer ends, under k = {strategy.k}: replicas may emit different "
                 "sums, and deduplication then picks wrong ones; use window: {length: …, trigger: marker}"
@@ -78,7 +74,7 @@ def checkpoints(scenario: Scenario, topology: Topology) -> list[str]:
             f"takes up to {takes / S:.4g} s, longer than the interval"
         )
     writers = sum(c.tasks for c in topology.components if c.window)
-    lengths = [c.window.window.length for c in topology.components if c.window and c.window.window.length]
+    lengths = [c.window.length for c in topology.components if c.window and c.window.length]
     often = min([strategy.checkpoint_interval, *lengths])
     if takes <= strategy.checkpoint_interval and writers * write > often:
         remarks.append(
@@ -86,7 +82,7 @@ def checkpoints(scenario: Scenario, topology: Topology) -> list[str]:
             "is asked for: they fall behind"
         )
     for c in topology.components:
-        if c.window and c.window.window.tuples and sum(edge.up.tasks for edge in c.inputs) > 1:
+        if c.window and c.window.tuples and sum(edge.up.tasks for edge in c.inputs) > 1:
             remarks.append(
                 f"{c.name}: windows by tuple, fed by several tasks: a replay mixes their tuples in another "
                 "order, so windows after a recovery hold other tuples than before it"
@@ -98,7 +94,7 @@ def buffers(scenario: Scenario, topology: Topology) -> list[str]:
     """Under R+SM the tasks before keep what has to be replayed, in their memory."""
     if not isinstance(scenario.strategy, StateManagement):
         return []
-    hosts = placement(topology, scenario, {c.name: 1 for c in topology.components})
+    hosts = placement(topology, {c.name: 1 for c in topology.components}, scenario.hosts)
     remarks = _unbuffered(scenario, topology)
     for host in sorted({fault.host for fault in scenario.failures if isinstance(fault, CrashHost)}):
         there = {name for (name, _, _), place in hosts.items() if place == host}

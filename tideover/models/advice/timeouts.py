@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from tideover.models.advice.loads import Load
-from tideover.models.config import Fault, Scenario
+from tideover.models.config import Scenario
+from tideover.models.job.topology import Topology
 from tideover.models.strategies.source_replay import SourceReplay
-from tideover.models.topology import Topology
+from tideover.sim.faults.base import Fault
 from tideover.sim.units import S
 
 
@@ -18,11 +19,11 @@ def windows(scenario: Scenario, topology: Topology, loads: dict[str, Load]) -> l
     for c in topology.components:
         if c.window is None or not c.anchored:
             continue
-        length = c.window.window.length
+        length = c.window.length
         if length is None and not loads[c.name].rate:
             continue  # no tuple comes here, none waits
         if length is None:
-            length = round(S * (c.window.window.tuples or 0) / loads[c.name].rate)
+            length = round(S * (c.window.tuples or 0) / loads[c.name].rate)
         # The first tuple of a window waits for its end and is acked at once, the last one waits for the acks
         # of all the others, and in between it is so much of the one and so much of the other.
         burst = round(strategy.ack_cost * loads[c.name].rate * length / S)
@@ -43,7 +44,7 @@ def held(scenario: Scenario, topology: Topology) -> list[str]:
     if not isinstance(strategy, SourceReplay):
         return []
     least = strategy.message_timeout * (strategy.timeout_buckets - 1)
-    length = max((c.window.window.length or 0 for c in topology.components if c.window), default=0)
+    length = max((c.window.length or 0 for c in topology.components if c.window), default=0)
     for i, fault in enumerate(scenario.failures):
         waits = _waits(fault, length) if _holds(fault, topology) else 0
         if waits > least:

@@ -1,29 +1,19 @@
-"""The seam for strategies: what a strategy is told, and what it may do."""
+"""What a strategy says of itself, and how its protocol begins."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
-import numpy as np
-
-from tideover.models.saved_state import newest_window
+from tideover.models.runtime.hooks import Hooks, Needs
+from tideover.models.runtime.job import Job
+from tideover.models.runtime.verbs import Verbs
+from tideover.models.runtime.view import View
+from tideover.models.runtime.views import BoltView, OutageView, SpoutView
 from tideover.sim.registry import Part, Registry
-from tideover.sim.train import Ints, Train
-
-if TYPE_CHECKING:
-    from tideover.models.machine import Machine
-    from tideover.models.outage import Outage
-    from tideover.models.stream import Sent
-    from tideover.models.task import BoltTask, SpoutTask
-    from tideover.models.topology import Component
-    from tideover.models.windows import Held
-    from tideover.models.world import World
-    from tideover.sim.link import Channel
 
 STRATEGIES: Registry[Strategy] = Registry("strategy")
 
 Promise = Literal["at most once", "at least once", "exactly once"]
-NOTHING: Ints = np.zeros(0, np.int64)
 
 
 class Strategy(Part):
@@ -38,24 +28,8 @@ class Strategy(Part):
     survives: ClassVar[frozenset[str]] = frozenset()
     """Failure kinds after which the promise holds (of one task, with nothing else failing)."""
 
-    disturbs: ClassVar[bool] = False
-    """Whether windows can come out wrong without a failure (a false timeout, replicas that disagree)."""
-    routed: ClassVar[bool] = False
-    """Whether tuples carry the logical path by which they came."""
-    acker_at: ClassVar[int | None] = None
-    """Host of the acker, if there is one and it has a host."""
-    event_time: ClassVar[bool] = False
-    """Whether windows go by event time: markers in the data end them, whatever their trigger."""
-    log_source: ClassVar[bool] = False
-    """Whether a spout stands for producers and a durable log: what it sends waits there to be read."""
-    fails_together: ClassVar[bool] = False
-    """Whether a fault of one bolt task takes all of them (the job) down."""
-    sends_again: ClassVar[bool] = False
-    """Whether those who read a window are rolled back with it, so that it is sent to them again."""
-    batched: ClassVar[bool] = False
-    """Whether the protocol serves tuples in batches: it hands them to the tasks when they are done, keeps the
-    tasks busy, and takes the faults of bolts upon itself; what passes between bolts takes no time on links.
-    """
+    composed_of: ClassVar[tuple[type[Hooks], ...]] = ()
+    """The mechanisms that its protocol makes: they say what they need of the job."""
 
     after_failures: ClassVar[frozenset[str]] = frozenset()
     """Parameters that make no difference as long as nothing fails; they have defaults."""
@@ -64,12 +38,20 @@ class Strategy(Part):
     recovery_costs: ClassVar[dict[str, tuple[str, ...]]] = {}
     """The same after a failure."""
 
-    def protocol(self, world: World) -> Protocol:
-        """The strategy at work in ``world``."""
+    @property
+    def needs(self) -> Needs:
+        """What its mechanisms need, together."""
+        needs = Needs()
+        for mechanism in self.composed_of:
+            needs = needs.together(mechanism.needs)
+        return needs
+
+    def protocol(self, job: Job) -> Protocol:
+        """The strategy at work in ``job``."""
         raise NotImplementedError
 
     def undisturbed(self) -> Strategy:
-        """What the failure-free twin runs: the costs of normal operation, without replicas, timeouts or
+        """What the reference run is under: the costs of normal operation, without replicas, timeouts or
         recovery.
         """
         return STRATEGIES["none"]()
@@ -85,130 +67,18 @@ class Strategy(Part):
         return None
 
 
-class Protocol:
-    """A strategy at work. Everything here does nothing: what remains is amnesia.
+class Protocol(Hooks):
+    """A strategy at work. By itself it does nothing: what remains is amnesia.
 
-    Hooks that control events call: ``start``, ``failed``, ``ready``, ``barrier``, ``acker_failed``,
-    ``acker_ready``.
-    Hooks that the data plane calls while it moves: ``emitted``, ``processed``, ``window_ended``, ``receive``,
-    ``admit``, ``control_mark``, ``destroyed``; these may touch only their own task, what is downstream of it,
-    and the protocol's records.
-
-    A protocol reads the world, and acts by its verbs: ``task.enqueue`` (queue a marker), ``task.post`` (send
-    later), ``task.occupy`` (keep busy), ``world.retry`` (emit roots again), ``world.restore_effects``,
-    ``world.store.request``, ``kernel.every`` and ``kernel.at``. It measures nothing: the world records what
-    its verbs do.
+    It makes the mechanisms that it is composed of (each plugs itself in), sees the job through ``view``, and
+    acts by ``do``. Its hooks are those of `tideover.models.runtime.hooks.Hooks`; the mechanisms' come first.
+    It measures nothing: the accounts listen to what its verbs and mechanisms do.
     """
 
-    def __init__(self, world: World) -> None:
-        self.world = world
+    def __init__(self, job: Job) -> None:
+        self.view = View(job)
+        self.do = Verbs(job)
 
-    def overhead_ns(self, component: Component) -> int:
-        """Time that each tuple of ``component`` costs on top of its service."""
-        return 0
-
-    def machines(self) -> list[Machine]:
-        """What can fail besides tasks."""
-        return []
-
-    def start(self) -> None:
-        """All tasks exist, the clock stands at 0."""
-
-    def emitted(self, spout: SpoutTask, train: Train, sent: list[Sent]) -> None:
-        """A spout has emitted roots, first attempts and retries."""
-
-    def processed(self, task: BoltTask, train: Train, sent: list[Sent]) -> None:
-        """A bolt is done with a train of tuples, and has sent their children."""
-
-    def window_ended(self, task: BoltTask, held: list[Held], now: int) -> int:
-        """A window of these tuples was emitted at ``now``; returns how long the task is kept busy by it
-        (ns).
-        """
-        return 0
-
-    def receive(self, task: BoltTask, channel: Channel, train: Train) -> Train:
-        """What of one channel's arrivals is let through."""
-        return train
-
-    def admit(self, task: BoltTask, train: Train) -> Train:
-        """What of a task's arrivals, merged, goes into its queue."""
-        return train
-
-    def passed(self, task: BoltTask, train: Train) -> None:
-        """A task is done with numbered messages, markers among them (only if the protocol numbers
-        channels).
-        """
-
-    def control_mark(self, task: BoltTask, mark: Train, now: int) -> int:
-        """A control marker (mark < 0) of this protocol was reached in the queue; returns how long it keeps
-        the task (ns).
-        """
-        return 0
-
-    def barrier(self, task: BoltTask, message: Train) -> None:
-        """The turn of a message with mark BARRIER has come in the queue (a control event: its sender has to
-        see to it that there is one when it arrives).
-        """
-
-    def moved(self, now: int) -> None:
-        """The data plane was moved to ``now``."""
-
-    def destroyed(self, outage: int, roots: Ints, attempt: Ints | None) -> None:
-        """Tuples or state of these attempts (None: 0) of roots were destroyed; ``outage`` is the fault
-        that did it.
-        """
-
-    def failed(self, task: BoltTask | SpoutTask, outage: Outage) -> None:
-        """A fault has struck ``task`` now."""
-
-    def ready(self, task: BoltTask | SpoutTask, outage: Outage) -> None:
-        """``task`` is up again, empty. Held arrivals are let in here."""
-        task_inputs_open(task)
-
-    def paused(self, task: BoltTask, outage: Outage) -> None:
-        """``task`` is stopped until the outage's end (only if the strategy takes the faults of bolts)."""
-
-    def acker_failed(self) -> None:
-        """The acker has crashed."""
-
-    def acker_ready(self) -> None:
-        """The acker is up again, empty."""
-
-    def copies(self) -> Ints:
-        """Roots that can still be emitted again as a whole."""
-        return NOTHING
-
-    def kept_effects(self) -> list[tuple[Component, Ints]]:
-        """Effects of which there is a copy that can be brought back (buffers, checkpoints): components and
-        uids.
-        """
-        return []
-
-    def replayed(self, task: BoltTask, train: Train, outage: int) -> np.ndarray | None:
-        """Mask of the tuples that were replayed because of the outage; None: none of them."""
-        return None
-
-    def settled(self, outage: Outage) -> bool:
-        """Whether everything that was to be replayed because of the outage was."""
-        return True
-
-    def beat(self) -> int:
-        """Period (ns) of what interrupts the flow in normal operation, and may come at another moment after a
-        failure: a batch, a snapshot that stalls its task; 0: nothing does.
-        """
-        return 0
-
-    def running_since(self, task: BoltTask) -> int | None:
-        """Since when ``task`` runs in a batch (ns), if tuples are done in batches and it does so now."""
-        return None
-
-    def awaited(self, task: BoltTask, number: int) -> bool:
-        """Whether window ``number`` of ``task`` is still to come, for all that it needs is safe in a log."""
-        return self.world.strategy.log_source and number > newest_window(task, task)
-
-
-def task_inputs_open(task: BoltTask | SpoutTask) -> None:
-    """Let in what was held while the task was down."""
-    release = getattr(task, "release_held", None)
-    if release is not None:
-        release()
+    def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+        """``task`` is up again, empty: it takes in what was held for it."""
+        self.do.open(task)

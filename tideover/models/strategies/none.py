@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
+from tideover.models.runtime.job import Job
 from tideover.models.strategies.base import STRATEGIES, Promise, Protocol, Strategy
-
-if TYPE_CHECKING:
-    from tideover.models.world import World
 
 
 @STRATEGIES.register("none")
@@ -21,5 +19,5 @@ class Amnesia(Strategy):
     promise: ClassVar[Promise] = "at most once"
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task", "crash_host"})
 
-    def protocol(self, world: World) -> Protocol:
-        return Protocol(world)
+    def protocol(self, job: Job) -> Protocol:
+        return Protocol(job)

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
-import numpy as np
 from pydantic import Field
 
-from tideover.models.acker import Acker
-from tideover.models.acking import Acking, AwaitsAcks
-from tideover.models.strategies.base import STRATEGIES, Promise, Strategy
-from tideover.models.task import BoltTask, SpoutTask
-from tideover.models.windows import Held, joined
-from tideover.sim.draws import Purpose
-from tideover.sim.kernel import Rank
-from tideover.sim.train import Train
+from tideover.models.mechanisms.acking.acks import AckCosts, Acks
+from tideover.models.mechanisms.acking.rotation import Rotation
+from tideover.models.runtime.hooks import Hooks
+from tideover.models.runtime.job import Job
+from tideover.models.strategies.base import STRATEGIES, Promise, Protocol, Strategy
 from tideover.sim.units import MS, Duration, Size
 
-if TYPE_CHECKING:
-    from tideover.models.outage import Outage
-    from tideover.models.stream import Sent
-    from tideover.models.world import World
+
+class Acking(Strategy):
+    """A strategy whose bolts ack; by itself what the reference run of such a strategy is under."""
+
+    ack_cost: Annotated[Duration, Field(description="time that one ack takes at the bolt")] = 0
+
+    def protocol(self, job: Job) -> Protocol:
+        AckCosts(job, self.ack_cost)
+        return Protocol(job)
 
 
 @STRATEGIES.register("source_replay")
@@ -34,7 +34,7 @@ class SourceReplay(Acking):
 
     promise: ClassVar[Promise] = "at least once"
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task"})
-    disturbs: ClassVar[bool] = True
+    composed_of: ClassVar[tuple[type[Hooks], ...]] = (Acks, Rotation)
     per_tuple: ClassVar[frozenset[str]] = frozenset({"ack_cost"})
 
     message_timeout: Annotated[Duration, Field(ge=MS, description="distance of two rotations")] = 30 * 10**9
@@ -51,104 +51,25 @@ class SourceReplay(Acking):
         None
     )
 
-    @property
-    def acker_at(self) -> int | None:  # type: ignore[override]
-        return self.acker_host
-
     def cycle(self) -> tuple[int, int] | None:
         return None if self.timeout_phase is None else (self.timeout_phase, self.message_timeout)
 
     def undisturbed(self) -> Strategy:
         return Acking(ack_cost=self.ack_cost)
 
-    def protocol(self, world: World) -> Replay:
-        return Replay(world, self)
+    def protocol(self, job: Job) -> Replay:
+        return Replay(job, self)
 
 
-class Replay(AwaitsAcks):
-    """The protocol: acker, pending map, rotation, retries."""
+class Replay(Protocol):
+    """The protocol: acks, a rotating map of pending roots, retries by the spout."""
 
-    def __init__(self, world: World, strategy: SourceReplay) -> None:
-        super().__init__(world, strategy)
-        self.strategy = strategy
-        self.acker = Acker(world, strategy.message_timeout, strategy.acker_buckets)
-
-    # -- 1. a root and every tuple anchored to it get an id; the acker keeps their XOR -----------------------
-
-    def emitted(self, spout: SpoutTask, train: Train, sent: list[Sent]) -> None:
-        self.acker.begin(spout, train, sent)
-        spout.pending += train.n
-
-    def _ack(self, task: BoltTask, sent: list[Sent], train: Train) -> None:
-        """At zero the tree is done, and the spout forgets the root."""
-        self.world.control_bytes += train.n * self.strategy.ack_size
-        for number, done in self.acker.ack(task, train, sent):
-            spout = self.world.spouts[number]
-            if self.world.trace is not None:
-                self.world.trace.complete(done.root, done.attempt, done.time)
-            spout.pending -= len(done.root)
-            spout.unblock(int(done.time.min()))  # 6. the cap on pending roots
-
-    # -- 2. the spout keeps unfinished roots in a rotating map, whose phase starts with it -------------------
+    def __init__(self, job: Job, strategy: SourceReplay) -> None:
+        super().__init__(job)
+        s = self.strategy = strategy
+        self.acks = Acks(job, s.ack_cost, s.ack_size, s.message_timeout, s.acker_buckets, s.acker_host)
+        self.rotation = Rotation(job, self.acks, s.message_timeout, s.timeout_buckets, s.timeout_phase)
 
     def start(self) -> None:
-        for spout in self.world.spouts:
-            spout.pending_cap = self.strategy.max_spout_pending
-            self._start_rotation(spout)
-
-    def _start_rotation(self, spout: SpoutTask) -> None:
-        period, phase, life = self.strategy.message_timeout, self.strategy.timeout_phase, spout.life
-        if phase is None:
-            bits = self.world.draws.bits(spout.name, Purpose.PHASE, np.zeros(1, np.int64))
-            phase = int(bits[0] >> np.uint64(11)) * period >> 53
-        first = self.world.kernel.now + phase
-
-        def rotate(r: int) -> None:
-            if spout.life == life and spout.up:
-                self._rotate(spout, first + (r - self.strategy.timeout_buckets + 1) * period)
-
-        self.world.kernel.every(first, period, Rank.ROTATION, rotate, spout.number)
-
-    # -- 3. a root that was last emitted too long ago has failed: it goes to the spout's retry queue ---------
-
-    def _rotate(self, spout: SpoutTask, before: int) -> None:
-        pending = sum(s.pending for s in self.world.spouts)
-        self.world.peak_buffered = max(self.world.peak_buffered, pending)
-        roots, attempt, outage = self.acker.maps[spout.spout_number].expire(before)
-        if len(roots):
-            self.world.timed_out(spout, roots, attempt, outage)
-            self.world.retry(spout, roots, attempt + 1)
-            spout.pending -= len(roots)
-            spout.unblock(self.world.kernel.now)
-
-    # -- 4. a bolt acks a tuple when its effect is safe: a windowed count, at the end of the window ----------
-
-    def processed(self, task: BoltTask, train: Train, sent: list[Sent]) -> None:
-        if task.counts is None and task.component.anchored:
-            self._ack(task, sent, train)
-
-    def window_ended(self, task: BoltTask, held: list[Held], now: int) -> int:
-        if not held or not task.component.anchored:
-            return 0
-        uid, attempt = joined(held)
-        times = np.full(len(uid), now, np.int64)
-        if self.ack_cost:
-            times += self.ack_cost * np.arange(1, len(uid) + 1, dtype=np.int64)
-        acks = Train(times, uid, times, uid, attempt=attempt)
-        task.post(acks, partial(self._ack, task, []), partial(self._unsent, task))
-        return self.ack_cost * len(uid)
-
-    # -- 5. lost state means lost ids: those roots are never acked; a spout that crashes loses its map -------
-
-    def _unsent(self, task: BoltTask, acks: Train) -> None:
-        self.destroyed(task.fault, acks.uid >> task.component.bits, acks.attempt)
-
-    def failed(self, task: BoltTask | SpoutTask, outage: Outage) -> None:
-        task.clear_outbox()
-        if isinstance(task, SpoutTask) and not task.up:
-            self.acker.maps[task.spout_number].clear()
-
-    def ready(self, task: BoltTask | SpoutTask, outage: Outage) -> None:
-        super().ready(task, outage)
-        if isinstance(task, SpoutTask):
-            self._start_rotation(task)
+        for spout in self.view.spouts:
+            self.do.cap_pending(spout, self.strategy.max_spout_pending)

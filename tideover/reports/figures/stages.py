@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tideover.models.results import STAGE_COLUMNS
+from tideover.models.results.result import STAGE_COLUMNS
 from tideover.reports.columns import conform
 from tideover.reports.estimates import Estimate, estimate
 from tideover.reports.figures import style

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tideover.models.results import STAGE_COLUMNS
+from tideover.models.results.result import STAGE_COLUMNS
 from tideover.reports.columns import conform
 from tideover.reports.figures import style
 from tideover.reports.words import STAGE_NAMES, is_undefined, plain, strategy_name

@@ -158,7 +158,7 @@ def _thinned(look: dict[str, Any], count: int) -> dict[str, Any]:
 
 def _kinds(key: Key, names: list[str]) -> list[str]:
     """The names by which colours go: those of strategies, as a scenario has them."""
-    from tideover.models.config import STRATEGIES
+    from tideover.models.strategies.base import STRATEGIES
     from tideover.reports.words import strategy_name
 
     known = {strategy_name(kind): kind for kind in STRATEGIES}

@@ -1,0 +1,1 @@
+"""What is observed: they listen to a run, and change nothing."""

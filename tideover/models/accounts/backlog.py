@@ -1,0 +1,221 @@
+"""The backlog: roots with a tuple in a queue, in service, on the wire, or waiting for a retry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from tideover.models.runtime.stream import Sent
+from tideover.models.runtime.views import BoltView, SpoutView, TaskView
+from tideover.sim.recorder import Recorder
+from tideover.sim.train import Ints, Train, distinct
+
+_COLUMNS = ("_open", "_last", "_inside", "_first")
+
+
+class Backlog:
+    """Counts the open tuples of each root; a root leaves the backlog when the last of them is done.
+
+    Roots enter at their emission or at a control action, and leave when data moves: so the result does not
+    depend on how far the data plane is moved at a time.
+    """
+
+    def __init__(self, recorder: Recorder, replicas: Mapping[str, int], clock: Callable[[], int]) -> None:
+        """``replicas``: copies of each task, by component; ``clock``: the present, ns."""
+        self._recorder, self._replicas, self._clock = recorder, replicas, clock
+        self._first: Ints = np.zeros(1 << 12, np.int64)
+        """First emission of each root."""
+        self._open = np.zeros(1 << 12, np.int32)
+        self._last: Ints = np.zeros(1 << 12, np.int64)
+        self._inside = np.zeros(1 << 12, np.bool_)
+        self._base = 0
+        self._used = 0
+        """Roots from the base to the newest; the arrays are longer."""
+        self._touched: list[slice | Ints] = []
+
+    def _place(self, roots: Ints) -> slice | Ints:
+        """Where the roots are; roots that follow one another without a gap are a slice, which is ten times
+        faster.
+        """
+        first, last = int(roots[0]) - self._base, int(roots[-1]) - self._base
+        place: slice | Ints
+        if last - first == len(roots) - 1 and bool((roots[1:] > roots[:-1]).all()):
+            place = slice(first, last + 1)
+        else:
+            place = roots - self._base
+            last = int(place.max())
+        self._used = max(self._used, last + 1)
+        if last >= len(self._open):
+            size = max(last + 1, 2 * len(self._open))
+            for name in _COLUMNS:
+                old = getattr(self, name)
+                grown = np.zeros(size, old.dtype)
+                grown[: len(old)] = old
+                setattr(self, name, grown)
+        return place
+
+    def _add(self, place: slice | Ints, times: Ints, tuples: Ints | int) -> None:
+        if isinstance(place, slice):
+            self._open[place] += np.asarray(tuples, np.int32)
+            last = self._last[place]
+            np.maximum(last, times, out=last)
+        else:
+            np.add.at(self._open, place, np.asarray(tuples, np.int32))
+            np.maximum.at(self._last, place, times)
+
+    # -- what happens ----------------------------------------------------------------------------------------
+
+    def on_emitted(self, spout: SpoutView, train: Train, sent: list[Sent]) -> None:
+        """Roots enter with their first tuples; retries were in the backlog already."""
+        copies = sum(self._replicas[s.edge.down.name] for s in sent)
+        self._enter(train.uid, train.time, copies)
+        if train.attempt is None:
+            self._first[self._place(train.uid)] = train.time
+            return
+        new = train.attempt == 0
+        if new.any():
+            self._first[self._place(train.uid[new])] = train.time[new]
+        again = np.flatnonzero(train.attempt > 0)
+        self._change(train.uid[again], train.time[again], -1)
+
+    def on_processed(self, task: BoltView, train: Train, arrival: Ints, sent: list[Sent]) -> None:
+        """A tuple is done, and its children are open."""
+        component = task.component
+        if not component.anchored:
+            return
+        net: Ints | int = -1
+        if sent:
+            if all(s.copies is None for s in sent):
+                net = sum(self._replicas[s.edge.down.name] for s in sent) - 1
+                if net == 0:
+                    return
+            else:
+                net = np.full(train.n, -1, np.int64)
+                for s in sent:
+                    copies = self._replicas[s.edge.down.name]
+                    net += copies if s.copies is None else copies * s.copies
+        self._change(train.uid >> component.bits if component.bits else train.uid, train.time, net)
+
+    def on_destroyed(self, task: TaskView, train: Train, times: Ints) -> None:
+        """Tuples are gone."""
+        if task.component.anchored:
+            self._change(train.uid >> task.component.bits, times, -1)
+
+    def on_discarded(self, task: BoltView, train: Train) -> None:
+        """Tuples were filtered out as they arrived."""
+        if task.component.anchored:
+            self._change(train.uid >> task.component.bits, train.time, -1)
+
+    def on_retrying(self, spout: SpoutView, roots: Ints) -> None:
+        """Roots wait to be emitted again."""
+        self._enter(roots, self._now(roots), 1)
+
+    def on_retries_lost(self, spout: SpoutView, roots: Ints) -> None:
+        """They do so no more."""
+        self._change(roots, self._now(roots), -1)
+
+    def on_reopened(self, task: BoltView, train: Train) -> None:
+        """Tuples are on their way once more."""
+        if task.component.anchored and train.n:
+            roots, tuples = np.unique(train.uid >> task.component.bits, return_counts=True)
+            self._enter(roots, self._now(roots), tuples)
+
+    def on_unsent(self, task: BoltView, train: Train) -> None:
+        """They are not, after all."""
+        if task.component.anchored:
+            self._change(train.uid >> task.component.bits, self._now(train.uid), -1)
+
+    def on_moved(self, now: int) -> None:
+        """After a step of the data plane: roots without open tuples leave, each at its last instant."""
+        self._settle()
+
+    def _now(self, roots: Ints) -> Ints:
+        return np.full(len(roots), self._clock(), np.int64)
+
+    # -- open tuples -----------------------------------------------------------------------------------------
+
+    def _enter(self, roots: Ints, times: Ints, tuples: Ints | int) -> None:
+        """``tuples`` more of each root (none named twice) are open since ``times``."""
+        if not len(roots):
+            return
+        place = self._place(roots)
+        inside = self._inside[place]
+        self._recorder.entered.add(times[~inside] if inside.any() else times)
+        self._inside[place] = True
+        self._add(place, times, tuples)
+
+    def first(self, roots: Ints) -> Ints:
+        """When roots that are open were first emitted."""
+        return self._first.take(roots - self._base)
+
+    def _change(self, roots: Ints, times: Ints, net: Ints | int) -> None:
+        """At ``times`` (rising), ``net`` (mostly negative) is added to the open tuples of each root."""
+        if not len(roots):
+            return
+        place = self._place(roots)
+        self._add(place, times, net)
+        self._touched.append(place)
+
+    def _settle(self) -> None:
+        spans: list[tuple[int, int]] = []
+        for place in self._touched:
+            if isinstance(place, slice):
+                spans.append((place.start, place.stop))
+                continue
+            low, high = int(place.min()), int(place.max()) + 1
+            if high - low <= 4 * len(place):
+                spans.append((low, high))
+                continue
+            over = self._open.take(place) == 0
+            over &= self._inside.take(place)
+            self._leave(distinct(place[over]))
+        self._touched = []
+        for low, high in _united(spans):
+            over = self._open[low:high] == 0
+            over &= self._inside[low:high]
+            if over.all():
+                self._leave(slice(low, high))
+            else:
+                self._leave(np.flatnonzero(over) + low)
+
+    def _leave(self, done: slice | Ints) -> None:
+        if isinstance(done, slice) or len(done):
+            self._inside[done] = False
+            self._recorder.left.count(self._last[done])
+
+    def prune(self, before: int) -> None:
+        """Forget the roots < ``before``: none of them is open or can be emitted again."""
+        cut = before - self._base
+        if cut <= 0:
+            return
+        used, kept = self._used, max(0, self._used - cut)
+        self._base, self._used = before, kept
+        room = max(1 << 12, 2 * used)
+        for name in _COLUMNS:
+            rows = getattr(self, name)
+            if len(rows) > 2 * room:  # of a backlog that is long gone
+                rows = rows[: max(room, cut + kept)].copy()
+                setattr(self, name, rows)
+            rows[:kept] = rows[cut : cut + kept]
+            rows[kept:used] = 0
+
+    @property
+    def size(self) -> int:
+        """Roots that are kept."""
+        return self._used
+
+    def tuples(self) -> int:
+        """Open tuples of all roots."""
+        return int(self._open.sum())
+
+
+def _united(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Spans that overlap as one, so that what the tasks of a component share is looked through once."""
+    out: list[tuple[int, int]] = []
+    for low, high in sorted(spans):
+        if out and low <= out[-1][1]:
+            out[-1] = out[-1][0], max(high, out[-1][1])
+        else:
+            out.append((low, high))
+    return out

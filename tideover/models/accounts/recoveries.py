@@ -1,0 +1,225 @@
+"""What is measured while a run goes on: latencies and outputs, and for each outage what it took and what came
+back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tideover.models.accounts.backlog import Backlog
+from tideover.models.job.topology import Component
+from tideover.models.operators.state import Closed
+from tideover.models.runtime.context import Context
+from tideover.models.runtime.job import Job
+from tideover.models.runtime.outage import Outage
+from tideover.models.runtime.stream import Sent
+from tideover.models.runtime.views import BoltView, SpoutView
+from tideover.sim.recorder import Recorder, Span
+from tideover.sim.train import Ints, Train
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass
+class Recovery:
+    """What came of one outage (moments in ns; None: not reached, or there is no such stage).
+
+    span             latencies of what was done until all was replayed, from creation stamps
+    from_first       the same from each root's first emission; None: no difference, none was emitted again
+    restored_at      state is back (read from a store, or copied from a replica)
+    timed_out_at     the first root of which it destroyed something was given up, to be emitted again
+    last_replay      arrival of the last tuple replayed because of it, at a task that it hit
+    restored         effects that came back with a state
+    replayed         tuples that were sent again because of it
+    dropped          tuples that were discarded as duplicates until all was as before
+    lost_effects     tasks, and uids of the effects that they lost with their state
+    missing_closed   how many of those were missing when their roots were settled for good
+    """
+
+    outage: Outage
+    span: Span
+    from_first: Span | None = None
+    restored_at: int | None = None
+    timed_out_at: int | None = None
+    last_replay: int | None = None
+    restored: int = 0
+    replayed: int = 0
+    dropped: int = 0
+    missing_closed: int = 0
+    lost_effects: list[tuple[Component, Ints]] = field(default_factory=list)
+
+    @property
+    def done_at(self) -> int:
+        """When all that the outage hit was up again, and everything was restored and replayed (ns). If
+        replicas masked the fault: at once.
+        """
+        outage = self.outage
+        if outage.masked:
+            return outage.failed_at
+        reached = (outage.ready_at, self.restored_at, self.timed_out_at, self.last_replay)
+        return max(outage.failed_at, *(moment for moment in reached if moment is not None))
+
+    def add(self, times: Ints, latency: Ints, from_first: Ints, replayed: Mask | None) -> None:
+        """Tuples were measured at ``times`` (rising) after it struck; ``replayed``: because of it."""
+        if self.from_first is None and from_first is not latency:
+            self.from_first = deepcopy(self.span)
+        self.span.add(times, latency, replayed)
+        if self.from_first is not None:
+            self.from_first.add(times, from_first, replayed)
+
+    def settle(self) -> None:
+        """A step of the data plane is over, and all tasks have reported."""
+        self.span.settle()
+        if self.from_first is not None:
+            self.from_first.settle()
+
+
+class Recoveries:
+    """Measures latencies, outputs and costs of a run, and what came of its outages.
+
+    recorder         latencies, throughput, outputs over time
+    peak_buffered    most tuples that were kept in buffers, logs and maps at a time
+    control_bytes    what goes over the network besides the streams: acks, copies between replicas
+    """
+
+    def __init__(self, job: Job, recorder: Recorder, backlog: Backlog) -> None:
+        self._job, self._context = job, job.context
+        self._backlog = backlog
+        self._measured = job.topology.measured
+        self.recorder = recorder
+        self.all: list[Recovery] = []
+        self._watched: list[Recovery] = []
+        """Those that may still go on."""
+        self.peak_buffered = 0
+        self.control_bytes = 0
+
+    # -- what happens ----------------------------------------------------------------------------------------
+
+    def on_struck(self, outage: Outage) -> None:
+        """A recovery begins; older ones go on if not everything was sent again because of them."""
+        recovery = Recovery(outage, Span(self._job.deployment.run.log_resolution))
+        self._watched = [*(self.all[older.number] for older in outage.overtakes), recovery]
+        self.all.append(recovery)
+
+    def on_processed(self, task: BoltView, train: Train, arrival: Ints, sent: list[Sent]) -> None:
+        """Tuples are done: their latencies, if they are measured here; and whether they are replays."""
+        component = task.component
+        if not component.anchored:
+            return
+        ends, measured = component.ends_roots and not component.window, component is self._measured
+        lead = (ends or measured) and self._job.is_lead(task)
+        if ends and lead:
+            self.recorder.output.add(train.time)
+        latencies = self._measure(component, train) if measured and lead else None
+        for recovery in self._watched:
+            self._see(recovery, task, train, arrival, latencies)
+
+    def _measure(self, component: Component, train: Train) -> tuple[Ints, Ints]:
+        """Latencies of tuples that are done: from their creation stamps, and from their roots' first
+        emissions (the same array if none of them was emitted again).
+        """
+        since = train.created
+        if train.attempt is not None and (again := np.flatnonzero(train.attempt > 0)).size:
+            since = since.copy()
+            since[again] = self._backlog.first(train.uid[again] >> component.bits)
+        return self.recorder.measure(train.time, train.created, since)
+
+    def _see(
+        self,
+        recovery: Recovery,
+        task: BoltView,
+        train: Train,
+        arrival: Ints,
+        latencies: tuple[Ints, Ints] | None,
+    ) -> None:
+        outage = recovery.outage
+        mask = _replayed(self._context, task, train, outage.number)
+        if mask is not None and task in outage.tasks and mask.any():
+            # who reads a log takes from it what it can work off: it is there when it is done
+            there = train.time if self._context.needs.log else arrival
+            recovery.last_replay = max(int(there[np.flatnonzero(mask)[-1]]), recovery.last_replay or 0)
+            recovery.replayed += int(np.count_nonzero(mask))
+        if latencies is not None:
+            recovery.add(train.time, *latencies, mask)
+
+    def on_window(self, task: BoltView, number: int, now: int, closed: Closed, again: bool) -> None:
+        """What no bolt reads leaves the topology."""
+        if not task.component.outputs:
+            self.recorder.note_output((task.component.name, task.index, number), now)
+
+    def on_put_out(self, what: object, now: int) -> None:
+        """So does the output of a batch."""
+        self.recorder.note_output(what, now)
+
+    def on_discarded(self, task: BoltView, train: Train) -> None:
+        """Duplicates count as long as the tasks that an outage hit are not (or just now) as they were."""
+        newest = self._context.newest.get(task, -1)
+        if newest < 0 or not task.component.anchored:
+            return
+        recovery = self.all[newest]
+        restored = recovery.restored_at
+        under_way = restored is None or restored >= self._job.kernel.now
+        if under_way or not self._context.settled(recovery.outage):
+            recovery.dropped += train.n
+
+    def on_timed_out(self, spout: SpoutView, roots: Ints, attempt: Ints, outage: Ints) -> None:
+        """Roots of which an outage destroyed something are given up."""
+        for number in np.unique(outage[outage >= 0]).tolist():
+            if self.all[number].timed_out_at is None:
+                self.all[number].timed_out_at = self._job.kernel.now
+
+    def on_forgotten(self, task: BoltView, outage: int, uid: Ints) -> None:
+        """An outage has taken effects."""
+        self.all[outage].lost_effects.append((task.component, uid))
+
+    def on_restored(self, task: BoltView, outage: int, uid: Ints) -> None:
+        """Effects are back."""
+        self.all[outage].restored += len(uid)
+        self.all[outage].restored_at = self._job.kernel.now
+
+    def on_reloaded(self, task: BoltView, outage: int, since: int) -> None:
+        """A state has been back since some time ago."""
+        assert task.state is not None
+        recovery = self.all[outage]
+        recovery.restored += task.state.size
+        recovery.restored_at = max(since, recovery.restored_at or 0)
+
+    def on_kept(self, tuples: int) -> None:
+        """So many tuples are kept besides those in queues."""
+        self.peak_buffered = max(self.peak_buffered, tuples)
+
+    def on_transferred(self, bytes_: int) -> None:
+        """Bytes went over the network besides the streams."""
+        self.control_bytes += bytes_
+
+    def settle_roots(self, before: int, missing: Callable[[Component, Ints], int]) -> None:
+        """Count what is ``missing`` of the roots < ``before`` for good, and keep the rest."""
+        for recovery in self.all:
+            kept = []
+            for component, uid in recovery.lost_effects:
+                old = uid >> component.bits < before
+                recovery.missing_closed += missing(component, uid[old])
+                if not old.all():
+                    kept.append((component, uid[~old]))
+            recovery.lost_effects = kept
+
+    def on_moved(self, now: int) -> None:
+        """All tasks have reported up to now."""
+        for recovery in self._watched:
+            recovery.settle()
+
+
+def _replayed(context: Context, task: BoltView, train: Train, outage: int) -> Mask | None:
+    """Which tuples were sent again because of an outage, by any of the keepers; None: none."""
+    found: Mask | None = None
+    for keeper in context.keepers:
+        mask: Any = keeper.replayed(task, train, outage)
+        if mask is not None:
+            found = mask if found is None else found | mask
+    return found

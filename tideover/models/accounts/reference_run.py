@@ -1,0 +1,114 @@
+"""The reference run: what the windows would hold without failures."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tideover.models.accounts.window_log import Place, WindowAudit, WindowLog
+from tideover.models.job.topology import Component
+from tideover.models.runtime.job import Job
+from tideover.models.runtime.stream import Sent
+from tideover.models.runtime.views import SpoutView
+from tideover.sim.train import Train
+
+STEP = 20_000
+"""Roots that are gathered before the reference run is moved."""
+
+
+class ReferenceRun:
+    """The same topology without failures, fed with the run's own first emissions, in lockstep.
+
+    A tick waits in the queue behind all that has arrived before it, so what is in its window depends on
+    arrivals only. Windows that end by tick and that nothing reads are therefore made at arrival, without
+    service.
+
+    It pays the strategy's costs in normal operation (acks), so that a failure-free run equals it. A replay
+    that delays later roots is not an error of the windows: the reference run gets those roots late too.
+
+    found   windows of the run itself
+    job     the reference's job, which is fed, with the window log ``truth`` as its listener
+    """
+
+    def __init__(self, found: WindowLog, job: Job, truth: WindowLog) -> None:
+        self._found, self._job, self._truth = found, job, truth
+        for component in job.topology.components:
+            if component.trigger == "tick" and not component.outputs:
+                self._count_at_arrival(component)
+        job.start()
+        self.audit = WindowAudit()
+        self.counts: dict[str, int] = {}
+        """emitted, correct, wrong, missing windows, at the end."""
+        self._fed = 0
+
+    def _count_at_arrival(self, component: Component) -> None:
+        """Let the tasks of a component count at arrival.
+
+        If their keys are a partition of all keys, and all wires take equally long, nothing has to be put in
+        order or spread over them: the first task counts for all.
+        """
+        tasks = [self._job.bolts[component.name, task][0] for task in range(component.tasks)]
+        for task in tasks:
+            task.windows.count_at_arrival = True
+        owners = [edge.grouping.owners(component.input_keys, component.tasks) for edge in component.inputs]
+        delays = {channel.delay for task in tasks for channel in task.inputs}
+        owner = owners[0]
+        if owner is None or None in delays or len(delays) > 1:
+            return
+        if any(other is None or (other != owner).any() for other in owners):
+            return
+        others = [(task.state, np.flatnonzero(owner == task.index)) for task in tasks[1:] if task.state]
+        pool = None if tasks[0].state is None else tasks[0].state.pool(others)
+        if pool is None:
+            return
+        tasks[0].state = pool
+        for sender in self._job.tasks:
+            for outlet in sender.outlets:
+                outlet.pooled |= outlet.edge.down is component
+
+    def on_emitted(self, spout: SpoutView, train: Train, sent: list[Sent]) -> None:
+        """Roots that the run has emitted; those emitted for the first time go to the reference run."""
+        if train.attempt is not None:
+            train = train.pick(train.attempt == 0).replace(attempt=None)
+        if train.n:
+            feed = self._job.spouts[spout.spout_number].feed
+            assert feed is not None
+            feed.append(train)
+            self._fed += train.n
+
+    def on_moved(self, now: int) -> None:
+        """Move the reference run to just before ``now``, if there is enough to move."""
+        if self._fed >= STEP and now > self._job.kernel.now + 1:
+            self._job.kernel.run(now - 1)
+            self._fed = 0
+            self.audit.match(self._found, self._truth)
+
+    def finish(self, job: Job) -> None:
+        """Move the reference run to the end of ``job``, and on to the windows that a faster replica has
+        emitted by then.
+        """
+        kernel = self._job.kernel
+        kernel.run(job.deployment.run.duration)
+        self.audit.match(self._found, self._truth)
+        waiting = {
+            (task.component.name, task.index, number)
+            for task in job.bolt_tasks
+            for number in task.windows.waiting
+        }
+        due = set(self._truth.open) - waiting
+        self.audit.due = {place for place in due if not _still_to_come(job, *place)}
+        while self._found.open.keys() - self._truth.open.keys():
+            event = kernel.next_data_event()
+            if event is None or event <= kernel.now:
+                break
+            kernel.run(event)
+        self.counts = self.audit.finish(self._found, self._truth)
+
+    @property
+    def bad(self) -> dict[Place, tuple[int, int]]:
+        """Windows that are wrong or missing, and from when to when (ns) their content was."""
+        return self.audit.bad
+
+
+def _still_to_come(job: Job, component: str, task: int, number: int) -> bool:
+    """Whether a window is not put out yet, and all that it needs is safe in a log."""
+    return job.needs.log and any(number > r.windows.newest for r in job.bolts[component, task])

@@ -1,0 +1,101 @@
+"""Windows as they were emitted, to be held against the truth."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tideover.models.operators.state import Closed
+from tideover.models.runtime.views import BoltView
+from tideover.models.runtime.windows import REMEMBERED
+from tideover.sim.train import Ints
+
+Place = tuple[str, int, int]
+"""Component, task, number of the window."""
+Sums = tuple[Ints, Ints]
+"""Keys with a sum, and the sums."""
+
+
+class WindowLog:
+    """First emission of each window: of replicas' windows the earliest counts, as at a deduplicating reader.
+
+    Windows that were compared with the truth are forgotten.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.open: dict[Place, Sums] = {}
+        self._first: dict[Place, tuple[int, int]] = {}
+        """(time, replica) of the earliest emission."""
+        self._last: dict[tuple[str, int], int] = {}
+
+    def on_window(self, task: BoltView, number: int, now: int, closed: Closed, again: bool) -> None:
+        """A task has put out a window."""
+        place, replica = (task.component.name, task.index, number), task.replica
+        if len(self._first) > 2 * REMEMBERED:
+            for old in list(self._first)[:REMEMBERED]:
+                del self._first[old]
+        if place not in self._first:
+            self.count += 1
+            self._last[place[:2]] = now
+        elif (now, replica) >= self._first[place]:
+            return
+        # within a step of the data plane a later replica's window can come to be known before an earlier
+        # one's
+        self._first[place] = (now, replica)
+        self.open[place] = (closed.keys, closed.values)
+
+    def first_at(self, place: Place) -> int | None:
+        """When a window was first emitted (ns); None: it was not, or that was long ago."""
+        first = self._first.get(place)
+        return None if first is None else first[0]
+
+    def last_of(self, component: str, task: int) -> int:
+        """When the newest window of a task was first emitted (ns); -1: it has emitted none."""
+        return self._last.get((component, task), -1)
+
+
+class WindowAudit:
+    """Compares windows with those of a reference run.
+
+    bad   windows that are wrong or missing, each with the time (ns) from the end of the window before it
+          until it was put out, or was due
+    """
+
+    def __init__(self) -> None:
+        self.correct = 0
+        self.wrong = 0
+        self.bad: dict[Place, tuple[int, int]] = {}
+        self.due: set[Place] = set()
+        """Windows that the truth has at the run's end and the run has not: they are missing."""
+
+    def match(self, found: WindowLog, truth: WindowLog) -> None:
+        """Compare and forget the windows that are in both."""
+        for place in found.open.keys() & truth.open.keys():
+            keys, sums = found.open.pop(place)
+            true_keys, true_sums = truth.open.pop(place)
+            same = np.array_equal(keys, true_keys) and np.array_equal(sums, true_sums)
+            self.correct += same
+            if not same:
+                self.wrong += 1
+                self._note(place, found, truth)
+
+    def finish(self, found: WindowLog, truth: WindowLog) -> dict[str, int]:
+        """emitted, correct, wrong, missing, at the end of the run; a window that the truth does not have is
+        wrong unless it is empty.
+        """
+        self.match(found, truth)
+        for place, (keys, _) in found.open.items():
+            self.wrong += len(keys) > 0
+            self.correct += len(keys) == 0
+            if len(keys):
+                self._note(place, found, truth)
+        missing = [place for place in self.due & truth.open.keys() if len(truth.open[place][0])]
+        for place in missing:
+            self._note(place, truth, truth)
+        return {"emitted": found.count, "correct": self.correct, "wrong": self.wrong, "missing": len(missing)}
+
+    def _note(self, place: Place, out: WindowLog, truth: WindowLog) -> None:
+        component, task, number = place
+        begin, end = truth.first_at((component, task, number - 1)), out.first_at(place)
+        assert end is not None
+        self.bad[place] = begin or 0, end

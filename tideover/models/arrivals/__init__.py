@@ -1,5 +1,0 @@
-"""Arrival processes: when a spout is called. One a file."""
-
-from tideover.models.arrivals import burst, periodic, poisson, ramp, trace
-
-__all__ = ["burst", "periodic", "poisson", "ramp", "trace"]

@@ -1,0 +1,106 @@
+"""Simulating one tuple for several: ``run.lump``.
+
+A tuple that stands for ``lump`` real ones comes ``lump`` times less often, takes ``lump`` times as long and
+is ``lump`` times as large. Loads, bytes and the fluid limit of every queue stay as they are; what is coarser
+is the grain: a tuple waits for whole lumps, and keys are drawn for a lump as a whole. Scaled once here, on
+the way into a simulation and out of it; the result's scenario keeps the real figures.
+"""
+
+from __future__ import annotations
+
+import math
+import typing
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tideover.models.config import Scenario
+from tideover.models.job.components import BoltConfig, SpoutConfig
+from tideover.models.strategies.base import Strategy
+from tideover.sim.distributions.base import Distribution
+from tideover.sim.registry import Part
+from tideover.sim.units import DURATION, RATE, Unit
+
+COUNTS = ("restored", "replayed", "dropped", "missing", "extra")
+"""Columns of a recovery that count tuples."""
+
+
+def lump_of(scenario: Scenario) -> int:
+    """How many real tuples a simulated one stands for: ``run.lump``, or what ``run.lump_rate`` asks for."""
+    most = scenario.run.lump_rate
+    if most is None:
+        return scenario.run.lump
+    spouts = [c for c in scenario.topology.values() if isinstance(c, SpoutConfig)]
+    # Gaps are whole nanoseconds, so a rate may come out a trifle greater than it was given.
+    return max(1, *(math.ceil(c.parallelism * 1e9 / c.arrivals.mean_gap_ns / most - 1e-3) for c in spouts))
+
+
+def lumped(scenario: Scenario, lump: int) -> Scenario:
+    """The scenario as it is simulated: rates divided, services, costs per tuple and sizes multiplied."""
+    if lump == 1:
+        return scenario
+    topology = {name: _component(config, lump) for name, config in scenario.topology.items()}
+    strategy = _scaled(scenario.strategy, lump)
+    return scenario.model_copy(update={"topology": topology, "strategy": strategy})
+
+
+def _component(config: SpoutConfig | BoltConfig, lump: int) -> SpoutConfig | BoltConfig:
+    size = {"tuple_size": config.tuple_size * lump}
+    if isinstance(config, SpoutConfig):
+        return config.model_copy(update=size | {"arrivals": _scaled(config.arrivals, lump)})
+    return config.model_copy(update=size | {"service": _scaled(config.service, lump)})
+
+
+PartT = typing.TypeVar("PartT", bound=Part)
+
+
+def _scaled(part: PartT, lump: int) -> PartT:
+    """A part with its rates divided, and with every duration that each tuple costs multiplied."""
+    update: dict[str, Any] = {}
+    for name, info in type(part).model_fields.items():
+        value = getattr(part, name)
+        units = set(_units((info.annotation, *info.metadata)))
+        if value is None:
+            continue
+        if RATE in units or name in part.rate_factors:
+            update[name] = value / lump
+        elif DURATION in units and (name in part.per_tuple or isinstance(part, Distribution)):
+            update[name] = tuple(v * lump for v in value) if isinstance(value, tuple) else value * lump
+    return part.model_copy(update=update)
+
+
+def _units(marks: Any) -> typing.Iterator[Unit]:
+    """The units in an annotation, however deep."""
+    for mark in marks:
+        if isinstance(mark, Unit):
+            yield mark
+        yield from _units(typing.get_args(mark))
+        yield from _units(getattr(mark, "__metadata__", ()))
+
+
+def counting(
+    topology: Mapping[str, SpoutConfig | BoltConfig | None], strategy: Strategy | None
+) -> Iterator[str]:
+    """Keys of a scenario that count single tuples, and so do not go with lumps.
+
+    ``None`` stands for a component, or strategy, of which nothing is known.
+    """
+    for name, config in topology.items():
+        if isinstance(config, SpoutConfig) and config.spout.limit is not None:
+            own = next(
+                (key for key in ("limit", "values") if key in type(config.spout).model_fields), "spout"
+            )
+            yield f"topology.{name}.{own}"
+        window = getattr(config.bolt, "window", None) if isinstance(config, BoltConfig) else None
+        if getattr(window, "tuples", None) is not None:
+            yield f"topology.{name}.window.tuples"
+    if getattr(strategy, "max_spout_pending", None) is not None:
+        yield "strategy.max_spout_pending"
+
+
+def real(counts: dict[str, Any], lump: int, *names: str) -> dict[str, Any]:
+    """The counts with those of lumps as counts of tuples (``names``; all if there are none)."""
+    chosen = names or tuple(counts)
+    return {
+        name: value * lump if name in chosen and value is not None else value
+        for name, value in counts.items()
+    }

@@ -1,0 +1,291 @@
+"""From what was recorded to the figures of a recovery. Each docstring has its definition."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tideover.models.accounts.recoveries import Recovery
+from tideover.models.evaluation.curves import SECOND, Curves
+from tideover.models.evaluation.normal import Bools, first_calm, least_near, reach_of, too_high
+from tideover.models.runtime.outage import Outage
+from tideover.models.world import World
+from tideover.sim.histogram import Histogram
+from tideover.sim.recorder import SLOT
+from tideover.sim.train import Ints
+from tideover.sim.units import S
+
+TEN_SECONDS = 10 * SECOND
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A run with failures beside its reference, slot by slot.
+
+    behind    more backlog than normal, or something that a fault hit is down, or not yet restored or replayed
+    astray    that, or a window that will come out wrong, or does not come out when it is due
+    saw       period (ns) of the backlog where tuples are done in batches: its peaks have to be normal; else 0
+    """
+
+    curves: Curves
+    without: Curves
+    behind: Bools
+    astray: Bools
+    saw: int
+
+    @classmethod
+    def of(cls, world: World, found: Curves, without: Curves) -> Comparison:
+        """Of a run that has ended."""
+        behind = too_high(found.present, without.present, without.beat, len(world.job.spouts))
+        for recovery in world.recoveries.all:
+            if (done := recovery.done_at) > recovery.outage.failed_at:
+                behind[_slots(recovery.outage.failed_at, done)] = True
+        astray = behind.copy()
+        first = min((outage.failed_at for outage in world.outages), default=0)
+        for place in found.bad.keys() - without.bad.keys():
+            begin, end = found.bad[place]
+            if end > first:
+                astray[_slots(max(begin, first), end)] = True
+        return cls(found, without, behind, astray, without.beat if world.job.needs.batches else 0)
+
+    def caught_up_at(self, recovery: Recovery) -> int | None:
+        """When the backlog is what it would have been without failures (within the tolerance of
+        `tideover.models.evaluation.normal`), and stays so for 4 s, or as long as a batch takes (ns); None:
+        not before the run ends.
+
+        Looked for from the moment when all that was hit is up and everything was restored and replayed:
+        before it there is nothing to catch up with (source replay waits for its timeout with an empty
+        backlog). If replicas masked the fault: from the fault. Another failure before it is established
+        prolongs it.
+        """
+        return self._first_calm(self.behind, recovery.done_at)
+
+    def over_at(self, caught_up: int) -> int | None:
+        """When the windows that are put out are right, too, from then on (ns)."""
+        return self._first_calm(self.astray, caught_up)
+
+    def _first_calm(self, abnormal: Bools, since: int) -> int | None:
+        begin = _slot(since) + 1
+        first = first_calm(abnormal, begin, self.saw)
+        if first is None:
+            return None
+        return since if first == begin else (first - 1) * SLOT
+
+    def throughput_back(self, recovery: Recovery, until: int) -> float | None:
+        """Seconds from the fault until throughput over 10 s is back at 90 % of what it would have been.
+
+        What it would have been is the least that it is within 4 s (or two beats) of that instant. A fall
+        counts if it begins within 10 s of the time when the tasks were down or replays were under way: others
+        are the load's own. 0 if there is none; None if it does not come back before ``until`` (ns).
+        """
+        outage, recovered = recovery.outage, recovery.done_at
+        failed = outage.failed_at // SLOT
+        if recovered == outage.failed_at:
+            return 0.0  # nothing was down
+        need = 0.9 * least_near(_trailing(self.without.done), reach_of(self.without.beat) // SLOT)
+        low = (_trailing(self.curves.done) < need)[failed : until // SLOT + 1]
+        affected = (recovered - outage.failed_at) // SLOT + TEN_SECONDS
+        if not low[:affected].any():
+            return 0.0
+        dip = int(np.argmax(low))
+        back = np.flatnonzero(~low[dip:])
+        return None if not len(back) else (dip + int(back[0])) * SLOT / S
+
+
+def _slot(moment: int) -> int:
+    """The first boundary of slots at or after a moment (ns)."""
+    return -(-moment // SLOT)
+
+
+def _slots(begin: int, end: int) -> slice:
+    """The slots with instants after ``begin`` up to ``end`` (ns); a slot has its last instant, not its
+    first.
+    """
+    return slice(begin // SLOT + 1, _slot(end) + 1)
+
+
+def _trailing(done: Ints) -> Ints:
+    """Tuples done in the 10 s before each boundary."""
+    total = np.concatenate(([0], np.cumsum(done, dtype=np.int64)))
+    ends = np.arange(1, len(total))
+    return total[ends] - total[np.maximum(ends - TEN_SECONDS, 0)]
+
+
+def longest_silence(outputs: Ints, begin: int, end: int) -> float | None:
+    """Longest silence of the sink (s) of those that contain or follow ``begin`` and start at or before
+    ``end`` (ns); None: there is none that is ended by an output.
+    """
+    starts, ends = outputs[:-1], outputs[1:]
+    counted = (ends > begin) & (starts <= end)
+    return int((ends - starts)[counted].max()) / S if counted.any() else None
+
+
+def _shown(world: World, outage: Outage, caught_up: int) -> int:
+    """When a metric shows that the backlog is gone (ns): at once, or by ``run.lag_window``.
+
+    Kafka's consumers keep the greatest lag of the current window and of the one before
+    (``metrics.num.samples: 2``), counted from their start, which is here the moment of readiness. So what is
+    over shows as over when the second window after it begins.
+    """
+    window = world.scenario.run.lag_window
+    if window is None or caught_up < outage.ready_at:
+        return caught_up
+    return outage.ready_at + window * ((caught_up - outage.ready_at) // window + 2)
+
+
+def recoveries(world: World, found: Curves, without: Curves) -> tuple[list[dict[str, Any]], Bools]:
+    """One row per fault, and which slots of 10 ms are usual: after the warm-up, outside every recovery and
+    catch-up. ``without``: the reference, the same run without failures.
+    """
+    comparison = Comparison.of(world, found, without)
+    end = world.scenario.run.duration
+    usual = np.arange(len(found.done)) > world.scenario.run.warmup // SLOT
+    newest = {task: outage for outage in world.outages for task in outage.tasks}
+    rows = []
+    for recovery in world.recoveries.all:
+        outage = recovery.outage
+        caught_up = over = None
+        if _all_replayed(world, newest, outage):
+            caught_up = comparison.caught_up_at(recovery)
+        if caught_up is not None and not _state_is_wrong(world, recovery):
+            over = comparison.over_at(caught_up)
+        rows.append(_recovery(world, comparison, recovery, caught_up, over))
+        reached = end if caught_up is None else caught_up
+        usual[_slots(outage.failed_at, max(reached, outage.ready_at))] = False
+    return rows, usual
+
+
+def _all_replayed(world: World, newest: dict[Any, Outage], outage: Outage) -> bool:
+    """Whether everything that was to be replayed because of an outage was; if later ones (the ``newest`` of
+    each task) have hit the same task, whether that is so of the last of these, which has taken the replay
+    over.
+    """
+    heirs = [outage, *(newest[task] for task in outage.tasks)]
+    return world.job.context.settled(max(heirs, key=lambda heir: heir.number))
+
+
+def _state_is_wrong(world: World, recovery: Recovery) -> bool:
+    """Whether, to the end of the run, a state lacks what the outage took, or has something twice: no window
+    has ended since that would have cleared it.
+    """
+    if not any(_state(world, recovery)[name] for name in ("missing", "extra")):
+        return False
+    hit = [task for task in recovery.outage.tasks if getattr(task, "state", None) is not None]
+    failed = recovery.outage.failed_at
+    return any(world.windows.last_of(t.component.name, t.index) <= failed for t in hit)
+
+
+def _recovery(
+    world: World, comparison: Comparison, recovery: Recovery, caught_up: int | None, over: int | None
+) -> dict[str, Any]:
+    """One row of the recoveries (times in s, latencies in ms), without the run's identity."""
+    end, outage = world.scenario.run.duration, recovery.outage
+    replayed = recovery.last_replay is not None and world.job.context.settled(outage)
+    stretch = outage.failed_at, end if over is None else over
+    row: dict[str, Any] = {
+        "kind": outage.kind,
+        "component": outage.component,
+        "failed_at_s": outage.failed_at / S,
+        "detected_at_s": outage.detected_at / S,
+        "ready_at_s": outage.ready_at / S,
+        "time_to_recover_s": None if over is None else (over - outage.failed_at) / S,
+        "state_recovery_s": _state_recovery(world, recovery) if replayed else None,
+        "catch_up_s": None
+        if caught_up is None
+        else (_shown(world, outage, caught_up) - outage.failed_at) / S,
+        "throughput_90_s": comparison.throughput_back(recovery, end),
+        "output_gap_s": longest_silence(comparison.curves.outputs, *stretch),
+        "sink_spacing_s": longest_silence(comparison.without.outputs, *stretch),
+        **_stages(recovery, caught_up, over),
+        **_state(world, recovery),
+    }
+    row |= named("latency", recovery.span.committed)
+    return row | named("end_to_end", (recovery.from_first or recovery.span).committed)
+
+
+def named(what: str, histogram: Histogram) -> dict[str, float | None]:
+    """The six figures of a histogram of times (ns), in ms, by the names of their columns."""
+    return {f"{what}_{name}_ms": value for name, value in histogram.summary(1e6).items()}
+
+
+def _state_recovery(world: World, recovery: Recovery) -> float:
+    """From ready until the last replayed tuple has arrived (0: before all was ready); as the difference of
+    two cut stamps if logs are cut.
+    """
+    assert recovery.last_replay is not None
+    resolution, ready = world.scenario.run.log_resolution or 1, recovery.outage.ready_at
+    over = max(recovery.last_replay, ready)
+    return (over // resolution - ready // resolution) * resolution / S
+
+
+def _stages(recovery: Recovery, caught_up: int | None, over: int | None) -> dict[str, float | None]:
+    """The time to recover in parts, one after the other: each ends when what it names is done, if that is
+    later than all before. Those that come after the end of the run are None.
+    """
+    outage = recovery.outage
+    moments = {
+        "detect_s": outage.detected_at,
+        "restart_s": outage.ready_at,
+        "restore_s": recovery.restored_at,
+        "wait_s": recovery.timed_out_at,
+        "replay_s": recovery.last_replay,
+    }
+    done, reached = recovery.done_at, outage.failed_at
+    stages: dict[str, float | None] = {}
+    for name, moment in moments.items():
+        before, reached = reached, max(reached, min(moment or 0, done))
+        stages[name] = (reached - before) / S
+    stages["catch_up_stage_s"] = None if caught_up is None else (caught_up - reached) / S
+    stages["windows_stage_s"] = None if over is None or caught_up is None else (over - caught_up) / S
+    return stages
+
+
+def _state(world: World, recovery: Recovery) -> dict[str, int]:
+    missing = sum(world.ledger.missing(component, uid) for component, uid in recovery.lost_effects)
+    return {
+        "restored": recovery.restored,
+        "replayed": recovery.replayed,
+        "dropped": recovery.dropped,
+        "missing": missing + recovery.missing_closed,
+        "extra": world.ledger.extra[recovery.outage.number],
+    }
+
+
+def steady_seconds(world: World, usual: Bools) -> tuple[Bools, int]:
+    """Which whole seconds after the warm-up are ``usual`` throughout, and the first of them."""
+    first = -(-world.scenario.run.warmup // S)
+    last = world.scenario.run.duration // S
+    slots = usual[first * SECOND + 1 : last * SECOND + 1].reshape(-1, SECOND)
+    return np.logical_and.reduce(slots, axis=1), first
+
+
+def timeline(world: World, curves: Curves, without: Curves) -> list[dict[str, Any]]:
+    """One row per second: throughput, latency, greatest backlog, and what that would have been.
+
+    A second has its first instant, not its last: what a fault does at 75 s is in the row of second 75.
+    """
+    rows = []
+    recorder = world.recorder
+    for second in range(world.scenario.run.duration // S):
+        begin, end = second * SECOND, (second + 1) * SECOND
+        rows.append(
+            {
+                "second": second,
+                "throughput_per_s": float(curves.done[begin + 1 : end + 1].sum()),
+                **_in_second("latency", recorder.latency.second(second)),
+                **_in_second("end_to_end", (recorder.from_first or recorder.latency).second(second)),
+                "backlog": int(curves.backlog[begin:end].max(initial=0)),
+                "backlog_without_failures": int(without.backlog[begin:end].max(initial=0)),
+            }
+        )
+    return rows
+
+
+def _in_second(what: str, found: Histogram | None) -> dict[str, float | None]:
+    known = found is not None and found.mean is not None
+    return {
+        f"{what}_mean_ms": found.mean / 1e6 if known else None,  # type: ignore[union-attr, operator]
+        f"{what}_max_ms": found.max / 1e6 if known else None,  # type: ignore[union-attr]
+    }

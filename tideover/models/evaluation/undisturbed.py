@@ -1,0 +1,75 @@
+"""The reference of a run: the same scenario, seed and luck without failures.
+
+It costs a run of its own, about as long as the run that is held against it. Runs that differ only in what
+matters after a failure (when and how it strikes, how state is restored) have it in common, so it is kept for
+the next of them in this process.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from typing import NamedTuple
+
+import numpy as np
+
+from tideover.models.config import Scenario, dump
+from tideover.models.evaluation.curves import Curves, curves
+from tideover.models.world import World
+
+KEPT_BYTES = 1 << 27
+"""Most memory for references that are kept."""
+
+_kept: OrderedDict[str, _Kept] = OrderedDict()
+
+
+class _Kept(NamedTuple):
+    curves: Curves
+    size: int
+
+
+def reference(scenario: Scenario, replication: int, train_cap: int) -> Curves:
+    """What a run of ``scenario`` (lumps are made already) would have been without its failures."""
+    quiet = without_failures(scenario)
+    key = identity(quiet, replication)
+    if key in _kept:
+        _kept.move_to_end(key)
+        return _kept[key].curves
+    world = World(quiet, replication, train_cap=train_cap)
+    world.run()
+    found = _narrow(curves(world))
+    _keep(key, found)
+    return found
+
+
+def without_failures(scenario: Scenario) -> Scenario:
+    """The scenario that all have in common which differ only in what matters after a failure."""
+    strategy = scenario.strategy
+    fields = type(strategy).model_fields
+    usual = {name: fields[name].get_default() for name in strategy.after_failures}
+    return scenario.model_copy(update={"failures": (), "strategy": strategy.model_copy(update=usual)})
+
+
+def identity(quiet: Scenario, replication: int) -> str:
+    """Everything that a run without failures depends on, as a text."""
+    data = dump(quiet)
+    for name in ("name", "description", "profile"):
+        del data[name]
+    for name in ("warmup", "replications", "log_resolution", "lag_window"):  # said of a run, not simulated
+        del data["run"][name]
+    return json.dumps([data, replication], sort_keys=True)
+
+
+def _narrow(found: Curves) -> Curves:
+    """The same in half the memory, where counts are small enough."""
+    small = {name: getattr(found, name) for name in ("backlog", "present", "done")}
+    if any(len(row) and row.max() > np.iinfo(np.int32).max for row in small.values()):
+        return found
+    return found._replace(**{name: row.astype(np.int32) for name, row in small.items()})
+
+
+def _keep(key: str, found: Curves) -> None:
+    """Keep it as the newest; the oldest go if there are too many."""
+    _kept[key] = _Kept(found, sum(row.nbytes for row in found if isinstance(row, np.ndarray)))
+    while sum(kept.size for kept in _kept.values()) > KEPT_BYTES and len(_kept) > 1:
+        _kept.popitem(last=False)

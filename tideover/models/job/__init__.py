@@ -1,0 +1,1 @@
+"""What runs: components, how they are connected, and where their tasks are."""

@@ -1,0 +1,109 @@
+"""What a job consists of and runs on, as a scenario says it: components, links, the store, the run.
+
+Durations are integer nanoseconds, sizes integer bytes, rates tuples per second: units are parsed at the
+border.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field, model_validator
+
+from tideover.models.job.arrivals.base import Arrivals
+from tideover.models.job.groupings.base import Grouping
+from tideover.models.job.spouts.base import Spout
+from tideover.models.operators.base import Bolt
+from tideover.sim.distributions.base import Distribution
+from tideover.sim.registry import Part
+from tideover.sim.units import Bandwidth, Duration, Rate, Size
+
+
+class SpoutConfig(Part):
+    """A component that emits roots."""
+
+    spout: Annotated[Spout, Field(description="what is emitted")]
+    arrivals: Annotated[
+        Arrivals, Field(description="when the spout is called; short: rate, or pause and emit_cost")
+    ]
+    parallelism: Annotated[int, Field(ge=1, le=1024, description="number of tasks")] = 1
+    tuple_size: Annotated[Size, Field(description="size of a tuple that is emitted")] = 256
+    hosts: Annotated[tuple[int, ...] | None, Field(description="host of each task; default: round robin")] = (
+        None
+    )
+
+
+class BoltConfig(Part):
+    """A component that consumes streams: what it does, from where, and how long a tuple takes."""
+
+    bolt: Annotated[Bolt, Field(description="what is done to a tuple")]
+    from_: Annotated[
+        dict[str, Grouping], Field(description="what is read, and how it is spread over the tasks")
+    ]
+    service: Annotated[Distribution, Field(description="time that one tuple takes, e.g. 0.2 ms")]
+    parallelism: Annotated[int, Field(ge=1, le=1024, description="number of tasks")] = 1
+    tuple_size: Annotated[Size, Field(description="size of a tuple that is emitted")] = 256
+    hosts: Annotated[tuple[int, ...] | None, Field(description="host of each task; default: round robin")] = (
+        None
+    )
+
+
+class Links(Part):
+    """Latency between hosts. A pair is written ``"0-1"`` and holds for both directions.
+
+    ``latency``: between different hosts (a distribution with spread is jitter); ``local``: within one host.
+    """
+
+    latency: Annotated[
+        Distribution, Field(description="between different hosts; spread is jitter; default: 0 s")
+    ]
+    local: Annotated[Distribution, Field(description="within one host; default: 0 s")]
+    pairs: Annotated[
+        dict[str, Distribution],
+        Field(default_factory=dict, description='of single pairs of hosts, as in {"0-1": 5 ms}'),
+    ]
+
+
+class Store(Part):
+    """The store for checkpoints: one request after the other, each ``latency`` plus bytes / ``bandwidth``
+    (bytes/s).
+    """
+
+    latency: Annotated[Duration, Field(description="time of a request besides its bytes")] = 1_000_000
+    bandwidth: Annotated[Bandwidth, Field(description="bytes per second, read or written")] = 100 * 2**20
+
+
+class Run(Part):
+    """How long, how often, with which luck."""
+
+    duration: Annotated[Duration, Field(description="simulated time, e.g. 240 s")]
+    warmup: Annotated[Duration, Field(description="time at the start that is not measured")] = 0
+    seed: Annotated[
+        int, Field(ge=0, lt=2**63, description="chooses the luck; equal seeds give equal results")
+    ] = 1
+    replications: Annotated[int, Field(ge=1, le=100_000, description="runs, each with its own luck")] = 1
+    log_resolution: Annotated[
+        Duration | None,
+        Field(description="report recoveries as logs of this resolution show them; default: exact"),
+    ] = None
+    lag_window: Annotated[
+        Duration | None,
+        Field(
+            gt=0,
+            description="report catch-up as a metric shows it that holds the greatest backlog of this window "
+            "and the one before (Kafka's records-lag-max: 30 s); default: exact",
+        ),
+    ] = None
+    lump: Annotated[
+        int, Field(ge=1, le=1_000_000, description="real tuples that one simulated tuple stands for")
+    ] = 1
+    lump_rate: Annotated[
+        Rate | None,
+        Field(description="choose lump so that no spout component emits more simulated tuples than this"),
+    ] = None
+
+    @model_validator(mode="after")
+    def _one_lump(self) -> Run:
+        if self.lump > 1 and self.lump_rate is not None:
+            raise ValueError("give either lump (a number) or lump_rate (which chooses it)")
+        return self

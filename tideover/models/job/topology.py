@@ -1,0 +1,253 @@
+"""The topology, compiled: order of components, places in the tuple tree, paths."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tideover.models.job.components import BoltConfig, SpoutConfig
+from tideover.models.job.groupings.base import Grouping
+from tideover.models.operators.base import Bolt
+from tideover.models.operators.window import Window
+from tideover.sim.train import Ints
+
+ROOT_BITS = 40
+"""A run may emit 2**40 roots; the rest of a uid is the place in the tree."""
+
+
+class TopologyError(ValueError):
+    """A topology that cannot be simulated; ``component`` is where to look."""
+
+    def __init__(self, component: str, message: str) -> None:
+        super().__init__(f"{component}: {message}")
+        self.component = component
+        self.message = message
+
+
+def bits_for(n: int) -> int:
+    """Bits that number n things: 0 for one."""
+    return max(0, n - 1).bit_length()
+
+
+@dataclass
+class Edge:
+    """One stream: from a component to a component that reads it."""
+
+    index: int
+    up: Component
+    down: Component
+    grouping: Grouping
+    input_index: int
+    fan_bits: int
+    edge_bits: int = 0
+    task_bits: int = 0
+
+    @property
+    def name(self) -> str:
+        return f"{self.up.name}->{self.down.name}"
+
+    @property
+    def digits(self) -> int:
+        """Bits that this edge adds to a uid."""
+        return self.fan_bits + self.edge_bits + self.task_bits
+
+    def child_uid(self, uid: Ints, position: Ints | None, task: int = 0) -> Ints:
+        """Uid at the receiver, from the uid at the sender, the child's position, and the task of a copy."""
+        width = self.up.output_bits
+        pad = self.down.bits - width - self.digits
+        if self.digits:
+            uid = uid << self.digits
+            if position is not None and self.fan_bits:
+                uid |= position << (self.edge_bits + self.task_bits)
+            digit = (self.input_index << self.task_bits if self.edge_bits else 0) | task
+            if digit:
+                uid |= digit
+        if pad:
+            width += self.digits
+            uid = ((uid >> width) << (width + pad)) | (uid & ((1 << width) - 1))
+        return uid
+
+
+@dataclass
+class Component:
+    """One component: its configuration, and its place in the whole."""
+
+    name: str
+    index: int
+    config: SpoutConfig | BoltConfig
+    inputs: list[Edge] = field(default_factory=list)
+    outputs: list[Edge] = field(default_factory=list)
+    bits: int = 0
+    """Bits of the path in the uid of a tuple that arrives here."""
+    anchored: bool = True
+    """Whether the tuples that arrive here belong to a root (or are aggregates)."""
+    input_keys: int = 1
+    paths: int = 1
+    """Logical paths by which a tuple can come here."""
+    by_marker: bool = False
+    """Whether markers end its windows of time, whatever their trigger."""
+
+    @property
+    def tasks(self) -> int:
+        return self.config.parallelism
+
+    @property
+    def is_spout(self) -> bool:
+        return isinstance(self.config, SpoutConfig)
+
+    @property
+    def bolt(self) -> Bolt:
+        assert isinstance(self.config, BoltConfig)
+        return self.config.bolt
+
+    @property
+    def window(self) -> Window | None:
+        """What ends the windows of the component; None: it keeps no state."""
+        return None if self.is_spout else self.bolt.ends
+
+    @property
+    def trigger(self) -> str | None:
+        """What ends the component's windows: tick, marker, tuples; None: it has none."""
+        window = self.window
+        if window is None:
+            return None
+        if window.tuples is not None:
+            return "tuples"
+        return "marker" if self.by_marker else window.trigger
+
+    @property
+    def keys(self) -> int:
+        """Number of different keys in the output."""
+        config = self.config
+        return (
+            config.spout.key_count
+            if isinstance(config, SpoutConfig)
+            else config.bolt.key_count(self.input_keys)
+        )
+
+    @property
+    def key_bits(self) -> int:
+        return max(1, bits_for(self.keys))
+
+    @property
+    def output_bits(self) -> int:
+        """Bits of the path in the uid of a tuple that leaves here; an aggregate is a root of its own."""
+        return 0 if self.window else self.bits
+
+    @property
+    def output_anchored(self) -> bool:
+        return self.anchored and not self.window
+
+    @property
+    def ends_roots(self) -> bool:
+        """Whether anchored tuples end here: their effect is a count, or an output."""
+        return self.anchored and not self.is_spout and (self.window is not None or not self.outputs)
+
+    @property
+    def fan_out(self) -> int:
+        return 1 if self.is_spout or self.window else self.bolt.fan_out
+
+
+class Topology:
+    """Components in topological order (ties in the order given), and the edges between them.
+
+    ``by_marker``: markers in the data end all windows of time, whatever their trigger. Raises TopologyError
+    if it cannot be simulated.
+    """
+
+    def __init__(self, configs: Mapping[str, SpoutConfig | BoltConfig], by_marker: bool = False) -> None:
+        self.by_name: dict[str, Component] = {}
+        for index, name in enumerate(_order(configs)):
+            self.by_name[name] = Component(name, index, configs[name], by_marker=by_marker)
+        self.components = list(self.by_name.values())
+        self.edges: list[Edge] = []
+        for down in self.components:
+            if isinstance(down.config, BoltConfig):
+                self._connect(down, down.config)
+        self.spouts = [c for c in self.components if c.is_spout]
+        self.spout_tasks = [(c, task) for c in self.spouts for task in range(c.tasks)]
+        self.spout_bits = bits_for(len(self.spout_tasks))
+        self.marker_length = self._marker_length()
+
+    def _connect(self, down: Component, config: BoltConfig) -> None:
+        ups = sorted(config.from_, key=lambda name: self.by_name[name].index)
+        for position, name in enumerate(ups):
+            up = self.by_name[name]
+            edge = Edge(len(self.edges), up, down, config.from_[name], position, bits_for(up.fan_out))
+            edge.edge_bits = bits_for(len(ups))
+            edge.task_bits = bits_for(down.tasks) if any(g.copies for g in config.from_.values()) else 0
+            self.edges.append(edge)
+            down.inputs.append(edge)
+            up.outputs.append(edge)
+        kinds = {edge.up.output_anchored for edge in down.inputs}
+        if len(kinds) > 1:
+            raise TopologyError(
+                down.name, "reads aggregates and tuples of the spouts; it may read only one of the two"
+            )
+        down.anchored = kinds.pop()
+        down.input_keys = max(edge.up.keys for edge in down.inputs)
+        down.bits = max(edge.up.output_bits + edge.digits for edge in down.inputs)
+        if down.bits > 63 - ROOT_BITS:
+            raise TopologyError(
+                down.name, f"one root can make 2**{down.bits} tuples here, allowed are 2**{63 - ROOT_BITS}"
+            )
+        down.paths = sum(e.up.tasks * (e.up.paths if not e.up.window else 1) for e in down.inputs)
+
+    def _marker_length(self) -> int | None:
+        lengths = {}
+        for c in self.components:
+            if c.window and c.trigger == "marker":
+                lengths[c.window.length] = c.name
+        if len(lengths) > 1:
+            name = list(lengths.values())[1]
+            all_of = "; this strategy lets markers end all windows" if self.by_name[name].by_marker else ""
+            raise TopologyError(name, f"all windows that markers end must have one length{all_of}")
+        return next(iter(lengths), None)
+
+    @property
+    def measured(self) -> Component:
+        """Where latency and throughput are taken: the last stateful bolt for anchored tuples, else the
+        last component.
+        """
+        stateful = [c for c in self.components if c.window and c.anchored]
+        return stateful[-1] if stateful else [c for c in self.components if c.anchored][-1]
+
+    @property
+    def ends(self) -> list[Component]:
+        """Components where the tuples of a root end."""
+        return [c for c in self.components if c.ends_roots]
+
+    def root(self, uid: Ints, component: Component) -> Ints:
+        """The root of tuples that arrive at ``component``."""
+        return uid >> component.bits if component.bits else uid
+
+    def first_path(self, edge: Edge, task: int) -> int:
+        """Number at the receiver of the first path that comes over ``edge`` from the sender's ``task``."""
+        first = 0
+        for other in edge.down.inputs:
+            per_task = 1 if other.up.window else other.up.paths
+            if other is edge:
+                return first + task * per_task
+            first += other.up.tasks * per_task
+        raise AssertionError(edge.name)
+
+
+def _order(configs: Mapping[str, SpoutConfig | BoltConfig]) -> list[str]:
+    """Topological order; of those that could come next the first that was given does."""
+    left = {n: set(c.from_) if isinstance(c, BoltConfig) else set() for n, c in configs.items()}
+    order: list[str] = []
+    while left:
+        ready = next((name for name, needs in left.items() if not needs & left.keys()), None)
+        if ready is None:
+            raise TopologyError(next(iter(left)), f"is part of a cycle among {', '.join(left)}")
+        order.append(ready)
+        del left[ready]
+    return order
+
+
+def key_labels(topology: Topology, component: Component) -> tuple[str, ...] | None:
+    """Names of the keys that a component emits, where they have names."""
+    config = component.config
+    if isinstance(config, SpoutConfig):
+        return config.spout.key_names
+    return config.bolt.key_names(key_labels(topology, component.inputs[0].up))

@@ -1,0 +1,1 @@
+"""What strategies are composed of: acks, buffers, checkpoints, barriers, batches. They know no strategy."""

@@ -1,0 +1,1 @@
+"""Acks: which roots are done, and which have timed out."""

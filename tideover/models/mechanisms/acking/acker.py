@@ -1,0 +1,177 @@
+"""Storm's acker: one 64-bit value per root.
+
+The value is the XOR of the ids of all tuples created and acked in the root's tree. When it is zero, the tree
+is done (Toshniwal et al., *Storm @Twitter*, SIGMOD 2014, section 3.3).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from tideover.models.job.topology import Edge
+from tideover.models.mechanisms.acking.pending import Completed, PendingRoots
+from tideover.models.runtime.context import Context
+from tideover.models.runtime.keeper import Keeper
+from tideover.models.runtime.machine import Machine
+from tideover.models.runtime.stream import Sent
+from tideover.models.runtime.supervision import Supervisor
+from tideover.models.runtime.views import BoltView, OutageView, SpoutView
+from tideover.sim.draws import Bits
+from tideover.sim.train import Ints, Train
+
+NEVER = 1 << 62
+
+
+class Acker(Machine, Keeper):
+    """All ackers of a topology as one; acks reach it at the instant at which they are sent.
+
+    period, buckets   of its own rotating map (phase 0): older entries are forgotten, and acks for them
+                      ignored
+    maps              pending roots of each spout task
+    """
+
+    def __init__(
+        self, context: Context, supervisor: Supervisor, period: int, buckets: int, host: int | None
+    ) -> None:
+        super().__init__("acker", host, 0, 0)
+        self._context, self._supervisor = context, supervisor
+        self._draws = context.draws
+        self._period, self._buckets = period, buckets
+        bits = context.topology.spout_bits
+        self._mask = (1 << bits) - 1
+        self.maps = [PendingRoots(bits, number) for number in range(len(context.topology.spout_tasks))]
+        self._alive_since = -1
+        """It knows only roots emitted after this instant."""
+        self._outage = -1
+
+    # -- ids -------------------------------------------------------------------------------------------------
+
+    def _ids(self, edge: Edge, train: Train) -> Bits:
+        return self._draws.identity(edge.name, train.uid, train.attempt)
+
+    def _created(self, sent: list[Sent], parents: int) -> Bits:
+        """XOR of the ids of each parent's children."""
+        value = np.zeros(parents, np.uint64)
+        for s in sent:
+            value ^= group_xor(self._ids(s.edge, s.train), s.copies)
+        return value
+
+    def _own(self, task: BoltView, train: Train) -> Bits:
+        """Ids of tuples, by the edge that they came over."""
+        edges = task.component.inputs
+        if len(edges) == 1:
+            return self._ids(edges[0], train)
+        digit = (train.uid >> edges[0].task_bits) & ((1 << edges[0].edge_bits) - 1)
+        ids = np.zeros(train.n, np.uint64)
+        for edge in edges:
+            rows = np.flatnonzero(digit == edge.input_index)
+            ids[rows] = self._ids(edge, train.pick(rows))
+        return ids
+
+    # -- what it is told -------------------------------------------------------------------------------------
+
+    def begin(self, spout: SpoutView, train: Train, sent: list[Sent]) -> None:
+        """Trees begin: a spout has emitted ``train`` as ``sent``."""
+        pending = self.maps[spout.spout_number]
+        pending.emit(train.uid, train.attempt, train.time, self._created(sent, train.n))
+        if self._alive_since == NEVER:
+            pending.mark(train.uid, train.attempt, self._outage)
+
+    def ack(self, task: BoltView, train: Train, sent: list[Sent]) -> list[tuple[int, Completed]]:
+        """Tuples were acked, and their children created; returns the roots done, by number of the spout
+        task.
+        """
+        value = self._own(task, train)
+        if sent:
+            value ^= self._created(sent, train.n)
+        roots = train.uid >> task.component.bits
+        finished = []
+        for number, pending in enumerate(self.maps):
+            rows = slice(None) if not self._mask else np.flatnonzero(roots & self._mask == number)
+            done = self._ack(pending, train, roots, value, rows)
+            if done is not None:
+                finished.append((number, done))
+        return finished
+
+    def _ack(
+        self, pending: PendingRoots, train: Train, roots: Ints, value: Bits, rows: slice | Ints
+    ) -> Completed | None:
+        mine, times = roots[rows], train.time[rows]
+        if not len(mine):
+            return None
+        attempt = None if train.attempt is None else train.attempt[rows]
+        known = self._known(pending, mine, times)
+        if known is None:
+            return pending.ack(mine, attempt, times, value[rows], self._alive_since)
+        if not known.any():
+            return None
+        attempt = None if attempt is None else attempt[known]
+        return pending.ack(mine[known], attempt, times[known], value[rows][known], self._alive_since)
+
+    def _known(self, pending: PendingRoots, roots: Ints, times: Ints) -> npt.NDArray[np.bool_] | None:
+        """Which roots are still in the acker's own map at the time of the ack; None: all."""
+        if pending.expired_to >= int(self._forgotten(times[-1:])[0]):
+            return None
+        return pending.emitted_at(roots) > self._forgotten(times)
+
+    def _forgotten(self, times: Ints) -> Ints:
+        """Roots emitted at or before this have rotated out, seen at ``times`` (before a rotation then)."""
+        return (-(-times // self._period) - self._buckets) * self._period
+
+    # -- faults ----------------------------------------------------------------------------------------------
+
+    def failed(self, outage: OutageView) -> None:
+        """All entries are lost; until it is up again acks are too."""
+        self._alive_since = NEVER
+        self._outage = outage.number
+        forgotten = int(self._forgotten(np.array([self._context.kernel.now], np.int64))[0])
+        for pending in self.maps:
+            pending.mark_all(forgotten, outage.number)
+
+    def ready(self, outage: OutageView) -> None:
+        """Up again, knowing nothing."""
+        self._supervisor.back(self)
+        self._alive_since = self._context.kernel.now
+
+    def destroyed(self, outage: int, roots: Ints, attempt: Ints | None) -> None:
+        """Tuples of these attempts of roots are gone."""
+        for number, pending in enumerate(self.maps):
+            mine = np.flatnonzero(roots & self._mask == number)
+            pending.mark(roots[mine], None if attempt is None else attempt[mine], outage)
+
+    # -- what the accounts ask -------------------------------------------------------------------------------
+
+    def roots(self) -> Ints:
+        """All pending roots."""
+        return np.concatenate([pending.roots() for pending in self.maps])
+
+    def replayed(self, task: BoltView, train: Train, outage: int) -> npt.NDArray[np.bool_] | None:
+        """Which tuples belong to a root that was emitted again because of the outage."""
+        if train.attempt is None or not task.component.anchored:
+            return None
+        mask = train.attempt > 0
+        retried = np.flatnonzero(mask)
+        roots = train.uid[retried] >> task.component.bits
+        for number, pending in enumerate(self.maps):
+            mine = np.flatnonzero(roots & self._mask == number) if self._mask else slice(None)
+            mask[retried[mine]] = pending.replayed_for(roots[mine], outage)
+        return mask
+
+    def settled(self, outage: OutageView) -> bool:
+        """Whether no root that the outage hit still waits to be emitted again."""
+        return not any(pending.waiting_for(outage.number) for pending in self.maps)
+
+
+def group_xor(values: Bits, copies: Ints | None) -> Bits:
+    """XOR of the children's ids by parent; ``copies``: how many each parent has, None: one."""
+    if copies is None:
+        return values
+    starts = np.cumsum(copies) - copies
+    if copies.all():
+        return np.bitwise_xor.reduceat(values, starts)
+    out = np.zeros(len(copies), np.uint64)
+    parents = np.flatnonzero(copies)
+    if len(parents):
+        out[parents] = np.bitwise_xor.reduceat(values, starts.take(parents))
+    return out

@@ -1,0 +1,179 @@
+"""Aligned snapshots of a job: barriers flow with the data, and a failure takes every task back."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from tideover.models.job.topology import Component
+from tideover.models.mechanisms.barriers.coordinator import Coordinator, Schedule
+from tideover.models.mechanisms.barriers.member import Member
+from tideover.models.mechanisms.barriers.snapshot import Part, Snapshot
+from tideover.models.mechanisms.base import Mechanism
+from tideover.models.mechanisms.checkpoints import Costs
+from tideover.models.operators.state import Effects
+from tideover.models.runtime.hooks import Needs
+from tideover.models.runtime.job import Job
+from tideover.models.runtime.keeper import NOTHING, Keeper, Mask
+from tideover.models.runtime.saved_state import read, restore, save
+from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
+from tideover.sim.kernel import Rank
+from tideover.sim.link import Channel
+from tideover.sim.train import Ints, Train
+
+
+class Barriers(Mechanism):
+    """At each trigger a barrier goes in where sources are read; a task aligns its inputs' barriers, hands
+    them on, and snapshots its state (in this order, as Flink does).
+
+    ``uploading``: time until a task's snapshot is durable after the store has it (ns); the task works on.
+    """
+
+    def __init__(self, job: Job, schedule: Schedule, costs: Costs, uploading: int = 0) -> None:
+        super().__init__(job)
+        self._schedule, self._costs, self._uploading = schedule, costs, uploading
+        self._members: dict[TaskView, Member] = {task: Member(job, task) for task in job.bolt_tasks}
+        self.coordinator = Coordinator(job, self._members, schedule, self._insert)
+        if costs.saving or costs.saving_entry:
+            job.context.rhythm = lambda: schedule.interval
+
+    def start(self) -> None:
+        self.coordinator.start(self._schedule.first)
+
+    # -- barriers flow with the data; what is behind one on its channel waits for the others -----------------
+
+    def _insert(self, snapshot: Snapshot) -> None:
+        for task, member in self._members.items():
+            if member.reads_log:
+                self._bolt(task).enqueue(
+                    Rank.CHECKPOINT, partial(self._align, task, snapshot.number, None), first=True
+                )
+
+    def receive(self, task: BoltView, channel: Channel, train: Train) -> Train:
+        return self._members[task].receive(channel.position, train)
+
+    def admit(self, task: BoltView, train: Train) -> Train:
+        return self._members[task].admit(train)
+
+    def barrier(self, task: BoltView, message: Train) -> None:
+        self._align(task, int(message.key[0]), message)
+
+    def _align(self, task: TaskView, number: int, message: Train | None) -> None:
+        snapshot = self.coordinator.under_way
+        if snapshot is not None and snapshot.number == number and self._members[task].aligned(message):
+            self._take_part(task, snapshot)
+
+    def _take_part(self, task: TaskView, snapshot: Snapshot) -> None:
+        costs, member = self._costs, self._members[task]
+        state = member.take_part(snapshot).state
+        self.took_part(task, snapshot)
+        member.hand_on(snapshot)
+        safe = partial(self.coordinator.acknowledge, task, snapshot)
+        if state.state is None:
+            safe()
+        else:
+            copying = costs.saving + state.entries * costs.saving_entry
+            size = state.entries * costs.entry_size
+            wanted = partial(self.coordinator.waits_for, snapshot)
+            save(self._job, self._bolt(task), copying, size, wanted, safe, self._uploading)
+        member.let_go()
+
+    def took_part(self, task: TaskView, snapshot: Snapshot) -> None:
+        """For those who build on it: all barriers of a snapshot have come at ``task``."""
+
+    def window_ended(self, task: BoltView, parts: list[Effects], now: int) -> int:
+        if task.component.anchored:
+            self._members[task].window_emitted(parts)
+        return 0
+
+
+class GlobalRollback(Barriers, Keeper):
+    """Any failure stops the whole job: every task goes back to the last complete snapshot, and the sources
+    are read again from there. A snapshot under way is interrupted, and does not count.
+    """
+
+    needs = Needs(log=True, one_job=True)
+
+    def __init__(self, job: Job, schedule: Schedule, costs: Costs, uploading: int = 0) -> None:
+        super().__init__(job, schedule, costs, uploading)
+        self._outage: OutageView | None = None
+        """The newest that has stopped the job."""
+        self._cut_short: frozenset[int] = frozenset()
+        """Numbers of the outages that a newer one has overtaken before all was replayed."""
+        self._last = job.bolt_tasks[-1]
+        job.context.keepers.append(self)
+
+    def part(self, task: TaskView) -> Part:
+        """A task's part of the last complete snapshot; where there is none yet, the beginning."""
+        return self.coordinator.part(task)
+
+    # -- a failure stops the whole job -----------------------------------------------------------------------
+
+    def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+        if task.component.is_spout:
+            return  # producers fall silent; the log has what they have sent
+        if self._outage is not outage:
+            self._cut_short |= {old.number for old in outage.overtakes}
+            self._outage = outage
+            self.coordinator.stop()
+        self._members[task].roll_back(self.part(task))
+
+    # -- every task restores its part; when the last has it, the job runs ------------------------------------
+
+    def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+        if not task.component.is_spout:
+            self._bolt(task).gate.closed = True
+            if task is self._last:
+                self._restore(outage)
+
+    def _restore(self, outage: OutageView) -> None:
+        costs, kernel = self._costs, self._job.kernel
+        stateful = [task for task in self._job.bolt_tasks if task.state is not None]
+        left = set(stateful)
+
+        def restored(task: BoltView | None) -> None:
+            left.discard(task)
+            if not left and self._outage is outage:
+                self._run(outage)
+
+        for task in stateful:
+            entries = self.part(task).state.entries
+            restoring = costs.restoring + entries * costs.restoring_entry
+            read(self._job, task, entries * costs.entry_size, restoring, partial(restored, task))
+        if not stateful:
+            kernel.at(kernel.now, Rank.RESTORE, partial(restored, None))
+
+    def _run(self, outage: OutageView) -> None:
+        """What the log has above the snapshot is there at once, in order; behind it, what came meanwhile."""
+        for task in self._job.bolt_tasks:
+            restore(self._job, task, self.part(task).state, outage)
+        again = sum(member.read_again() for member in self._members.values())
+        now = self._job.kernel.now
+        self._job.say.note(now, f"the job runs again, and reads {again} messages once more")
+        self.coordinator.start(now + self._schedule.interval)
+
+    # -- what the accounts ask -------------------------------------------------------------------------------
+
+    def moved(self, now: int) -> None:
+        self._job.say.kept(sum(member.kept for member in self._members.values()))
+
+    def roots(self) -> Ints:
+        return np.concatenate([NOTHING, *(roots for m in self._members.values() for roots in m.roots())])
+
+    def effects(self) -> list[tuple[Component, Ints]]:
+        return self.coordinator.effects()
+
+    def replayed(self, task: BoltView, train: Train, outage: int) -> Mask | None:
+        if self._job.context.newest.get(task, -1) != outage or not task.component.ends_roots:
+            return None
+        again: Mask = train.created <= self._job.supervisor.outages[outage].failed_at
+        return again
+
+    def settled(self, outage: OutageView) -> bool:
+        if outage is not self._outage:
+            return outage.number not in self._cut_short
+        if not all(task.available for task in self._members):
+            return False
+        waiting = (train for trains in self._job.on_the_way().values() for train in trains)
+        return not any((train.created <= outage.failed_at).any() for train in waiting)

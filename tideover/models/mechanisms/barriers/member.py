@@ -1,0 +1,169 @@
+"""One task of a job: the log that it reads, where barriers meet, its part in snapshots, its rollback."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+import numpy.typing as npt
+
+from tideover.models.mechanisms.barriers.snapshot import Part, Snapshot
+from tideover.models.mechanisms.source_log import SourceLog
+from tideover.models.operators.state import Effects
+from tideover.models.runtime.bolt_task import BARRIER, BoltTask
+from tideover.models.runtime.context import without_markers
+from tideover.models.runtime.job import Job
+from tideover.models.runtime.saved_state import SavedState
+from tideover.sim.kernel import Rank
+from tideover.sim.train import Ints, Train, single
+
+CHANNEL = "channel"
+"""Column: position of the channel over which a message came; messages may be set aside by it."""
+
+
+class Member:
+    """One task of the job: the log that it reads, its inputs and their barriers, its part in snapshots."""
+
+    def __init__(self, job: Job, task: BoltTask) -> None:
+        self._job = job
+        self.task = task
+        spouts = {c.position for c in task.inputs if not isinstance(c.up, BoltTask)}
+        self._bolts = {c.position for c in task.inputs} - spouts
+        self._spouts = np.array(sorted(spouts), np.int64)
+        self._log = SourceLog()
+        self._told_apart = bool(self._bolts) and len(task.inputs) > 1
+        """Whether messages carry the position of their channel."""
+        self._come: set[int] = set()
+        """Channels whose barrier of the snapshot under way has come: what follows on them is set aside."""
+        self._number = 0
+        """Of the newest snapshot that the task is in."""
+        self._emitted: dict[int, list[Effects]] = defaultdict(list)
+        """Windows emitted since the last complete snapshot, by the newest one that the task was in then."""
+        self._again: list[Train] = []
+        """What it will read again when the job runs."""
+
+    # -- messages come ---------------------------------------------------------------------------------------
+
+    @property
+    def reads_log(self) -> bool:
+        """Whether a source is read here: some of the inputs come from spouts."""
+        return len(self._spouts) > 0
+
+    def receive(self, position: int, train: Train) -> Train:
+        """Messages arrive over a channel."""
+        return train.adding(channel=np.full(train.n, position, np.int64)) if self._told_apart else train
+
+    def admit(self, train: Train) -> Train:
+        """Of messages that have arrived: note those of the log, set aside those that a barrier holds up."""
+        self._log.add(self._from_log(train))
+        if not self._come:
+            return train
+        aside = self._held_up(train)
+        if aside.any():
+            self.task.gate.aside.append(train.pick(aside))
+        return train.pick(~aside)
+
+    def _from_log(self, train: Train) -> Train:
+        if self._told_apart:
+            return train.pick(np.isin(train.column(CHANNEL), self._spouts))
+        return train if self.reads_log else train.pick(slice(0, 0))
+
+    def _held_up(self, train: Train) -> npt.NDArray[np.bool_]:
+        return np.isin(train.column(CHANNEL), list(self._come))
+
+    # -- barriers --------------------------------------------------------------------------------------------
+
+    def aligned(self, message: Train | None) -> bool:
+        """A barrier has its turn (None: that of the sources); returns whether it was the last one. If not,
+        what is behind it on its channel is set aside.
+        """
+        self._come |= self._channels_of(message)
+        if len(self._come) == len(self.task.inputs):
+            return True
+        self.task.gate.aside += self.task.queue.withdraw(self._held_up)
+        return False
+
+    def _channels_of(self, message: Train | None) -> set[int]:
+        if message is None:
+            return set(self._spouts.tolist())
+        return {int(message.column(CHANNEL)[0])} if self._told_apart else self._bolts
+
+    def take_part(self, snapshot: Snapshot) -> Part:
+        """All barriers are here: what the task contributes."""
+        waiting = [*self.task.queue.trains(), *self.task.gate.aside]
+        position = self._log.read - sum(self._from_log(train).n for train in waiting)
+        part = snapshot.parts[self.task] = Part(SavedState.of(self.task), position)
+        self._number = snapshot.number
+        return part
+
+    def hand_on(self, snapshot: Snapshot) -> None:
+        """Send the snapshot's barrier on all channels."""
+        kernel = self._job.kernel
+        message = single(kernel.now, 0, mark=BARRIER, key=snapshot.number)
+        for outlet in self.task.outlets:
+            outlet.broadcast(message)
+            for channel in (channel for replicas in outlet.channels for channel in replicas):
+                assert channel.last_arrival is not None
+                assert isinstance(channel.down, BoltTask)
+                turn = channel.down.queue.serve_markers
+                kernel.at(channel.last_arrival, Rank.CHECKPOINT, turn, channel.down.number)
+
+    def let_go(self) -> None:
+        """No barrier holds up anything any more: what was set aside arrives now."""
+        self._come = set()
+        aside, self.task.gate.aside = self.task.gate.aside, []
+        self.task.queue.refill(aside)
+
+    def window_emitted(self, parts: list[Effects]) -> None:
+        """The task has emitted a window of these tuples."""
+        self._emitted[self._number] += parts
+
+    # -- rollback --------------------------------------------------------------------------------------------
+
+    def completed(self, number: int, part: Part) -> None:
+        """Snapshot ``number``, with this part, is what the task will go back to."""
+        self._log.trim(part.position)
+        for old in [n for n in self._emitted if n < number]:
+            del self._emitted[old]
+
+    def roll_back(self, part: Part) -> None:
+        """The job has stopped: connections are closed, the log and the windows go back to the last complete
+        snapshot, where the task had this ``part``.
+        """
+        task, job = self.task, self._job
+        self._come = set()
+        for channel in task.inputs:
+            if isinstance(channel.up, BoltTask):
+                job.context.destroy(task, channel.cut())
+        for windows in self._emitted.values():
+            for parts in windows:  # their tuples come again, and will be in the same windows
+                job.say.void(task.component, parts.uid, task.replica)
+        self._emitted.clear()
+        task.windows.reopen(part.state.newest)
+        again = self._log.rewind()
+        for train in again:
+            job.say.reopened(task, without_markers(train))
+        task.gate.held[:0] = again
+        self._again += again
+
+    def read_again(self) -> int:
+        """The job runs again: what is in the log above the snapshot is there at once, in order; returns how
+        many of these messages had been read before.
+        """
+        again, self._again = self._again, []
+        for train in again:
+            self._job.say.replayed(self.task, without_markers(train))
+        self.task.gate.open()
+        return sum(train.n for train in again)
+
+    # -- what the log keeps ----------------------------------------------------------------------------------
+
+    @property
+    def kept(self) -> int:
+        """Messages in the log that have been read and may be read again, and those that wait in it."""
+        return self._log.size + sum(train.n for train in self.task.gate.held) if self.reads_log else 0
+
+    def roots(self) -> list[Ints]:
+        """Roots of the tuples that have been read and may be read again."""
+        bits = self.task.component.bits
+        return [without_markers(train).uid >> bits for train in self._log.trains]

@@ -1,0 +1,25 @@
+"""What a snapshot consists of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from tideover.models.runtime.saved_state import SavedState
+from tideover.models.runtime.views import TaskView
+
+
+class Part(NamedTuple):
+    """One task in a snapshot: its state, and how far it had read its log (in messages)."""
+
+    state: SavedState
+    position: int
+
+
+@dataclass(eq=False)
+class Snapshot:
+    """One snapshot of the job: complete when no task is awaited any more."""
+
+    number: int
+    awaited: set[TaskView]
+    parts: dict[TaskView, Part] = field(default_factory=dict)

@@ -1,0 +1,119 @@
+"""Batch after batch: how a driver runs a query that keeps checkpoints."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Literal
+
+from tideover.models.mechanisms.batches.batch import Batch
+from tideover.models.mechanisms.batches.cluster import LATE
+from tideover.models.mechanisms.batches.executor import DRIVER
+from tideover.models.mechanisms.batches.query import Query
+from tideover.models.mechanisms.batches.settings import BatchSettings
+from tideover.models.runtime.job import Job
+from tideover.models.runtime.plans import Plans
+from tideover.models.runtime.views import BoltView, OutageView, SpoutView
+from tideover.sim.kernel import Rank
+
+OutputMode = Literal["append", "update"]
+
+
+class Batches(Query):
+    """Spouts fill the log, a driver empties it batch by batch.
+
+    ``output_mode``: what the sink gets: finished windows, or from every batch what it has changed.
+    """
+
+    def __init__(self, job: Job, settings: BatchSettings, output_mode: OutputMode) -> None:
+        super().__init__(job, settings)
+        self._output_mode = output_mode
+        self.driver = Plans(job.kernel, LATE + 1)
+        """What the driver is about to do, unless it dies before."""
+        self.triggered = self.logged = 0
+        """When the last batch was triggered, and how many there are in the offset log."""
+        self.cold = False
+        """Whether the next batch is the first since a restart."""
+
+    def start(self) -> None:
+        self.driver.at(0, Rank.BATCH, self._trigger)
+
+    # -- 1. every trigger interval: the batch is all that has arrived meanwhile ------------------------------
+
+    def _trigger(self) -> None:
+        s = self.settings
+        now = self.triggered = self._job.kernel.now
+        if self.log.waiting:
+            batch = self.batch = Batch(self.logged, self.log.take())
+            self.driver.after(s.plan_time, Rank.BATCH, partial(self._log_offsets, batch))
+        else:
+            self.driver.at(s.looks_again(now), Rank.BATCH, self._trigger)
+
+    # -- 2. its offsets are logged: whatever happens now, this batch will be run -----------------------------
+
+    def _log_offsets(self, batch: Batch) -> None:
+        self.logged += 1
+        batch.shares = self.rehearsal.play(batch.content)
+        self._run(batch)
+
+    # -- 3. it runs as tasks over partitions, on the executors, stage by stage; tasks commit their state -----
+
+    def _run(self, batch: Batch) -> None:
+        run = partial(self.cluster.start, batch.shares, partial(self._ended, batch))
+        self.driver.after(self.settings.cold_time if self.cold else 0, Rank.BATCH, run)
+
+    def _ended(self, batch: Batch) -> None:
+        self.driver.after(self.settings.output_time, Rank.BATCH, partial(self._output, batch))
+
+    # -- 4. the sink has the results: all its tuples take effect at this instant; then offsets are committed -
+
+    def _output(self, batch: Batch) -> None:
+        now = self._job.kernel.now
+        batch.come_out(now, self.cluster.tasks)
+        if self._output_mode == "update" and batch.tuples:
+            self._job.say.put_out((DRIVER, 0, batch.number), now)
+        self._job.say.note(now, f"{DRIVER}: batch {batch.number} is in the sink")
+        self.driver.after(self.settings.commit_time, Rank.BATCH, partial(self._commit, batch))
+
+    def _commit(self, batch: Batch) -> None:
+        now = self._job.kernel.now
+        self.history.append(batch.committed(self.triggered, now))
+        self.batch, self.cold = None, False
+        self.cluster.forget()
+        self.driver.at(max(now, self.settings.next_trigger(self.triggered)), Rank.BATCH, self._trigger)
+
+    # -- 5. lost executor, or a task alone: tasks run again elsewhere, states are loaded from the checkpoint -
+
+    def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+        if not task.component.is_spout:
+            self.cluster.task_failed(task, outage)
+
+    def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+        if not task.component.is_spout:
+            self.cluster.task_ready(task, outage)
+
+    # -- 6. lost driver: restart, read the logs, run the last uncommitted batch again ------------------------
+
+    def driver_failed(self, outage: OutageView) -> None:
+        self.driver.void()
+        self.cluster.stop(outage)
+        if self.batch is not None and not self.batch.logged:
+            self.log.put_back(self.batch.content)
+            self.batch = None
+        elif self.batch is not None and self.batch.visible:
+            self.take_back(self.batch)
+
+    def driver_ready(self, outage: OutageView) -> None:
+        self.cluster.renew()
+        self.restart()
+
+    def restart(self) -> None:
+        """The query starts again."""
+        self.cold = True
+        self.driver.after(self.settings.recovery_time, Rank.BATCH, self._resume)
+
+    def _resume(self) -> None:
+        if self.batch is None:
+            self._trigger()
+        else:
+            self.triggered = self._job.kernel.now
+            self._run(self.batch)

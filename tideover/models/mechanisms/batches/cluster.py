@@ -1,0 +1,352 @@
+"""The executors of a query, and how the tasks of a batch run on them.
+
+The scheduler is Spark's (DAGScheduler, TaskSetManager): stages one after the other; tasks without state go
+wherever a core is free, tasks with state to the executor that has it; an executor's death takes the attempts
+that run on it and the shuffle files of those that have run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Protocol
+
+from tideover.models.mechanisms.batches.batch import Shares
+from tideover.models.mechanisms.batches.executor import DRIVER, Executor, Life, Process, lives
+from tideover.models.mechanisms.batches.partition import Partition
+from tideover.models.mechanisms.batches.settings import BatchSettings
+from tideover.models.runtime.bolt_task import BoltTask
+from tideover.models.runtime.job import Job
+from tideover.models.runtime.views import OutageView, TaskView
+from tideover.sim.kernel import ORDER, Rank
+
+LATE = ORDER // 2
+"""Order of what comes after the events of single tasks, at one instant and rank."""
+
+
+class Owner(Protocol):
+    """Who is told what happens to the processes of a query."""
+
+    def executor_failed(self, executor: Executor, outage: OutageView) -> None:
+        """An executor was killed."""
+
+    def executor_ready(self, executor: Executor, outage: OutageView) -> None:
+        """A new process stands in its place."""
+
+    def driver_failed(self, outage: OutageView) -> None:
+        """The driver is killed."""
+
+    def driver_ready(self, outage: OutageView) -> None:
+        """A new one has started."""
+
+
+class Cluster:
+    """Executors and partitions of one query; runs the stages of one batch at a time."""
+
+    def __init__(self, job: Job, settings: BatchSettings, owner: Owner) -> None:
+        self._job, self._settings = job, settings
+        self._owner = owner
+        self.driver = Process(
+            DRIVER,
+            None,
+            0,
+            lambda driver: self.tasks,
+            lambda driver, outage: owner.driver_failed(outage),
+            lambda driver, outage: owner.driver_ready(outage),
+        )
+        hosts = sorted({task.host for task in job.bolt_tasks})
+        self.executors = [
+            Executor("executor", host, number, self._tasks_in, self._executor_failed, self._executor_ready)
+            for number, host in enumerate(hosts, 1)
+        ]
+        at = {executor.host: executor for executor in self.executors}
+        self.of: dict[TaskView, Partition] = {t: Partition(t, at[t.host]) for t in job.bolt_tasks}
+        self.partitions = list(self.of.values())
+        self._stages: dict[str, list[Partition]] = {}
+        for partition in self.partitions:
+            self._stages.setdefault(partition.task.component.name, []).append(partition)
+        self._stage: str | None = None
+        """The current one."""
+        self._preferred: dict[Partition, Life | None] = {}
+        """Where states were when the current stage began, or began again, of the tasks that it had to run."""
+        self._waiting_since = 0
+        """When it did so, or when the last of its tasks was launched."""
+        self._active = False
+        """Whether stages are run."""
+        self._open = False
+        """Whether there is a batch that is not committed."""
+        self._driver_back: int | None = None
+        """When a driver that is dead will be back (ns); None: it lives."""
+        self._attempts = 0
+
+    @property
+    def tasks(self) -> list[BoltTask]:
+        """All bolt tasks, in physical order."""
+        return [p.task for p in self.partitions]
+
+    # -- a batch ---------------------------------------------------------------------------------------------
+
+    def start(self, shares: Shares, done: Callable[[], None]) -> None:
+        """Run all stages of a batch, of which each task has its share; ``done`` is called when the last task
+        has ended.
+        """
+        self._done = done
+        for p in self.partitions:
+            p.begin(shares[p.task.component.name, p.task.index])
+        self._stage = None
+        self._active = self._open = True
+        self._schedule()
+
+    def forget(self) -> None:
+        """The batch is committed: what ran again in it does so no more."""
+        self._open = False
+        for p in self.partitions:
+            p.again = -1
+
+    def _schedule(self) -> None:
+        """Start every task that can be started; or say that the batch is done."""
+        if not self._active:
+            return
+        name = self._current()
+        if name is None:
+            self._active, self._stage = False, None
+            self._done()
+            return
+        now = self._job.kernel.now
+        if name != self._stage:
+            self._stage, self._waiting_since = name, now
+            self._preferred = {p: p.home for p in self._stages[name] if not p.done}
+        for p in self._stages[name]:
+            if p.done or p.attempt or p.blocked is not None or p.not_before is None or p.not_before > now:
+                continue
+            executor = self._place(p)
+            if executor is None:
+                continue
+            if self._fetch_fails(p):
+                return
+            self._launch(p, executor)
+
+    def _current(self) -> str | None:
+        """The first stage that is not done."""
+        return next((name for name, stage in self._stages.items() if not all(p.done for p in stage)), None)
+
+    def _place(self, p: Partition) -> Executor | None:
+        """Where a task is to run now; None: nowhere yet."""
+        free = [e for e in self.executors if e.up and e.running < self._settings.cores]
+        if not p.stateful:
+            return min(free, key=lambda e: (e.running, e.number), default=None)
+        if p.home is not None:
+            home = p.home[0]
+            if lives(p.home):
+                return home if home in free else None
+            if not home.noticed or self._waits_for_locality(p):
+                return None
+        return min(free, key=lambda e: (self._states_on(e), e.running, e.number), default=None)
+
+    def _waits_for_locality(self, p: Partition) -> bool:
+        """Whether a task that has lost its executor still waits, as others of its task set have theirs."""
+        if not any(lives(home) for q, home in self._preferred.items() if q is not p):
+            return False
+        until = self._waiting_since + self._settings.locality_wait
+        waits = self._job.kernel.now < until
+        if waits:
+            self._look(until)
+        return waits
+
+    def _states_on(self, executor: Executor) -> int:
+        return sum(p.stateful and p.home == (executor, executor.life) for p in self.partitions)
+
+    def _fetch_fails(self, p: Partition) -> bool:
+        """Whether an input of a task died with its executor; then the tasks that made it are submitted
+        again.
+        """
+        ups = [edge.up.name for edge in p.task.component.inputs if not edge.up.is_spout]
+        gone = [q for up in ups for q in self._stages[up] if q.gone]
+        for q in gone:
+            self._submit_again(q, self._job.kernel.now + self._settings.resubmit_time)
+        return bool(gone)
+
+    def _submit_again(self, p: Partition, when: int) -> None:
+        if p.ran is not None:
+            p.again = p.ran[0].outage
+        p.done = False
+        p.not_before = when
+        self._look(when)
+
+    def _look(self, when: int) -> None:
+        self._job.kernel.at(when, Rank.BATCH, self._schedule, LATE)
+
+    def _launch(self, p: Partition, executor: Executor) -> None:
+        s, now = self._settings, self._job.kernel.now
+        here = (executor, executor.life)
+        before = executor.cold_ns(p.stateful, s)
+        loads = p.home is not None and p.stateful and (p.home != here or p.stale)
+        if p.stateful:
+            if loads:
+                assert p.task.state is not None
+                before += s.reload_time + p.task.state.entries * s.reload_cost
+            p.home, p.stale = here, loads
+        work = s.task_time + p.share.demand
+        if p.stateful:
+            work += s.state_time + p.share.entries * s.state_cost
+        start = max(now, executor.stopped_until) + before
+        p.began_at, p.ran = now, here
+        p.loaded = (start, p.spoilt, p.lost_by) if loads else None
+        executor.running += 1
+        self._waiting_since = now
+        self._end_at(p, start + work)
+
+    def _end_at(self, p: Partition, when: int) -> None:
+        """The attempt ends then, unless it is lost before."""
+        self._attempts += 1
+        p.attempt, p.ends_at = self._attempts, when
+        self._job.kernel.at(when, Rank.BATCH, partial(self._ended, p, p.attempt), p.task.number)
+
+    def _ended(self, p: Partition, attempt: int) -> None:
+        if p.attempt != attempt:
+            return
+        assert p.ran is not None
+        executor = p.ran[0]
+        self._stop_attempt(p)
+        p.done = True
+        executor.running -= 1
+        executor.warm |= not p.stateful
+        executor.has_store |= p.stateful
+        if p.loaded is not None:
+            since, spoilt, lost_by = p.loaded
+            p.stale = p.spoilt != spoilt
+            self._job.say.reloaded(p.task, lost_by, since)
+        self._schedule()
+
+    def _stop_attempt(self, p: Partition) -> None:
+        p.attempt = 0
+        p.task.busy.total += self._job.kernel.now - p.began_at
+
+    # -- faults ----------------------------------------------------------------------------------------------
+
+    def _tasks_in(self, executor: Executor) -> list[BoltTask]:
+        return [p.task for p in self.partitions if p.is_at(executor)]
+
+    def _executor_failed(self, executor: Executor, outage: OutageView) -> None:
+        """An executor is gone; the scheduler learns of it when it is detected."""
+        for p in self.partitions:
+            here = (executor, executor.life)
+            if p.stateful and p.home == here:
+                p.lost_by = outage.number
+            if p.attempt and p.ran == here:
+                self._stop_attempt(p)
+                p.again, p.not_before = outage.number, None
+        executor.die(outage.number)
+        if self._driver_back is not None:
+            self._job.supervisor.expect(executor, self._driver_back)
+        notice = partial(self._notice, executor, outage)
+        self._job.kernel.at(outage.detected_at, Rank.FAULT, notice, LATE + executor.number)
+        self._owner.executor_failed(executor, outage)
+
+    def _notice(self, executor: Executor, outage: OutageView) -> None:
+        """The scheduler learns of a death: what was lost is submitted again."""
+        if executor.outage != outage.number or executor.up:
+            return
+        executor.noticed = True
+        self._take_over()
+        now = self._job.kernel.now
+        current = self._current()
+        for p in self.partitions if self._active else ():
+            if p.ran is None or p.ran[0] is not executor:
+                continue
+            if p.not_before is None:
+                self._submit_again(p, now)
+            elif p.gone and p.task.component.name == current and p.task.component.outputs:
+                self._submit_again(p, now)  # losses in earlier stages are found by those who read them
+        self._schedule()
+
+    def _take_over(self) -> None:
+        """If an executor lives it can do what those did that are known to be dead: nobody waits for them."""
+        if self._driver_back is None and any(e.up for e in self.executors):
+            for executor in (e for e in self.executors if e.noticed):
+                self._job.supervisor.back(executor)
+
+    def stopped(self, task: TaskView, until: int) -> None:
+        """The executor of a task does nothing until then; what runs there ends later."""
+        executor, now = self._executor_of(self.of[task]), self._job.kernel.now
+        shift = max(0, until - max(now, executor.stopped_until))
+        if not executor.up or not shift:
+            return
+        for p in self.partitions:
+            if p.attempt and p.ran == (executor, executor.life):
+                if p.loaded is not None and p.loaded[0] > now:
+                    p.loaded = (p.loaded[0] + shift, *p.loaded[1:])
+                self._end_at(p, p.ends_at + shift)
+        executor.stopped_until = until
+
+    def _executor_of(self, p: Partition) -> Executor:
+        """Where a task runs or has its state; else that of its host."""
+        for life in (p.ran if p.attempt else None, p.home if p.stateful else None):
+            if life is not None and lives(life):
+                return life[0]
+        return next(e for e in self.executors if e.host == p.task.host)
+
+    def _executor_ready(self, executor: Executor, outage: OutageView) -> None:
+        """A new process stands in for one that is dead, unless there is no driver to talk to."""
+        if not executor.up and self._driver_back is None:
+            executor.begin()
+            self._take_over()
+            self._schedule()
+        self._owner.executor_ready(executor, outage)
+
+    def halt(self) -> None:
+        """The query is stopped, and its state dropped; processes that live go on."""
+        for p in self.partitions:
+            if p.attempt:
+                self._stop_attempt(p)
+                if lives(p.ran) and p.ran is not None:
+                    p.ran[0].running -= 1
+            p.home, p.stale, p.blocked = None, False, None
+        self._active = self._open = False
+
+    def stop(self, outage: OutageView) -> None:
+        """The driver is lost, and with it the batch and all executors."""
+        for p in self.partitions:
+            if self._open and p.ran is not None:
+                p.again = outage.number
+            if p.attempt:
+                self._stop_attempt(p)
+            p.lost_by = outage.number
+        self._active = self._open = False
+        self._driver_back = outage.ready_at
+        for executor in self.executors:
+            executor.die(outage.number)
+            self._job.supervisor.expect(executor, outage.ready_at)
+
+    def renew(self) -> None:
+        """The driver is back, with new executors."""
+        self._driver_back = None
+        for executor in self.executors:
+            executor.begin()
+        self._take_over()
+        self._job.supervisor.back(self.driver)
+        for p in (p for p in self.partitions if p.blocked is not None):
+            p.blocked = None
+            self._job.supervisor.back(p.task)
+
+    def task_failed(self, task: TaskView, outage: OutageView) -> None:
+        """A task alone fails: its attempt is lost, or its state's copy, or (if it has to restart) both."""
+        p = self.of[task]
+        if outage.kind == "lose_state":
+            p.stale, p.spoilt, p.lost_by = True, p.spoilt + 1, outage.number
+            if outage.ready_at == outage.failed_at and p.blocked is None:
+                return
+        p.blocked = outage.number
+        if p.attempt:
+            assert p.ran is not None
+            p.ran[0].running -= 1
+            self._stop_attempt(p)
+            p.again = outage.number
+            self._look(self._job.kernel.now)
+
+    def task_ready(self, task: TaskView, outage: OutageView) -> None:
+        """A task that failed alone may run again."""
+        p = self.of[task]
+        if p.blocked == outage.number:
+            p.blocked = None
+            self._schedule()

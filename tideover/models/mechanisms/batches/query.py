@@ -1,0 +1,149 @@
+"""A query that reads its log batch by batch: what of it can be seen, by supervision and accounts."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tideover.models.job.topology import Component
+from tideover.models.job.tree import effects_of
+from tideover.models.mechanisms.base import Mechanism
+from tideover.models.mechanisms.batches.batch import Batch, Record
+from tideover.models.mechanisms.batches.cluster import Cluster
+from tideover.models.mechanisms.batches.executor import Executor
+from tideover.models.mechanisms.batches.log import Content, Log
+from tideover.models.mechanisms.batches.rehearsal import Rehearsal
+from tideover.models.mechanisms.batches.settings import BatchSettings
+from tideover.models.runtime.context import without_markers
+from tideover.models.runtime.hooks import Needs
+from tideover.models.runtime.job import Job
+from tideover.models.runtime.keeper import Keeper, Mask
+from tideover.models.runtime.runner import Runner
+from tideover.models.runtime.saved_state import roll_back
+from tideover.models.runtime.spout_task import SpoutTask
+from tideover.models.runtime.stream import Sent
+from tideover.models.runtime.views import BoltView, OutageView
+from tideover.sim.link import Channel
+from tideover.sim.train import Ints, Train
+
+
+class Query(Mechanism, Keeper, Runner):
+    """The log of a query, its batch, and the processes that run it."""
+
+    needs = Needs(log=True, batches=True, readers_go_back=True)
+
+    def __init__(self, job: Job, settings: BatchSettings) -> None:
+        super().__init__(job)
+        self.settings = settings
+        self.log = Log()
+        self.batch: Batch | None = None
+        """The one that is not committed yet."""
+        self.history: list[Record] = []
+        """Batches that were committed."""
+        self.cluster = Cluster(job, settings, self)
+        self.rehearsal = Rehearsal(job)
+        job.context.machines += [self.cluster.driver, *self.cluster.executors]
+        job.context.keepers.append(self)
+        job.context.runner = self
+        job.context.rhythm = self._rhythm
+
+    # -- what comes, and what strikes ------------------------------------------------------------------------
+
+    def receive(self, task: BoltView, channel: Channel, train: Train) -> Train:
+        if not isinstance(channel.up, SpoutTask):
+            return train
+        self.log.append(self._bolt(task), train)
+        return train.pick(slice(0, 0))
+
+    def executor_failed(self, executor: Executor, outage: OutageView) -> None:
+        """An executor was killed: the scheduler sees to what ran in it."""
+
+    def executor_ready(self, executor: Executor, outage: OutageView) -> None:
+        """A new process stands in its place."""
+
+    def driver_failed(self, outage: OutageView) -> None:
+        """The driver is killed."""
+        raise NotImplementedError
+
+    def driver_ready(self, outage: OutageView) -> None:
+        """A new driver has started."""
+        raise NotImplementedError
+
+    def paused(self, task: BoltView, outage: OutageView) -> None:
+        self.cluster.stopped(task, outage.ready_at)
+
+    def busy_since(self, task: BoltView) -> int | None:
+        partition = self.cluster.of[task]
+        return partition.began_at if partition.attempt else None
+
+    # -- what is worked off again ----------------------------------------------------------------------------
+
+    def read_again(self, task: BoltView, train: Train, outage: int | None = None) -> Mask | None:
+        """Which of a task's tuples in this batch are worked off again (because of ``outage``); None: none."""
+        again = self.cluster.of[task].again
+        return np.ones(train.n, np.bool_) if again >= 0 and outage in (None, again) else None
+
+    def processed(self, task: BoltView, train: Train, sent: list[Sent]) -> None:
+        again = self.read_again(task, train)
+        if again is not None:
+            self._job.say.replayed(task, train.pick(again))
+
+    def replayed(self, task: BoltView, train: Train, outage: int) -> Mask | None:
+        return self.read_again(task, train, outage)
+
+    def settled(self, outage: OutageView) -> bool:
+        return all(p.again != outage.number for p in self.cluster.partitions)
+
+    # -- what comes out, and what is kept --------------------------------------------------------------------
+
+    def _rhythm(self) -> int:
+        between = np.diff([record.visible for record in self.history])
+        return int(np.median(between)) if len(between) else 0
+
+    def moved(self, now: int) -> None:
+        self._job.say.kept(self.rows_kept)
+
+    @property
+    def rows_kept(self) -> int:
+        """Rows that the log keeps for the query."""
+        return self.log.size + (0 if self.batch is None else self.batch.size)
+
+    def contents(self) -> list[Content]:
+        """The same, by the task that reads them."""
+        contents: list[Content] = [{task: train} for task, ts in self.log.waiting.items() for train in ts]
+        return contents if self.batch is None else [*contents, self.batch.content]
+
+    def effects(self) -> list[tuple[Component, Ints]]:
+        parts: dict[str, list[Ints]] = {}
+        for content in self.contents():
+            for task, train in content.items():  # what will be filtered out has no effect, but is here
+                parts.setdefault(task.component.name, []).append(without_markers(train).uid)
+            for name, uid in self._effects(content).items():
+                parts.setdefault(name, []).append(uid)
+        before = {} if self.batch is None else self.batch.before or {}
+        for task, state in before.items():
+            if state.state is not None:  # may come back, though its window is out by now
+                parts.setdefault(task.component.name, []).append(state.effects())
+        by_name = self._job.topology.by_name
+        return [(by_name[name], np.concatenate(uids)) for name, uids in parts.items()]
+
+    def _effects(self, content: Content) -> dict[str, Ints]:
+        """Uids of the effects that this content has at the ends of the topology."""
+        at: dict[str, list[Train]] = {c.name: [] for c in self._job.topology.components}
+        for task, train in content.items():
+            if task.component.anchored:
+                at[task.component.name].append(without_markers(train))
+        return effects_of(self._job.topology, self._job.draws, at)
+
+    def take_back(self, batch: Batch) -> None:
+        """What a batch has put out is undone: states and outputs are those of the one before it."""
+        job = self._job
+        for task, state in (batch.before or {}).items():
+            roll_back(job, task, state.state)
+            task.windows.epochs, task.windows.ended = dict(state.epochs), state.windows
+        batch.before = None
+        for name, uid in self._effects(batch.content).items():
+            component = job.topology.by_name[name]
+            if not component.window:
+                job.say.void(component, uid, 0)
+        for task, train in batch.content.items():
+            job.say.reopened(task, without_markers(train))

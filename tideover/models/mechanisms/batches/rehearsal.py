@@ -1,0 +1,66 @@
+"""What a batch will cost: a rehearsal of it on the same topology, with the same draws, outside time."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from tideover.models.mechanisms.base import Mechanism
+from tideover.models.mechanisms.batches.batch import Share, Shares
+from tideover.models.mechanisms.batches.log import Content
+from tideover.models.runtime.announcements import Announcer
+from tideover.models.runtime.bolt_task import BoltTask
+from tideover.models.runtime.context import Context
+from tideover.models.runtime.job import Job
+from tideover.models.runtime.saved_state import SavedState
+from tideover.models.runtime.views import BoltView
+from tideover.sim.train import Train
+
+
+class _Meter(Mechanism):
+    """Adds up what tuples ask of each task."""
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(job)
+        self.demand: dict[BoltTask, int] = defaultdict(int)
+
+    def admit(self, task: BoltView, train: Train) -> Train:
+        bolt = self._bolt(task)
+        self.demand[bolt] += bolt.queue.demand(train)
+        return train
+
+
+class Rehearsal:
+    """A job like the given one in which each batch is played once, all of it at one instant.
+
+    How long a stage takes depends on what the stages before make of the batch, and its results show only when
+    all of it is done; so the outcome has to be known before it happens. A batch whose range is durable never
+    changes, so one rehearsal serves all its runs.
+    """
+
+    def __init__(self, job: Job) -> None:
+        context = Context(job.topology, job.draws, job.needs, Announcer([]))
+        self._job = Job(context, job.deployment.quiet, fed=True)
+        self._meter = _Meter(self._job)
+
+    def start_from(self, tasks: list[BoltTask]) -> None:
+        """Take the states of these tasks: the next batch is played from there."""
+        for task in tasks:
+            SavedState.of(task).put_into(self._mirror(task))
+
+    def _mirror(self, task: BoltTask) -> BoltTask:
+        return self._job.bolts[task.component.name, task.index][0]
+
+    def play(self, content: Content) -> Shares:
+        """Shares of all logical tasks in a batch of this content."""
+        self._meter.demand.clear()
+        for task, train in content.items():
+            mine = self._mirror(task)
+            mine.queue.refill([self._meter.admit(mine, train)])
+        for node in self._job.kernel.nodes:
+            node.flow(0)
+        return {
+            (task.component.name, task.index): Share(
+                self._meter.demand[task], task.state.entries if task.state is not None else 0
+            )
+            for task in self._job.bolt_tasks
+        }

@@ -1,0 +1,151 @@
+"""A query that keeps no state: after any failure it starts anew from the log."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tideover.models.mechanisms.batches.batch import Batch
+from tideover.models.mechanisms.batches.batches import Batches, OutputMode
+from tideover.models.mechanisms.batches.executor import Executor
+from tideover.models.mechanisms.batches.log import Content
+from tideover.models.mechanisms.batches.settings import BatchSettings
+from tideover.models.runtime.context import without_markers
+from tideover.models.runtime.job import Job
+from tideover.models.runtime.keeper import NOTHING, Mask
+from tideover.models.runtime.saved_state import roll_back
+from tideover.models.runtime.views import BoltView, OutageView, SpoutView
+from tideover.sim.kernel import Rank
+from tideover.sim.train import Ints, Train, distinct
+
+
+class StartingOver(Batches):
+    """Source replay by batches: the log is kept as far back as the oldest window that is not finished.
+
+    Any fault stops the whole query at once. When all that has failed is ready again (of an executor it is
+    enough that its loss is noticed, if another lives), the query starts without state from the first tuple of
+    that window, and its first batch takes everything from there; without windows by time (or with windows by
+    tuple, whose borders depend on all tuples before) from the log's beginning. What was put out before is put
+    out again, and void by its window's number.
+    """
+
+    def __init__(self, job: Job, settings: BatchSettings, output_mode: OutputMode) -> None:
+        super().__init__(job, settings, output_mode)
+        self._failed: dict[object, int] = {}
+        """What keeps the query from starting, and the number of its newest outage."""
+        self._stopped = False
+        self._read_again: Ints = NOTHING
+        """Roots that the query had read before its last start."""
+        self._because = -1
+        """Number of the outage that made it start; -1: what it reads is new."""
+        windows = [c.trigger for c in job.topology.components if c.window is not None]
+        self._by_time = bool(windows) and "tuples" not in windows
+
+    def _epoch(self) -> int:
+        """Number of the oldest window that is not finished, less one."""
+        return min(task.windows.epoch for task in self.cluster.tasks) if self._by_time else 0
+
+    # -- what the log keeps ----------------------------------------------------------------------------------
+
+    def _output(self, batch: Batch) -> None:
+        super()._output(batch)
+        self.log.keep(batch.content)
+
+    def _commit(self, batch: Batch) -> None:
+        super()._commit(batch)
+        self._read_again, self._because = NOTHING, -1
+        if self._by_time:
+            self.log.trim(self._epoch())
+
+    @property
+    def rows_kept(self) -> int:
+        shown = self.batch is not None and self.batch.visible
+        return self.log.size if shown else super().rows_kept
+
+    # -- what is left to see ---------------------------------------------------------------------------------
+
+    def read_again(self, task: BoltView, train: Train, outage: int | None = None) -> Mask | None:
+        if self._because < 0 or outage not in (None, self._because):
+            return None
+        mask: Mask = np.isin(train.uid >> task.component.bits, self._read_again)
+        return mask if mask.any() else None
+
+    def settled(self, outage: OutageView) -> bool:
+        return self._because != outage.number
+
+    def contents(self) -> list[Content]:
+        kept: list[Content] = [{task: train} for task, trains in self.log.kept.items() for train in trains]
+        return kept + super().contents()
+
+    # -- faults ----------------------------------------------------------------------------------------------
+
+    def executor_failed(self, executor: Executor, outage: OutageView) -> None:
+        self._interrupt(executor, outage)
+
+        def noticed() -> None:
+            if self._failed.get(executor) == outage.number:
+                self._recovered(executor)
+
+        self._job.kernel.at(outage.detected_at, Rank.READY, noticed, executor.number)
+
+    def executor_ready(self, executor: Executor, outage: OutageView) -> None:
+        self._recovered(executor)
+
+    def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+        if not task.component.is_spout:
+            self._interrupt(task, outage)
+
+    def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+        if not task.component.is_spout:
+            self._recovered(task)
+
+    def driver_failed(self, outage: OutageView) -> None:
+        self.cluster.stop(outage)
+        self._interrupt(self, outage)
+
+    def driver_ready(self, outage: OutageView) -> None:
+        self.cluster.renew()
+        self._recovered(self)
+
+    def _interrupt(self, what: object, outage: OutageView) -> None:
+        """The query stops: batch and state are gone, the log goes back."""
+        self.driver.void()
+        self._stopped = True
+        self._failed[what] = outage.number
+        self._because = outage.number
+        self.cluster.halt()
+        batch, self.batch = self.batch, None
+        epoch = self._epoch()
+        if self._by_time:
+            self.log.trim(epoch)
+        again = [(task, train) for task, trains in self.log.kept.items() for train in trains]
+        for task, train in again:
+            self._job.say.reopened(task, without_markers(train))
+        if batch is not None and not batch.visible:
+            self.log.put_back(batch.content)
+            again += batch.content.items() if batch.logged else []
+        roots = [
+            without_markers(train).uid >> task.component.bits
+            for task, train in again
+            if task.component.anchored
+        ]
+        self._read_again = distinct(np.concatenate([self._read_again, *roots]))
+        self.log.rewind()
+        self._drop_state(outage, epoch)
+
+    def _drop_state(self, outage: OutageView, epoch: int) -> None:
+        for task in self.cluster.tasks:
+            if task.state is not None:
+                gone = task.state.effects()
+                roll_back(self._job, task, task.state.fresh())
+                if task.component.anchored and len(gone.uid):
+                    self._job.say.forgotten(task, outage.number, gone.uid)
+            task.windows.epochs = dict.fromkeys(task.windows.epochs, epoch)
+            task.windows.ended = 0
+        self.rehearsal.start_from(self.cluster.tasks)
+
+    def _recovered(self, what: object) -> None:
+        """If nothing else keeps it, and an executor lives, the query starts anew."""
+        self._failed.pop(what, None)
+        if self._stopped and not self._failed and any(e.up for e in self.cluster.executors):
+            self._stopped = False
+            self.restart()

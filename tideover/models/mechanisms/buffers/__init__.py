@@ -1,0 +1,1 @@
+"""Upstream buffers: senders keep what they have sent, and replay it."""

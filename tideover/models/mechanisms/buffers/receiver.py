@@ -1,0 +1,129 @@
+"""The receiver's side of upstream buffers: each message is let in once."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tideover.models.mechanisms.buffers.upstream_buffer import (
+    CHANNEL,
+    END_OF_REPLAY,
+    NUMBER,
+    RECOVERY,
+    UpstreamBuffer,
+)
+from tideover.models.runtime.bolt_task import BoltTask
+from tideover.models.runtime.job import Job
+from tideover.models.runtime.keeper import Mask
+from tideover.sim.link import Channel
+from tideover.sim.train import Ints, Train
+
+
+class Receiver:
+    """What one task takes from its buffered channels. A replay belongs to one recovery of the task."""
+
+    def __init__(self, job: Job, task: BoltTask, buffers: dict[int, UpstreamBuffer]) -> None:
+        self._job = job
+        self.task = task
+        self.buffers = buffers
+        """By the position of the channel among the task's inputs."""
+        self.positions = dict.fromkeys(buffers, 0)
+        """Newest number processed on each channel."""
+        self.recovery = 0
+        """Counts recoveries: replays that belong to an earlier one are stale."""
+        self._restoring = False
+        self._brought = dict(self.positions)
+        """Newest number on each channel that the checkpoint holds or this recovery's replay has brought."""
+        self._waiting: set[int] = set()
+        """Channels whose end-of-replay marker has not arrived: their direct messages will come again."""
+        self._unfinished: set[int] = set()
+        """Channels whose end-of-replay marker has not been processed."""
+
+    # -- a recovery ------------------------------------------------------------------------------------------
+
+    @property
+    def recovering(self) -> bool:
+        """From a fault until the last channel's end-of-replay marker has been processed."""
+        return self._restoring or bool(self._unfinished)
+
+    def begin_recovery(self) -> None:
+        """A fault: from now on every channel is to be replayed."""
+        self.recovery += 1
+        self._restoring = True
+        self._waiting = set(self.buffers)
+        self._unfinished = set(self.buffers)
+
+    def empty_queue(self) -> None:
+        """The task is up, and does nothing until it is restored: throw away what is in its queue, or was held
+        for it, and comes again; keep the rest.
+        """
+        task, now = self.task, self._job.kernel.now
+        waiting = task.start_over() + task.gate.held
+        waiting = [train.replace(time=np.full(train.n, now, np.int64)) for train in waiting]
+        task.gate.aside = [self._filter(train, ~_from_buffer(train)) for train in waiting]
+        task.gate.held = []
+
+    def restored(self, positions: dict[int, int]) -> None:
+        """The state is that of ``positions``: the replay goes on from there."""
+        self.positions = dict.fromkeys(self.buffers, 0) | positions
+        self._brought = dict(self.positions)
+        self._restoring = False
+
+    # -- messages --------------------------------------------------------------------------------------------
+
+    def passed(self, train: Train) -> None:
+        """Messages, markers among them, were processed."""
+        number, channel = train.column(NUMBER), train.column(CHANNEL)
+        for mine in self.positions:
+            newest = number[channel == mine].max(initial=0)
+            self.positions[mine] = max(self.positions[mine], int(newest))
+        if train.mark is not None and train.mark[-1] == END_OF_REPLAY:
+            self._unfinished.discard(int(channel[-1]))
+
+    def receive(self, channel: Channel, train: Train) -> Train:
+        """Messages arrive: stale replays, what the task has, and what will be replayed are dropped."""
+        if not train.has(NUMBER):
+            return train
+        position, number = channel.position, train.column(NUMBER)
+        inside = train.adding(channel=np.full(train.n, position, np.int64))
+        if not self._unfinished and not train.has(RECOVERY):
+            return inside
+        if not (self.task.up or self.task.gate.hold):
+            return inside  # nobody is there: all of it is lost
+        recovery = train.column(RECOVERY)
+        end = train.column("mark") == END_OF_REPLAY
+        replay = (recovery > 0) & ~end
+        ours = recovery == self.recovery
+        brought = np.maximum.accumulate(
+            np.append(self._brought[position], np.where(replay & ours, number, 0))
+        )
+        self._brought[position] = int(brought[-1])
+        keep = np.where(replay | end, ours & (end | (number > brought[:-1])), True)
+        if self.task.up and position in self._waiting:
+            ends = np.flatnonzero(end & ours)
+            until = int(ends[0]) if len(ends) else train.n
+            keep[:until] &= (replay | end)[:until]
+            if len(ends):
+                self._waiting.discard(position)
+        return self._filter(inside, keep)
+
+    def _filter(self, train: Train, keep: Mask) -> Train:
+        out = train.pick(~keep & (train.column("mark") == 0))
+        if out.n:
+            self._job.say.discarded(self.task, out)
+            self._job.say.copies_lost(self.task, self._without_copy(out))
+        return train.pick(keep)
+
+    def _without_copy(self, train: Train) -> Ints:
+        """Of messages thrown away for a replay: the uids of those whose sender's buffer is gone."""
+        parts = [np.zeros(0, np.int64)]
+        first = train.column(RECOVERY) == 0
+        for position, buffer in self.buffers.items():
+            mine = first & (train.column(CHANNEL) == position)
+            number = np.where(mine, train.column(NUMBER), 0)
+            parts.append(train.uid[(number > self.positions[position]) & (number <= buffer.gone_to)])
+        return np.concatenate(parts)
+
+
+def _from_buffer(train: Train) -> Mask:
+    """Messages that a sender keeps, replays, and the ends of replays."""
+    return (train.column(NUMBER) != 0) | (train.column("mark") == END_OF_REPLAY)

@@ -1,0 +1,117 @@
+"""Upstream buffers of a whole job, and what its receivers have to do with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tideover.models.job.topology import Component
+from tideover.models.mechanisms.base import Mechanism
+from tideover.models.mechanisms.buffers.receiver import Receiver
+from tideover.models.mechanisms.buffers.replays import Replays
+from tideover.models.mechanisms.buffers.upstream_buffer import RECOVERY, UpstreamBuffer
+from tideover.models.runtime.bolt_task import BoltTask
+from tideover.models.runtime.job import Job
+from tideover.models.runtime.keeper import Keeper, Mask
+from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
+from tideover.sim.kernel import Rank
+from tideover.sim.link import Channel
+from tideover.sim.train import Ints, Train
+
+
+class UpstreamBuffers(Mechanism, Keeper):
+    """Senders keep what they have sent to tasks with state, numbered by channel, and replay it on request.
+
+    at_spouts       whether spouts keep a buffer too
+    replay_cost     time to replay one tuple (ns)
+    replay_rate     most tuples replayed per second; None: no limit
+    """
+
+    def __init__(self, job: Job, at_spouts: bool, replay_cost: int, replay_rate: float | None) -> None:
+        super().__init__(job)
+        self._replays = Replays(job, replay_cost, replay_rate)
+        self._buffers: list[tuple[BoltTask, UpstreamBuffer]] = []
+        """All of them, with their receivers."""
+        self._receivers: dict[TaskView, Receiver] = {}
+        for task in job.bolt_tasks:
+            if task.state is not None:
+                senders = (c for c in task.inputs if isinstance(c.up, BoltTask) or at_spouts)
+                buffers = {channel.position: UpstreamBuffer(channel) for channel in senders}
+                self._buffers += [(task, buffer) for buffer in buffers.values()]
+                self._receivers[task] = Receiver(job, task, buffers)
+        job.context.keepers.append(self)
+
+    # -- messages --------------------------------------------------------------------------------------------
+
+    def receive(self, task: BoltView, channel: Channel, train: Train) -> Train:
+        return self._receivers[task].receive(channel, train) if task in self._receivers else train
+
+    def passed(self, task: BoltView, train: Train) -> None:
+        if task in self._receivers:
+            self._receivers[task].passed(train)
+
+    def positions(self, task: BoltView) -> dict[int, int]:
+        """Newest number that a task has processed on each of its buffered channels."""
+        return self._receivers[task].positions
+
+    def trim(self, task: BoltView, positions: dict[int, int]) -> None:
+        """A task has everything up to these numbers safe: its senders are told."""
+        for position, buffer in self._receivers[task].buffers.items():
+            up = buffer.channel.up
+            if up.available:
+                up.enqueue(Rank.TRIM, _trimming(buffer, positions[position]))
+
+    # -- failures --------------------------------------------------------------------------------------------
+
+    def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+        sender = self._job.tasks[task.number]
+        stopped = isinstance(sender, BoltTask) and sender.gate.stopped
+        if not (task.up or stopped):  # with the sender its buffers are gone
+            for receiver, buffer in self._buffers:
+                if buffer.channel.up is sender:
+                    self._job.say.copies_lost(receiver, buffer.uids())
+                    buffer.clear()
+        if task in self._receivers:
+            self._receivers[task].begin_recovery()
+
+    def recovering(self, task: BoltView) -> bool:
+        """Whether not everything has been replayed to a task since its last failure."""
+        return self._receivers[task].recovering
+
+    def empty_queue(self, task: BoltView) -> None:
+        """A task is up again: what is in its queue, or was held for it, and will be replayed is thrown
+        away.
+        """
+        self._receivers[task].empty_queue()
+
+    def restored(self, task: BoltView, positions: dict[int, int]) -> None:
+        """A task has the state of these numbers: replays go on from there (``ask`` for them)."""
+        self._receivers[task].restored(positions)
+
+    def ask(self, task: BoltView) -> None:
+        """Ask all senders of a task for what they keep, now or as soon as they are ready."""
+        self._replays.ask(self._receivers[task])
+
+    def sender_ready(self, task: TaskView) -> None:
+        """A task that keeps buffers is up and open: it replays what it was asked for and still owes."""
+        self._replays.sender_ready(self._job.tasks[task.number])
+
+    # -- what the accounts ask -------------------------------------------------------------------------------
+
+    def moved(self, now: int) -> None:
+        self._job.say.kept(sum(buffer.size for _, buffer in self._buffers))
+
+    def effects(self) -> list[tuple[Component, Ints]]:
+        return [(task.component, buffer.uids()) for task, buffer in self._buffers]
+
+    def replayed(self, task: BoltView, train: Train, outage: int) -> Mask | None:
+        if not train.has(RECOVERY) or self._job.context.newest.get(task, -1) != outage:
+            return None
+        return train.column(RECOVERY) > 0
+
+    def settled(self, outage: OutageView) -> bool:
+        hit = self._job.supervisor.outages[outage.number].tasks
+        return not any(self._receivers[task].recovering for task in hit if task in self._receivers)
+
+
+def _trimming(buffer: UpstreamBuffer, safe: int) -> Callable[[], None]:
+    return lambda: buffer.trim(safe)

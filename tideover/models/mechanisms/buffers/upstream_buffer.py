@@ -1,0 +1,70 @@
+"""Upstream buffers: what a sender keeps of a channel until its receiver has it safe.
+
+R. Castro Fernandez et al., *Integrating Scale Out and Fault Tolerance in Stream Processing using Operator
+State Management*, SIGMOD 2013, section 3.2.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tideover.sim.link import Channel
+from tideover.sim.train import Ints, Train, join
+
+END_OF_REPLAY = -1
+"""Mark of the message that ends a replay."""
+NUMBER = "number"
+"""Column: the channel's number of a message; 0: it has none."""
+RECOVERY = "recovery"
+"""Column: number of the recovery for which a message is replayed; 0: it is sent for the first time."""
+CHANNEL = "channel"
+"""Column, inside the receiver: position of the channel over which a message came."""
+
+
+class UpstreamBuffer:
+    """The sender's side of one channel: taps it, and numbers and keeps what is sent from now on."""
+
+    def __init__(self, channel: Channel) -> None:
+        self.channel = channel
+        self.sent = 0
+        self.size = 0
+        self.gone_to = 0
+        """Messages up to this number went down with the sender, if they were not trimmed before."""
+        self._trains: list[Train] = []
+        channel.tap = self.number
+
+    def number(self, train: Train) -> Train:
+        """Number messages that are about to be sent, and keep them."""
+        numbered = train.adding(number=np.arange(self.sent + 1, self.sent + train.n + 1, dtype=np.int64))
+        self.sent += train.n
+        self.size += train.n
+        self._trains.append(numbered)
+        return numbered
+
+    def trim(self, safe: int) -> None:
+        """Drop the messages up to number ``safe``."""
+        kept = []
+        for train in self._trains:
+            number = train.column(NUMBER)
+            if number[-1] > safe:
+                begin = max(0, int(safe - number[0] + 1))
+                kept.append(train.pick(slice(begin, None)) if begin else train)
+        self._trains = kept
+        self.size = sum(train.n for train in kept)
+
+    def clear(self) -> None:
+        """Lose everything: the sender has crashed."""
+        self.gone_to = self.sent
+        self._trains = []
+        self.size = 0
+
+    def after(self, number: int) -> Train | None:
+        """The messages above ``number``, in order; None if there are none."""
+        parts = [train.pick(np.flatnonzero(train.column(NUMBER) > number)) for train in self._trains]
+        parts = [train for train in parts if train.n]
+        return join(parts) if parts else None
+
+    def uids(self) -> Ints:
+        """Uids of the tuples (not the markers) in the buffer."""
+        parts = [t.uid if t.mark is None else t.uid[t.mark == 0] for t in self._trains]
+        return np.concatenate(parts) if parts else np.zeros(0, np.int64)

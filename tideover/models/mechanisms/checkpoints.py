@@ -1,0 +1,84 @@
+"""Checkpoints of one task: taken, written to the store, valid when they are there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from tideover.models.runtime.bolt_task import BoltTask
+from tideover.models.runtime.job import Job
+from tideover.models.runtime.plans import Plans
+from tideover.models.runtime.saved_state import SavedState, read, save
+
+
+class Checkpoint(NamedTuple):
+    """A task's state, and the newest number processed on each buffered channel."""
+
+    state: SavedState
+    positions: dict[int, int]
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What it takes to save a state and to bring it back (ns; bytes).
+
+    saving, saving_entry         time that it keeps the task, and more for each entry
+    restoring, restoring_entry   time from when it was read, and more for each entry
+    entry_size                   bytes of an entry in the store
+    """
+
+    saving: int = 0
+    saving_entry: int = 0
+    restoring: int = 0
+    restoring_entry: int = 0
+    entry_size: int = 0
+
+
+class Checkpoints:
+    """The checkpoints of one task.
+
+    writing   one is on its way into the store
+    wanted    another is to be taken as soon as it is there
+    saved     the newest that is valid; None: there is none yet
+    """
+
+    def __init__(self, job: Job, task: BoltTask, costs: Costs) -> None:
+        self._job, self._task, self._costs = job, task, costs
+        self._plans = Plans(job.kernel)
+        self.writing = False
+        self.wanted = False
+        self.saved: Checkpoint | None = None
+
+    def void(self) -> None:
+        """The task has failed: what is under way does not count (the store stays busy with it)."""
+        self._plans.void()
+        self.writing = self.wanted = False
+
+    def take(self, positions: dict[int, int], then: Callable[[Checkpoint], None]) -> None:
+        """Take one now; ``then`` is called when the store has it."""
+        job, task, costs = self._job, self._task, self._costs
+        self.writing = True
+        taken = Checkpoint(SavedState.of(task), dict(positions))
+        entries = taken.state.entries
+
+        def written() -> None:
+            self.writing = False
+            self.saved = taken
+            job.say.note(job.kernel.now, f"{task.name}: checkpoint saved ({entries} entries)")
+            then(taken)
+
+        copying = costs.saving + entries * costs.saving_entry
+        size = entries * costs.entry_size
+        save(job, task, copying, size, self._plans.watch(), self._plans.unless_void(written))
+
+    def read(self, then: Callable[[Checkpoint], None]) -> None:
+        """Read the newest valid one (nothing was saved yet: the beginning), which takes its time, and call
+        ``then``, unless the task fails before.
+        """
+        costs = self._costs
+        saved = self.saved or Checkpoint(SavedState.at_the_beginning(self._task), {})
+        entries = saved.state.entries
+        restoring = costs.restoring + entries * costs.restoring_entry
+        done = self._plans.unless_void(lambda: then(saved))
+        read(self._job, self._task, entries * costs.entry_size, restoring, done)

@@ -1,0 +1,86 @@
+"""Duplicate filters: a receiver drops what it has had from another replica."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from tideover.models.mechanisms.base import Mechanism
+from tideover.models.runtime.hooks import Needs
+from tideover.models.runtime.job import Job
+from tideover.models.runtime.stream import PATH
+from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
+from tideover.sim.train import Ints, Train
+
+
+class Seen:
+    """The greatest uid seen on each logical path from the spout, which is the (source, primary) of the
+    paper: uids rise on a path, so what is not greater has been here before.
+
+    ``greatest``: shape (paths,), -1 where nothing has been seen.
+    """
+
+    def __init__(self, paths: int) -> None:
+        self.greatest: Ints = np.full(paths, -1, np.int64)
+
+    def copy(self) -> Seen:
+        """The same, to go its own way."""
+        new = Seen(0)
+        new.greatest = self.greatest.copy()
+        return new
+
+    def fresh(self, train: Train) -> npt.NDArray[np.bool_]:
+        """Mask of what is new, which is known from now on; end markers always are (windows align them)."""
+        data = None if train.mark is None else train.mark == 0
+        if not train.has(PATH):
+            if data is None:
+                return self._greater(train.uid, 0)
+            new = ~data
+            new[data] = self._greater(train.uid[data], 0)
+            return new
+        new = np.ones(train.n, np.bool_)
+        paths = train.column(PATH)
+        for path in np.unique(paths if data is None else paths[data]).tolist():
+            here = paths == path
+            rows = np.flatnonzero(here if data is None else here & data)
+            new[rows] = self._greater(train.uid[rows], path)
+        return new
+
+    def _greater(self, uid: Ints, path: int) -> npt.NDArray[np.bool_]:
+        """Which uids are greater than all before them on the path."""
+        if not len(uid):
+            return np.ones(0, np.bool_)
+        before = np.maximum.accumulate(np.concatenate(([self.greatest[path]], uid)))
+        self.greatest[path] = before[-1]
+        new: npt.NDArray[np.bool_] = uid > before[:-1]
+        return new
+
+
+class DuplicateFilter(Mechanism):
+    """Every task drops at arrival what it has had already.
+
+    E. Tanuwidjaja, UC Berkeley EECS-2015-134, section 3: the numbers of tuples.
+    """
+
+    needs = Needs(paths=True, comparison=True)
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(job)
+        self._seen: dict[TaskView, Seen] = {task: Seen(task.component.paths) for task in job.bolt_tasks}
+
+    def admit(self, task: BoltView, train: Train) -> Train:
+        fresh = self._seen[task].fresh(train)
+        if fresh.all():
+            return train
+        out = train.pick(~fresh)
+        self._job.say.discarded(task, out)
+        return train.pick(fresh)
+
+    def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+        # who keeps the queue keeps what filtered it
+        if task in self._seen and not task.up and not self._bolt(task).gate.stopped:
+            self._seen[task] = Seen(task.component.paths)
+
+    def copy(self, task: BoltView, peer: BoltView) -> None:
+        """From now on ``task`` has seen what ``peer`` has."""
+        self._seen[task] = self._seen[peer].copy()

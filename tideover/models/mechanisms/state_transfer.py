@@ -1,0 +1,99 @@
+"""State transfer between replicas: one that comes back copies a live one."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from tideover.models.mechanisms.duplicate_filter import DuplicateFilter
+from tideover.models.runtime.bolt_task import BoltTask
+from tideover.models.runtime.context import without_markers
+from tideover.models.runtime.job import Job
+from tideover.models.runtime.keeper import NOTHING
+from tideover.models.runtime.saved_state import restored, roll_back
+from tideover.models.runtime.views import OutageView, TaskView
+from tideover.sim.kernel import Rank
+from tideover.sim.train import Train
+
+
+class StateTransfer:
+    """A replica that comes back waits until a live one has been copied, and has all that was sent before it
+    was back; then it has the other's state, queue and position in the stream at one instant.
+
+    copy_time    until the copy begins (ns)
+    bandwidth    at which state is copied (bytes/s); None: at once
+    entry_size   bytes of an entry of the state
+    """
+
+    def __init__(
+        self, job: Job, duplicates: DuplicateFilter, copy_time: int, bandwidth: int | None, entry_size: int
+    ) -> None:
+        self._job, self._duplicates = job, duplicates
+        self._copy_time, self._bandwidth, self._entry_size = copy_time, bandwidth, entry_size
+
+    def _peer(self, task: BoltTask) -> BoltTask | None:
+        replicas = self._job.bolts[task.component.name, task.index]
+        return next((r for r in replicas if r is not task and r.available), None)
+
+    def _bolt(self, task: TaskView) -> BoltTask:
+        bolt = self._job.tasks[task.number]
+        assert isinstance(bolt, BoltTask)
+        return bolt
+
+    def begin(self, view: TaskView, outage: OutageView) -> bool:
+        """``view`` is up again, and copies a live replica; returns False if there is none."""
+        task, now = self._bolt(view), self._job.kernel.now
+        peer = self._peer(task)
+        if peer is None:
+            return False
+        gate = task.gate
+        gate.closed = True
+        # no tick can end anything now; most of the queue is in the peer's too, and will be dropped
+        gate.aside = task.start_over()
+        size = (0 if peer.state is None else peer.state.entries) * self._entry_size
+        copied = now + self._copy_time
+        if self._bandwidth is not None:
+            copied += -(-size * 1_000_000_000 // self._bandwidth)
+        reached = [channel.last_arrival or 0 for channel in peer.inputs]
+        self._job.say.transferred(size)
+        copy = partial(self._copy, task, peer, outage)
+        self._job.kernel.at(max(copied, *reached), Rank.RESTORE, copy, task.number)
+        return True
+
+    def go_on_alone(self, view: TaskView, outage: OutageView) -> None:
+        """Nobody is there to copy from: the task goes on with what it has."""
+        task = self._bolt(view)
+        task.gate.closed = False
+        if task.state is not None:
+            task.state = task.state  # what is in service may fill a window no more
+        restored(self._job, task, outage, NOTHING)
+        task.gate.open()
+
+    def _copy(self, task: BoltTask, peer: BoltTask, outage: OutageView) -> None:
+        """State, what was seen, epochs and queue of the peer, all at this instant; then what was held."""
+        if self._job.context.newest[task] != outage.number:
+            return  # it has failed again
+        if not peer.available:
+            if not self.begin(task, outage):
+                self.go_on_alone(task, outage)
+            return
+        gate = task.gate
+        self._duplicates.copy(task, peer)
+        gate.aside = [self._duplicates.admit(task, train) for train in gate.aside if train.n]
+        task.windows.epochs = dict(peer.windows.epochs)
+        if peer.state is not None:
+            copy = peer.state.copy()
+            roll_back(self._job, task, copy.fresh())
+            task.state = copy
+            task.windows.ended = peer.windows.ended
+            restored(self._job, task, outage, copy.effects().uid)
+        for mine, theirs in zip(task.outlets, peer.outlets, strict=True):
+            mine.follow(theirs)
+        gate.closed = False
+        ticks = iter(sorted(peer.windows.waiting))
+        for item in peer.queue.line():
+            if isinstance(item, Train):
+                self._job.say.reopened(task, without_markers(item))
+                task.queue.refill([item])
+            else:
+                task.windows.tick(next(ticks))
+        gate.open()

@@ -1,0 +1,82 @@
+"""Checkpoints of every task by itself, each at its own pace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tideover.models.job.topology import Component
+from tideover.models.mechanisms.base import Mechanism
+from tideover.models.mechanisms.checkpoints import Checkpoint, Checkpoints, Costs
+from tideover.models.runtime.job import Job
+from tideover.models.runtime.keeper import Keeper
+from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
+from tideover.sim.kernel import Rank
+from tideover.sim.train import Ints
+
+Positions = dict[int, int]
+
+
+class TaskCheckpoints(Mechanism, Keeper):
+    """Every task with state saves it, one checkpoint after the other.
+
+    positions   what goes into a checkpoint besides the state: how far the task is on each channel
+    safe        called when the store has one, with these
+    """
+
+    def __init__(
+        self,
+        job: Job,
+        costs: Costs,
+        positions: Callable[[BoltView], Positions] = lambda task: {},
+        safe: Callable[[BoltView, Positions], None] = lambda task, positions: None,
+    ) -> None:
+        super().__init__(job)
+        self._positions, self._safe = positions, safe
+        self._of: dict[TaskView, Checkpoints] = {
+            task: Checkpoints(job, task, costs) for task in job.bolt_tasks if task.state is not None
+        }
+        job.context.keepers.append(self)
+
+    def take(self, task: BoltView, needed: bool = False) -> None:
+        """Save the state now. If a checkpoint is on its way into the store this one is left out, or, if it is
+        ``needed``, taken as soon as that one is there.
+        """
+        own = self._of[task]
+        if own.writing:
+            own.wanted |= needed
+        else:
+            own.take(self._positions(task), lambda saved: self._saved(task, saved))
+
+    def _saved(self, task: BoltView, saved: Checkpoint) -> None:
+        self._safe(task, saved.positions)
+        own = self._of[task]
+        if own.wanted:
+            own.wanted = False
+            self._job.tasks[task.number].enqueue(Rank.CHECKPOINT, lambda: self.take(task))
+
+    def newest(self, task: BoltView) -> Checkpoint | None:
+        """The newest checkpoint that is in the store; None: there is none."""
+        return self._of[task].saved
+
+    def writing(self, task: BoltView) -> bool:
+        """Whether one is on its way into the store."""
+        return self._of[task].writing
+
+    def discard(self, task: BoltView) -> None:
+        """Forget the checkpoint in the store, and the one on its way."""
+        self._of[task].void()
+        self._of[task].saved = None
+
+    def read(self, task: BoltView, then: Callable[[Checkpoint], None]) -> None:
+        """Read the newest valid checkpoint (nothing was saved yet: the beginning), which takes its time, and
+        call ``then``, unless the task fails before.
+        """
+        self._of[task].read(then)
+
+    def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+        if task in self._of:
+            self._of[task].void()
+
+    def effects(self) -> list[tuple[Component, Ints]]:
+        saved = [(task.component, own.saved) for task, own in self._of.items() if own.saved is not None]
+        return [(component, checkpoint.state.effects()) for component, checkpoint in saved]

@@ -1,0 +1,13 @@
+"""Operators: what bolts do to tuples, and the state that some keep. One kind a file."""
+
+from tideover.models.operators import (
+    distinct,
+    filter,
+    forward,
+    generic,
+    running_count,
+    split_words,
+    windowed_count,
+)
+
+__all__ = ["distinct", "filter", "forward", "generic", "running_count", "split_words", "windowed_count"]

@@ -1,0 +1,111 @@
+"""Sums by key: the state of counts."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+
+from tideover.models.operators.state import EpochState, State
+from tideover.sim.train import Ints, Train
+
+
+class KeyedSums(EpochState):
+    """The sum of the tuples' values for each key, shape (keys,); a window puts out the sums that are not 0,
+    and forgets them.
+    """
+
+    def _nothing(self) -> Ints:
+        return np.zeros(self.keys, np.int64)
+
+    def _taken_in(self, content: Ints, train: Train) -> Ints:
+        content += sums_by_key(train, self.keys)
+        return content
+
+    def _put_out(self, contents: list[Ints]) -> tuple[Ints, Ints]:
+        sums = np.sum(contents, axis=0) if contents else self._nothing()
+        keys = np.flatnonzero(sums)
+        return keys, sums[keys]
+
+    def _copied(self, content: Ints) -> Ints:
+        return content.copy()
+
+    def _entries(self, content: Ints) -> int:
+        return int(np.count_nonzero(content))
+
+    def add_sums(self, keys: Ints, sums: Ints) -> None:
+        """Add sums without the tuples behind them."""
+        if 0 not in self._contents:
+            self._contents[0], self._behind[0] = self._nothing(), []
+        self._contents[0][keys] += sums
+
+    def pool(self, others: list[tuple[State, Ints]]) -> State | None:
+        pooled = _Pool(self.keys)
+        pooled.others = [(other, keys) for other, keys in others if isinstance(other, KeyedSums)]
+        theirs = np.concatenate([np.zeros(0, np.int64), *(keys for _, keys in pooled.others)])
+        pooled.own = np.setdiff1d(np.arange(self.keys), theirs)
+        return pooled
+
+
+class _Pool(KeyedSums):
+    """Sums of one task, which adds up for ``others`` too: each owns some keys."""
+
+    def __init__(self, keys: int) -> None:
+        super().__init__(keys)
+        self.own: Ints = np.arange(keys)
+        self.others: list[tuple[KeyedSums, Ints]] = []
+
+    def add(self, train: Train) -> None:
+        sums = sums_by_key(train, self.keys)
+        self.add_sums(self.own, sums[self.own])
+        for other, keys in self.others:
+            other.add_sums(keys, sums[keys])
+
+
+class RunningSums(KeyedSums):
+    """Sums that go on from window to window: each puts out all of them as they are by then."""
+
+    def __init__(self, keys: int) -> None:
+        super().__init__(keys)
+        self._so_far = self._nothing()
+
+    def _put_out(self, contents: list[Ints]) -> tuple[Ints, Ints]:
+        self._so_far = self._so_far + np.sum(contents, axis=0) if contents else self._so_far
+        keys = np.flatnonzero(self._so_far)
+        return keys, self._so_far[keys]
+
+    def copy(self) -> Self:
+        new = super().copy()
+        new._so_far = self._so_far.copy()
+        return new
+
+    @property
+    def entries(self) -> int:
+        return super().entries + int(np.count_nonzero(self._so_far))
+
+    def pool(self, others: list[tuple[State, Ints]]) -> State | None:
+        return None
+
+
+class KeySet(KeyedSums):
+    """The different keys that have come; a window puts out each of them once, with value 1."""
+
+    def _put_out(self, contents: list[Ints]) -> tuple[Ints, Ints]:
+        keys, _ = super()._put_out(contents)
+        return keys, np.ones(len(keys), np.int64)
+
+    def _taken_in(self, content: Ints, train: Train) -> Ints:
+        content[train.key] = 1
+        return content
+
+    def pool(self, others: list[tuple[State, Ints]]) -> State | None:
+        return None
+
+
+def sums_by_key(train: Train, keys: int) -> Ints:
+    """Sum of the tuples' values for each of so many keys."""
+    if train.value is None:
+        return np.bincount(train.key, minlength=keys)
+    sums = np.zeros(keys, np.int64)
+    np.add.at(sums, train.key, train.value)
+    return sums

@@ -1,0 +1,184 @@
+"""The state of a task, behind one interface: whatever saves, copies or restores it knows no operator."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from tideover.sim.train import Ints, Train
+
+
+class Effects(NamedTuple):
+    """Tuples that a state has taken in: 8 bytes each, 16 if there are retries among them."""
+
+    uid: Ints
+    attempt: Ints | None
+
+
+class Closed(NamedTuple):
+    """What a window's end puts out: keys (rising), a value for each, and the tuples behind it in parts, in
+    the order in which they were processed.
+    """
+
+    keys: Ints
+    values: Ints
+    parts: list[Effects]
+
+
+class State(ABC):
+    """What a stateful task knows. An operator brings its own (``Bolt.new_state``).
+
+    Tuples belong to the epoch in which they were emitted (one epoch only, 0, unless markers end the windows).
+    An *effect* is a tuple that was taken in and that no window has put out yet: losing the state loses it.
+
+    ``keys``: number of different keys that can come; ``tuples``: how many were taken in since the last
+    window.
+    """
+
+    keys: int
+    tuples: int
+
+    @abstractmethod
+    def add(self, train: Train) -> None:
+        """Take in a train of tuples, without markers."""
+
+    @abstractmethod
+    def end_window(self, before: int | None = None) -> Closed:
+        """What the window of all epochs < ``before`` (None: all) puts out; its tuples are effects no more."""
+
+    @abstractmethod
+    def fresh(self) -> Self:
+        """An empty state of the same operator."""
+
+    @abstractmethod
+    def copy(self) -> Self:
+        """A copy that later changes here do not reach."""
+
+    @property
+    @abstractmethod
+    def entries(self) -> int:
+        """Entries that a store has to hold."""
+
+    @abstractmethod
+    def effects(self) -> Effects:
+        """The tuples whose effects live here."""
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """How many these are."""
+
+    @abstractmethod
+    def content(self) -> dict[int, int]:
+        """What it knows of each key, for people to read."""
+
+    def pool(self, others: list[tuple[State, Ints]]) -> State | None:
+        """A state that takes in the tuples of several tasks and splits them by key: its own, and those of
+        each of the ``others`` with the keys that it owns. It may drop the tuples behind its values. None:
+        the operator has none.
+        """
+        return None
+
+
+class EpochState(State):
+    """A state that keeps what it knows for each epoch by itself, with the tuples behind it.
+
+    Subclasses say what they know of one epoch (a content: any object), and what a window puts out of it.
+    """
+
+    def __init__(self, keys: int) -> None:
+        self.keys = keys
+        self.tuples = 0
+        self._contents: dict[int, Any] = {}
+        self._behind: dict[int, list[tuple[int, Effects]]] = {}
+        """By epoch, with a number that rises in the order of processing."""
+        self._trains = 0
+
+    # -- what subclasses say ---------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _nothing(self) -> Any:
+        """The content of an epoch without tuples."""
+
+    @abstractmethod
+    def _taken_in(self, content: Any, train: Train) -> Any:
+        """The content with a train of tuples in it; the given one may be changed."""
+
+    @abstractmethod
+    def _put_out(self, contents: list[Any]) -> tuple[Ints, Ints]:
+        """Keys (rising) and values that a window of these contents, in the order of their epochs, puts
+        out.
+        """
+
+    @abstractmethod
+    def _copied(self, content: Any) -> Any:
+        """A copy of a content."""
+
+    @abstractmethod
+    def _entries(self, content: Any) -> int:
+        """Entries of a content that a store has to hold."""
+
+    # -- the interface ---------------------------------------------------------------------------------------
+
+    def add(self, train: Train) -> None:
+        self.tuples += train.n
+        if train.epoch is None:
+            self._add(0, train)
+            return
+        changes = np.flatnonzero(np.diff(train.epoch)) + 1
+        for begin, end in zip([0, *changes.tolist()], [*changes.tolist(), train.n], strict=True):
+            part = train if end - begin == train.n else train.pick(slice(begin, end))
+            self._add(int(train.epoch[begin]), part)
+
+    def _add(self, epoch: int, train: Train) -> None:
+        if epoch not in self._contents:
+            self._contents[epoch] = self._nothing()
+            self._behind[epoch] = []
+        self._contents[epoch] = self._taken_in(self._contents[epoch], train)
+        self._trains += 1
+        self._behind[epoch].append((self._trains, Effects(train.uid, train.attempt)))
+
+    def end_window(self, before: int | None = None) -> Closed:
+        closed = [epoch for epoch in sorted(self._contents) if before is None or epoch < before]
+        keys, values = self._put_out([self._contents.pop(epoch) for epoch in closed])
+        behind = [run for epoch in closed for run in self._behind.pop(epoch)]
+        self.tuples = 0
+        return Closed(keys, values, [part for _, part in sorted(behind, key=lambda run: run[0])])
+
+    def fresh(self) -> Self:
+        return type(self)(self.keys)
+
+    def copy(self) -> Self:
+        new = self.fresh()
+        new._contents = {epoch: self._copied(content) for epoch, content in self._contents.items()}
+        new._behind = {epoch: list(behind) for epoch, behind in self._behind.items()}
+        new._trains = self._trains
+        new.tuples = self.tuples
+        return new
+
+    @property
+    def entries(self) -> int:
+        return sum(self._entries(content) for content in self._contents.values())
+
+    @property
+    def size(self) -> int:
+        return sum(len(part.uid) for behind in self._behind.values() for _, part in behind)
+
+    def effects(self) -> Effects:
+        return joined([part for behind in self._behind.values() for _, part in behind])
+
+    def content(self) -> dict[int, int]:
+        open_ = self.copy()
+        closed = open_.end_window()
+        return dict(zip(closed.keys.tolist(), closed.values.tolist(), strict=True))
+
+
+def joined(parts: list[Effects]) -> Effects:
+    """All of it as one."""
+    uid = np.concatenate([np.zeros(0, np.int64), *(part.uid for part in parts)])
+    if all(part.attempt is None for part in parts):
+        return Effects(uid, None)
+    attempts = [np.zeros(len(p.uid), np.int64) if p.attempt is None else p.attempt for p in parts]
+    return Effects(uid, np.concatenate(attempts))

@@ -1,0 +1,1 @@
+"""How a job runs: tasks, channels, faults; what happens is announced, and strategies act by verbs."""

@@ -1,0 +1,125 @@
+"""What a run announces. Accounts listen; nothing that they do changes the run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from tideover.models.job.topology import Component
+from tideover.models.operators.state import Closed
+from tideover.models.runtime.outage import Outage
+from tideover.models.runtime.stream import Sent
+from tideover.models.runtime.views import BoltView, SpoutView
+from tideover.sim.train import Ints, Train
+
+
+class Announcements:
+    """Everything that is announced. Times are in ns; trains carry no markers.
+
+    Who defines ``on_emitted`` (with the same arguments) hears of ``emitted``, and so on.
+    """
+
+    # -- tuples ----------------------------------------------------------------------------------------------
+
+    def emitted(self, spout: SpoutView, train: Train, sent: list[Sent]) -> None:
+        """A spout task has emitted roots, first attempts and retries."""
+
+    def processed(self, task: BoltView, train: Train, arrival: Ints, sent: list[Sent]) -> None:
+        """A bolt task is done with tuples, and has handed on ``sent``."""
+
+    def window(self, task: BoltView, number: int, now: int, closed: Closed, again: bool) -> None:
+        """A task has put out a window; ``again``: it had put it out before, so for its readers it is void."""
+
+    def destroyed(self, task: SpoutView | BoltView, train: Train, times: Ints) -> None:
+        """Tuples were destroyed in a task's queue, or because they arrived while it was down."""
+
+    def discarded(self, task: BoltView, train: Train) -> None:
+        """Arrivals were filtered out: what they carry is known already, or will come again."""
+
+    # -- tuples that come again ------------------------------------------------------------------------------
+
+    def timed_out(self, spout: SpoutView, roots: Ints, attempt: Ints, outage: Ints) -> None:
+        """Roots were given up by their spout; ``outage`` (-1: none) is why they were not done."""
+
+    def retrying(self, spout: SpoutView, roots: Ints) -> None:
+        """Roots wait in a spout's retry queue."""
+
+    def retries_lost(self, spout: SpoutView, roots: Ints) -> None:
+        """They do so no more: the spout has crashed."""
+
+    def reopened(self, task: BoltView, train: Train) -> None:
+        """Tuples are on their way to ``task`` once more (a replay, a copied queue)."""
+
+    def replayed(self, task: BoltView, train: Train) -> None:
+        """Tuples leave a buffer, or a log, for ``task`` again."""
+
+    def unsent(self, task: BoltView, train: Train) -> None:
+        """Replays to ``task`` will not be sent after all."""
+
+    def completed(self, root: Ints, attempt: Ints, time: Ints) -> None:
+        """An acker saw trees complete."""
+
+    # -- state -----------------------------------------------------------------------------------------------
+
+    def forgotten(self, task: BoltView, outage: int, uid: Ints) -> None:
+        """The outage has taken a task's state, and these effects with it."""
+
+    def restored(self, task: BoltView, outage: int, uid: Ints) -> None:
+        """A task has its state back (read, or copied), and with it these effects."""
+
+    def reloaded(self, task: BoltView, outage: int, since: int) -> None:
+        """A task has had its state again since ``since``, which the outage took."""
+
+    def rolled_back(self, task: BoltView, gone: Ints, back: Ints) -> None:
+        """A task went back to an earlier state: some effects are undone, others are there again."""
+
+    def void(self, component: Component, uid: Ints, replica: int) -> None:
+        """Effects are undone: their state is lost, or what was put out of them is void."""
+
+    def copies_lost(self, task: BoltView, uid: Ints) -> None:
+        """Copies of tuples to ``task`` are gone: if their effects are missing, they may be so for good."""
+
+    # -- the rest --------------------------------------------------------------------------------------------
+
+    def struck(self, outage: Outage) -> None:
+        """A fault strikes."""
+
+    def moved(self, now: int) -> None:
+        """The data plane was moved to ``now``: all tasks have announced what they did up to there."""
+
+    def kept(self, tuples: int) -> None:
+        """So many tuples are kept in buffers, logs or maps now."""
+
+    def transferred(self, bytes_: int) -> None:
+        """Bytes went over the network besides the streams: acks, copies between replicas."""
+
+    def put_out(self, what: object, now: int) -> None:
+        """Something rare was put out that is no window: the output of a batch."""
+
+    def note(self, now: int, text: str) -> None:
+        """What a protocol does, in words."""
+
+
+EVENTS = tuple(
+    name for name, value in vars(Announcements).items() if callable(value) and not name.startswith("_")
+)
+
+
+class Announcer(Announcements):
+    """Tells every listener what it wants to hear, in their order."""
+
+    def __init__(self, listeners: Iterable[object]) -> None:
+        everyone = list(listeners)
+        for name in EVENTS:
+            hear = f"on_{name}"
+            heard = [getattr(listener, hear) for listener in everyone if hasattr(listener, hear)]
+            if heard:
+                setattr(self, name, heard[0] if len(heard) == 1 else _to_all(heard))
+
+
+def _to_all(heard: list[Callable[..., None]]) -> Callable[..., None]:
+    def announce(*what: Any) -> None:
+        for listener in heard:
+            listener(*what)
+
+    return announce

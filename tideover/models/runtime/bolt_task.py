@@ -1,0 +1,268 @@
+"""The task of a bolt."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from tideover.models.job.components import BoltConfig
+from tideover.models.job.topology import Component
+from tideover.models.operators.base import Children
+from tideover.models.operators.state import State
+from tideover.models.runtime.context import Context
+from tideover.models.runtime.spout_task import SpoutTask
+from tideover.models.runtime.stream import Outlet, Sent
+from tideover.models.runtime.windows import Windows
+from tideover.sim.distributions.constant import Constant
+from tideover.sim.draws import Purpose
+from tideover.sim.kernel import Rank
+from tideover.sim.link import Channel
+from tideover.sim.server import Server
+from tideover.sim.train import Ints, Train, single
+
+BARRIER = -2
+"""Mark of a message that becomes a control marker in the queue of the task where it arrives."""
+
+
+class BoltTask(Server):
+    """A bolt task or one replica of it: a first-in first-out queue, and a state if the bolt has one.
+
+    index   number of the task in its component
+    """
+
+    def __init__(self, context: Context, component: Component, index: int, replica: int, host: int) -> None:
+        name = f"{component.name}.{index}" + (f"/{replica}" if replica else "")
+        super().__init__(context.kernel, name, host)
+        assert isinstance(component.config, BoltConfig)
+        self._context = context
+        self.component = component
+        self.index = index
+        self.replica = replica
+        self.outlets: list[Outlet] = []
+        self.windows = Windows(component.trigger, self._tick)
+        self._bolt = component.config.bolt
+        self._state = self._bolt.new_state(component.input_keys) if component.window else None
+        self._last_mark: Train | None = None
+        self._inputs: dict[tuple[str, int], int] = {}
+        """Numbers of the logical tasks that send here."""
+        self._scheduled = 0
+        """Tuples that have got service since the last window."""
+        service = component.config.service
+        self._service = service
+        self._constant = service.value if isinstance(service, Constant) else None
+        self._in_batches = context.needs.batches
+
+    def _input(self, channel: Channel) -> int:
+        """Number of the logical task at the other end of ``channel``."""
+        up = channel.up
+        assert isinstance(up, SpoutTask | BoltTask)
+        return self._inputs.setdefault((up.component.name, up.index), len(self._inputs))
+
+    # -- arrivals --------------------------------------------------------------------------------------------
+
+    def flow(self, now: int) -> None:
+        if not self.windows.count_at_arrival:
+            super().flow(now)
+            return
+        assert self._state is not None
+        for channel in self.inputs:
+            train = channel.take(now)
+            if train is not None:
+                self._state.add(train if train.mark is None else train.pick(train.mark == 0))
+
+    def _receive(self, channel: Channel, train: Train) -> Train:
+        if train.mark is not None:
+            # a marker's key says over which logical input it came
+            train = train.replace(key=np.where(train.mark > 0, self._input(channel), train.key))
+        return self._context.hooks.receive(self, channel, train)
+
+    def _admit(self, train: Train) -> Train:
+        return self._context.hooks.admit(self, train)
+
+    def _take_in(self, train: Train) -> None:
+        rows = () if train.mark is None else np.flatnonzero(train.mark == BARRIER).tolist()
+        begin = 0
+        for row in rows:
+            if row > begin:
+                super()._take_in(train.pick(slice(begin, row)))
+            message = train.pick(slice(row, row + 1))
+            self._wait_in_line(Rank.CHECKPOINT, partial(self._context.hooks.barrier, self, message))
+            begin = row + 1
+        if begin < train.n:
+            super()._take_in(train.pick(slice(begin, None)) if begin else train)
+
+    def _drop(self, train: Train) -> None:
+        self._context.destroy(self, [train], arrived=True)
+
+    # -- service ---------------------------------------------------------------------------------------------
+
+    def _demand(self, train: Train) -> Ints:
+        if self._constant is not None:
+            demand = np.full(train.n, self._constant, np.int64)
+        else:
+            draws = self._context.draws
+            bits = draws.bits(self.component.name, Purpose.SERVICE, train.uid, train.attempt)
+            demand = self._service.sample(bits)
+        overhead = self._context.overhead.get(self.component.name, 0)
+        if overhead:
+            demand += overhead
+        if train.mark is not None:
+            demand[train.mark != 0] = 0
+        return demand
+
+    def _serve(self, train: Train) -> Ints:
+        self._scheduled += _data_count(train)
+        return np.zeros(train.n, np.int64) if self._in_batches else self._demand(train)
+
+    def _take_back(self, train: Train) -> None:
+        self._scheduled -= _data_count(train)
+
+    def _find_trigger(self, train: Train) -> int | None:
+        row = None
+        if train.mark is not None:
+            marks = np.flatnonzero(train.mark)
+            row = int(marks[0]) if len(marks) else None
+        window = self.component.window
+        if window is not None and window.tuples is not None:
+            last = window.tuples - self._scheduled - 1
+            if last < (train.n if row is None else row):
+                return last
+        return row
+
+    def _process(self, train: Train, arrival: Ints) -> None:
+        hooks = self._context.hooks
+        if train.more is not None:
+            hooks.passed(self, train)
+        if train.mark is not None:
+            data = np.flatnonzero(train.mark == 0)
+            self._last_mark = train.pick(slice(train.n - 1, None)) if train.mark[-1] else None
+            if len(data) < train.n:
+                train, arrival = train.pick(data), arrival[data]
+            train = train.replace(mark=None)
+            if not train.n:
+                return
+        else:
+            self._last_mark = None
+        sent: list[Sent] = []
+        if self._state is not None:
+            self._state.add(train)
+        elif self.outlets:
+            children = self._bolt.children(self.component.name, self._context.draws, train)
+            for outlet in self.outlets:
+                sent += outlet.send(train, children)
+        self._context.say.processed(self, train, arrival, sent)
+        if self.component.anchored:
+            hooks.processed(self, train, sent)
+
+    # -- windows ---------------------------------------------------------------------------------------------
+
+    def _fire(self, now: int) -> int:
+        mark, windows = self._last_mark, self.windows
+        if mark is None:
+            windows.ended += 1
+            self._scheduled = 0
+            return self._end_window(windows.ended, now, windows.epoch)
+        assert mark.mark is not None
+        number = int(mark.mark[0])
+        if number < 0:
+            return 0
+        before = windows.epoch
+        source = int(mark.key[0])
+        windows.epochs[source] = max(windows.epochs[source], number)
+        aligned = windows.epoch
+        if aligned == before:
+            return 0
+        stall = 0
+        if windows.trigger == "marker":
+            stall = self._end_window(aligned, now, before, up_to=aligned)
+        train = single(now, 0, mark=aligned)
+        for outlet in self.outlets:
+            outlet.broadcast(train)
+        return stall
+
+    def _end_window(self, number: int, now: int, epoch: int, up_to: int | None = None) -> int:
+        """Put out the state (of epochs < ``up_to``) as window ``number``; returns how long that keeps the
+        task (ns).
+
+        ``epoch`` is that of the aggregates: the newest marker that was handed on before them.
+        """
+        assert self._state is not None
+        context, component = self._context, self.component
+        closed = self._state.end_window(up_to)
+        again = self.windows.put_out(number)
+        context.say.window(self, number, now, closed, again)
+        if len(closed.keys) and self.outlets and (context.needs.readers_go_back or not again):
+            first = (number * component.tasks + self.index) << component.key_bits
+            moment = np.full(len(closed.keys), now, np.int64)
+            epochs = None if context.topology.marker_length is None else np.full_like(moment, epoch)
+            uid = first | closed.keys
+            train = Train(moment, uid, moment, closed.keys, value=closed.values, epoch=epochs)
+            for outlet in self.outlets:
+                outlet.send(train, Children())
+        return context.hooks.window_ended(self, closed.parts, now)
+
+    def _tick(self, number: int) -> None:
+        """A tick that ends window ``number`` comes into the queue."""
+        if self.available:
+            self.windows.waiting.add(number)
+            self.enqueue(Rank.WINDOW, lambda: self._tick_turn(number))
+
+    def _tick_turn(self, number: int) -> None:
+        self.windows.waiting.discard(number)
+        if not self.available:
+            return
+        now = self._kernel.now
+        stall = self._end_window(number, now, self.windows.epoch)
+        if not self.windows.count_at_arrival:  # else nothing waits, and the next tick must not
+            self.occupy(stall)
+        self.outbox.let_out(now)
+
+    def _cancel_markers(self) -> None:
+        super()._cancel_markers()
+        self.windows.waiting.clear()
+
+    # -- life ------------------------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> State | None:
+        """What the task knows; None: its bolt has no state. Set it to restore another."""
+        return self._state
+
+    @state.setter
+    def state(self, state: State) -> None:
+        self._state = state
+        window = self.component.window
+        if window is not None and window.tuples is not None:
+            # tuples in service count towards the next window, and may no longer fill the one that they were
+            # going to end
+            served = self.queue.in_service()
+            self._scheduled = state.tuples + sum(_data_count(train) for train in served)
+            by_marker = bool(served) and served[-1].mark is not None and bool(served[-1].mark[-1])
+            if not by_marker and self._scheduled < window.tuples:
+                self.queue.cancel_trigger()
+
+    def start_over(self) -> list[Train]:
+        """Forget what was planned; returns what was admitted and waits, in order."""
+        self._interrupt()
+        waiting, self.gate.aside = self.gate.aside + self.queue.clear(), []
+        return waiting
+
+    def crash(self, keep_queue: bool = False) -> list[Train]:
+        lost = super().crash(keep_queue)
+        if not keep_queue:
+            self._scheduled = 0
+            self.windows.crash()
+        return lost
+
+
+def connect(task: BoltTask, channel: Channel) -> None:
+    """Make ``channel`` an input of ``task``; inputs come in the physical order of their senders."""
+    channel.position = len(task.inputs)
+    task.inputs.append(channel)
+    task.windows.epochs[task._input(channel)] = 0
+
+
+def _data_count(train: Train) -> int:
+    """Tuples that are not markers."""
+    return train.n if train.mark is None else int(np.count_nonzero(train.mark == 0))

@@ -1,0 +1,74 @@
+"""What all tasks of a job have around them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tideover.models.job.topology import Topology
+from tideover.models.runtime.announcements import Announcer
+from tideover.models.runtime.hooks import Dispatcher, Needs
+from tideover.models.runtime.keeper import Keeper
+from tideover.models.runtime.machine import Machine
+from tideover.models.runtime.runner import Runner
+from tideover.models.runtime.views import BoltView, OutageView
+from tideover.sim.draws import Draws
+from tideover.sim.kernel import Kernel
+from tideover.sim.train import Train
+
+TRAIN = 65_536
+"""Most roots that travel in one train, if nobody asks for fewer."""
+
+
+@dataclass(eq=False)
+class Context:
+    """What tasks use, and who has plugged in.
+
+    needs        what the mechanisms need, together
+    say          tells the accounts what happens
+    hooks        calls the protocol and its mechanisms
+    overhead     time (ns) that each tuple of a component takes on top of its service
+    newest       number of the newest outage that has hit each task
+    machines     what can fail besides tasks
+    keepers      who has copies of tuples or effects
+    runner       who runs the bolts, if they do not run by themselves
+    rhythm       asks for the period (ns) of what interrupts the flow in normal operation, and may come at
+                 another moment after a failure (a batch, a snapshot that stalls its task); 0: nothing does
+    """
+
+    topology: Topology
+    draws: Draws
+    needs: Needs
+    say: Announcer
+    train_cap: int = TRAIN
+    kernel: Kernel = field(default_factory=Kernel)
+    hooks: Dispatcher = field(default_factory=Dispatcher)
+    overhead: dict[str, int] = field(default_factory=dict)
+    newest: dict[object, int] = field(default_factory=dict)
+    machines: list[Machine] = field(default_factory=list)
+    keepers: list[Keeper] = field(default_factory=list)
+    runner: Runner | None = None
+    rhythm: Callable[[], int] = int
+
+    def settled(self, outage: OutageView) -> bool:
+        """Whether everything that was to be sent again because of an outage was."""
+        return all(keeper.settled(outage) for keeper in self.keepers)
+
+    def destroy(self, task: BoltView, trains: list[Train], arrived: bool = False) -> None:
+        """Say that tuples were destroyed in a task's queue, or (``arrived``) because they found it down."""
+        for train in trains:
+            train = without_markers(train)
+            if not train.n:
+                continue
+            times = train.time if arrived else np.full(train.n, self.kernel.now, np.int64)
+            self.say.destroyed(task, train, times)
+            if task.component.anchored:
+                roots = train.uid >> task.component.bits
+                self.hooks.destroyed(self.newest.get(task, -1), roots, train.attempt)
+
+
+def without_markers(train: Train) -> Train:
+    """The tuples of a train."""
+    return train if train.mark is None else train.pick(train.mark == 0)

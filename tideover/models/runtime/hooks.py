@@ -1,0 +1,164 @@
+"""The seam for strategies: what a strategy is told while a job runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar, NamedTuple
+
+from tideover.models.operators.state import Effects
+from tideover.models.runtime.stream import Sent
+from tideover.models.runtime.views import BoltView, OutageView, SpoutView
+from tideover.sim.link import Channel
+from tideover.sim.train import Ints, Train
+
+
+class Needs(NamedTuple):
+    """What a mechanism needs of the job that it works in.
+
+    paths            tuples carry the logical path by which they came
+    log              spouts stand for producers and a durable log: what they send waits there to be read, and
+                     markers in the data end all windows of time (event time)
+    one_job          a fault of one bolt task takes all of them down
+    batches          tuples are done in batches: the mechanism hands them to the tasks when they are done,
+                     keeps the tasks busy, and takes the faults of bolts upon itself; what passes between
+                     bolts takes no time on links
+    readers_go_back  who reads a window is rolled back with it: it is sent to them again
+    comparison       windows can come out wrong without a failure (a false timeout, replicas that disagree)
+    """
+
+    paths: bool = False
+    log: bool = False
+    one_job: bool = False
+    batches: bool = False
+    readers_go_back: bool = False
+    comparison: bool = False
+
+    def together(self, other: Needs) -> Needs:
+        """What both need."""
+        return Needs(*(mine or theirs for mine, theirs in zip(self, other, strict=True)))
+
+
+class Hooks:
+    """What happens in a job, for those who have to act on it: a strategy's protocol and its mechanisms.
+
+    All twelve do nothing here. Five are called by control events, when the data plane stands still, and may
+    do anything:
+
+    start          all tasks exist, the clock stands at 0
+    failed         a fault has struck a task now
+    ready          a task that a fault had struck is up again, and empty; nothing arrives yet: the first
+                   thing to do, or the last, is ``verbs.open``
+    barrier        the turn of a message with mark BARRIER has come in a task's queue
+    moved          the data plane was moved to an instant
+
+    Seven are called by the data plane while it moves, and may touch only their own task, what is downstream
+    of it, and records of their own:
+
+    emitted        a spout has emitted roots, first attempts and retries
+    receive        messages arrive over one channel: what of them is let through
+    admit          arrivals of all channels, merged, are to go into a task's queue: what of them does
+    processed      a bolt is done with tuples, and has sent their children
+    passed         a bolt is done with messages in which mechanisms have columns of their own, markers among
+                   them
+    window_ended   a bolt has put out a window: how long that keeps it (ns)
+    destroyed      tuples or state of these roots were destroyed
+    """
+
+    needs: ClassVar[Needs] = Needs()
+
+    def start(self) -> None:
+        """All tasks exist, the clock stands at 0."""
+
+    def emitted(self, spout: SpoutView, train: Train, sent: list[Sent]) -> None:
+        """A spout has emitted roots; ``sent``: their first tuples."""
+
+    def receive(self, task: BoltView, channel: Channel, train: Train) -> Train:
+        """What of one channel's arrivals is let through."""
+        return train
+
+    def admit(self, task: BoltView, train: Train) -> Train:
+        """What of a task's arrivals, merged, goes into its queue."""
+        return train
+
+    def processed(self, task: BoltView, train: Train, sent: list[Sent]) -> None:
+        """A bolt is done with tuples, and has sent their children."""
+
+    def passed(self, task: BoltView, train: Train) -> None:
+        """A bolt is done with messages in which mechanisms have columns of their own, markers among them."""
+
+    def window_ended(self, task: BoltView, parts: list[Effects], now: int) -> int:
+        """A window of these tuples was put out at ``now``; returns how long that keeps the task (ns)."""
+        return 0
+
+    def barrier(self, task: BoltView, message: Train) -> None:
+        """The turn of a message with mark BARRIER has come in the queue (its sender has to see to it that
+        there is a control event when it arrives).
+        """
+
+    def destroyed(self, outage: int, roots: Ints, attempt: Ints | None) -> None:
+        """Tuples or state of these attempts (None: 0) of roots were destroyed by the outage of that
+        number.
+        """
+
+    def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+        """A fault has struck ``task`` now."""
+
+    def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+        """``task`` is up again, empty."""
+
+    def moved(self, now: int) -> None:
+        """The data plane was moved to ``now``."""
+
+
+HOOKS = tuple(name for name, value in vars(Hooks).items() if callable(value) and not name.startswith("_"))
+
+
+class Dispatcher(Hooks):
+    """Calls the hooks of several, in order: what one lets through goes to the next, stalls add up."""
+
+    def __init__(self) -> None:
+        self._plugged: list[Hooks] = []
+
+    def plug(self, hooks: Hooks) -> None:
+        """From now on these are called too."""
+        self._plugged.append(hooks)
+        for name in HOOKS:
+            called = [
+                getattr(each, name)
+                for each in self._plugged
+                if getattr(type(each), name) is not getattr(Hooks, name)
+            ]
+            if called:
+                setattr(self, name, called[0] if len(called) == 1 else _COMBINED.get(name, _all)(called))
+
+    def has(self, name: str) -> bool:
+        """Whether anybody does something in this hook."""
+        return name in vars(self)
+
+
+def _all(called: list[Callable[..., None]]) -> Callable[..., None]:
+    def call(*what: Any) -> None:
+        for each in called:
+            each(*what)
+
+    return call
+
+
+def _filters(called: list[Callable[..., Train]]) -> Callable[..., Train]:
+    def call(*what: Any) -> Train:
+        *where, train = what
+        for each in called:
+            train = each(*where, train)
+        return train
+
+    return call
+
+
+def _stalls(called: Iterable[Callable[..., int]]) -> Callable[..., int]:
+    def call(*what: Any) -> int:
+        return sum(each(*what) for each in called)
+
+    return call
+
+
+_COMBINED: dict[str, Callable[..., Any]] = {"receive": _filters, "admit": _filters, "window_ended": _stalls}

@@ -1,0 +1,194 @@
+"""A job, wired: its tasks on hosts, the channels between them, its store, who supervises it."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from tideover.models.job.deployment import Deployment
+from tideover.models.job.topology import Topology
+from tideover.models.runtime.announcements import Announcer
+from tideover.models.runtime.bolt_task import BoltTask, connect
+from tideover.models.runtime.context import Context, without_markers
+from tideover.models.runtime.hooks import Dispatcher, Hooks, Needs
+from tideover.models.runtime.spout_task import SpoutTask
+from tideover.models.runtime.stream import Outlet
+from tideover.models.runtime.supervision import Supervisor
+from tideover.models.runtime.views import BoltView
+from tideover.sim.distributions.base import Distribution
+from tideover.sim.distributions.constant import Constant
+from tideover.sim.draws import Draws, Purpose
+from tideover.sim.kernel import Kernel, Rank
+from tideover.sim.link import Channel, Latency
+from tideover.sim.store import StoreServer
+from tideover.sim.train import Ints, Train
+
+
+class Job:
+    """What runs in one simulation, without those who look at it.
+
+    ``fed``: its spouts emit what they are given. Plug a protocol in (mechanisms do it themselves), ``start``
+    it, and run its kernel.
+    """
+
+    def __init__(self, context: Context, deployment: Deployment, fed: bool = False) -> None:
+        self.context = context
+        self.deployment = deployment
+        self.spouts: list[SpoutTask] = []
+        self.bolts: dict[tuple[str, int], list[BoltTask]] = {}
+        """Replicas of each (component, task)."""
+        self._wire(fed)
+        self.bolt_tasks = [task for replicas in self.bolts.values() for task in replicas]
+        """All bolt tasks and their replicas, in physical order."""
+        every: list[SpoutTask | BoltTask] = [*self.spouts, *self.bolt_tasks]
+        self.tasks = sorted(every, key=lambda task: task.number)
+        """All physical tasks, in physical order."""
+        store = deployment.store
+        self.store = StoreServer(context.kernel, store.latency, store.bandwidth)
+        self.supervisor = Supervisor(context, deployment, self.tasks)
+
+    # -- for short -------------------------------------------------------------------------------------------
+
+    @property
+    def topology(self) -> Topology:
+        """Components and edges."""
+        return self.context.topology
+
+    @property
+    def kernel(self) -> Kernel:
+        """The clock, and control events."""
+        return self.context.kernel
+
+    @property
+    def draws(self) -> Draws:
+        """The luck of this replication."""
+        return self.context.draws
+
+    @property
+    def needs(self) -> Needs:
+        """What the mechanisms need, together."""
+        return self.context.needs
+
+    @property
+    def hooks(self) -> Dispatcher:
+        """Calls the protocol and its mechanisms."""
+        return self.context.hooks
+
+    @property
+    def say(self) -> Announcer:
+        """Tells the accounts what happens."""
+        return self.context.say
+
+    # -- wiring ----------------------------------------------------------------------------------------------
+
+    def _wire(self, fed: bool) -> None:
+        topology, hosts = self.topology, self.deployment.hosts
+        senders: dict[str, list[list[SpoutTask | BoltTask]]] = {}
+        number = 0
+        for c in topology.components:
+            rows: list[list[SpoutTask | BoltTask]] = []
+            for task in range(c.tasks):
+                if c.is_spout:
+                    spout = SpoutTask(self.context, c, task, number, hosts[c.name, task, 0], fed)
+                    number += 1
+                    self.spouts.append(spout)
+                    rows.append([spout])
+                else:
+                    copies = range(self.deployment.replicas[c.name])
+                    row = [BoltTask(self.context, c, task, r, hosts[c.name, task, r]) for r in copies]
+                    self.bolts[c.name, task] = row
+                    rows.append([*row])
+            senders[c.name] = rows
+        for c in topology.components:
+            for edge in c.inputs:
+                for task, replicas in enumerate(senders[edge.up.name]):
+                    path = topology.first_path(edge, task) if self.needs.paths and c.paths > 1 else None
+                    for sender in replicas:
+                        receivers = [self.bolts[c.name, index] for index in range(c.tasks)]
+                        wires = [[self._channel(sender, each) for each in row] for row in receivers]
+                        sender.outlets.append(Outlet(edge, self.draws, wires, path))
+
+    def _channel(self, up: SpoutTask | BoltTask, down: BoltTask) -> Channel:
+        name = f"{up.name}->{down.name}"
+        spread = self._latency(up, down)
+        draws = self.draws
+        latency: int | Latency
+        if isinstance(spread, Constant):
+            latency = spread.value
+        else:
+
+            def latency(number: Ints) -> Ints:
+                return spread.sample(draws.bits(name, Purpose.LATENCY, number))
+
+        channel = Channel(up, down, latency, up.component.config.tuple_size, up.host != down.host)
+        connect(down, channel)
+        return channel
+
+    def _latency(self, up: SpoutTask | BoltTask, down: BoltTask) -> Distribution:
+        links = self.deployment.links
+        if self.needs.batches and isinstance(up, BoltTask):
+            return Constant(value=0)
+        if up.host == down.host:
+            return links.local
+        pair = links.pairs.get(f"{up.host}-{down.host}", links.pairs.get(f"{down.host}-{up.host}"))
+        return links.latency if pair is None else pair
+
+    # -- running ---------------------------------------------------------------------------------------------
+
+    def plug(self, hooks: Hooks) -> None:
+        """From now on these hooks are called."""
+        self.hooks.plug(hooks)
+
+    def start(self) -> None:
+        """Start ticks, markers, faults and the protocol."""
+        for task in self.bolt_tasks:
+            task.gate.from_log = self.needs.log
+            window = task.component.window
+            if task.windows.trigger == "tick" and window is not None and window.length is not None:
+                tick = partial(_tick, task)
+                self.kernel.every(window.length, window.length, Rank.WINDOW, tick, task.number)
+        length = self.topology.marker_length
+        if length is not None:
+            for spout in self.spouts:
+                send = partial(_send_marker, spout)
+                self.kernel.every(length, length, Rank.MARKER, send, spout.number)
+        self.supervisor.start()
+        self.kernel.listeners.append(self._moved)
+        self.hooks.start()
+
+    def _moved(self, now: int) -> None:
+        self.hooks.moved(now)
+        self.say.moved(now)
+
+    # -- what is where ---------------------------------------------------------------------------------------
+
+    def is_lead(self, task: BoltView) -> bool:
+        """Whether ``task`` is the replica that is measured: the live one with the lowest number."""
+        replicas = self.bolts[task.component.name, task.index]
+        return len(replicas) == 1 or next((r for r in replicas if r.available), task) is task
+
+    def on_the_way(self) -> dict[str, list[Train]]:
+        """Tuples of roots in queues, in service and on the wire, by the component they are at or go to."""
+        at: dict[str, list[Train]] = {c.name: [] for c in self.topology.components}
+        for task in self.bolt_tasks:
+            if task.component.anchored:
+                wires = (train for channel in task.inputs for train in channel.wire)
+                trains = [*task.queue.trains(), *task.gate.aside, *task.gate.held, *wires]
+                at[task.component.name] += [without_markers(train) for train in trains]
+        return at
+
+    def can_be_emitted(self) -> Ints:
+        """Roots that wait for a retry, or that a keeper can still emit again."""
+        waiting = [roots for spout in self.spouts for roots, _ in spout.retries]
+        kept = [keeper.roots() for keeper in self.context.keepers]
+        return np.concatenate([np.zeros(0, np.int64), *waiting, *kept])
+
+
+def _tick(task: BoltTask, i: int) -> None:
+    task.windows.tick(i + 1)
+
+
+def _send_marker(spout: SpoutTask, i: int) -> None:
+    if spout.up:
+        spout.enqueue(Rank.MARKER, lambda: spout.send_markers(i + 1))

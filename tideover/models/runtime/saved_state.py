@@ -1,0 +1,133 @@
+"""The state of a task, saved and restored, and its way into a store and out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tideover.models.operators.state import State
+from tideover.models.runtime.bolt_task import BoltTask
+from tideover.models.runtime.job import Job
+from tideover.models.runtime.views import OutageView
+from tideover.sim.kernel import Rank
+from tideover.sim.train import Ints
+
+
+@dataclass(frozen=True)
+class SavedState:
+    """What a task needs to go on from where it was.
+
+    state     None: its bolt has none
+    epochs    newest marker of each logical input
+    windows   number of the last window that a count of tuples has ended
+    newest    number of the newest window that was ended
+    """
+
+    state: State | None
+    epochs: dict[int, int]
+    windows: int
+    newest: int
+
+    @classmethod
+    def of(cls, task: BoltTask) -> SavedState:
+        """A copy of the task's state as it is now."""
+        state, windows = task.state, task.windows
+        copy = None if state is None else state.copy()
+        return cls(copy, dict(windows.epochs), windows.ended, windows.newest)
+
+    @classmethod
+    def at_the_beginning(cls, task: BoltTask) -> SavedState:
+        """The task's state before the first tuple."""
+        state = None if task.state is None else task.state.fresh()
+        return cls(state, dict.fromkeys(task.windows.epochs, 0), 0, 0)
+
+    @property
+    def entries(self) -> int:
+        """Entries that a store has to hold."""
+        return 0 if self.state is None else self.state.entries
+
+    @property
+    def tuples(self) -> int:
+        """Tuples that it has taken in since the last window."""
+        return 0 if self.state is None else self.state.tuples
+
+    def effects(self) -> Ints:
+        """Uids of the tuples whose effects live in it."""
+        return np.zeros(0, np.int64) if self.state is None else self.state.effects().uid
+
+    def put_into(self, task: BoltTask, rewind: bool = True) -> None:
+        """The task has this state, whatever it had before. ``rewind``: its inputs come again from where the
+        state was taken; else the markers that it has seen since still count.
+        """
+        newer = {} if rewind else task.windows.epochs
+        task.windows.epochs = {i: max(n, newer.get(i, 0)) for i, n in self.epochs.items()}
+        task.windows.ended = self.windows
+        if self.state is not None:
+            task.state = self.state.copy()
+
+
+def restore(job: Job, task: BoltTask, saved: SavedState, outage: OutageView, rewind: bool = True) -> None:
+    """A task that an outage had hit has this state back, and can go on (``rewind``: see ``put_into``)."""
+    saved.put_into(task, rewind)
+    if saved.state is not None:
+        restored(job, task, outage, saved.effects())
+    task.gate.closed = False
+
+
+def restored(job: Job, task: BoltTask, outage: OutageView, uid: Ints) -> None:
+    """``task`` has its state back (read, or copied), and with it these effects."""
+    job.say.restored(task, outage.number, uid)
+    job.say.note(job.kernel.now, f"{task.name}: state restored ({len(uid)} tuples in it)")
+
+
+def roll_back(job: Job, task: BoltTask, state: State | None) -> None:
+    """``task`` goes back to an earlier state; effects since then are undone, unless a window has them."""
+    if task.state is None or state is None:
+        return
+    gone, back = task.state.effects().uid, state.effects().uid
+    task.state = state
+    if task.component.anchored:
+        job.say.rolled_back(task, gone, back)
+
+
+def save(
+    job: Job,
+    task: BoltTask,
+    copying: int,
+    size: int,
+    wanted: Callable[[], bool],
+    saved: Callable[[], None],
+    uploading: int = 0,
+) -> None:
+    """Copy the state, which keeps the task for ``copying`` ns; then the store writes ``size`` bytes, and
+    ``uploading`` ns later they are safe: ``saved`` is called. The task works on meanwhile. If it is not
+    ``wanted`` any more when it is copied, it is not written.
+    """
+    kernel, store = job.kernel, job.store
+
+    def after(delay: int, rank: Rank, action: Callable[[], None]) -> None:
+        if delay:
+            kernel.at(kernel.now + delay, rank, action, task.number)
+        else:
+            action()
+
+    def write() -> None:
+        if wanted():
+            store.request(size, Rank.TRIM, lambda: after(uploading, Rank.TRIM, saved), task.number)
+
+    task.occupy(copying)
+    after(copying, Rank.CHECKPOINT, write)
+
+
+def read(job: Job, task: BoltTask, size: int, restoring: int, restored: Callable[[], None]) -> None:
+    """Read ``size`` bytes of state from the store, and restore them, which takes ``restoring`` ns; then
+    ``restored`` is called.
+    """
+    kernel = job.kernel
+
+    def done() -> None:
+        kernel.at(kernel.now + restoring, Rank.RESTORE, restored, task.number)
+
+    job.store.request(size, Rank.RESTORE, done, task.number)

@@ -1,0 +1,221 @@
+"""The task of a spout."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+
+from tideover.models.job.components import SpoutConfig
+from tideover.models.job.topology import Component
+from tideover.models.operators.base import Children
+from tideover.models.runtime.context import Context
+from tideover.models.runtime.stream import Outlet, Sent
+from tideover.sim.node import Node
+from tideover.sim.train import Ints, Train, single
+
+AHEAD = 1_024
+"""Calls of a spout that are worked out at first; then twice as many each time, up to a train."""
+Retries = tuple[Ints, Ints]
+"""Roots to emit again, and their attempts."""
+
+
+class SpoutTask(Node):
+    """A spout task: pulled call by call; a call serves the retry queue first, else makes a new root.
+
+    spout_number   number among all spout tasks: the low bits of its roots
+    next_root      how many roots it has made
+    retries        what is to be emitted again, oldest first
+    most_pending   cap on roots in flight (None: there is none); ``pending``: how many there are
+    feed           what it emits instead of calling, at the times of these trains (None: it calls)
+    """
+
+    def __init__(
+        self, context: Context, component: Component, index: int, number: int, host: int, fed: bool
+    ) -> None:
+        super().__init__(context.kernel, f"{component.name}.{index}", host)
+        assert isinstance(component.config, SpoutConfig)
+        self._context = context
+        self._config = component.config
+        self.component = component
+        self.index = index
+        self.spout_number = number
+        self.outlets: list[Outlet] = []
+        self.next_root = 0
+        self.retries: list[Retries] = []
+        self.most_pending: int | None = None
+        self.pending = 0
+        self.feed: deque[Train] | None = deque() if fed else None
+        self._epoch = 0
+        self._calls = 0
+        self._last_call = self._config.arrivals.offset(self.name, context.draws)
+        self._from = self._last_call
+        """Calls are counted on from here: the last call, or the moment at which the spout could go on."""
+        self._ahead: Ints = np.zeros(0, np.int64)
+        self._used = 0
+        self._reach = AHEAD
+        self._capped = False
+        context.kernel.sources.append(self)
+
+    # -- when ------------------------------------------------------------------------------------------------
+
+    def _look_ahead(self) -> None:
+        """Make sure that the next calls are known."""
+        if self._used >= len(self._ahead):
+            n = min(self._reach, self._context.train_cap)
+            self._reach = 2 * n
+            arrivals = self._config.arrivals
+            self._ahead = arrivals.next_calls(self.name, self._context.draws, self._from, self._calls, n)
+            self._used = 0
+
+    def _go_on_from(self, moment: int) -> None:
+        """Calls wait until ``moment``; what was planned before it is planned anew."""
+        if moment > self._from:
+            self._from = moment
+            self._ahead = self._ahead[:0]
+            self._used = 0
+
+    def horizon(self, now: int) -> int:
+        """How far the data plane may go in one step: to the last of the calls that need no news, or to the
+        next news.
+        """
+        if self.feed is not None:
+            return int(min(now, self.feed[0].time[-1])) if self.feed else now
+        if not self.up:
+            return now
+        if self._capped:
+            event = self._kernel.next_data_event()
+            return now if event is None else min(now, event)
+        self._look_ahead()
+        free = self._context.train_cap
+        if self.most_pending is not None:
+            free = min(free, self.most_pending - self.pending)
+        last = self._used + free - 1
+        return min(now, int(self._ahead[min(last, len(self._ahead) - 1)])) if len(self._ahead) else now
+
+    def next_event(self) -> int | None:
+        if not self.up or self._capped or self.feed is not None:
+            return self.outbox.next
+        self._look_ahead()
+        known = (self.outbox.next, *self._ahead[self._used : self._used + 1].tolist())
+        return min((t for t in known if t is not None), default=None)
+
+    def settled(self, roots: int, moment: int) -> None:
+        """So many roots left the pending map at ``moment``: if the cap was reached, calls go on."""
+        self.pending -= roots
+        if self._capped and self.most_pending is not None and self.pending < self.most_pending:
+            self._capped = False
+            self._go_on_from(moment)
+
+    def occupy(self, duration: int) -> None:
+        super().occupy(duration)
+        self._go_on_from(self.busy.free_at)
+
+    def stop_until(self, moment: int) -> int:
+        shift = super().stop_until(moment)
+        self._go_on_from(self.busy.free_at)
+        return shift
+
+    # -- what ------------------------------------------------------------------------------------------------
+
+    def _flow_fed(self, feed: deque[Train], now: int) -> None:
+        while feed and feed[0].time[0] <= now:
+            train = feed.popleft()
+            if train.time[-1] > now:
+                train, later = train.split(int(np.searchsorted(train.time, now, "right")))
+                feed.appendleft(later)
+            self._send(train.replace(epoch=self._epoch_of(train.n)))
+            self.next_root += train.n
+
+    def flow(self, now: int) -> None:
+        self.outbox.let_out(now)
+        if self.feed is not None:
+            self._flow_fed(self.feed, now)
+            return
+        while self.up and not self._capped:
+            self._look_ahead()
+            due = int(np.searchsorted(self._ahead[self._used :], now, "right"))
+            if self.most_pending is not None:
+                due = min(due, self.most_pending - self.pending)
+            if due == 0:
+                return
+            times = self._ahead[self._used : self._used + due]
+            self._used += due
+            self._call(times)
+
+    def _call(self, times: Ints) -> None:
+        """One root for each call, as long as there are any."""
+        self._from = self._last_call = int(times[-1])
+        self._calls += len(times)
+        limit = self._config.spout.limit
+        if limit is not None:  # calls go on when there is nothing more to emit, but are empty
+            times = times[: limit - self.next_root + sum(len(roots) for roots, _ in self.retries)]
+        if len(times):
+            self._emit(times)
+        self._capped = self.most_pending is not None and self.pending >= self.most_pending
+
+    def _emit(self, times: Ints) -> None:
+        roots, attempt = self._roots(len(times))
+        number = roots >> self._context.topology.spout_bits
+        key, value = self._config.spout.content(self.component.name, self._context.draws, roots, number)
+        self._send(
+            Train(times, roots, times, key, value=value, attempt=attempt, epoch=self._epoch_of(len(times)))
+        )
+
+    def _epoch_of(self, n: int) -> Ints | None:
+        """Epoch column of n tuples that are emitted now."""
+        return None if self._context.topology.marker_length is None else np.full(n, self._epoch, np.int64)
+
+    def _send(self, train: Train) -> None:
+        sent: list[Sent] = []
+        for outlet in self.outlets:
+            sent += outlet.send(train, Children())
+        self._context.say.emitted(self, train, sent)
+        if self.feed is None:
+            self._context.hooks.emitted(self, train, sent)
+
+    def _roots(self, n: int) -> tuple[Ints, Ints | None]:
+        """The next n roots: retries first; their attempts (None: all 0)."""
+        parts: list[Ints] = []
+        attempts: list[Ints] = []
+        need = n
+        while need and self.retries:
+            roots, attempt = self.retries.pop(0)
+            if len(roots) > need:
+                self.retries.insert(0, (roots[need:], attempt[need:]))
+                roots, attempt = roots[:need], attempt[:need]
+            parts.append(roots)
+            attempts.append(attempt)
+            need -= len(roots)
+        new = np.arange(self.next_root, self.next_root + need, dtype=np.int64)
+        self.next_root += need
+        bits = self._context.topology.spout_bits
+        new = (new << bits) | self.spout_number if bits else new
+        if not parts:
+            return new, None
+        return np.concatenate([*parts, new]), np.concatenate([*attempts, np.zeros(need, np.int64)])
+
+    def send_markers(self, up_to: int) -> None:
+        """Send all end markers up to number ``up_to`` that were not sent yet (because the task was down), on
+        all channels; tuples count to the next epoch from now.
+        """
+        for number in range(self._epoch + 1, up_to + 1):
+            self._epoch = number
+            train = single(self._kernel.now, 0, mark=number)
+            for outlet in self.outlets:
+                outlet.broadcast(train)
+
+    # -- life ------------------------------------------------------------------------------------------------
+
+    def crash(self) -> list[Train]:
+        self._from = self._last_call  # what kept it busy is over
+        self._ahead = self._ahead[:0]
+        self._used = 0
+        self.retries.clear()
+        self.pending = 0
+        self._capped = False
+        return super().crash()
+
+    def revive(self) -> None:
+        super().revive()
+        self._go_on_from(self._kernel.now)

@@ -1,0 +1,214 @@
+"""Supervision: faults strike, are detected, and what they hit is restarted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from tideover.models.job.deployment import Deployment
+from tideover.models.runtime.bolt_task import BoltTask
+from tideover.models.runtime.context import Context
+from tideover.models.runtime.machine import Machine
+from tideover.models.runtime.outage import Outage
+from tideover.models.runtime.spout_task import SpoutTask
+from tideover.models.runtime.views import OutageView, TaskView
+from tideover.sim.faults.base import Fault
+from tideover.sim.kernel import Process, Rank
+
+Victim = SpoutTask | BoltTask | Machine
+
+
+class Supervisor:
+    """Lets faults strike a job, and restarts what they hit after detection and restart."""
+
+    def __init__(
+        self, context: Context, deployment: Deployment, tasks: Sequence[SpoutTask | BoltTask]
+    ) -> None:
+        self._context, self._deployment = context, deployment
+        self._tasks = tasks
+        self._bolts = [task for task in tasks if isinstance(task, BoltTask)]
+        self._replicas: dict[tuple[str, int], list[SpoutTask | BoltTask]] = {}
+        for task in tasks:
+            self._replicas.setdefault((task.component.name, task.index), []).append(task)
+        self.outages: list[Outage] = []
+        self._watched: list[Outage] = []
+        """Outages whose recovery may still go on; one that has recovered gets no more replays."""
+        self._down: dict[Any, int] = {}
+        """Number of the newest outage of each task or machine that is down."""
+        self._awaited: dict[Any, list[Outage]] = {}
+        """All outages that each of them is not yet back from."""
+        self._since: dict[BoltTask, int] = {}
+        """Of the bolt tasks that are down: when they went down."""
+        self._was_down: dict[BoltTask, int] = {}
+        """For how long others have been (ns)."""
+
+    def start(self) -> None:
+        """Start a process for each fault."""
+        for index, fault in enumerate(self._deployment.failures):
+            self._context.kernel.process(self._faults(index, fault))
+
+    def _faults(self, index: int, fault: Fault) -> Process:
+        d = self._deployment
+        for moment in fault.moments(index, self._context.draws, d.run.duration, d.cycle):
+            yield self._context.kernel.until(moment, Rank.FAULT, index)
+            self._strike(fault)
+
+    # -- a fault strikes -------------------------------------------------------------------------------------
+
+    def _strike(self, fault: Fault) -> None:
+        now = self._context.kernel.now
+        outage = Outage(
+            len(self.outages), fault.kind, fault.where, now, now + fault.detection, now + fault.lasts
+        )
+        self._watched = [old for old in self._watched if not self._context.settled(old)]
+        outage.overtakes = tuple(self._watched)
+        self._watched.append(outage)
+        self.outages.append(outage)
+        self._context.say.struck(outage)
+        if not fault.kills:
+            self._stop(fault, outage)
+            return
+        victims, job = self._with_the_job(fault.victims(self))
+        outage.tasks = [task for v in victims for task in (v.tasks() if isinstance(v, Machine) else [v])]
+        outage.hit(victims)
+        for victim in victims:
+            self._down[victim] = outage.number
+            for older in self._awaited.setdefault(victim, []):
+                older.struck_again(victim, outage)
+            self._awaited[victim].append(outage)
+            if isinstance(victim, Machine):
+                victim.failed(outage)
+                continue
+            self._context.newest[victim] = outage.number
+            if isinstance(victim, BoltTask):
+                victim.gate.hold = fault.while_down == "hold"
+            if victim in job:
+                self.crash(victim, outage)
+            else:
+                fault.strike(self, victim, outage)
+        outage.masked = bool(outage.tasks) and all(self._has_live_replica(task) for task in outage.tasks)
+        for victim in victims:
+            if isinstance(victim, BoltTask) and not victim.up:
+                self._since.setdefault(victim, now)
+            ready = partial(self._ready, outage, victim)
+            # as planned: the outage's own moment may be a later one by now, for one of its victims
+            self._context.kernel.at(now + fault.lasts, Rank.READY, ready, victim.number)
+
+    def _stop(self, fault: Fault, outage: Outage) -> None:
+        """Strike without killing: what is hit stays up."""
+        victims = [v for v in fault.victims(self) if not isinstance(v, Machine)]
+        outage.tasks = list(victims)
+        for victim in victims:
+            fault.strike(self, victim, outage)
+        outage.masked = bool(victims) and all(self._has_live_replica(task) for task in victims)
+
+    def _with_the_job(self, victims: list[Victim]) -> tuple[list[Victim], list[BoltTask]]:
+        """All that fail because these do, and the tasks of the job among them (none: it goes on)."""
+        if not self._context.needs.one_job or not any(v in self._bolts for v in victims):
+            return victims, []
+        others = [v for v in victims if v not in self._bolts]
+        return sorted([*others, *self._bolts], key=lambda v: v.number), self._bolts
+
+    def _has_live_replica(self, task: SpoutTask | BoltTask) -> bool:
+        replicas = self._replicas[task.component.name, task.index]
+        return any(r.available for r in replicas if r is not task)
+
+    # -- what it hit is ready --------------------------------------------------------------------------------
+
+    def _ready(self, outage: Outage, victim: Victim) -> None:
+        if self._down.get(victim) != outage.number:
+            return  # a newer fault has struck it meanwhile, or it was taken over
+        if isinstance(victim, Machine):
+            victim.ready(outage)
+            return
+        self.back(victim)
+        was_down, now = not victim.up, self._context.kernel.now
+        if was_down:
+            victim.revive()
+            if isinstance(victim, BoltTask) and victim in self._since:
+                since = self._since.pop(victim)
+                self._was_down[victim] = self._was_down.get(victim, 0) + now - since
+        self._context.hooks.ready(victim, outage)
+        length = self._deployment.topology.marker_length
+        if was_down and isinstance(victim, SpoutTask) and length is not None:
+            victim.send_markers((now - 1) // length)
+
+    def down_ns(self, task: BoltTask) -> int:
+        """For how long a task has been down up to now (ns)."""
+        now = self._context.kernel.now
+        return self._was_down.get(task, 0) + now - self._since.get(task, now)
+
+    def take_over(self, task: TaskView, outage: OutageView) -> None:
+        """From now on ``task`` is something that was waiting for its failure (a standby): it is ready, empty,
+        and its restart is off. Nothing happens if it is ready already, or has failed again.
+        """
+        if self._down.get(task) != outage.number or self._context.kernel.now >= outage.ready_at:
+            return
+        self._ready(self.outages[outage.number], self._tasks[task.number])
+        del self._down[task]
+
+    def back(self, victim: object) -> None:
+        """It is back, or what it did is done by others: nobody waits for it any more."""
+        self.expect(victim, self._context.kernel.now)
+        self._awaited.pop(victim, None)
+
+    def expect(self, victim: object, ready: int) -> None:
+        """If it is down, it will be back at ``ready`` (ns), and not when it was planned."""
+        for outage in self._awaited.get(victim, []):
+            outage.expect(victim, ready)
+
+    # -- what faults ask -------------------------------------------------------------------------------------
+
+    def tasks_of(self, component: str, task: int, replica: int) -> list[Any]:
+        """The task that a fault names: of a component, or a machine."""
+        if (component, task) in self._replicas:
+            found = self._replicas[component, task]
+            return found if isinstance(found[0], SpoutTask) else found[replica : replica + 1]
+        return [m for m in self._context.machines if m.name == component and m.replica == replica]
+
+    def tasks_on(self, host: int) -> list[Any]:
+        """All tasks and machines on a host."""
+        runs_elsewhere = self._bolts if self._context.needs.batches else []  # in executors
+        machines = [m for m in self._context.machines if m.host == host]
+        return [t for t in self._tasks if t.host == host and t not in runs_elsewhere] + machines
+
+    def lose_state(self, task: SpoutTask | BoltTask, outage: Outage, keep: bool) -> None:
+        """A task loses its state; ``keep``: it goes on at once, else it keeps only its queue until it is
+        ready.
+        """
+        if isinstance(task, BoltTask) and self._context.runner is None:
+            if not keep:
+                task.crash(keep_queue=True)
+            self._forget(task, outage)
+        self._context.hooks.failed(task, outage)
+
+    def crash(self, task: SpoutTask | BoltTask, outage: Outage) -> None:
+        """A task's process dies."""
+        if isinstance(task, BoltTask):
+            if self._context.runner is None:
+                self._context.destroy(task, task.crash())
+                self._forget(task, outage)
+        else:
+            waiting = [roots for roots, _ in task.retries]
+            task.crash()
+            for roots in waiting:
+                self._context.say.retries_lost(task, roots)
+        self._context.hooks.failed(task, outage)
+
+    def pause(self, task: SpoutTask | BoltTask, outage: Outage) -> None:
+        """A task does nothing until the outage's end."""
+        if isinstance(task, BoltTask) and self._context.runner is not None:
+            self._context.runner.paused(task, outage)
+        elif task.up:
+            task.stop_until(outage.ready_at)
+
+    def _forget(self, task: BoltTask, outage: Outage) -> None:
+        if task.state is None:
+            return
+        gone = task.state.effects()
+        task.state = task.state.fresh()
+        if task.component.anchored and len(gone.uid):
+            self._context.say.void(task.component, gone.uid, task.replica)
+            self._context.say.forgotten(task, outage.number, gone.uid)
+            self._context.hooks.destroyed(outage.number, gone.uid >> task.component.bits, gone.attempt)

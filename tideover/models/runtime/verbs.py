@@ -1,0 +1,130 @@
+"""What a strategy may do. All measuring happens behind its verbs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tideover.models.runtime.bolt_task import BoltTask
+from tideover.models.runtime.job import Job
+from tideover.models.runtime.saved_state import SavedState, restore, roll_back
+from tideover.models.runtime.spout_task import SpoutTask
+from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
+from tideover.sim.kernel import Rank
+from tideover.sim.train import Ints
+
+
+class Verbs:
+    """Acts on a job. Instants and durations are in ns; ``rank`` orders the actions of one instant
+    (`tideover.sim.kernel.Rank`), then the number of the task that acts.
+    """
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+
+    def _task(self, task: TaskView) -> SpoutTask | BoltTask:
+        return self._job.tasks[task.number]
+
+    def _bolt(self, task: BoltView) -> BoltTask:
+        bolt = self._job.tasks[task.number]
+        assert isinstance(bolt, BoltTask)
+        return bolt
+
+    # -- when ------------------------------------------------------------------------------------------------
+
+    def at(self, when: int, action: Callable[[], None], rank: Rank, task: TaskView | None = None) -> None:
+        """Call ``action`` at ``when``, after all tuples have been moved there."""
+        self._job.kernel.at(when, rank, action, 0 if task is None else task.number)
+
+    def every(
+        self, period: int, action: Callable[[int], None], rank: Rank, task: TaskView, first: int | None = None
+    ) -> None:
+        """Call ``action(i)`` at ``first`` (one period, if not given) + i * ``period``, i = 0, 1, …"""
+        begin = period if first is None else first
+        self._job.kernel.every(begin, period, rank, action, task.number)
+
+    def enqueue(self, task: TaskView, action: Callable[[], None], rank: Rank) -> None:
+        """Call ``action`` when all that waits in the task's queue now has been served, unless it fails
+        before.
+        """
+        self._task(task).enqueue(rank, action)
+
+    def occupy(self, task: TaskView, duration: int) -> None:
+        """Keep a task busy from now, or from when it is free."""
+        self._task(task).occupy(duration)
+
+    # -- spouts ----------------------------------------------------------------------------------------------
+
+    def cap_pending(self, spout: SpoutView, most: int | None) -> None:
+        """Let a spout have at most so many roots in flight."""
+        self._job.spouts[spout.spout_number].most_pending = most
+
+    def emit_again(self, spout: SpoutView, roots: Ints, attempt: Ints, outage: Ints) -> None:
+        """Give up these attempts of roots (``outage``: number of that which is why they were not done; -1:
+        none is), and put the roots at the end of the spout's retry queue.
+        """
+        if len(roots):
+            task, say = self._job.spouts[spout.spout_number], self._job.say
+            say.timed_out(task, roots, attempt, outage)
+            task.retries.append((roots, attempt + 1))
+            say.retrying(task, roots)
+            task.settled(len(roots), self._job.kernel.now)
+
+    # -- state -----------------------------------------------------------------------------------------------
+
+    def copy_state(self, task: BoltView) -> SavedState:
+        """The state of a task as it is now."""
+        return SavedState.of(self._bolt(task))
+
+    def first_state(self, task: BoltView) -> SavedState:
+        """The state of a task before the first tuple."""
+        return SavedState.at_the_beginning(self._bolt(task))
+
+    def restore(self, task: BoltView, state: SavedState, outage: OutageView, rewind: bool = True) -> None:
+        """A task that an outage had hit has this state, and can go on; then ``open`` it. ``rewind``: its
+        inputs come again from where the state was taken (a replay); else the end markers that it has seen
+        since still count.
+        """
+        restore(self._job, self._bolt(task), state, outage, rewind)
+
+    def roll_back(self, task: BoltView, state: SavedState) -> None:
+        """A task goes back to an earlier state: what it has taken in since is undone, unless a window has
+        put it out.
+        """
+        roll_back(self._job, self._bolt(task), state.state)
+
+    # -- life ------------------------------------------------------------------------------------------------
+
+    def open(self, task: TaskView) -> None:
+        """A task that is up again, and has what it needs, takes in what was held for it."""
+        bolt = self._task(task)
+        if isinstance(bolt, BoltTask):
+            bolt.gate.closed = False
+            bolt.gate.open()
+
+    def close(self, task: BoltView) -> None:
+        """A task that is up does nothing until it is opened: what waits in its queue is set aside, arrivals
+        are held.
+        """
+        bolt = self._bolt(task)
+        bolt.gate.closed = True
+        bolt.gate.aside += bolt.queue.clear()
+
+    def take_over(self, task: TaskView, outage: OutageView) -> None:
+        """A standby is in the place of a task that has failed: it is ready now, empty, and the restart is
+        off. Nothing happens if it is ready already, or has failed again.
+        """
+        self._job.supervisor.take_over(task, outage)
+
+    # -- what is kept and sent -------------------------------------------------------------------------------
+
+    def keep(self, tuples: int) -> None:
+        """So many tuples are kept besides those in queues, now."""
+        self._job.say.kept(tuples)
+
+    def transfer(self, bytes_: int) -> None:
+        """Bytes go over the network besides the streams."""
+        self._job.say.transferred(bytes_)
+
+    def note(self, text: str) -> None:
+        """For the trace: what the protocol does."""
+        self._job.say.note(self._job.kernel.now, text)

@@ -1,0 +1,64 @@
+"""Where arrivals wait that a server does not take into its queue."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from tideover.sim.queue import Queue
+from tideover.sim.train import Train, join
+
+
+class Gate:
+    """Tuples at a server that are not in its queue.
+
+    closed     the server is up, but takes nothing in yet: arrivals are held
+    hold       while it is down: hold what arrives (True), or lose it
+    from_log   what waits here waits in a log: held whenever the server is down, and no crash takes it
+    stopped    the server is down with its queue kept
+    held       arrivals that were not admitted yet
+    aside      admitted tuples that are out of the queue for a while; a crash takes them all the same
+    """
+
+    def __init__(self, queue: Queue, admit: Callable[[Train], Train], clock: Callable[[], int]) -> None:
+        self._queue, self._admit, self._clock = queue, admit, clock
+        self.closed = False
+        self.hold = False
+        self.from_log = False
+        self.stopped = False
+        self.held: list[Train] = []
+        self.aside: list[Train] = []
+
+    def holds(self, up: bool) -> bool:
+        """Whether what arrives at a server that takes nothing in is held, and not lost."""
+        return self.hold or up or self.from_log
+
+    def open(self) -> None:
+        """Let in now what was set aside and held: it arrives at this instant, before anything later."""
+        now = self._clock()
+        trains = [train for train in self.aside if train.n]  # admitted before
+        if self.held:
+            held = join(self.held)
+            trains.append(self._admit(held.replace(time=np.full(held.n, now, np.int64))))
+        self.aside, self.held = [], []
+        self._queue.refill([train for train in trains if train.n])
+
+    def crash(self, up: bool) -> list[Train]:
+        """The server crashes (``up``: it was not down already): what it had in memory is lost; returns
+        it.
+        """
+        lost, self.aside = self.aside, []
+        self.closed = self.stopped = False
+        if up and not self.from_log:  # else what is held waits with its sender
+            lost = lost + self.held
+            self.held = []
+        return lost
+
+    def keep(self, up: bool, queue: list[Train]) -> None:
+        """The server goes down, but what is in its memory is kept, with its ``queue``."""
+        self.aside = queue + self.aside
+        self.closed, self.stopped = False, True
+        if up and not self.from_log and self.held:  # in its memory, not with the senders
+            self.aside.append(self._admit(join(self.held)))
+            self.held = []
