@@ -150,10 +150,7 @@ class Component:
 
 
 class Topology:
-    """Components in topological order (ties in the file's order), and the edges between them.
-
-    >>> # see tests/models/test_topology.py
-    """
+    """Components in topological order (ties in the file's order), and the edges between them."""
 
     def __init__(self, scenario: Scenario) -> None:
         configs = scenario.topology

@@ -19,16 +19,20 @@ _OPTIONAL = tuple(_DEFAULT)
 class Train:
     """A run of tuples as columns of equal length (all int64).
 
-    time      ns; arrival on a link and in a queue, departure where a task hands it on
-    uid       place in the tuple tree (see docs/semantics.md)
+    time      ns; departure where a task hands it on, arrival on a link and in a queue
+    uid       place in the tuple tree (see docs/semantics.md); of a marker: 0
     born      ns; creation stamp
-    key       number of the key; what a fields grouping and a count look at
+    key       number of the key; what a fields grouping and a count look at. Of a marker in a queue: over which
+              input it came; of a barrier: which snapshot's it is
     value     what a count adds up; None: 1 each
     attempt   how often the root was emitted before; None: 0
     epoch     number of the last end marker before the tuple; None: 0
-    mark      number of the end marker (> 0) or control marker (< 0) that the row is; None: data only
-    seq       channel's number of the message; None: not numbered
-    route     logical path from the spout; None: there is but one
+    mark      number of the end marker (> 0), or sort of the control marker (< 0), that the row is; None: data
+              only
+    seq       what the strategy numbers messages by: on a wire the channel's number of the message, in a queue
+              also (or only) the position of its channel; negative: a replay. None: not numbered
+    route     logical path from the spout; of a replay on the wire, the recovery that asked for it; None:
+              there is but one
 
     Columns are never written to once they are in a train, so trains share them.
     """
