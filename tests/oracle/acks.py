@@ -19,8 +19,10 @@ from .layout import Datum
 from .protocol import Protocol
 
 if TYPE_CHECKING:
+    from .bolts import Bolt
     from .program import World
-    from .tasks import Bolt, SpoutTask, Task
+    from .spouts import SpoutTask
+    from .tasks import Task
 
 
 class Memory:

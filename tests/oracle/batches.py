@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from tideover.sim.registry import kind_of
 
+from .channels import Message
 from .clock import Rank, control
 from .executors import Job, Scheduler
 from .layout import Datum
 from .protocol import Protocol
 from .rehearsal import Rehearsal
-from .tasks import Message, State
+from .tasks import State
 
 if TYPE_CHECKING:
     from .program import World

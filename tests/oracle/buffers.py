@@ -7,14 +7,16 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
+from .channels import Channel, Message, transfer
 from .clock import Priority, Rank, control
 from .layout import Datum
 from .protocol import Protocol
-from .tasks import Channel, Message, State, transfer
+from .tasks import State
 
 if TYPE_CHECKING:
+    from .bolts import Bolt
     from .program import World
-    from .tasks import Bolt, Task
+    from .tasks import Task
 
 
 class Store:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from .channels import Message
 from .layout import Datum
-from .tasks import Message
 
 if TYPE_CHECKING:
     from .program import World

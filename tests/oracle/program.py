@@ -12,7 +12,9 @@ from tideover.sim.faults.base import Fault
 from tideover.sim.registry import kind_of
 
 from .acks import SourceReplay
+from .bolts import Bolt
 from .buffers import UpstreamBuffer
+from .channels import Channel, Message
 from .clock import Clock, Rank, control
 from .layout import Layout
 from .ledger import Ledger
@@ -20,8 +22,9 @@ from .outages import Outages
 from .protocol import Protocol
 from .replicas import Replication
 from .snapshots import Snapshots
+from .spouts import SpoutTask
 from .starting_anew import micro_batches
-from .tasks import Bolt, Channel, Message, SpoutTask, Task
+from .tasks import Task
 from .trace import Trace
 
 PROTOCOLS = {

@@ -10,8 +10,11 @@ from .layout import Datum
 if TYPE_CHECKING:
     from tideover.sim.faults.base import Fault
 
+    from .bolts import Bolt
+    from .channels import Message
     from .program import World
-    from .tasks import Bolt, Message, SpoutTask, Task
+    from .spouts import SpoutTask
+    from .tasks import Task
 
 
 class Protocol:

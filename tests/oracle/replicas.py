@@ -6,9 +6,11 @@ from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from .bolts import Bolt
+from .channels import Message, transfer
 from .clock import Rank, control
 from .protocol import Protocol
-from .tasks import Bolt, Control, Entry, Message, transfer
+from .tasks import Control, Entry
 
 if TYPE_CHECKING:
     from .program import World

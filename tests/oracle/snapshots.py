@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING
 
 import simpy
 
+from .bolts import Bolt
 from .buffers import Store
+from .channels import Channel, Message
 from .clock import Clock, Priority, Rank, control
 from .layout import Datum
 from .protocol import Protocol
-from .tasks import Bolt, Channel, Message, SpoutTask, State
+from .spouts import SpoutTask
+from .tasks import State
 
 if TYPE_CHECKING:
     from .program import World

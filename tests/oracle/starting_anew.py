@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 from tideover.sim.registry import kind_of
 
 from .batches import MicroBatches
+from .channels import Message
 from .clock import Rank, control
 from .executors import Executor
 from .layout import Datum
-from .tasks import Message, State
+from .tasks import State
 
 if TYPE_CHECKING:
     from .program import World

@@ -22,8 +22,8 @@ class Train:
     time      ns; departure where a task hands it on, arrival on a link and in a queue
     uid       place in the tuple tree (see docs/semantics.md); of a marker: 0
     born      ns; creation stamp
-    key       number of the key; what a fields grouping and a count look at. Of a marker in a queue: over which
-              input it came; of a barrier: which snapshot's it is
+    key       number of the key; what a fields grouping and a count look at; of a marker in a queue: over
+              which input it came; of a barrier: which snapshot's it is
     value     what a count adds up; None: 1 each
     attempt   how often the root was emitted before; None: 0
     epoch     number of the last end marker before the tuple; None: 0
