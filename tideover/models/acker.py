@@ -120,9 +120,10 @@ class Acker:
 
     def crash(self, now: int, outage: int) -> None:
         """All entries are lost; until it is up again acks are too."""
+        rotated_out = int(self._forgotten(np.array([now], np.int64))[0])
+        forgotten = max(rotated_out, self._alive_since)
         self._alive_since = NEVER
         self._outage = outage
-        forgotten = int(self._forgotten(np.array([now], np.int64))[0])
         for pending in self.maps:
             pending.mark_all(forgotten, outage)
 
