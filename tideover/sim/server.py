@@ -310,7 +310,7 @@ class Server(Node):
         """Go down, but keep the queue: it is served from the moment of readiness."""
         self.kept = self.clear_queue() + self.kept
         if self.up and not self.from_log and self.held:  # in its memory, not with the senders
-            self.kept.append(self.admit(join(self.held)))
+            self.kept.append(self.admit(join(self.held).at(self.kernel.now)))
             self.held = []
         self.paused = True
         super().crash()

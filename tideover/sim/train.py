@@ -100,6 +100,10 @@ class Train:
             setattr(new, name, values)
         return new
 
+    def at(self, moment: int) -> Train:
+        """The same train, all of it at one moment (ns)."""
+        return self.replace(time=np.full(self.n, moment, np.int64))
+
     def split(self, at: int) -> tuple[Train, Train]:
         """The first ``at`` tuples, and the rest."""
         return self.pick(slice(0, at)), self.pick(slice(at, None))

@@ -124,7 +124,7 @@ class Replication(Protocol):
             self.ready(task, outage)
             return
         self.known[task] = self.known[peer].copy()
-        task.kept = [self.admit(task, train) for train in task.kept if train.n]
+        task.kept = [self.admit(task, train.at(self.world.kernel.now)) for train in task.kept if train.n]
         task.epochs = peer.epochs
         if peer.counts is not None:
             counts = peer.counts.copy()
