@@ -15,14 +15,17 @@ class Bolt(Task):
 
     def take(self, message: Message, arrived: int) -> None:
         world, datum = self.world, message.datum
+        because = world.protocol.because(self, message)
         world.protocol.served(self, message)
         if datum is not None:
             row = (*self.physical, datum.uid, datum.attempt, arrived, world.clock.now)
             world.trace.processed.append(row)
+            world.record.served(self, datum, arrived, because)
             if world.layout.stateful(self.component):
                 self._count(datum)
             else:
                 self._hand_on(datum)
+            world.record.gone(datum)
         elif message.marker is not None:
             self._marker(message.channel.up.logical, message.marker)
 
@@ -33,6 +36,7 @@ class Bolt(Task):
                 sent += self.send(child)
         elif datum.anchored:
             self.world.ledger.left(self, datum)
+            self.world.record.applied(self, datum)
         if datum.anchored:
             self.world.protocol.done(datum, sent)
 
@@ -40,8 +44,8 @@ class Bolt(Task):
         cell, state = (datum.epoch, datum.key), self.state
         state.counts[cell] = state.counts.get(cell, 0) + datum.value
         state.tuples += 1
-        if datum.anchored:
-            state.held.append(datum)
+        state.held.append(datum)
+        self.world.record.applied(self, datum)
         if self.window.tuples is not None and state.tuples == self.window.tuples:
             self.windows_closed += 1
             self.close_window(self.windows_closed)
@@ -81,7 +85,9 @@ class Bolt(Task):
         new.tuples = 0
         old.counts = {cell: n for cell, n in old.counts.items() if cell not in new.counts}
         emitted = [datum for datum in old.held if before is None or datum.epoch < before]
+        emitted = [datum for datum in emitted if datum.anchored]
         world.trace.windows.append((*self.physical, number, world.clock.now, old.keys()))
+        world.record.window(self, number)
         again = world.ledger.emitted_window(self, number, emitted)
         known = again and not world.scenario.strategy.sends_again
         for key, value in sorted(() if known else old.keys().items()):

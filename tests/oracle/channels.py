@@ -63,6 +63,7 @@ class Channel:
         self.sent += 1
         self.last_arrival = max(self.world.clock.now + delay, self.last_arrival)
         self.wire.append(message)
+        self.world.record.there(message.datum)
         priority = arrival(self.down.rank, self.up.rank)
         self.due.append(self.world.clock.at(self.last_arrival, priority, self._arrive))
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import simpy
 
 from .clock import Clock, departure
-from .layout import Physical
+from .layout import Datum, Physical
 from .tasks import Task
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class SpoutTask(Task):
     def plan_call(self) -> None:
         """The next call, if nothing stands in its way."""
         Clock.cancel(self.call_event)
-        if self.down or self.occupied or not self.world.protocol.may_emit(self):
+        if self.world.fed is not None or self.down or self.occupied or not self.world.protocol.may_emit(self):
             return
         if self.stopped_until > self.world.clock.now:
             return
@@ -38,6 +38,17 @@ class SpoutTask(Task):
         times = self.arrivals.next_calls(self.name, draws, last, self.calls, 1)
         if len(times):
             self.call_event = self.world.clock.at(int(times[0]), departure(self.rank), self._call)
+
+    def feed(self, times: list[int]) -> None:
+        """Emit a new root at each of these moments, and never be called."""
+        for time in times:
+            self.world.clock.at(time, departure(self.rank), self._emit_new)
+
+    def _emit_new(self) -> None:
+        datum = self.world.layout.root(self.component, self.index, self.new_roots)
+        assert datum is not None
+        self.new_roots += 1
+        self._emit(datum)
 
     def _call(self) -> None:
         self.calls += 1
@@ -47,12 +58,19 @@ class SpoutTask(Task):
             datum = self.world.layout.root(self.component, self.index, self.new_roots)
             self.new_roots += datum is not None
         if datum is not None:
-            datum = replace(datum, epoch=self.state.handed)
-            row = (self.component, self.index, datum.root, datum.attempt, self.last_call)
-            self.world.trace.emitted.append(row)
-            self.world.ledger.emitted(datum)
-            self.world.protocol.emitted(self, datum, self.send(datum))
+            self._emit(datum)
         self.plan_call()
+
+    def _emit(self, datum: Datum) -> None:
+        world, now = self.world, self.world.clock.now
+        datum = replace(datum, epoch=self.state.handed, born=now)
+        world.trace.emitted.append((self.component, self.index, datum.root, datum.attempt, now))
+        world.ledger.emitted(datum)
+        world.record.emitted(datum)
+        world.protocol.emitted(self, datum, self.send(datum))
+        world.record.gone(datum)
+        if datum.attempt:
+            world.record.gone(datum)  # it no longer waits for its retry
 
     def freed(self) -> None:
         """What stood in the way of calls has gone."""

@@ -42,7 +42,7 @@ class State:
     """What a fault makes a task forget."""
 
     counts: dict[tuple[int, int], int] = field(default_factory=dict)  # {(epoch, key): sum}
-    held: list[Datum] = field(default_factory=list)  # the anchored tuples in the counts, as processed
+    held: list[Datum] = field(default_factory=list)  # the tuples in the counts, as processed
     tuples: int = 0  # since the last window
     markers: dict[Logical, int] = field(default_factory=dict)  # newest processed, by upstream task
     handed: int = 0  # the newest marker handed on
@@ -55,6 +55,11 @@ class State:
         for (_, key), value in sorted(self.counts.items()):
             sums[key] = sums.get(key, 0) + value
         return {key: total for key, total in sums.items() if total}
+
+    @property
+    def effects(self) -> list[Datum]:
+        """Those of the tuples that belong to roots."""
+        return [datum for datum in self.held if datum.anchored]
 
     @property
     def entries(self) -> int:
@@ -87,6 +92,7 @@ class Task:
         self.pending: list[simpy.Event] = []  # whatever else a crash prevents
         self.ready_event: simpy.Event | None = None
         self.stopped_until = 0  # its process is stopped
+        self.fault: int | None = None  # number of the newest that struck here
 
     # -- the queue -----------------------------------------------------------------------------------------
 
@@ -159,7 +165,7 @@ class Task:
     def service(self, message: Message) -> int:
         """How long a message takes, alone."""
         datum = message.datum
-        if datum is None or self.world.scenario.strategy.batched:
+        if datum is None or self.world.scenario.strategy.batched or self.component in self.world.at_once:
             return 0
         config, layout = self.world.layout.config[self.component], self.world.layout
         time = layout.sample(config.service, self.component, Purpose.SERVICE, datum.uid, datum.attempt)
@@ -195,6 +201,18 @@ class Task:
         self.occupied = False
         self.freed()
         self.serve()
+
+    @property
+    def live(self) -> bool:
+        """Up, and restored."""
+        return not (self.down or self.waiting)
+
+    @property
+    def busy(self) -> bool:
+        """Whether it serves, or does something else that takes time."""
+        stopped = self.stopped_until > self.world.clock.now
+        at_work = self.occupied or (self.serving is not None and isinstance(self.serving.what, Message))
+        return at_work and not (self.down or stopped)
 
     def freed(self) -> None:
         """For spouts: calls may go on."""
@@ -255,6 +273,7 @@ class Task:
     def interrupt(self) -> list[Message]:
         """Drop all that it does or has planned; returns the messages that were queued or in service."""
         self.suspend()
+        self.world.protocol.gave_up(self)
         for event in self.pending:
             Clock.cancel(event)
         self.pending.clear()
@@ -284,13 +303,14 @@ class Task:
 
     def lose_state(self, crash: bool) -> None:
         """Counts, held ids and unsent acks; a crash of a bolt also takes the numbers of the markers."""
-        self.world.ledger.hurt(self.state.held)
+        self.world.ledger.hurt(self.state.held, self.fault)
+        self.world.outages.state_lost(self)
         old, self.state = self.state, State()
         if not crash or self.component in self.world.layout.spouts:
             self.state.markers, self.state.handed = old.markers, old.handed
         for event, datum in self.unsent:
             if event.callbacks:
-                self.world.ledger.hurt([datum])
+                self.world.ledger.hurt([datum], self.fault)
             Clock.cancel(event)
         self.unsent.clear()
 
