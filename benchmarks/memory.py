@@ -62,7 +62,7 @@ def sample(rate: float, minutes: int) -> None:
     for minute in range(1, minutes + 1):
         world.kernel.run(minute * MINUTE)
         peaks.append(peak_mb())
-    print(json.dumps({"before": before, "peaks": peaks, "emitted": world.spouts[0].next_root}))
+    print(json.dumps({"before": before, "peaks": peaks, "emitted": world.job.spouts[0].next_root}))
 
 
 def rows(quick: bool) -> list[Row]:

@@ -118,7 +118,10 @@ def small(strategy: str) -> Scenario:
 def hops(world: World) -> int:
     """Tuples sent to bolt tasks: each is served once."""
     return sum(
-        channel.messages for replicas in world.bolts.values() for task in replicas for channel in task.inputs
+        channel.messages
+        for replicas in world.job.bolts.values()
+        for task in replicas
+        for channel in task.inputs
     )
 
 

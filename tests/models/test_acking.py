@@ -73,7 +73,7 @@ def test_completion_is_the_latest_ack_of_the_tree(seed: int, tasks: int, means: 
     run = simulate(scenario, trace=True)
     assert whole.trace is not None
     assert run.trace is not None
-    bits = {c.name: c.bits for c in whole.world.topology.components}  # type: ignore[union-attr]
+    bits = {c.name: c.bits for c in whole.world.job.topology.components}  # type: ignore[union-attr]
     last: dict[int, int] = {}
     for name, _, _, uid, _, _, departure in whole.trace.processed:
         root = uid >> bits[name]

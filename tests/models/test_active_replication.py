@@ -13,8 +13,9 @@ from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
 from tideover.models.config import Scenario
 from tideover.models.job.components import Links
 from tideover.models.job.groupings.base import GROUPINGS
+from tideover.models.mechanisms.duplicate_filter import Seen
+from tideover.models.runtime.stream import PATH
 from tideover.models.simulation import Replication, simulate
-from tideover.models.strategies.active_replication import Replication as Protocol
 from tideover.models.world import World
 from tideover.sim.distributions.exponential import Exponential
 from tideover.sim.train import Train
@@ -187,7 +188,7 @@ def test_replicas_of_a_timer_disagree_and_the_result_is_wrong() -> None:
 def test_state_of_the_papers_example() -> None:
     """{(1,1): 5, (1,2): 3}: (1,1,5) is dropped, (1,1,6) kept, (1,2,2) dropped, (1,2,4) kept.
 
-    Source 1 is s, its tuples are handled by p.0 or p.1 (the primaries 1 and 2 of the paper), so two routes
+    Source 1 is s, its tuples are handled by p.0 or p.1 (the primaries 1 and 2 of the paper), so two paths
     lead to q.
     """
     topology = {
@@ -196,16 +197,14 @@ def test_state_of_the_papers_example() -> None:
         "q": bolt("forward", {"p": "shuffle"}),
     }
     running = World(world(topology, "active_replication", k=1))
-    running.start()
-    protocol = running.protocol
-    assert isinstance(protocol, Protocol)
-    task = running.bolts["q", 0][0]
-    assert task.component.routes == 2
-    protocol.known[task].greatest[:] = [5, 3]
-    uid, route, time = (np.array(column, np.int64) for column in ([5, 6, 2, 4], [0, 0, 1, 1], [1, 1, 1, 1]))
-    kept = protocol.admit(task, Train(time, uid, time, time * 0, route=route))
-    assert kept.uid.tolist() == [6, 4]
-    assert protocol.known[task].greatest.tolist() == [6, 4]
+    task = running.job.bolts["q", 0][0]
+    assert task.component.paths == 2
+    seen = Seen(2)
+    seen.greatest[:] = [5, 3]
+    uid, path, time = (np.array(column, np.int64) for column in ([5, 6, 2, 4], [0, 0, 1, 1], [1, 1, 1, 1]))
+    train = Train(time, uid, time, time * 0, more={PATH: path})
+    assert train.pick(seen.fresh(train)).uid.tolist() == [6, 4]
+    assert seen.greatest.tolist() == [6, 4]
 
 
 def test_each_tuple_is_served_once_by_every_replica() -> None:

@@ -6,8 +6,8 @@ import pytest
 
 from tests.oracle.worlds import MS, bolt, fault, spout, world
 from tideover.models.job.arrivals.periodic import Periodic
+from tideover.models.mechanisms.batches.batches import Batches
 from tideover.models.simulation import simulate
-from tideover.models.strategies.micro_batch import Batches
 
 S = 1000 * MS
 GAP, COUNT, WINDOW = 4 * MS, 3_600_000, 30 * S
@@ -73,8 +73,8 @@ def test_a_new_driver_catches_up_batch_by_batch(interval_ms: int) -> None:
     }
     done = simulate(world(topology, "micro_batch", (killed,), END / MS, **times), trace=True)
     assert done.world is not None
-    protocol = done.world.protocol
-    assert isinstance(protocol, Batches)
-    history = [(b.triggered, b.visible, b.committed, b.tuples) for b in protocol.history]
+    query = done.world.job.context.runner
+    assert isinstance(query, Batches)
+    history = [(b.triggered, b.visible, b.committed, b.tuples) for b in query.history]
     assert history == recursion(interval_ms * MS)
     assert max(b[3] for b in history) > (BACK - KILLED) / GAP

@@ -103,6 +103,29 @@ def test_a_boast_is_found(registry: list[str]) -> None:
         conformance.describes_itself(Vague())
 
 
+@pytest.mark.parametrize("trigger", ["marker", "tick"])
+def test_a_window_that_is_wrong_without_a_failure_is_found(registry: list[str], trigger: str) -> None:
+    """What a run without failures says of its windows is not believed: the first root of a spout is counted
+    in the window after its own; ticks are late.
+    """
+    registry.append("late")
+
+    class Lateness(Protocol):
+        def start(self) -> None:
+            if trigger == "marker":
+                self.world.spouts[0].epoch = 1
+            else:
+                self.world.bolts["count", 0][0].tick = lambda number: None  # type: ignore[method-assign]
+
+    @STRATEGIES.register("late")
+    class Late(Amnesia):
+        def protocol(self, world: Any) -> Protocol:
+            return Lateness(world)
+
+    with pytest.raises(AssertionError, match="windows that differ"):
+        conformance.survives_without_failures(Late())
+
+
 def test_silence_is_found(registry: list[str]) -> None:
     """No docstring of its own, a parameter without a description, no source."""
     registry += ["mute", "terse"]

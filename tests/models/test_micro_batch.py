@@ -23,9 +23,9 @@ from tideover.models import conformance
 from tideover.models.advice import warnings
 from tideover.models.config import Scenario
 from tideover.models.job.arrivals.periodic import Periodic
+from tideover.models.mechanisms.batches.batches import Batches
 from tideover.models.simulation import Replication, simulate
 from tideover.models.strategies.base import STRATEGIES
-from tideover.models.strategies.micro_batch import Batches
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import load
 
@@ -95,9 +95,9 @@ def whole(done: Replication) -> None:
 def batches(done: Replication) -> list[tuple[float, float, float, int]]:
     """(trigger, in the sink, committed, tuples) of each batch."""
     assert done.world is not None
-    protocol = done.world.protocol
-    assert isinstance(protocol, Batches)
-    history = protocol.history
+    query = done.world.job.context.runner
+    assert isinstance(query, Batches)
+    history = query.history
     return [(b.triggered / MS, b.visible / MS, b.committed / MS, b.tuples) for b in history]
 
 

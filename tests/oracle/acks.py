@@ -19,8 +19,12 @@ from .layout import Datum
 from .protocol import Protocol
 
 if TYPE_CHECKING:
+    from .bolts import Bolt
+    from .channels import Message
+    from .outages import Outage
     from .program import World
-    from .tasks import Bolt, SpoutTask, Task
+    from .spouts import SpoutTask
+    from .tasks import Task
 
 
 class Memory:
@@ -34,7 +38,20 @@ class Memory:
         self.rotation: simpy.Event | None = None
 
 
-class SourceReplay(Protocol):
+class AckCosts(Protocol):
+    """Acks that nobody waits for: they take time at the bolt, each tuple's at once, a window's at its end."""
+
+    def extra_service(self, task: Task, datum: Datum) -> int:
+        held = self.world.layout.stateful(task.component) or not datum.anchored
+        return 0 if held else self.params.ack_cost
+
+    def ack_window(self, task: Bolt, data: list[Datum]) -> None:
+        """The task is busy until the last."""
+        if task.component not in self.world.at_once:
+            task.occupy(self.world.clock.now + len(data) * self.params.ack_cost)
+
+
+class SourceReplay(AckCosts):
     """Per root and attempt the acker holds the ids created and not acked: the XOR, kept as its terms."""
 
     def __init__(self, world: World) -> None:
@@ -44,6 +61,8 @@ class SourceReplay(Protocol):
         self.acker_down = False
         self.acker_ready: simpy.Event | None = None
         self.memory: dict[SpoutTask, Memory] = {}
+        self.acker_fault: int | None = None
+        self.causes: dict[tuple[int, int], int | None] = {}  # of attempts after the first: the fault
 
     def start(self) -> None:
         for spout in self.world.spouts:
@@ -72,10 +91,11 @@ class SourceReplay(Protocol):
             self.trees[tree] = {child.ident for child in sent}
             self.created[tree] = self.world.clock.now
         else:
-            self.world.ledger.hurt([datum])  # the acker will never know of this tree
+            self.world.ledger.hurt([datum], self.acker_fault)  # the acker will never know of this tree
 
     def done(self, datum: Datum, sent: list[Datum]) -> None:
         """One ack: the tuple's own id, and those of the tuples it has become."""
+        self.world.record.control_bytes += self.params.ack_size
         tree = datum.root, datum.attempt
         if tree in self.trees:
             self.trees[tree] ^= {datum.ident} | {child.ident for child in sent}
@@ -100,7 +120,8 @@ class SourceReplay(Protocol):
         return ["acker"] if acker else []
 
     def acker_failed(self, down_for: int) -> None:
-        self.world.ledger.hurt_trees(set(self.trees))
+        self.acker_fault = len(self.world.outages.all) - 1
+        self.world.ledger.hurt_trees(set(self.trees), self.acker_fault)
         self.trees.clear()
         self.created.clear()
         self.acker_down = True
@@ -114,10 +135,6 @@ class SourceReplay(Protocol):
 
     # -- bolts ---------------------------------------------------------------------------------------------
 
-    def extra_service(self, task: Task, datum: Datum) -> int:
-        held = self.world.layout.stateful(task.component) or not datum.anchored
-        return 0 if held else self.params.ack_cost
-
     def ack_window(self, task: Bolt, data: list[Datum]) -> None:
         """One after the other; the task is busy until the last."""
         cost, now = self.params.ack_cost, self.world.clock.now
@@ -129,7 +146,7 @@ class SourceReplay(Protocol):
                     now + i * cost, departure(task.rank), partial(self.done, datum, [])
                 )
                 task.unsent.append((event, datum))
-        task.occupy(now + len(data) * cost)
+        super().ack_window(task, data)
 
     # -- spouts --------------------------------------------------------------------------------------------
 
@@ -151,8 +168,9 @@ class SourceReplay(Protocol):
         for root, (emission, datum) in list(memory.pending.items()):
             if not spout.down and emission <= now - (self.params.timeout_buckets - 1) * timeout:
                 self.world.trace.failed.append((root, datum.attempt, now))
-                self.world.ledger.timed_out(datum)
+                self.causes[root, datum.attempt + 1] = self.world.ledger.timed_out(datum)
                 memory.retries.append(replace(datum, attempt=datum.attempt + 1))
+                self.world.record.there(datum)
                 self._remove(spout, root)
         self._next_rotation(spout, now + timeout)
 
@@ -177,11 +195,34 @@ class SourceReplay(Protocol):
     def failed(self, task: Task, crash: bool) -> None:
         if crash and task in self.memory:
             Clock.cancel(self.memory[task].rotation)
+            for datum in self.memory[task].retries:
+                self.world.record.gone(datum)
             self.memory[task] = Memory()
 
     def ready(self, task: Task, was_down: bool) -> None:
         if task in self.memory and self.memory[task].rotation is None:
             self._begin(task)
+
+    # -- figures -------------------------------------------------------------------------------------------
+
+    def because(self, task: Task, message: Message) -> int | None:
+        datum = message.datum
+        return None if datum is None else self.causes.get((datum.root, datum.attempt))
+
+    def settled(self, outage: Outage) -> bool:
+        """No root that it has hit waits to be given up, or to be emitted again."""
+        damaged = self.world.ledger.damaged
+        pending = [
+            (root, datum.attempt) for m in self.memory.values() for root, (_, datum) in m.pending.items()
+        ]
+        waiting = [datum for m in self.memory.values() for datum in m.retries]
+        return not (
+            any(damaged.get(tree) == outage.number for tree in pending)
+            or any(self.causes[datum.root, datum.attempt] == outage.number for datum in waiting)
+        )
+
+    def kept_for_replay(self) -> int:
+        return sum(len(memory.pending) for memory in self.memory.values())
 
     # -- the end -------------------------------------------------------------------------------------------
 

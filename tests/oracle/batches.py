@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from tideover.sim.registry import kind_of
 
+from .channels import Message
 from .clock import Rank, control
-from .executors import Job, Scheduler
+from .executors import Executor, Job, Scheduler
 from .layout import Datum
 from .protocol import Protocol
 from .rehearsal import Rehearsal
-from .tasks import Message, State
+from .tasks import State
 
 if TYPE_CHECKING:
+    from .outages import Outage
     from .program import World
     from .tasks import Task
 
@@ -30,6 +33,7 @@ class Batch:
     logged: bool = False
     shares: dict[Task, tuple[int, int]] = field(default_factory=dict)
     before: dict[Task, tuple[State, int]] | None = None  # states before its results came out
+    shown_at: int | None = None  # for the first time
 
 
 class MicroBatches(Protocol):
@@ -41,7 +45,8 @@ class MicroBatches(Protocol):
         self.batch: Batch | None = None
         self.life, self.cold = 0, False
         self.triggered = 0
-        self.outages = 0
+        self.newest = -1  # number of the newest fault
+        self.visible: list[int] = []  # when the results of each committed batch came out first
 
     def start(self) -> None:
         self.scheduler = Scheduler(self.world, self._stages_done)
@@ -101,15 +106,20 @@ class MicroBatches(Protocol):
     def _results(self) -> None:
         """All of the batch takes effect, through all tasks, at this instant."""
         assert self.batch is not None
+        if self.batch.shown_at is None:
+            self.batch.shown_at = self.world.clock.now
         self.batch.before = {task: (task.state.copy(), task.windows_closed) for task in self.jobs}
         for task, messages in self.batch.content.items():
             task.requeue(messages)
         self._in(self.params.commit_time, self._commit)
 
     def _commit(self) -> None:
+        assert self.batch is not None
+        assert self.batch.shown_at is not None
+        self.visible.append(self.batch.shown_at)
         self.batch, self.cold, self.scheduler.begun = None, False, False
         for job in self.jobs.values():
-            job.again = False
+            job.again = None
         self._at(max(self.world.clock.now, self._next()), self._trigger)
 
     def served(self, task: Any, message: Message) -> None:
@@ -117,6 +127,9 @@ class MicroBatches(Protocol):
             self.world.ledger.replayed.add(message.datum.root)
 
     def is_read_again(self, task: Task, datum: Datum) -> bool:
+        return self.jobs[task].again is not None
+
+    def because(self, task: Task, message: Message) -> int | None:
         return self.jobs[task].again
 
     def _resume(self) -> None:
@@ -142,7 +155,7 @@ class MicroBatches(Protocol):
         return ["driver"] if fault.component == "driver" else [*self.jobs_hit(fault)]
 
     def struck(self, fault: Any) -> None:
-        self.outages += 1
+        self.newest += 1
         now = self.world.clock.now
         if kind_of(fault) == "pause":
             for job in self.jobs_hit(fault):
@@ -158,20 +171,21 @@ class MicroBatches(Protocol):
         """Something is killed, or a state lost."""
         if kind_of(fault) == "crash_host":
             for executor in self.scheduler.on_host(fault.host):
-                self.scheduler.kill(executor, self.outages, noticed, ready)
+                self.scheduler.kill(executor, self.newest, noticed, ready)
         elif fault.component == "driver":
             self._driver_dies(ready)
         else:
             for job in self.jobs_hit(fault):
-                self.scheduler.fail(job, kind_of(fault), ready)
+                self.scheduler.fail(job, kind_of(fault), ready, self.newest)
 
     def _driver_dies(self, ready: int) -> None:
         self.life += 1
-        self.scheduler.die(self.outages)
+        self.scheduler.die(self.newest)
         batch = self.batch
         if batch is not None:
             for job in self.jobs.values():
-                job.again = job.again or (self.scheduler.begun and job.ran is not None)
+                if self.scheduler.begun and job.ran is not None:
+                    job.again = self.newest
                 job.running = 0
             if not batch.logged:
                 self.batch = None
@@ -200,12 +214,47 @@ class MicroBatches(Protocol):
         gone = set()
         for task, messages in batch.content.items():
             for message in messages:
+                self.world.record.there(message.datum)
                 if message.datum is not None and message.datum.anchored:
                     gone |= self.world.layout.effects(task.component, message.datum)
         for task in self.jobs:
             out = self.world.ledger.out.get(task.physical, {})
             if None in out:
                 out[None] = [effect for effect in out[None] if effect not in gone]
+
+    def tasks_of(self, thing: Hashable) -> list[Task]:
+        if isinstance(thing, Job):
+            return [thing.task]
+        if isinstance(thing, Executor):
+            return [
+                job.task for job in self.jobs.values() if thing.now == (job.home if job.stateful else job.ran)
+            ]
+        return [*self.jobs]
+
+    # -- figures -------------------------------------------------------------------------------------------
+
+    def settled(self, outage: Outage) -> bool:
+        """No task runs again because of it."""
+        return all(job.again != outage.number for job in self.jobs.values())
+
+    def is_busy(self, task: Task) -> bool:
+        return bool(self.jobs[task].running) if task in self.jobs else task.busy
+
+    def kept_for_replay(self) -> int:
+        """What the log has that was not committed."""
+        return sum(map(self._size, self.contents()))
+
+    @staticmethod
+    def _size(content: dict[Task, list[Message]]) -> int:
+        return sum(map(len, content.values()))
+
+    def beat(self) -> int:
+        """The median distance of two batches' results."""
+        gaps = sorted(after - before for before, after in pairwise(self.visible))
+        if not gaps:
+            return 0
+        middle = len(gaps) // 2
+        return gaps[middle] if len(gaps) % 2 else (gaps[middle - 1] + gaps[middle]) // 2
 
     # -- the end -------------------------------------------------------------------------------------------
 

@@ -7,14 +7,17 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
+from .channels import Channel, Message, transfer
 from .clock import Priority, Rank, control
 from .layout import Datum
 from .protocol import Protocol
-from .tasks import Channel, Message, State, transfer
+from .tasks import State
 
 if TYPE_CHECKING:
+    from .bolts import Bolt
+    from .outages import Outage
     from .program import World
-    from .tasks import Bolt, Task
+    from .tasks import Task
 
 
 class Store:
@@ -23,10 +26,12 @@ class Store:
     def __init__(self, world: World) -> None:
         self.world = world
         self.free = 0
+        self.bytes = 0
 
     def request(self, size: int) -> int:
         """Queue a request now; when it ends."""
         config = self.world.layout.scenario.store
+        self.bytes += size
         self.free = max(self.world.clock.now, self.free) + config.latency + transfer(size, config.bandwidth)
         return self.free
 
@@ -76,6 +81,7 @@ class UpstreamBuffer(Protocol):
         self.store = Store(world)
         self.keepers: dict[Task, Keeper] = {}
         self.requests: list[Request] = []  # those whose end marker has not left
+        self.leaving: dict[Task, list[Message]] = {}  # replays that have not left, by sender
 
     def start(self) -> None:
         for task in self.world.tasks:
@@ -168,8 +174,11 @@ class UpstreamBuffer(Protocol):
     def _recover(self, task: Task) -> None:
         """Read the last valid checkpoint; what the replay will bring again is discarded from now on."""
         keeper = self.keepers[task]
-        queued = [message for message in task.interrupt() if not message.channel.buffered]
-        task.memory = queued + task.memory
+        queued = task.interrupt()
+        task.memory = [message for message in queued if not message.channel.buffered] + task.memory
+        for message in queued:
+            if message.channel.buffered:
+                self._drop(task, message)
         task.waiting = keeper.restoring = True
         keeper.replaying = set(self._buffered(task))
         keeper.unfinished = set(keeper.replaying)
@@ -182,6 +191,7 @@ class UpstreamBuffer(Protocol):
     def _restore(self, task: Task) -> None:
         keeper = self.keepers[task]
         task.state, task.windows_closed = keeper.valid.state.copy(), keeper.valid.windows_closed
+        self.world.outages.restored(task.fault, len(task.state.held))
         keeper.processed, keeper.accepted = dict(keeper.valid.numbers), dict(keeper.valid.numbers)
         keeper.restoring = False
         task.restored()
@@ -214,6 +224,9 @@ class UpstreamBuffer(Protocol):
         rate = self.params.replay_rate
         step = max(self.params.replay_cost, 0 if rate is None else round(1e9 / rate))
         messages = [message for message in channel.buffer if message.number > request.after]
+        self.leaving.setdefault(up, []).extend(messages)
+        for message in messages:
+            self.world.record.there(message.datum)
         for i, message in enumerate(messages, 1):
             self._leave(up, now + i * step, partial(self._send_again, request, message))
         self._leave(up, now + len(messages) * step, partial(self._send_end, request))
@@ -232,6 +245,18 @@ class UpstreamBuffer(Protocol):
             self.world.ledger.replayed.add(old.datum.root)
         channel = request.channel
         channel.send(Message(channel, old.datum, old.marker, number=old.number, recovery=request.recovery))
+        self.leaving[channel.up].remove(old)
+        self.world.record.gone(old.datum)
+
+    def gave_up(self, task: Task) -> None:
+        for message in self.leaving.pop(task, []):
+            self.world.record.gone(message.datum)
+
+    def _drop(self, task: Task, message: Message) -> None:
+        """It comes again, or has been here."""
+        if message.datum is not None and message.datum.anchored:
+            self.world.record.gone(message.datum)
+            self.world.outages.dropped(task)
 
     def _send_end(self, request: Request) -> None:
         if request in self.requests:
@@ -239,6 +264,12 @@ class UpstreamBuffer(Protocol):
         request.channel.send(Message(request.channel, end=True, recovery=request.recovery))
 
     def admit(self, task: Task, message: Message) -> bool:
+        admitted = self._admits(task, message)
+        if not admitted:
+            self._drop(task, message)
+        return admitted
+
+    def _admits(self, task: Task, message: Message) -> bool:
         channel = message.channel
         if not channel.buffered:
             return True
@@ -262,7 +293,24 @@ class UpstreamBuffer(Protocol):
             else:
                 keeper.processed[message.channel] = message.number
 
+    # -- figures -------------------------------------------------------------------------------------------
+
+    def because(self, task: Task, message: Message) -> int | None:
+        return None if message.recovery is None else task.fault
+
+    def settled(self, outage: Outage) -> bool:
+        """Each task that it has hit has processed the last end marker."""
+        return not any(self.keepers[task].recovering for task in outage.tasks if task in self.keepers)
+
+    def kept_for_replay(self) -> int:
+        return sum(len(c.buffer) for task in self.keepers for c in self._buffered(task))
+
+    def bytes_stored(self) -> int:
+        return self.store.bytes
+
     # -- the end -------------------------------------------------------------------------------------------
 
     def kept_data(self) -> list[tuple[Task, Datum]]:
-        return [(task, datum) for task, keeper in self.keepers.items() for datum in keeper.valid.state.held]
+        return [
+            (task, datum) for task, keeper in self.keepers.items() for datum in keeper.valid.state.effects
+        ]

@@ -10,6 +10,10 @@ import simpy
 Priority = tuple[int, ...]
 
 
+CONTROL = (1,)
+"""At or above it are control actions."""
+
+
 class Rank(IntEnum):
     """Control actions of one instant, in the order in which they happen."""
 
@@ -74,7 +78,18 @@ class Clock:
         if event is not None and event.callbacks is not None:
             event.callbacks.clear()
 
-    def run(self, until: int) -> None:
-        """Everything up to ``until``, included."""
+    def run(self, until: int, passes: Callable[[int], None], decides: Callable[[], None]) -> None:
+        """Everything up to ``until``, included. Whenever an instant is over ``passes`` is told the next;
+        ``decides`` is called before each control action.
+        """
         while self._env.peek() <= until:
+            if self._env.peek() > self.now:
+                passes(int(self._env.peek()))
+            if self._env._queue[0][1] >= CONTROL:  # type: ignore[operator]
+                decides()
             self._env.step()
+        passes(until)
+
+    def step(self) -> None:
+        """The next event."""
+        self._env.step()

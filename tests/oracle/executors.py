@@ -67,7 +67,9 @@ class Job:
     end: simpy.Event | None = None
     finished: bool = True
     after: int = 0  # not before
-    again: bool = False
+    again: int | None = None  # number of the fault because of which it runs again in this batch
+    lost_by: int | None = None  # number of the fault that took its state
+    loading_until: int | None = None
 
 
 def alive(process: Process | None) -> bool:
@@ -167,25 +169,29 @@ class Scheduler:
         self.world.clock.at(time, control(Rank.BATCH, LATE), self._go_on)
 
     def _again(self, job: Job, time: int) -> None:
-        job.finished, job.after, job.again = False, time, True
+        job.finished, job.after = False, time
+        if job.ran is not None:
+            job.again = job.ran[0].outage
         self._wake(time)
 
     def _run_job(self, job: Job, executor: Executor) -> None:
         p, now = self.params, self.world.clock.now
-        time = p.task_time + job.work
+        cold = reload = 0
         if not job.stateful:
-            time += 0 if executor.warm else p.executor_cold
+            cold = 0 if executor.warm else p.executor_cold
         elif not executor.store:
-            time += p.state_cold if executor.warm else max(p.executor_cold, p.state_cold)
+            cold = p.state_cold if executor.warm else max(p.executor_cold, p.state_cold)
+        time = cold + p.task_time + job.work
         load = (
             job.home is not None and job.stateful and (job.home != executor.now or job.loaded != job.spoilt)
         )
-        spoilt = job.spoilt
+        spoilt, lost_by = job.spoilt, job.lost_by
         if job.stateful:
             time += p.state_time + job.rows * p.state_cost
             job.home = executor.now
             if load:
-                time += p.reload_time + job.task.state.entries * p.reload_cost
+                reload = p.reload_time + job.task.state.entries * p.reload_cost
+                time += reload
                 job.loaded = -1
         self.attempts += 1
         job.running, job.ran = self.attempts, executor.now
@@ -198,12 +204,14 @@ class Scheduler:
                 job.running, job.finished = 0, True
                 if load:
                     job.loaded = spoilt
+                    self.world.outages.restored(lost_by, len(job.task.state.held), job.loading_until)
                 executor.running -= 1
                 executor.warm = executor.warm or not job.stateful
                 executor.store = executor.store or job.stateful
                 self._go_on()
 
         start = max(now, executor.stopped)
+        job.loading_until = start + cold + reload
         job.end = self.world.clock.at(start + time, control(Rank.BATCH, job.task.rank), end)
 
     # -- faults --------------------------------------------------------------------------------------------
@@ -229,6 +237,8 @@ class Scheduler:
             for job in self.jobs.values():
                 if job.running and job.ran == executor.now:
                     job.end = self.world.clock.postpone(job.end, shift)
+                    if job.loading_until is not None and job.loading_until > self.world.clock.now:
+                        job.loading_until += shift
 
     def kill(
         self,
@@ -240,9 +250,12 @@ class Scheduler:
     ) -> None:
         """An executor dies; at ``ready`` there is a new one, and ``then`` is called."""
         hit = [job for job in self.jobs.values() if job.running and job.ran == executor.now]
+        for job in self.jobs.values():
+            if job.stateful and job.home == executor.now:
+                job.lost_by = outage
         executor.kill(outage)
         for job in hit:
-            job.running, job.again, job.after = 0, True, NEVER
+            job.running, job.again, job.after = 0, outage, NEVER
 
         def notice() -> None:
             if executor.outage != outage or executor.up:
@@ -279,10 +292,11 @@ class Scheduler:
                 if executor.known:
                     self.world.outages.back(executor)
 
-    def fail(self, job: Job, kind: str, ready: int) -> None:
+    def fail(self, job: Job, kind: str, ready: int, outage: int) -> None:
         """A task alone fails."""
         if kind == "lose_state":
             job.spoilt += 1
+            job.lost_by = outage
             if ready == self.world.clock.now and not job.stopped:
                 self.world.clock.at(ready, control(Rank.READY, job.task.rank), lambda: self._is_back(job))
                 return
@@ -292,7 +306,7 @@ class Scheduler:
         if job.running:
             assert job.ran is not None
             job.ran[0].running -= 1
-            job.running, job.again = 0, True
+            job.running, job.again = 0, outage
             self._wake(self.world.clock.now)
 
         def back() -> None:
@@ -317,6 +331,8 @@ class Scheduler:
 
     def die(self, outage: int) -> None:
         """The driver takes all of it with it."""
+        for job in self.jobs.values():
+            job.lost_by = outage
         self.on, self.headless = False, True
         for executor in self.executors:
             executor.kill(outage)

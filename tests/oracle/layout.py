@@ -37,6 +37,7 @@ class Datum:
     key: int
     value: int
     attempt: int = 0
+    born: int = 0  # creation stamp
     epoch: int = 0
     anchored: bool = True
     route: tuple[Logical, ...] = ()
@@ -85,12 +86,20 @@ class Layout:
     def stateful(self, name: str) -> bool:
         return self.kind(name) == "windowed_count"
 
+    def by_tuples(self, name: str) -> bool:
+        """Whether a number of tuples ends the windows of a count."""
+        return self.config[name].bolt.window.tuples is not None
+
+    def by_tick(self, name: str) -> bool:
+        """Whether the task's own clock ends the windows of a count."""
+        return not (self.by_tuples(name) or self.by_marker(name))
+
     def by_marker(self, name: str) -> bool:
         """Whether markers end the windows of a count."""
         window = self.config[name].bolt.window
         if window.length is None:
             return False
-        return window.trigger == "marker" or self.scenario.strategy.event_time
+        return window.trigger == "marker" or self.scenario.strategy.needs.log
 
     def _topological(self) -> list[str]:
         order: list[str] = []
@@ -183,6 +192,25 @@ class Layout:
         if grouping == "shuffle":
             return [int(below(self._bits(edge, Purpose.TARGET, uid), n)[0])]
         return [key % n]  # fields, direct
+
+    @property
+    def measured(self) -> str:
+        """Where latency and throughput are taken: the last stateful bolt for anchored tuples, else the last
+        component that gets any.
+        """
+        anchored = [name for name in self.order if self.anchored(name)]
+        stateful = [name for name in anchored if self.stateful(name)]
+        return (stateful or anchored)[-1]
+
+    def anchored(self, name: str) -> bool:
+        """Whether what a component gets belongs to roots."""
+        return all(
+            up in self.spouts or (self.anchored(up) and not self.stateful(up)) for up in self.inputs(name)
+        )
+
+    def owner(self, root: int) -> Logical:
+        """The spout task that makes it."""
+        return self.spout_tasks[root & ((1 << self.spout_bits) - 1)]
 
     # -- content -------------------------------------------------------------------------------------------
 

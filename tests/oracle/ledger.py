@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from .channels import Message
 from .layout import Datum
-from .tasks import Message
 
 if TYPE_CHECKING:
     from .program import World
@@ -28,11 +28,11 @@ class Ledger:
         self.effects: dict[int, set[Effect]] = {}
         self.out: dict[tuple, dict[int | None, list[Effect]]] = {}  # by physical task and window
         self.replayed: set[int] = set()
-        self.damaged: set[tuple[int, int]] = set()
+        self.damaged: dict[tuple[int, int], int] = {}  # root and attempt: number of the newest fault
         self.false_timeouts = 0
 
     def emitted(self, datum: Datum) -> None:
-        spout = self.world.layout.spout_tasks[datum.root & ((1 << self.world.layout.spout_bits) - 1)][0]
+        spout = self.world.layout.owner(datum.root)[0]
         self.effects[datum.root] = self.world.layout.effects(spout, datum)
 
     # -- effects -------------------------------------------------------------------------------------------
@@ -40,7 +40,7 @@ class Ledger:
     def left(self, task: Task, datum: Datum) -> None:
         """A tuple has left through a last bolt."""
         left = self.out.setdefault(task.physical, {}).setdefault(None, [])
-        known = self.world.scenario.strategy.routed and (task.component, datum.uid) in left
+        known = self.world.scenario.strategy.needs.paths and (task.component, datum.uid) in left
         if not known:  # else its reader drops it
             left.append((task.component, datum.uid))
 
@@ -57,8 +57,17 @@ class Ledger:
 
     def _applied(self, task: Task) -> list[Effect]:
         """What is in the task's counts, or has left it for good; twice if it is there twice."""
-        live = [(task.component, datum.uid) for datum in task.state.held]
+        live = [(task.component, datum.uid) for datum in task.state.effects]
         return live + [effect for window in self.out.get(task.physical, {}).values() for effect in window]
+
+    def times(self, effect: Effect, task: Task) -> int:
+        """How often an effect is in a task's counts, or has left it."""
+        return self._applied(task).count(effect)
+
+    def missing(self, effects: list[Effect]) -> int:
+        """How many of these nowhere are."""
+        there = {effect for task in self.world.tasks for effect in self._applied(task)}
+        return sum(effect not in there for effect in effects)
 
     def _duplicated(self) -> set[int]:
         roots = set()
@@ -70,15 +79,20 @@ class Ledger:
 
     # -- damage --------------------------------------------------------------------------------------------
 
-    def hurt(self, data: list[Datum]) -> None:
+    def hurt(self, data: list[Datum], fault: int | None) -> None:
         """A fault has destroyed these, or their acks."""
-        self.damaged |= {(datum.root, datum.attempt) for datum in data if datum.anchored}
+        self.hurt_trees({(datum.root, datum.attempt) for datum in data if datum.anchored}, fault)
 
-    def hurt_trees(self, trees: set[tuple[int, int]]) -> None:
-        self.damaged |= trees
+    def hurt_trees(self, trees: set[tuple[int, int]], fault: int | None) -> None:
+        assert fault is not None
+        self.damaged |= dict.fromkeys(trees, fault)
 
-    def timed_out(self, datum: Datum) -> None:
-        self.false_timeouts += (datum.root, datum.attempt) not in self.damaged
+    def timed_out(self, datum: Datum) -> int | None:
+        """A root is given up; because of which fault."""
+        because = self.damaged.get((datum.root, datum.attempt))
+        self.false_timeouts += because is None
+        self.world.outages.timed_out(because)
+        return because
 
     # -- the end -------------------------------------------------------------------------------------------
 

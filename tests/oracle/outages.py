@@ -1,42 +1,87 @@
-"""When each fault was noticed, and when all that it had hit was back."""
+"""What came of each fault: when it was noticed, when all that it had hit was back, what was brought back."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
+from typing import TYPE_CHECKING
 
-from .clock import Clock, Rank, control
+from .clock import Rank, control
+
+if TYPE_CHECKING:
+    from tideover.sim.faults.base import Fault
+
+    from .ledger import Effect
+    from .program import World
+    from .tasks import Task
 
 Moments = tuple[int, int | None, int | None]  # number of the fault; noticed, back (None: not before the end)
 
 
 @dataclass(eq=False)
 class Outage:
-    """A fault, and what of all that it hit is not yet noticed, and not yet back."""
+    """A fault; what of all that it hit is not yet noticed, and not yet back; and what was done about it."""
 
     number: int
-    unseen: set[Hashable]
-    gone: set[Hashable]
+    fault: Fault
+    at: int
+    done_before: int  # tuples that were measured before it struck
+    tasks: list[Task] = field(default_factory=list)
+    unseen: set[Hashable] = field(default_factory=set)
+    gone: set[Hashable] = field(default_factory=set)
     noticed: int | None = None
     back: int | None = None
+    hit: bool = False
+    masked: bool = False
+    restored_at: int | None = None
+    timed_out_at: int | None = None
+    last_replay: int | None = None
+    restored: int = 0
+    replayed: int = 0
+    dropped: int = 0
+    extra: int = 0
+    lost: list[Effect] = field(default_factory=list)
 
 
 class Outages:
-    """All faults but pauses. What is hit again is noticed, and back, when it is so from the newest fault."""
+    """What is hit again is noticed, and back, when it is so from the newest fault."""
 
-    def __init__(self, clock: Clock) -> None:
-        self.clock = clock
+    def __init__(self, world: World) -> None:
+        self.world, self.clock = world, world.clock
         self.all: list[Outage] = []
         self.newest: dict[Hashable, Outage] = {}
 
-    def struck(self, number: int, things: list[Hashable], detection: int) -> None:
-        outage = Outage(number, set(things), set(things))
+    def strikes(self, fault: Fault) -> Outage:
+        """A fault strikes now."""
+        outage = Outage(len(self.all), fault, self.clock.now, len(self.world.record.done))
         self.all.append(outage)
+        return outage
+
+    def struck(self, outage: Outage, things: list[Hashable]) -> None:
+        """It has hit these: they are down."""
+        detection = outage.fault.detection
+        outage.unseen, outage.gone, outage.hit = set(things), set(things), bool(things)
+        if not things:
+            self.clock.at(self.clock.now + detection, control(Rank.READY, -1), partial(self._told, outage))
+            over = self.clock.now + outage.fault.lasts
+            self.clock.at(over, control(Rank.READY, -1), partial(self._over, outage))
         for thing in things:
             self.newest[thing] = outage
         noticed = partial(self._seen, things, outage)
         self.clock.at(self.clock.now + detection, control(Rank.READY, -1), noticed)
+
+    def stops(self, outage: Outage) -> None:
+        """It stops its task for a while: nobody notices, and it ends by itself."""
+        outage.noticed = outage.at
+        over = self.clock.now + outage.fault.lasts
+        self.clock.at(over, control(Rank.READY, -1), partial(self._over, outage))
+
+    def _told(self, outage: Outage) -> None:
+        outage.noticed = self.clock.now
+
+    def _over(self, outage: Outage) -> None:
+        outage.back = self.clock.now
 
     def _seen(self, things: list[Hashable], by: Outage) -> None:
         for thing in things:
@@ -57,6 +102,45 @@ class Outages:
                 outage.gone.remove(thing)
                 outage.back = None if outage.gone else self.clock.now
 
+    # -- what is done about them ---------------------------------------------------------------------------
+
+    def state_lost(self, task: Task) -> None:
+        """The newest fault of a task takes its state."""
+        if task.fault is not None:
+            self.all[task.fault].lost += [(task.component, datum.uid) for datum in task.state.effects]
+
+    def restored(self, number: int | None, tuples: int, since: int | None = None) -> None:
+        """A state of so many tuples, which a fault had taken, is back."""
+        if number is not None:
+            outage = self.all[number]
+            outage.restored += tuples
+            since = self.clock.now if since is None else since
+            outage.restored_at = since if outage.restored_at is None else max(since, outage.restored_at)
+
+    def timed_out(self, number: int | None) -> None:
+        """A root is given up, of which a fault (None: no fault) had destroyed something."""
+        if number is not None and self.all[number].timed_out_at is None:
+            self.all[number].timed_out_at = self.clock.now
+
+    def replayed(self, task: Task, number: int | None, there: int) -> None:
+        """A task is done with a tuple that was replayed because of a fault (None: it was not)."""
+        if number is not None and task in self.all[number].tasks:
+            outage = self.all[number]
+            outage.replayed += 1
+            outage.last_replay = max(there, outage.last_replay or 0)
+
+    def dropped(self, task: Task) -> None:
+        """A tuple is filtered out: it counts for the fault that its task is recovering from."""
+        if task.fault is not None:
+            outage = self.all[task.fault]
+            restored = outage.restored_at is not None and outage.restored_at < self.clock.now
+            outage.dropped += not (restored and self.world.protocol.settled(outage))
+
+    def extra(self) -> None:
+        """An effect has taken place again."""
+        if self.all:
+            self.all[-1].extra += 1
+
     def moments(self) -> list[Moments]:
         """Of the faults that have hit anything."""
-        return [(o.number, o.noticed, o.back) for o in self.all if o.unseen or o.noticed is not None]
+        return [(o.number, o.noticed, o.back) for o in self.all if o.hit]

@@ -10,8 +10,12 @@ from .layout import Datum
 if TYPE_CHECKING:
     from tideover.sim.faults.base import Fault
 
+    from .bolts import Bolt
+    from .channels import Message
+    from .outages import Outage
     from .program import World
-    from .tasks import Bolt, Message, SpoutTask, Task
+    from .spouts import SpoutTask
+    from .tasks import Task
 
 
 class Protocol:
@@ -40,6 +44,10 @@ class Protocol:
 
     def served(self, task: Bolt, message: Message) -> None:
         """A message leaves the server; its effect comes next."""
+
+    def because(self, task: Task, message: Message) -> int | None:
+        """Because of which fault (its number) a message that is served was replayed; None: it was not."""
+        return None
 
     def done(self, datum: Datum, sent: list[Datum]) -> None:
         """A bolt has handed an anchored tuple on (as ``sent``), or ended it."""
@@ -90,6 +98,35 @@ class Protocol:
 
     def acker_failed(self, down_for: int) -> None:
         """The acker alone has crashed."""
+
+    def tasks_of(self, thing: Hashable) -> list[Task]:
+        """The tasks that fail with what is ``hit`` in the place of tasks."""
+        return []
+
+    def gave_up(self, task: Task) -> None:
+        """A task does not do any more what it had planned."""
+
+    # -- what is asked for the figures ---------------------------------------------------------------------
+
+    def settled(self, outage: Outage) -> bool:
+        """Whether everything that was to be replayed because of a fault was."""
+        return True
+
+    def is_busy(self, task: Task) -> bool:
+        """Whether a task does something that takes its time."""
+        return task.busy
+
+    def kept_for_replay(self) -> int:
+        """Tuples that are kept now, to be replayed if need be."""
+        return 0
+
+    def bytes_stored(self) -> int:
+        """What was written to a store, and read from it."""
+        return 0
+
+    def beat(self) -> int:
+        """Period of what interrupts the flow in normal operation; 0: nothing does."""
+        return 0
 
     # -- the end -------------------------------------------------------------------------------------------
 

@@ -1,15 +1,24 @@
-"""Random small worlds for hypothesis: all shapes, strategies and faults, with and without ties in time."""
+"""Random small worlds for hypothesis: all shapes, strategies, arrivals and faults; some with ties in time.
+
+Numbers of tuples are small, and times long: a run takes seconds, since what is said of a recovery is read at
+boundaries of 10 ms, and looks 4 s ahead. Where nothing else is said, times are in ticks of 100 ms.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from hypothesis import strategies as st
 
 from tideover.models.config import Scenario
+from tideover.models.job.arrivals.base import Arrivals
+from tideover.models.job.arrivals.burst import Burst
 from tideover.models.job.arrivals.poisson import Poisson
+from tideover.models.job.arrivals.ramp import Ramp
+from tideover.models.job.arrivals.trace import TraceOfRates
 from tideover.models.job.components import BoltConfig, Links, SpoutConfig, Store
 from tideover.models.job.groupings.base import GROUPINGS
 from tideover.models.strategies.base import STRATEGIES
@@ -17,6 +26,10 @@ from tideover.sim.distributions.base import Distribution
 from tideover.sim.distributions.exponential import Exponential
 
 from .worlds import MS, bolt, fault, ms, spout, world
+
+TICK_MS = 100
+TICK = TICK_MS * MS
+RATES = Path(__file__).with_name("rates.csv")
 
 
 @dataclass
@@ -42,9 +55,9 @@ def up_to(top: int) -> st.SearchStrategy[int]:
 
 
 def times(ties: bool, *small: float) -> st.SearchStrategy[float]:
-    """Milliseconds: some of the given ones, or any."""
-    some = up_to(len(small) - 1).map(lambda i: small[i])
-    odd = up_to(round(max(small) * MS)).map(lambda ns: ns / MS)
+    """Milliseconds: some of the given ticks, or any."""
+    some = up_to(len(small) - 1).map(lambda i: small[i] * TICK_MS)
+    odd = up_to(round(max(small) * TICK)).map(lambda ns: ns / MS)
     return some if ties else st.one_of(some, odd)
 
 
@@ -53,8 +66,26 @@ def durations(ties: bool, *small: float) -> st.SearchStrategy[Distribution]:
     constant = times(ties, *small).map(ms)
     if ties:
         return constant
-    mean = max(1, round(max(small) * MS) // 2)
+    mean = max(1, round(max(small) * TICK) // 2)
     return st.one_of(constant, st.just(Exponential(mean=mean)))
+
+
+@st.composite
+def arrivals(draw: st.DrawFn, gap: float) -> Arrivals | None:
+    """About one call in ``gap`` ms; None: at equal distances."""
+    rate = 1e3 / gap
+    kind = draw(st.sampled_from((None, None, "poisson", "poisson", "ramp", "burst", "trace")))
+    if kind == "poisson":
+        return Poisson(rate=rate)
+    if kind == "ramp":
+        end, begin = rate * draw(st.sampled_from((0.2, 2.0))), draw(st.sampled_from((0, 30, 70)))
+        return Ramp(start=rate, end=end, begin=begin * TICK, over=50 * TICK)
+    if kind == "burst":
+        every = draw(st.sampled_from((23, 50)))
+        return Burst(rate=rate / 2, peak=3 * rate, length=10 * TICK, every=every * TICK)
+    if kind == "trace":
+        return TraceOfRates(file=str(RATES), repeat=draw(st.sampled_from((None, 7.5))), scale=rate)
+    return None
 
 
 @st.composite
@@ -68,10 +99,10 @@ def spouts(draw: st.DrawFn, ties: bool, hosts: int | None) -> tuple[SpoutConfig,
         more |= {"values": draw(values), "repeat": draw(st.booleans())}
     if hosts is not None and draw(st.booleans()):
         more["hosts"] = tuple(draw(st.integers(0, hosts - 1)) for _ in range(more["parallelism"]))
-    gap = draw(times(ties, 5, 6, 10)) + (0 if ties else 4)
-    if not ties and draw(st.booleans()):
-        more["arrivals"] = Poisson(rate=1e3 / gap)
-    offset = draw(st.sampled_from((0, 0, 5))) if ties else None
+    gap = draw(times(ties, 5, 6, 10)) + (0 if ties else 4 * TICK_MS)
+    if not ties and (calls := draw(arrivals(gap))) is not None:
+        more["arrivals"] = calls
+    offset = draw(st.sampled_from((0, 0, 5))) * TICK_MS if ties else None
     field = "sentence" if kind == "sentences" else "key"
     return spout(kind, gap, offset, **more), Stream(field, kind == "sentences", spout=True)
 
@@ -83,7 +114,7 @@ def windows(draw: st.DrawFn, marker_ms: int, event_time: bool) -> dict[str, Any]
         return {"tuples": draw(st.integers(1, 9))}
     by_marker = event_time or trigger == "marker"
     length = marker_ms if by_marker else draw(st.sampled_from((10, 20, 30, 37)))
-    return {"length": length * MS, "trigger": trigger}
+    return {"length": length * TICK, "trigger": trigger}
 
 
 @st.composite
@@ -146,7 +177,7 @@ class Maker:
 
 
 def source_replay(make: Maker) -> dict[str, Any]:
-    timeout = make.some(10, 20, 30, 60) * MS
+    timeout = make.some(10, 20, 30, 60) * TICK
     return {
         "message_timeout": timeout,
         "timeout_buckets": make.some(2, 2, 3),
@@ -160,10 +191,10 @@ def source_replay(make: Maker) -> dict[str, Any]:
 
 def rsm(make: Maker) -> dict[str, Any]:
     return {
-        "checkpoint_interval": make.some(5, 10, 20, 35) * MS,
+        "checkpoint_interval": make.some(5, 10, 20, 35) * TICK,
         "spout_buffer": make.some(True, False),
         "replay_cost": make.ns(0, 0, 1, 2),
-        "replay_rate": make.some(None, None, 1000.0, 300.0),
+        "replay_rate": make.some(None, None, 10.0, 3.0),
         "serialise_time": make.ns(0, 0, 1),
         "serialise_cost": make.ns(0, 0, 0.5),
         "restore_time": make.ns(0, 0, 3),
@@ -173,10 +204,10 @@ def rsm(make: Maker) -> dict[str, Any]:
 
 def aligned_snapshots(make: Maker) -> dict[str, Any]:
     return {
-        "checkpoint_interval": make.some(5, 10, 20, 35) * MS,
-        "checkpoint_phase": make.some(None, None, 0, 7 * MS),
+        "checkpoint_interval": make.some(5, 10, 20, 35) * TICK,
+        "checkpoint_phase": make.some(None, None, 0, 7 * TICK),
         "min_pause": make.ns(0, 0, 0, 4, 25),
-        "checkpoint_timeout": make.some(None, None, None, 3 * MS, 12 * MS) or 1000 * MS,
+        "checkpoint_timeout": make.some(None, None, None, 3 * TICK, 12 * TICK) or 1000 * TICK,
         "snapshot_time": make.ns(0, 0, 1, 3),
         "snapshot_cost": make.ns(0, 0, 0.5),
         "upload_time": make.ns(0, 0, 2, 8),
@@ -188,8 +219,8 @@ def aligned_snapshots(make: Maker) -> dict[str, Any]:
 def micro_batch(make: Maker) -> dict[str, Any]:
     return {
         "recovery": make.some("checkpoint", "checkpoint", "replay"),
-        "trigger_interval": make.some(0, 0, 10, 10, 20, 37) * MS,
-        "poll_interval": make.some(1, 10) * MS,
+        "trigger_interval": make.some(0, 0, 10, 10, 20, 37) * TICK,
+        "poll_interval": make.some(1, 10) * TICK,
         "plan_time": make.ns(0, 0, 1, 4),
         "task_time": make.ns(0, 2, 5, 10),
         "cores": make.some(1, 1, 2),
@@ -214,7 +245,7 @@ def active_replication(make: Maker) -> dict[str, Any]:
         "k": make.some(0, 1, 1, 2),
         "components": make.some(None, None, chosen),
         "copy_time": make.ns(0, 0, 2, 10),
-        "copy_bandwidth": make.some(None, None, 20_000),
+        "copy_bandwidth": make.some(None, None, 200),
     }
 
 
@@ -237,7 +268,8 @@ def faults(
     if strategy == "micro_batch":
         kinds = ["lose_state", "crash_task", "crash_task", "crash_task", *["crash_host"] * 4, "pause"]
     kind = draw(st.sampled_from(kinds))
-    at = draw(st.one_of(st.integers(1, until // 10).map(lambda n: 10 * n), times(ties, *range(1, until))))
+    even = st.integers(1, until // 10).map(lambda n: 10 * TICK_MS * n)
+    at = draw(st.one_of(even, times(ties, *range(1, until))))
     more: dict[str, Any] = {
         "detection": draw(times(ties, 0, 0, 0, 5)),
         "restart": draw(times(ties, 0, 0, 3, 10, 20)),
@@ -277,6 +309,16 @@ def links(draw: st.DrawFn, ties: bool, hosts: int) -> Links:
 
 
 @st.composite
+def readings(draw: st.DrawFn) -> dict[str, int | None]:
+    """How a run is read."""
+    return {
+        "warmup": draw(st.sampled_from((0, 0, 10, 17))) * TICK,
+        "log_resolution": draw(st.sampled_from((None, None, 10 * TICK, 3 * TICK))),
+        "lag_window": draw(st.sampled_from((None, None, 20 * TICK))),
+    }
+
+
+@st.composite
 def worlds(draw: st.DrawFn, strategies: tuple[str, ...] = STRATEGY_NAMES) -> Scenario:
     """A whole scenario: one or two spouts, one to three bolts, up to three faults, some 20 to 500 tuples."""
     ties = draw(st.booleans())
@@ -284,7 +326,7 @@ def worlds(draw: st.DrawFn, strategies: tuple[str, ...] = STRATEGY_NAMES) -> Sce
     machines = (None, 1, 2, 2, 2, 3) if strategy == "micro_batch" else (None, None, 1, 2, 3, 4)
     hosts = draw(st.sampled_from(machines))
     marker_ms = draw(st.sampled_from((10, 20, 30)))
-    event_time = STRATEGIES[strategy].event_time
+    event_time = any(mechanism.needs.log for mechanism in STRATEGIES[strategy].composed_of)
     streams: dict[str, Stream] = {}
     topology: dict[str, SpoutConfig | BoltConfig] = {}
     for name in ("a", "b")[: draw(st.integers(1, 2))]:
@@ -299,15 +341,17 @@ def worlds(draw: st.DrawFn, strategies: tuple[str, ...] = STRATEGY_NAMES) -> Sce
     known = hosts or sum(config.parallelism * copies for config in topology.values())
     count = draw(st.sampled_from((0, 1, 1, 2, 3)))
     failures = tuple(draw(faults(strategy, ties, topology, params, until, hosts or 3)) for _ in range(count))
-    store = draw(st.sampled_from((Store(latency=0, bandwidth=2**50), Store(latency=MS, bandwidth=50_000))))
+    store = draw(st.sampled_from((Store(latency=0, bandwidth=2**50), Store(latency=TICK, bandwidth=500))))
     link = draw(links(ties, known))
     seed = draw(up_to(2**40))
-    return world(topology, strategy, failures, until, seed, hosts=hosts, links=link, store=store, **params)
+    params |= {"hosts": hosts, "links": link, "store": store}
+    found = world(topology, strategy, failures, until * TICK_MS, seed, **params)
+    return found.model_copy(update={"run": found.run.model_copy(update=draw(readings()))})
 
 
 @st.composite
 def overlapping(draw: st.DrawFn, strategies: tuple[str, ...] = STRATEGY_NAMES) -> Scenario:
-    """A scenario whose faults, two to five, strike within 30 ms, most of them before the one before is over.
+    """A scenario whose faults, two to five, strike within 3 s, most of them before the one before is over.
 
     Some strike the same place again, while it is down or has just come back. There is time to recover.
     """
@@ -317,12 +361,12 @@ def overlapping(draw: st.DrawFn, strategies: tuple[str, ...] = STRATEGY_NAMES) -
     failures = []
     for moment in moments:
         fault = draw(st.sampled_from(scenario.failures))
-        more = {"at": (first + moment) * MS, "in_interval": None}
+        more = {"at": (first + moment) * TICK, "in_interval": None}
         if fault.kills:
             more |= {
-                "detection": draw(st.sampled_from((0, 3, 15))) * MS,
-                "restart": draw(st.sampled_from((0, 5, 30))) * MS,
+                "detection": draw(st.sampled_from((0, 3, 15))) * TICK,
+                "restart": draw(st.sampled_from((0, 5, 30))) * TICK,
             }
         failures.append(fault.model_copy(update=more))
-    longer = scenario.run.model_copy(update={"duration": scenario.run.duration + 200 * MS})
+    longer = scenario.run.model_copy(update={"duration": scenario.run.duration + 200 * TICK})
     return scenario.model_copy(update={"failures": tuple(failures), "run": longer})

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from tideover.sim.draws import Purpose
 
+from .channels import Message
 from .layout import Datum
-from .tasks import Message, State
+from .tasks import State
 
 if TYPE_CHECKING:
     from .program import World

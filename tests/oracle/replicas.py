@@ -6,9 +6,11 @@ from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from .bolts import Bolt
+from .channels import Message, transfer
 from .clock import Rank, control
 from .protocol import Protocol
-from .tasks import Bolt, Control, Entry, Message, transfer
+from .tasks import Control, Entry
 
 if TYPE_CHECKING:
     from .program import World
@@ -37,6 +39,9 @@ class Replication(Protocol):
             route, number = ("marker", (message.channel.up.logical,)), message.marker
         greatest = self.greatest[task]
         if number <= greatest.get(route, -1):
+            if message.datum is not None and message.datum.anchored:
+                self.world.record.gone(message.datum)
+                self.world.outages.dropped(task)
             return False
         greatest[route] = number
         return True
@@ -57,6 +62,8 @@ class Replication(Protocol):
         """Wait until the peer has all that was sent while this replica was not there."""
         peer = self._peer(task)
         if peer is None:
+            if isinstance(task, Bolt):
+                self.world.outages.restored(task.fault, 0)  # with what there is
             if task.waiting:
                 task.queue = deque(Entry(self.world.clock.now, entry.what) for entry in task.queue)
                 task.restored()
@@ -65,8 +72,10 @@ class Replication(Protocol):
         task.waiting = True
         task.queue = deque(entry for entry in task.queue if isinstance(entry.what, Message))
         bandwidth, copied = self.params.copy_bandwidth, self.world.clock.now + self.params.copy_time
+        size = peer.state.entries * self.params.entry_size
+        self.world.record.control_bytes += size
         if bandwidth is not None:
-            copied += transfer(peer.state.entries * self.params.entry_size, bandwidth)
+            copied += transfer(size, bandwidth)
         wire = [channel.last_arrival for channel in peer.inputs.values() if channel.wire]
         copy = partial(self._copy, task, peer, self.life[task])
         self.world.clock.at(max([copied, *wire]), control(Rank.RESTORE, task.rank), copy)
@@ -80,6 +89,8 @@ class Replication(Protocol):
             return
         task.state, task.windows_closed = peer.state.copy(), peer.windows_closed
         self.greatest[task] = dict(self.greatest[peer])
+        if self.world.layout.stateful(task.component):
+            self.world.outages.restored(task.fault, len(task.state.held))
         task.memory = task.queued() + task.memory  # its own queue, if it kept one
         task.queue.clear()
         for down, channel in peer.outputs.items():
@@ -88,6 +99,8 @@ class Replication(Protocol):
                 mine.last_arrival = max(mine.last_arrival, channel.last_arrival + 1)
         for entry in [*([peer.serving] if peer.serving else []), *peer.queue]:
             what = entry.what
+            if isinstance(what, Message):
+                self.world.record.there(what.datum)
             if isinstance(what, Control):  # a tick: of the same window, in the same place
                 assert isinstance(task, Bolt)
                 assert what.window is not None

@@ -9,13 +9,17 @@ from typing import TYPE_CHECKING
 
 import simpy
 
+from .bolts import Bolt
 from .buffers import Store
+from .channels import Channel, Message
 from .clock import Clock, Priority, Rank, control
 from .layout import Datum
 from .protocol import Protocol
-from .tasks import Bolt, Channel, Message, SpoutTask, State
+from .spouts import SpoutTask
+from .tasks import State
 
 if TYPE_CHECKING:
+    from .outages import Outage
     from .program import World
     from .tasks import Task
 
@@ -58,6 +62,8 @@ class Snapshots(Protocol):
         self.last_trigger = -1
         self.wanted = False
         self.events: list[simpy.Event] = []  # what a failure of the job prevents
+        self.stopped_by: Outage | None = None  # the newest fault of the job
+        self.overtaken: set[int] = set()  # faults whose replay a newer one has cut short
 
     @property
     def bolts(self) -> list[Task]:
@@ -203,12 +209,19 @@ class Snapshots(Protocol):
         """Each bolt task comes here, for they all fail."""
         if not isinstance(task, Bolt):
             return
+        if task is self.bolts[0]:
+            if self.stopped_by is not None and not self.settled(self.stopped_by):
+                self.overtaken.add(self.stopped_by.number)
+            self.stopped_by = self.world.outages.all[-1]
         for event in self.events:
             Clock.cancel(event)
         self.events.clear()
         self.current, self.wanted = None, False
         seat = self.seats[task]
         seat.blocked = set()
+        position = self.valid[task].served if task in self.valid else 0
+        for message in seat.log[position:]:
+            self.world.record.there(message.datum)
         for message in seat.aside:
             self.world.destroyed(task, message)
         seat.aside = []
@@ -218,7 +231,6 @@ class Snapshots(Protocol):
         for _, window in seat.out:
             self.world.ledger.reopened(task, window)
         seat.out = []
-        position = self.valid[task].served if task in self.valid else 0
         task.inbox = seat.log[position:] + task.inbox
         seat.again = seat.log[position:] + seat.again
         seat.log = seat.log[:position]
@@ -242,6 +254,8 @@ class Snapshots(Protocol):
             picture, seat = self.valid.get(task, Picture()), self.seats[task]
             task.state, task.windows_closed = picture.state.copy(), picture.windows_closed
             seat.served = picture.served
+            if self.world.layout.stateful(task.component):
+                self.world.outages.restored(task.fault, len(task.state.held))
             roots = {message.datum.root for message in seat.again if message.datum is not None}
             self.world.ledger.replayed |= roots
             seat.again = []
@@ -249,6 +263,41 @@ class Snapshots(Protocol):
             task.restored()
         self.last_end = self.world.clock.now - self.params.min_pause
         self._expect(self.world.clock.now + self.params.checkpoint_interval)
+
+    # -- figures -------------------------------------------------------------------------------------------
+
+    def because(self, task: Task, message: Message) -> int | None:
+        layout, datum = self.world.layout, message.datum
+        ends = layout.stateful(task.component) or not layout.down[task.component]
+        if task.fault is None or datum is None or not datum.anchored or not ends:
+            return None
+        return task.fault if datum.born <= self.world.outages.all[task.fault].at else None
+
+    def settled(self, outage: Outage) -> bool:
+        """Everything that was created at or before it has been worked off, by a job that runs, and before
+        another fault made it begin anew.
+        """
+        if outage is not self.stopped_by:
+            return outage.number not in self.overtaken
+        if not all(task.live for task in self.bolts):
+            return False
+        return not any(datum.born <= outage.at for _, datum in self.world.ledger.moving())
+
+    def kept_for_replay(self) -> int:
+        """Of the logs: what was read and may be read again, and what waits there for the job."""
+        kept = 0
+        for task, seat in self.seats.items():
+            if any(isinstance(channel.up, SpoutTask) for channel in task.inputs.values()):
+                position = self.valid[task].served if task in self.valid else 0
+                kept += len(seat.log) - position + len(task.inbox)
+        return kept
+
+    def bytes_stored(self) -> int:
+        return self.store.bytes
+
+    def beat(self) -> int:
+        stalls = self.params.snapshot_time or self.params.snapshot_cost
+        return self.params.checkpoint_interval if stalls else 0
 
     # -- the end -------------------------------------------------------------------------------------------
 
@@ -261,4 +310,4 @@ class Snapshots(Protocol):
         return found
 
     def kept_data(self) -> list[tuple[Task, Datum]]:
-        return [(task, datum) for task, picture in self.valid.items() for datum in picture.state.held]
+        return [(task, datum) for task, picture in self.valid.items() for datum in picture.state.effects]

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 from tideover.sim.registry import kind_of
 
 from .batches import MicroBatches
+from .channels import Message
 from .clock import Rank, control
 from .executors import Executor
 from .layout import Datum
-from .tasks import Message, State
+from .tasks import State
 
 if TYPE_CHECKING:
+    from .outages import Outage
     from .program import World
     from .tasks import Task
 
@@ -32,6 +34,7 @@ class StartingAnew(MicroBatches):
         self.broken: dict[Any, int] = {}  # what keeps the query from starting anew, and since which outage
         self.halted = False
         self.reread: set[int] = set()  # roots that are read again
+        self.cause: int | None = None  # number of the fault that made the query start anew
 
     # -- what the log keeps --------------------------------------------------------------------------------
 
@@ -43,11 +46,23 @@ class StartingAnew(MicroBatches):
 
     def _commit(self) -> None:
         super()._commit()
-        self.reread = set()
+        self.reread, self.cause = set(), None
         self._forget_before(self._unfinished())
 
     def is_read_again(self, task: Task, datum: Datum) -> bool:
         return datum.root in self.reread
+
+    def because(self, task: Task, message: Message) -> int | None:
+        again = message.datum is not None and self.is_read_again(task, message.datum)
+        return self.cause if again else None
+
+    def kept_for_replay(self) -> int:
+        batch = self.batch
+        shown = batch is not None and batch.before is not None
+        return super().kept_for_replay() - (self._size(batch.content) if shown else 0)
+
+    def settled(self, outage: Outage) -> bool:
+        return self.cause != outage.number
 
     def contents(self) -> list[dict[Task, list[Message]]]:
         return [*super().contents(), self.kept]
@@ -83,10 +98,10 @@ class StartingAnew(MicroBatches):
         """Whatever it is, the query stops, and starts without state when all that has failed is back."""
         if kind_of(fault) == "crash_host":
             for executor in self.scheduler.on_host(fault.host):
-                self.scheduler.kill(executor, self.outages, noticed, ready, self._start_if_possible)
+                self.scheduler.kill(executor, self.newest, noticed, ready, self._start_if_possible)
                 self._start_over(executor, executor.index + 1, noticed)
         elif fault.component == "driver":
-            self.scheduler.die(self.outages)
+            self.scheduler.die(self.newest)
             self._start_over("driver", 0, ready)
         else:
             for job in self.jobs_hit(fault):
@@ -99,6 +114,9 @@ class StartingAnew(MicroBatches):
         window = self._unfinished()
         self._forget_before(window)
         messages = [m for kept in self.kept.values() for m in kept]
+        self.cause = self.newest
+        for message in messages:
+            self.world.record.there(message.datum)
         if batch is not None and batch.before is None:
             self.put_back(batch.content)
             messages += [m for content in batch.content.values() for m in content if batch.logged]
@@ -107,9 +125,11 @@ class StartingAnew(MicroBatches):
         roots = {m.datum.root for m in messages if m.datum is not None and m.datum.anchored}
         self.reread |= roots
         for task in self.jobs:
+            lost = [(task.component, datum.uid) for datum in task.state.effects]
+            self.world.outages.all[self.newest].lost += lost
             ups = {channel.up.logical: window for channel in task.inputs.values()} if window else {}
             task.state, task.windows_closed = State(markers=ups, handed=window), 0
-        outage = self.broken[what] = self.outages
+        outage = self.broken[what] = self.newest
 
         def back() -> None:
             if self.broken.get(what) != outage:

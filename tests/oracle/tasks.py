@@ -1,40 +1,22 @@
-"""Channels and tasks: one queue and one server each, one tuple at a time."""
+"""Tasks: one queue and one server each, one tuple at a time."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 import simpy
 
 from tideover.sim.draws import Purpose
 
-from .clock import Clock, Rank, arrival, control, departure
+from .channels import Channel, Message
+from .clock import Clock, Rank, control, departure
 from .layout import Datum, Logical, Physical
 
 if TYPE_CHECKING:
     from .program import World
-
-
-def transfer(size: int, bandwidth: int) -> int:
-    """Nanoseconds for so many bytes, rounded up."""
-    return -(-size * 1_000_000_000 // bandwidth)
-
-
-@dataclass(frozen=True, eq=False)
-class Message:
-    """What a channel carries: a tuple, a window's marker, or the end of a replay."""
-
-    channel: Channel
-    datum: Datum | None = None
-    marker: int | None = None
-    end: bool = False
-    number: int = 0  # of a buffered channel: 1, 2, ...
-    recovery: int | None = None  # replayed, for this recovery of the receiver
-    barrier: int | None = None  # of the snapshot with this number
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +42,7 @@ class State:
     """What a fault makes a task forget."""
 
     counts: dict[tuple[int, int], int] = field(default_factory=dict)  # {(epoch, key): sum}
-    held: list[Datum] = field(default_factory=list)  # the anchored tuples in the counts, as processed
+    held: list[Datum] = field(default_factory=list)  # the tuples in the counts, as processed
     tuples: int = 0  # since the last window
     markers: dict[Logical, int] = field(default_factory=dict)  # newest processed, by upstream task
     handed: int = 0  # the newest marker handed on
@@ -75,54 +57,14 @@ class State:
         return {key: total for key, total in sums.items() if total}
 
     @property
+    def effects(self) -> list[Datum]:
+        """Those of the tuples that belong to roots."""
+        return [datum for datum in self.held if datum.anchored]
+
+    @property
     def entries(self) -> int:
         """What a checkpoint has to write: sums by epoch and key."""
         return sum(total != 0 for total in self.counts.values())
-
-
-class Channel:
-    """From one physical task to another: first in, first out, nothing is lost on the wire."""
-
-    def __init__(self, world: World, up: Task, down: Task) -> None:
-        self.world, self.up, self.down = world, up, down
-        self.latency = world.layout.latency(up.physical, down.physical)
-        self.sent = 0
-        self.last_arrival = 0
-        self.wire: deque[Message] = deque()
-        self.due: deque[simpy.Event] = deque()  # their arrivals
-        self.buffered = world.protocol.buffers(up, down)
-        self.numbered = 0
-        self.buffer: list[Message] = []
-
-    def send(self, message: Message) -> None:
-        """Leaves now."""
-        if self.buffered and message.recovery is None:
-            self.numbered += 1
-            message = replace(message, number=self.numbered)
-            self.buffer.append(message)
-        name = f"{self.up.name}->{self.down.name}"
-        delay = self.world.layout.sample(self.latency, name, Purpose.LATENCY, self.sent)
-        if self.world.scenario.strategy.batched and isinstance(self.up, Bolt):
-            delay = 0
-        self.sent += 1
-        self.last_arrival = max(self.world.clock.now + delay, self.last_arrival)
-        self.wire.append(message)
-        priority = arrival(self.down.rank, self.up.rank)
-        self.due.append(self.world.clock.at(self.last_arrival, priority, self._arrive))
-
-    def _arrive(self) -> None:
-        self.due.popleft()
-        self.down.arrive(self.wire.popleft())
-
-    def cut(self) -> None:
-        """The connection breaks: what is on the wire is lost, and a new one begins."""
-        for event in self.due:
-            Clock.cancel(event)
-        for message in self.wire:
-            self.world.destroyed(self.down, message)
-        self.due.clear()
-        self.wire.clear()
-        self.last_arrival = 0
 
 
 class Task:
@@ -150,11 +92,12 @@ class Task:
         self.pending: list[simpy.Event] = []  # whatever else a crash prevents
         self.ready_event: simpy.Event | None = None
         self.stopped_until = 0  # its process is stopped
+        self.fault: int | None = None  # number of the newest that struck here
 
     # -- the queue -----------------------------------------------------------------------------------------
 
     def arrive(self, message: Message) -> None:
-        logged = self.world.scenario.strategy.log_source
+        logged = self.world.scenario.strategy.needs.log
         if not self.down and not (logged and self.waiting):
             self.accept(message)
         elif logged or self.while_down == "hold":
@@ -222,7 +165,11 @@ class Task:
     def service(self, message: Message) -> int:
         """How long a message takes, alone."""
         datum = message.datum
-        if datum is None or self.world.scenario.strategy.batched:
+        if (
+            datum is None
+            or self.world.scenario.strategy.needs.batches
+            or self.component in self.world.at_once
+        ):
             return 0
         config, layout = self.world.layout.config[self.component], self.world.layout
         time = layout.sample(config.service, self.component, Purpose.SERVICE, datum.uid, datum.attempt)
@@ -258,6 +205,18 @@ class Task:
         self.occupied = False
         self.freed()
         self.serve()
+
+    @property
+    def live(self) -> bool:
+        """Up, and restored."""
+        return not (self.down or self.waiting)
+
+    @property
+    def busy(self) -> bool:
+        """Whether it serves, or does something else that takes time."""
+        stopped = self.stopped_until > self.world.clock.now
+        at_work = self.occupied or (self.serving is not None and isinstance(self.serving.what, Message))
+        return at_work and not (self.down or stopped)
 
     def freed(self) -> None:
         """For spouts: calls may go on."""
@@ -318,6 +277,7 @@ class Task:
     def interrupt(self) -> list[Message]:
         """Drop all that it does or has planned; returns the messages that were queued or in service."""
         self.suspend()
+        self.world.protocol.gave_up(self)
         for event in self.pending:
             Clock.cancel(event)
         self.pending.clear()
@@ -347,13 +307,14 @@ class Task:
 
     def lose_state(self, crash: bool) -> None:
         """Counts, held ids and unsent acks; a crash of a bolt also takes the numbers of the markers."""
-        self.world.ledger.hurt(self.state.held)
+        self.world.ledger.hurt(self.state.held, self.fault)
+        self.world.outages.state_lost(self)
         old, self.state = self.state, State()
         if not crash or self.component in self.world.layout.spouts:
             self.state.markers, self.state.handed = old.markers, old.handed
         for event, datum in self.unsent:
             if event.callbacks:
-                self.world.ledger.hurt([datum])
+                self.world.ledger.hurt([datum], self.fault)
             Clock.cancel(event)
         self.unsent.clear()
 
@@ -366,142 +327,8 @@ class Task:
         self.world.protocol.ready(self, was_down)
         if was_down and self.component in self.world.layout.spouts:
             self.send_missed_markers()
-        if not (self.waiting and self.world.scenario.strategy.log_source):
+        if not (self.waiting and self.world.scenario.strategy.needs.log):
             self.open(self.inbox)
         if was_down:
             self.freed()
         self.serve()
-
-
-class Bolt(Task):
-    """What a tuple or a marker does when it has been served."""
-
-    def take(self, message: Message, arrived: int) -> None:
-        world, datum = self.world, message.datum
-        world.protocol.served(self, message)
-        if datum is not None:
-            row = (*self.physical, datum.uid, datum.attempt, arrived, world.clock.now)
-            world.trace.processed.append(row)
-            if world.layout.stateful(self.component):
-                self._count(datum)
-            else:
-                self._hand_on(datum)
-        elif message.marker is not None:
-            self._marker(message.channel.up.logical, message.marker)
-
-    def _hand_on(self, datum: Datum) -> None:
-        sent: list[Datum] = []
-        if self.world.layout.down[self.component]:
-            for child in self.world.layout.children(self.component, datum):
-                sent += self.send(child)
-        elif datum.anchored:
-            self.world.ledger.left(self, datum)
-        if datum.anchored:
-            self.world.protocol.done(datum, sent)
-
-    def _count(self, datum: Datum) -> None:
-        cell, state = (datum.epoch, datum.key), self.state
-        state.counts[cell] = state.counts.get(cell, 0) + datum.value
-        state.tuples += 1
-        if datum.anchored:
-            state.held.append(datum)
-        if self.window.tuples is not None and state.tuples == self.window.tuples:
-            self.windows_closed += 1
-            self.close_window(self.windows_closed)
-
-    def _marker(self, up: Logical, number: int) -> None:
-        """When the least of all inputs' newest reaches w, a count may end its window; then hand w on."""
-        state = self.state
-        state.markers[up] = max(number, state.markers.get(up, 0))
-        least = min(state.markers.get(channel.up.logical, 0) for channel in self.inputs.values())
-        if least > state.handed:
-            layout = self.world.layout
-            if layout.stateful(self.component) and layout.by_marker(self.component):
-                self.close_window(least, before=least)
-            self.send_marker(least)
-
-    # -- windowed counts -----------------------------------------------------------------------------------
-
-    @property
-    def window(self):
-        return self.world.layout.config[self.component].bolt.window
-
-    def tick(self, number: int) -> None:
-        """The window ends, when the queue before the tick has been served."""
-        if not self.waiting:
-            self.place(Rank.WINDOW, partial(self.ticked, number), number)
-
-    def ticked(self, number: int) -> None:
-        """The turn of a tick has come."""
-        self.close_window(number)
-        self.world.protocol.ticked(self)
-
-    def close_window(self, number: int, before: int | None = None) -> None:
-        """Emit and forget the counts (of the epochs before the marker); the ids go to the strategy."""
-        world, old, new = self.world, self.state.copy(), self.state
-        new.counts = {cell: n for cell, n in old.counts.items() if before is not None and cell[0] >= before}
-        new.held = [datum for datum in old.held if before is not None and datum.epoch >= before]
-        new.tuples = 0
-        old.counts = {cell: n for cell, n in old.counts.items() if cell not in new.counts}
-        emitted = [datum for datum in old.held if before is None or datum.epoch < before]
-        world.trace.windows.append((*self.physical, number, world.clock.now, old.keys()))
-        again = world.ledger.emitted_window(self, number, emitted)
-        known = again and not world.scenario.strategy.sends_again
-        for key, value in sorted(() if known else old.keys().items()):
-            layout = world.layout
-            self.send(layout.aggregate(self.component, self.index, number, key, value, self.state.handed))
-        world.protocol.window_ended(self, number)
-        world.protocol.ack_window(self, emitted)
-
-
-class SpoutTask(Task):
-    """Is called, and emits one root per call."""
-
-    def __init__(self, world: World, physical: Physical, rank: int) -> None:
-        super().__init__(world, physical, rank)
-        self.arrivals = world.layout.config[self.component].arrivals
-        self.calls = 0
-        self.last_call = self.arrivals.offset(self.name, world.layout.draws)
-        self.unblocked = 0
-        self.new_roots = 0
-        self.call_event: simpy.Event | None = None
-
-    def plan_call(self) -> None:
-        """The next call, if nothing stands in its way."""
-        Clock.cancel(self.call_event)
-        if self.down or self.occupied or not self.world.protocol.may_emit(self):
-            return
-        if self.stopped_until > self.world.clock.now:
-            return
-        last, draws = max(self.last_call, self.unblocked), self.world.layout.draws
-        times = self.arrivals.next_calls(self.name, draws, last, self.calls, 1)
-        if len(times):
-            self.call_event = self.world.clock.at(int(times[0]), departure(self.rank), self._call)
-
-    def _call(self) -> None:
-        self.calls += 1
-        self.last_call = self.world.clock.now
-        datum = self.world.protocol.retry(self)
-        if datum is None:
-            datum = self.world.layout.root(self.component, self.index, self.new_roots)
-            self.new_roots += datum is not None
-        if datum is not None:
-            datum = replace(datum, epoch=self.state.handed)
-            row = (self.component, self.index, datum.root, datum.attempt, self.last_call)
-            self.world.trace.emitted.append(row)
-            self.world.ledger.emitted(datum)
-            self.world.protocol.emitted(self, datum, self.send(datum))
-        self.plan_call()
-
-    def freed(self) -> None:
-        """What stood in the way of calls has gone."""
-        self.unblocked = self.world.clock.now
-        self.plan_call()
-
-    def occupy(self, until: int) -> None:
-        super().occupy(until)
-        self.plan_call()
-
-    def fail(self, kind: str, down_for: int, while_down: str) -> None:
-        super().fail(kind, down_for, while_down)
-        self.plan_call()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-
 from tideover.sim.queue import Queue
 from tideover.sim.train import Train, join
 
@@ -40,7 +38,7 @@ class Gate:
         trains = [train for train in self.aside if train.n]  # admitted before
         if self.held:
             held = join(self.held)
-            trains.append(self._admit(held.replace(time=np.full(held.n, now, np.int64))))
+            trains.append(self._admit(held.at(now)))
         self.aside, self.held = [], []
         self._queue.refill([train for train in trains if train.n])
 
@@ -60,5 +58,5 @@ class Gate:
         self.aside = queue + self.aside
         self.closed, self.stopped = False, True
         if up and not self.from_log and self.held:  # in its memory, not with the senders
-            self.aside.append(self._admit(join(self.held)))
+            self.aside.append(self._admit(join(self.held).at(self._clock())))
             self.held = []

@@ -107,7 +107,7 @@ class Queue:
         """Put tuples at the end as if they arrived now: a copy of another task's queue, say."""
         now = self._clock()
         for train in trains:
-            self._arrived.append(train.replace(time=np.full(train.n, now, np.int64)))
+            self._arrived.append(train.at(now))
 
     def put_first(self, marker: Marker) -> None:
         """Put a control marker ahead of all that waits, behind the tuple in service."""

@@ -19,14 +19,16 @@ Columns = dict[str, Ints]
 class Train:
     """A run of tuples as columns of equal length (all int64).
 
-    time      ns; arrival on a link and in a queue, departure where a task hands it on
-    uid       place in the tuple tree (see docs/semantics.md)
+    time      ns; departure where a task hands it on, arrival on a link and in a queue
+    uid       place in the tuple tree (see docs/semantics.md); of a marker: 0
     created   ns; creation stamp
-    key       number of the key; what a fields grouping and a state look at
+    key       number of the key; what a fields grouping and a state look at; of a marker in a queue: over
+              which input it came; of a barrier: which snapshot's it is
     value     what a count adds up; None: 1 each
     attempt   how often the root was emitted before; None: 0
     epoch     number of the last end marker before the tuple; None: 0
-    mark      number of the end marker (> 0) or control marker (< 0) that the row is; None: data only
+    mark      number of the end marker (> 0), or sort of the control marker (< 0), that the row is; None: data
+              only
     more      columns of single mechanisms, by name (a channel's number of the message, say); None: none
 
     Rows that a mechanism knows nothing of have a 0 in its column. Columns are never written to once they are
@@ -117,6 +119,10 @@ class Train:
     def adding(self, **columns: Ints) -> Train:
         """The same train with a mechanism's columns added, or exchanged."""
         return self.replace(more=columns if self.more is None else self.more | columns)
+
+    def at(self, moment: int) -> Train:
+        """The same train, all of it at one moment (ns)."""
+        return self.replace(time=np.full(self.n, moment, np.int64))
 
     def split(self, at: int) -> tuple[Train, Train]:
         """The first ``at`` tuples, and the rest."""

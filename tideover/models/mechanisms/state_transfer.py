@@ -78,7 +78,8 @@ class StateTransfer:
             return
         gate = task.gate
         self._duplicates.copy(task, peer)
-        gate.aside = [self._duplicates.admit(task, train) for train in gate.aside if train.n]
+        now = self._job.kernel.now
+        gate.aside = [self._duplicates.admit(task, train.at(now)) for train in gate.aside if train.n]
         task.windows.epochs = dict(peer.windows.epochs)
         if peer.state is not None:
             copy = peer.state.copy()

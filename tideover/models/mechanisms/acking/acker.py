@@ -123,9 +123,11 @@ class Acker(Machine, Keeper):
 
     def failed(self, outage: OutageView) -> None:
         """All entries are lost; until it is up again acks are too."""
+        now = self._context.kernel.now
+        rotated_out = int(self._forgotten(np.array([now], np.int64))[0])
+        forgotten = max(rotated_out, self._alive_since)
         self._alive_since = NEVER
         self._outage = outage.number
-        forgotten = int(self._forgotten(np.array([self._context.kernel.now], np.int64))[0])
         for pending in self.maps:
             pending.mark_all(forgotten, outage.number)
 

@@ -57,8 +57,7 @@ class Receiver:
         for it, and comes again; keep the rest.
         """
         task, now = self.task, self._job.kernel.now
-        waiting = task.start_over() + task.gate.held
-        waiting = [train.replace(time=np.full(train.n, now, np.int64)) for train in waiting]
+        waiting = [train.at(now) for train in task.start_over() + task.gate.held]
         task.gate.aside = [self._filter(train, ~_from_buffer(train)) for train in waiting]
         task.gate.held = []
 

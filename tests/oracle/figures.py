@@ -1,0 +1,321 @@
+"""What is said of a run, from what was recorded tuple by tuple, by the definitions in docs/semantics.md.
+
+Times are read at boundaries of 10 ms ("slots"): slot number n is what happens after boundary n - 1, up to n.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from .windows import Verdict
+
+if TYPE_CHECKING:
+    from .outages import Outage
+    from .program import World
+
+SECOND = 1_000_000_000
+SLOT = SECOND // 100
+CALM = 4 * SECOND
+Latencies = dict[str, float | None]
+
+
+@dataclass
+class Figures:
+    """The figures of one replication. Times in ns; latencies in ms."""
+
+    recoveries: list[dict[str, Any]] = field(default_factory=list)
+    latency: Latencies = field(default_factory=dict)
+    end_to_end: Latencies = field(default_factory=dict)
+    throughput: dict[str, float | None] = field(default_factory=dict)
+    windows: dict[str, int] = field(default_factory=dict)
+    cost: dict[str, float] = field(default_factory=dict)
+    tasks: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """By task: how long it was busy, and up."""
+    backlog: list[int] = field(default_factory=list)
+    """At the end of each slot."""
+    backlog_without_failures: list[int] = field(default_factory=list)
+
+
+def slot_of(moment: int) -> int:
+    """The slot that a moment is in."""
+    return -(-moment // SLOT)
+
+
+def summary(values: list[int]) -> Latencies:
+    """The six figures, in ms; a quantile is the value at rank ceil(q * n)."""
+    if not values:
+        return dict.fromkeys(("median", "mean", "std", "p95", "p99", "max"))
+    ordered = sorted(values)
+
+    def quantile(q: float) -> float:
+        return ordered[max(1, math.ceil(q * len(ordered))) - 1] / 1e6
+
+    mean = sum(values) / len(values)
+    std = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values))
+    tails = {"median": quantile(0.5), "p95": quantile(0.95), "p99": quantile(0.99)}
+    return tails | {"mean": mean / 1e6, "std": std / 1e6, "max": ordered[-1] / 1e6}
+
+
+class Course:
+    """A run, slot by slot."""
+
+    def __init__(self, world: World) -> None:
+        self.slots = world.scenario.run.duration // SLOT + 1
+        self.backlog, self.present = self._roots(world)
+        self.done = [0] * self.slots
+        for tuple_ in world.record.done:
+            if slot_of(tuple_.time) < self.slots:
+                self.done[slot_of(tuple_.time)] += 1
+        record = world.record
+        self.outputs = sorted(
+            set(record.windows_out.values()) or {slot_of(time) * SLOT for time in record.tuples_out}
+        )
+        self.beat = world.protocol.beat()
+
+    def _roots(self, world: World) -> tuple[list[int], list[int]]:
+        """How many are there at the end of each slot, and at any time in it."""
+        moves = iter(world.record.moves)
+        move = next(moves, None)
+        here: set[int] = set()
+        backlog, present = [], []
+        for slot in range(self.slots):
+            seen = set(here)
+            while move is not None and slot_of(move[0]) == slot:
+                seen.add(move[1])
+                here = here | {move[1]} if move[2] > 0 else here - {move[1]}
+                move = next(moves, None)
+            backlog.append(len(here))
+            present.append(len(seen))
+        return backlog, present
+
+    def in_ten_seconds(self) -> list[int]:
+        """Tuples that were done in the 10 s up to the end of each slot."""
+        return [sum(self.done[max(0, n - 10 * SECOND // SLOT + 1) : n + 1]) for n in range(self.slots)]
+
+
+class Comparison:
+    """A run beside the same without failures."""
+
+    def __init__(self, world: World, quiet: World, verdict: Verdict, other: Verdict) -> None:
+        self.world = world
+        self.run, self.quiet = Course(world), Course(quiet)
+        self.reach = max(CALM, 2 * self.quiet.beat) // SLOT
+        self.interval = self.quiet.beat if world.scenario.strategy.needs.batches else 0
+        self.end = world.scenario.run.duration
+        self.wrong = [span for place, span in verdict.bad.items() if place not in other.bad]
+        recovering = [
+            (outage.at, over) for outage in world.outages.all if (over := self.work_done(outage)) > outage.at
+        ]
+        self.behind = [self.is_behind(slot, recovering) for slot in range(self.run.slots)]
+        first = min((outage.at for outage in world.outages.all), default=0)
+        astray = [(max(begin, first), over) for begin, over in self.wrong if over > first]
+        self.low: list[bool] | None = None
+        self.astray = [behind or self.covers(astray, slot) for slot, behind in enumerate(self.behind)]
+
+    def near(self, values: list[int], slot: int) -> list[int]:
+        """What the reference has within 4 s (or two intervals) of a slot."""
+        return values[max(0, slot - self.reach) : slot + self.reach + 1]
+
+    @staticmethod
+    def covers(spans: list[tuple[int, int]], slot: int) -> bool:
+        """Whether a moment of a slot is after the begin of a span, and not after its end."""
+        return any(begin // SLOT + 1 <= slot <= slot_of(over) for begin, over in spans)
+
+    def is_behind(self, slot: int, recovering: list[tuple[int, int]]) -> bool:
+        """More backlog than normal, or something that was hit is not up, restored and replayed."""
+        normal = max(self.near(self.quiet.present, slot))
+        more = max(1.25 * normal, normal + len(self.world.spouts))
+        return self.run.present[slot] > more or self.covers(recovering, slot)
+
+    def work_done(self, outage: Outage) -> int:
+        """When all that was hit was up, and everything restored and replayed."""
+        if outage.masked:
+            return outage.at
+        back = 2 * self.end if outage.back is None else outage.back
+        others = (outage.restored_at, outage.timed_out_at, outage.last_replay)
+        return max(outage.at, back, *(moment for moment in others if moment is not None))
+
+    def calm_from(self, bad: list[bool], since: int) -> int | None:
+        """From when on nothing is ``bad`` for 4 s (or an interval); for 1 s, if that is cut off."""
+        begin = slot_of(since) + 1
+        for slot in range(begin, self.run.slots + 1):
+            if slot > begin and not bad[slot - 1]:
+                continue  # it has begun before
+            until = next((s for s in range(slot, self.run.slots) if bad[s]), None)
+            if until is None:
+                calm = self.run.slots - slot > max(SECOND, self.interval) // SLOT
+            else:
+                calm = until - slot > max(CALM, self.interval) // SLOT
+            if calm:
+                return since if slot == begin else (slot - 1) * SLOT
+        return None
+
+    def recovery(self, outage: Outage) -> dict[str, Any]:
+        """Everything that is said of one fault."""
+        hit = set(outage.tasks)
+        heir = [one for one in self.world.outages.all if one is outage or hit & set(one.tasks)][-1]
+        caught_up = over = None
+        if self.world.protocol.settled(heir):
+            caught_up = self.calm_from(self.behind, self.work_done(outage))
+        missing = self.world.ledger.missing(outage.lost)
+        if caught_up is not None and not self._for_good(outage, missing):
+            over = self.calm_from(self.astray, caught_up)
+        stretch = outage.at, self.end if over is None else over
+        return {
+            "kind": outage.fault.kind,
+            "component": outage.fault.where,
+            "failed_at_s": outage.at,
+            "detected_at_s": outage.noticed,
+            "ready_at_s": outage.back,
+            "time_to_recover_s": None if over is None else over - outage.at,
+            "state_recovery_s": self._state_recovery(outage),
+            "catch_up_s": None if caught_up is None else self._shown(outage, caught_up) - outage.at,
+            "throughput_90_s": self._throughput_back(outage),
+            "output_gap_s": longest_silence(self.run.outputs, *stretch),
+            "sink_spacing_s": longest_silence(self.quiet.outputs, *stretch),
+            **self._stages(outage, caught_up, over),
+            "restored": outage.restored,
+            "replayed": outage.replayed,
+            "dropped": outage.dropped,
+            "missing": missing,
+            "extra": outage.extra,
+            "latency": summary(self._until_replayed(outage, lambda done: done.time - done.born)),
+            "end_to_end": summary(self._until_replayed(outage, lambda done: done.time - done.first)),
+        }
+
+    def _for_good(self, outage: Outage, missing: int) -> bool:
+        """Whether a state lacks something, or has it twice, and no window has ended since."""
+        hit = {task.logical for task in outage.tasks if self.world.layout.stateful(task.component)}
+        ended = {place[:2] for place, (time, _) in self.world.record.window_times.items() if time > outage.at}
+        return bool(missing or outage.extra) and not hit <= ended
+
+    def _shown(self, outage: Outage, caught_up: int) -> int:
+        window, ready = self.world.scenario.run.lag_window, outage.back
+        if window is None or ready is None or caught_up < ready:
+            return caught_up
+        number = (caught_up - ready) // window
+        return ready + (number + 2) * window
+
+    def _state_recovery(self, outage: Outage) -> int | None:
+        if outage.last_replay is None or not self.world.protocol.settled(outage) or outage.back is None:
+            return None
+        cut = self.world.scenario.run.log_resolution or 1
+        return (max(outage.last_replay, outage.back) // cut - outage.back // cut) * cut
+
+    def _stages(self, outage: Outage, caught_up: int | None, over: int | None) -> dict[str, int | None]:
+        """One after the other, each until what it names is done."""
+        ends = (outage.noticed, outage.back, outage.restored_at, outage.timed_out_at, outage.last_replay)
+        names = ("detect_s", "restart_s", "restore_s", "wait_s", "replay_s")
+        reached, stages = outage.at, {}
+        for name, end in zip(names, ends, strict=True):
+            later = reached if end is None or outage.masked else max(reached, end)
+            stages[name], reached = later - reached, later
+        stages["catch_up_stage_s"] = None if caught_up is None else caught_up - reached
+        stages["windows_stage_s"] = None if over is None or caught_up is None else over - caught_up
+        return stages
+
+    def _throughput_back(self, outage: Outage) -> int | None:
+        over = self.work_done(outage)
+        if over == outage.at:
+            return 0
+        if self.low is None:
+            found, least = self.run.in_ten_seconds(), self.quiet.in_ten_seconds()
+            self.low = [found[slot] < 0.9 * min(self.near(least, slot)) for slot in range(self.run.slots)]
+        low = self.low
+        first = outage.at // SLOT
+        latest = first + over // SLOT - first + 10 * SECOND // SLOT
+        fall = next((slot for slot in range(first, min(latest, self.run.slots)) if low[slot]), None)
+        if fall is None:
+            return 0
+        back = next((slot for slot in range(fall, self.run.slots) if not low[slot]), None)
+        return None if back is None else (back - first) * SLOT
+
+    def _until_replayed(self, outage: Outage, latency: Callable[[Any], int]) -> list[int]:
+        """Of the tuples measured from the fault until the last one that was replayed because of it."""
+        after = self.world.record.done[outage.done_before :]
+        last = max((done.time for done in after if done.because == outage.number), default=None)
+        if last is None:
+            return []
+        cut = self.world.scenario.run.log_resolution
+        until = last if cut is None else (last // cut + 1) * cut - 1
+        return [latency(done) for done in after if done.time <= until]
+
+    def usual_seconds(self, rows: Iterable[dict[str, Any]]) -> list[int]:
+        """The whole seconds after the warm-up that no fault, recovery or catch-up touches."""
+        spans = []
+        for outage, row in zip(self.world.outages.all, rows, strict=True):
+            settled = row["catch_up_stage_s"] is not None
+            reached = outage.at + self._reached(row) if settled else self.end
+            spans.append((outage.at, max(reached, self.end if outage.back is None else outage.back)))
+        first = -(-self.world.scenario.run.warmup // SECOND)
+        per = SECOND // SLOT
+        return [
+            second
+            for second in range(first, self.end // SECOND)
+            if not any(self.covers(spans, slot) for slot in range(second * per + 1, (second + 1) * per + 1))
+        ]
+
+    @staticmethod
+    def _reached(row: dict[str, Any]) -> int:
+        """From the fault until caught up, as the stages have it."""
+        return sum(
+            row[f"{name}_s"] for name in ("detect", "restart", "restore", "wait", "replay", "catch_up_stage")
+        )
+
+
+def longest_silence(outputs: list[int], begin: int, end: int) -> int | None:
+    """Of those that end after ``begin``, and begin at or before ``end``."""
+    silences = [later - one for one, later in pairwise(outputs) if later > begin and one <= end]
+    return max(silences, default=None)
+
+
+def figures(world: World, quiet: World, verdict: Verdict, other: Verdict) -> Figures:
+    """All figures of a run that has ended; ``quiet``: the same without failures."""
+    both = Comparison(world, quiet, verdict, other)
+    rows = [both.recovery(outage) for outage in world.outages.all]
+    seconds = set(both.usual_seconds(rows))
+    record = world.record
+    usual = [done for done in record.done if done.time // SECOND in seconds]
+    return Figures(
+        recoveries=rows,
+        latency=summary([done.time - done.born for done in usual]),
+        end_to_end=summary([done.time - done.first for done in usual]),
+        throughput=_throughput(world),
+        windows=verdict.counts,
+        cost=_cost(world),
+        tasks={task.name: (record.busy[task], record.up[task]) for task in world.tasks},
+        backlog=both.run.backlog,
+        backlog_without_failures=both.quiet.backlog,
+    )
+
+
+def _throughput(world: World) -> dict[str, float | None]:
+    """Of the whole seconds after the warm-up; a second has its last instant, not its first."""
+    run = world.scenario.run
+    seconds = range(-(-run.warmup // SECOND), run.duration // SECOND)
+    counts = [sum(s * SECOND < done.time <= (s + 1) * SECOND for done in world.record.done) for s in seconds]
+    if not counts:
+        return dict.fromkeys(("mean", "min", "max"))
+    return {"mean": statistics.fmean(counts), "min": min(counts), "max": max(counts)}
+
+
+def _cost(world: World) -> dict[str, float]:
+    host = world.layout.host
+    sent = sum(
+        channel.sent * world.layout.config[channel.up.component].tuple_size
+        for task in world.tasks
+        for channel in task.inputs.values()
+        if host[channel.up.physical] != host[task.physical]
+    )
+    return {
+        "cpu_s": sum(world.record.busy.values()) / SECOND,
+        "network_bytes": sent + world.record.control_bytes,
+        "store_bytes": world.protocol.bytes_stored(),
+        "peak_buffered_tuples": world.record.most_kept,
+        "hosts": len(set(host.values())),
+    }

@@ -1,0 +1,114 @@
+"""Which windows are right: those of a run, beside a twin in which nothing fails and nothing is replayed.
+
+The twin emits each root when the run has emitted it for the first time. It has no replicas, timeouts or
+recovery; of the strategy it keeps what acks cost, and that markers end windows. A window that a tick ends is
+due at its tick, and what is in it depends on arrivals only: where nothing reads it, the twin takes no time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tideover.models.config import Scenario
+from tideover.models.job.components import BoltConfig
+from tideover.models.strategies.base import STRATEGIES
+from tideover.sim.registry import kind_of
+
+from .acks import AckCosts
+from .protocol import Protocol
+from .tasks import Control
+
+if TYPE_CHECKING:
+    from .program import World
+    from .tasks import Task
+
+Place = tuple[str, int, int]  # component, task, number
+First = tuple[int, int, dict[int, int]]  # time, replica, sums
+
+
+@dataclass
+class Verdict:
+    """emitted, correct, wrong, missing; and from when to when the content of each bad window was bad."""
+
+    counts: dict[str, int]
+    bad: dict[Place, tuple[int, int]]
+
+
+def firsts(world: World) -> dict[Place, First]:
+    """Each window as it was first emitted; of replicas the first counts, as for a reader who drops copies."""
+    found: dict[Place, First] = {}
+    for component, task, replica, number, time, sums in world.trace.windows:
+        place = component, task, number
+        if place not in found or (time, replica) < found[place][:2]:
+            found[place] = time, replica, sums
+    return found
+
+
+def verdict(world: World, replication: int) -> Verdict:
+    """Of a run that has ended."""
+    mine, (truth, due) = firsts(world), _twin(world, replication)
+    counts = {"emitted": len(mine), "correct": 0, "wrong": 0, "missing": 0}
+    bad: dict[Place, tuple[int, int]] = {}
+
+    def since(place: Place) -> int:
+        before = truth.get((*place[:2], place[2] - 1))
+        return 0 if before is None else before[0]
+
+    for place, (time, _, sums) in mine.items():
+        right = sums == truth[place][2] if place in truth else not sums
+        counts["correct" if right else "wrong"] += 1
+        if not right:
+            bad[place] = since(place), time
+    for place in due - mine.keys():
+        if truth[place][2] and not any(_to_come(world, task, place) for task in world.tasks):
+            counts["missing"] += 1
+            bad[place] = since(place), truth[place][0]
+    return Verdict(counts, bad)
+
+
+def _to_come(world: World, task: Task, place: Place) -> bool:
+    """Whether a task has a tick of this window in its queue; or will read all that it needs in a log."""
+    if task.logical != place[:2]:
+        return False
+    entries = [*task.queue, *([task.serving] if task.serving else [])]
+    ticks = [entry.what.window for entry in entries if isinstance(entry.what, Control)]
+    if place[2] in ticks or not world.scenario.strategy.needs.log:
+        return place[2] in ticks
+    if world.layout.by_tuples(task.component):
+        return place[2] > task.windows_closed
+    return place[2] > min(task.state.markers.get(channel.up.logical, 0) for channel in task.inputs.values())
+
+
+def _twin(world: World, replication: int) -> tuple[dict[Place, First], set[Place]]:
+    """The windows of the twin, and which of them it has at the run's end; it goes on as long as something
+    moves, and a window of the run is not there.
+    """
+    from .program import World as Program
+
+    strategy, end = world.scenario.strategy, world.scenario.run.duration
+    kind = AckCosts if kind_of(strategy) == "source_replay" else Protocol
+    layout = world.layout
+    ticked = tuple(n for n in layout.order if layout.stateful(n) and layout.by_tick(n) and not layout.down[n])
+    twin = Program(_quiet(world.scenario), replication, kind, world.emissions(), ticked)
+    twin.protocol.params = strategy
+    twin.start()
+    twin.clock.run(end, twin.record.passes, twin.record.looks)
+    due = set(firsts(twin))
+    while world.trace.windows and firsts(world).keys() - firsts(twin).keys() and twin.moves():
+        twin.clock.step()
+    return firsts(twin), due
+
+
+def _quiet(scenario: Scenario) -> Scenario:
+    """Without failures and strategy; windows that the strategy would end by markers are ended so."""
+    topology = dict(scenario.topology)
+    for name, config in topology.items():
+        window = getattr(config.bolt, "window", None) if isinstance(config, BoltConfig) else None
+        if window is not None and window.length is not None and scenario.strategy.needs.log:
+            marked = config.bolt.model_copy(
+                update={"window": window.model_copy(update={"trigger": "marker"})}
+            )
+            topology[name] = config.model_copy(update={"bolt": marked})
+    changes = {"topology": topology, "failures": (), "strategy": STRATEGIES["none"]()}
+    return scenario.model_copy(update=changes)
