@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from tideover.models.acker import Acker
-from tideover.models.strategies.base import NOTHING, Protocol, Strategy
+from tideover.models.strategies.base import NOTHING, Protocol, Strategy, Work
 from tideover.sim.train import Ints, Train
 from tideover.sim.units import Duration
 
@@ -24,6 +24,9 @@ class Acking(Strategy):
     """A strategy whose bolts ack; by itself what the failure-free twin of such a strategy runs."""
 
     ack_cost: Annotated[Duration, Field(description="time that one ack takes at the bolt")] = 0
+
+    def load(self, component: Component) -> Work:
+        return Work(self.ack_cost) if component.anchored else Work()
 
     def protocol(self, world: World) -> AckCosts:
         return AckCosts(world, self)

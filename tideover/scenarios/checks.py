@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from tideover.models.config import BoltConfig, Fault, Run, Scenario, SpoutConfig, Strategy
+from tideover.models.config import STRATEGIES, BoltConfig, Fault, Run, Scenario, SpoutConfig, Strategy
 from tideover.models.effort import MOST_ROOTS, roots
 from tideover.models.lump import counting
 from tideover.models.topology import Topology, TopologyError
@@ -278,23 +278,33 @@ def _links(draft: Draft) -> Iterator[Problem]:
 
 def _most_replicas(draft: Draft) -> int:
     """Of a task, under any strategy of the file: the same links serve all that are compared."""
-    blocks = [draft.keys("strategies", kind).get("k") for kind in draft.keys("strategies")]
-    given = [node.value for node in blocks if node is not None and type(node.value) is int]
-    return 1 + max([int(getattr(draft.strategy, "k", 0) or 0), *given])
+    blocks = {kind: draft.keys("strategies", kind) for kind in draft.keys("strategies")}
+    found = [_replicas(draft.strategy)]
+    for kind, block in blocks.items():
+        if kind in STRATEGIES:
+            found.append(STRATEGIES[kind].most_replicas({key: node.value for key, node in block.items()}))
+    return max(found)
+
+
+def _replicas(strategy: Strategy | None) -> int:
+    """Most replicas of a task under a strategy."""
+    return 1 if strategy is None else strategy.most_replicas(dict(strategy))
 
 
 def _strategy(draft: Draft) -> Iterator[Problem]:
     """Names and hosts that a strategy's parameters speak of."""
-    for i, name in enumerate(getattr(draft.strategy, "components", None) or ()):
+    if draft.strategy is None:
+        return
+    for path, name in draft.strategy.named_bolts().items():
         if name not in draft.topology:
             message = f"there is no component {name!r}; {suggest(name, draft.topology)}"
-            yield draft.problem(message, "strategy", "components", i)
+            yield draft.problem(message, "strategy", *path)
         elif isinstance(draft.topology[name], SpoutConfig):
             message = f"{name!r} is a spout; only bolts can be named here"
-            yield draft.problem(message, "strategy", "components", i)
-    host = getattr(draft.strategy, "acker_host", None)
-    if host is not None and (fault := _host_fault(draft, host)):
-        yield draft.problem(fault, "strategy", "acker_host")
+            yield draft.problem(message, "strategy", *path)
+    for path, host in draft.strategy.named_hosts().items():
+        if fault := _host_fault(draft, host):
+            yield draft.problem(fault, "strategy", *path)
 
 
 def _failures(draft: Draft) -> Iterator[Problem]:
@@ -349,8 +359,8 @@ def _target(draft: Draft, fault: Any, path: tuple[str | int, ...]) -> Iterator[P
         if config is not None and not 0 <= task < config.parallelism:
             message = f"{component} has no task {task}; its tasks are 0 to {config.parallelism - 1}"
             yield draft.problem(message, *path, "task")
-    replicas = 1 + int(getattr(draft.strategy, "k", 0) or 0)
-    if host is not None and (reason := _host_fault(draft, host) or _unused(draft, host, replicas)):
+    used = _replicas(draft.strategy)
+    if host is not None and (reason := _host_fault(draft, host) or _unused(draft, host, used)):
         yield draft.problem(reason, *path, "host")
 
 

@@ -4,29 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tideover.models.advice import costs, loads, moments, strategies, timeouts
+from tideover.models.advice import costs, failures, loads, moments
+from tideover.models.advice.plan import Plan
 from tideover.models.config import Scenario
-from tideover.models.topology import Topology
+from tideover.models.topology import Topology, placement
 
 
 def warnings(scenario: Scenario) -> list[str]:
-    """Remarks before a run, each one sentence; none if there is nothing to remark."""
-    topology = Topology(scenario)
-    found = loads.task_loads(topology, scenario.strategy)
-    return [
-        *loads.overloads(scenario, topology, found),
-        *timeouts.windows(scenario, topology, found),
-        *timeouts.held(scenario, topology),
-        *strategies.replicas(scenario, topology),
-        *strategies.checkpoints(scenario, topology),
-        *strategies.buffers(scenario, topology),
-        *strategies.batches(scenario, topology, found),
-        *strategies.snapshots(scenario, topology),
+    """Remarks before a run, each one sentence, said once; none if there is nothing to remark."""
+    plan, strategy = planned(scenario), scenario.strategy
+    remarks = [
+        *loads.overloads(scenario, plan.topology, plan.loads),
+        *strategy.remarks(plan),
+        *failures.without_effect(plan, strategy.kind, strategy.roles),
         *moments.in_step(scenario),
         *moments.seen_once(scenario),
-        *costs.unstated(scenario, topology),
+        *costs.unstated(scenario, plan.topology),
         *_profile(scenario),
     ]
+    return list(dict.fromkeys(remarks))
+
+
+def planned(scenario: Scenario) -> Plan:
+    """What the scenario's strategy may look at."""
+    topology, strategy = Topology(scenario), scenario.strategy
+    replicas = {c.name: 1 if c.is_spout else strategy.replicas(c.name) for c in topology.components}
+    return Plan(
+        topology=topology,
+        loads=loads.task_loads(topology, strategy),
+        hosts=placement(topology, scenario, replicas),
+        failures=scenario.failures,
+        store=scenario.store,
+        run=scenario.run,
+    )
 
 
 def in_short(remarks: Iterable[str]) -> list[str]:

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from tideover.models.strategies.base import Strategy
+from tideover.models.advice.batches import too_long
+from tideover.models.strategies.base import Promise, Strategy
 from tideover.sim.units import MS, Duration, S
+
+if TYPE_CHECKING:
+    from tideover.models.advice.plan import Plan
 
 
 class BatchSettings(Strategy):
-    """In the order of a batch's steps; then what is special after a failure."""
+    """In the order of a batch's steps; then what is special after a failure, and what is kept and put out."""
+
+    promise: ClassVar[Promise] = "exactly once"
+    survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task", "crash_host", "pause"})
+    roles: ClassVar[frozenset[str]] = frozenset({"driver"})
+    after_failures: ClassVar[frozenset[str]] = frozenset(
+        {"reload_time", "reload_cost", "executor_cold", "state_cold", "locality_wait", "resubmit_time"}
+        | {"recovery_time", "cold_time"}
+    )
+    costs: ClassVar[dict[str, tuple[str, ...]]] = {
+        "batches": ("plan_time", "task_time", "state_time", "state_cost", "output_time", "commit_time")
+    }
 
     trigger_interval: Annotated[
         Duration,
@@ -62,9 +77,27 @@ class BatchSettings(Strategy):
         Duration, Field(description="extra time of the first batch after a driver's restart")
     ] = 0
 
+    recovery: Annotated[
+        Literal["checkpoint", "replay"],
+        Field(
+            description="checkpoint: states and offsets are kept; replay: they are not: after a failure the "
+            "query starts anew, without state, from the first window that the sink does not have"
+        ),
+    ] = "checkpoint"
+    output_mode: Annotated[
+        Literal["append", "update"],
+        Field(description="what the sink gets: finished windows, or from every batch what it has changed"),
+    ] = "append"
+
     def cycle(self) -> tuple[int, int] | None:
         interval = self.trigger_interval
         return (interval, interval) if interval else None
+
+    def remarks(self, plan: Plan) -> list[str]:
+        fixed = self.plan_time + self.output_time + self.commit_time
+        bolts = [c for c in plan.topology.components if not c.is_spout]
+        fixed += self.task_time * len(bolts) + self.state_time * len(plan.stateful)
+        return too_long(plan, "trigger_interval", self.trigger_interval, fixed)
 
     def next_trigger(self, last: int) -> int:
         """When the next trigger is due after that of ``last``: at the first multiple of the interval (Spark:

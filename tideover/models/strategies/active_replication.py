@@ -5,17 +5,15 @@ what they know.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, ClassVar
-
-from pydantic import Field
+from typing import TYPE_CHECKING, ClassVar
 
 from tideover.models.known import Known
-from tideover.models.strategies.base import NOTHING, STRATEGIES, Promise, Protocol, Strategy, task_inputs_open
+from tideover.models.strategies.base import NOTHING, STRATEGIES, Protocol, task_inputs_open
+from tideover.models.strategies.settings.active_replication import ReplicationSettings
 from tideover.models.task import BoltTask, SpoutTask
 from tideover.models.windows import Counts
 from tideover.sim.kernel import Rank
 from tideover.sim.train import Train
-from tideover.sim.units import Bandwidth, Duration, Size
 
 if TYPE_CHECKING:
     from tideover.models.outage import Outage
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @STRATEGIES.register("active_replication")
-class ActiveReplication(Strategy):
+class ActiveReplication(ReplicationSettings):
     """Exactly once with up to k hosts of a replica set down, without acks, heartbeats or recovery; markers
     must end windows.
 
@@ -31,28 +29,8 @@ class ActiveReplication(Strategy):
     EECS-2015-134, section 3.
     """
 
-    promise: ClassVar[Promise] = "exactly once"
-    survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task", "crash_host"})
-    after_failures: ClassVar[frozenset[str]] = frozenset({"copy_time", "copy_bandwidth"})
     disturbs: ClassVar[bool] = True
     routed: ClassVar[bool] = True
-
-    k: Annotated[
-        int, Field(ge=0, le=15, description="hosts of a replica set that may be down; k + 1 replicas")
-    ] = 1
-    components: Annotated[
-        tuple[str, ...] | None, Field(description="bolts that are replicated; all if not given")
-    ] = None
-    copy_time: Annotated[
-        Duration, Field(description="time for a replica that comes back to begin its copy")
-    ] = 0
-    copy_bandwidth: Annotated[
-        Bandwidth | None, Field(description="speed at which state is copied; unlimited if not given")
-    ] = None
-    entry_size: Annotated[Size, Field(description="bytes of an entry of the state that is copied")] = 64
-
-    def replicas(self, component: str) -> int:
-        return self.k + 1 if self.components is None or component in self.components else 1
 
     def protocol(self, world: World) -> Replication:
         return Replication(world, self)

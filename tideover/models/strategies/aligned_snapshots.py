@@ -3,70 +3,35 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, ClassVar
-
-from pydantic import Field
+from typing import TYPE_CHECKING, ClassVar
 
 from tideover.models.saved_state import read, save
 from tideover.models.snapshots.coordinator import Coordinator, Snapshot
 from tideover.models.snapshots.job import Job
 from tideover.models.snapshots.member import Member
-from tideover.models.strategies.base import STRATEGIES, Promise, Strategy
+from tideover.models.strategies.base import STRATEGIES
+from tideover.models.strategies.settings.aligned_snapshots import SnapshotSettings
 from tideover.models.task import BoltTask, SpoutTask
 from tideover.sim.kernel import Rank
 from tideover.sim.train import Train
-from tideover.sim.units import MS, Duration, Size
 
 if TYPE_CHECKING:
     from tideover.models.outage import Outage
     from tideover.models.world import World
     from tideover.sim.link import Channel
 
-TEN_MINUTES = 600 * 10**9
-
 
 @STRATEGIES.register("aligned_snapshots")
-class AlignedSnapshots(Strategy):
+class AlignedSnapshots(SnapshotSettings):
     """Exactly once: the whole job goes back to its last complete snapshot, and reads its log from there.
 
     P. Carbone et al., *Lightweight Asynchronous Snapshots for Distributed Dataflows*, 2015; P. Carbone et
     al., *State Management in Apache Flink*, PVLDB 10(12), 2017, sections 3 and 4.
     """
 
-    promise: ClassVar[Promise] = "exactly once"
-    survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task", "crash_host"})
     event_time: ClassVar[bool] = True
     log_source: ClassVar[bool] = True
     fails_together: ClassVar[bool] = True
-    after_failures: ClassVar[frozenset[str]] = frozenset({"restore_time", "restore_cost"})
-    costs: ClassVar[dict[str, tuple[str, ...]]] = {"snapshots": ("snapshot_time", "snapshot_cost")}
-    recovery_costs: ClassVar[dict[str, tuple[str, ...]]] = {"restores": ("restore_time", "restore_cost")}
-
-    checkpoint_interval: Annotated[Duration, Field(ge=MS, description="distance of two triggers")]
-    checkpoint_phase: Annotated[
-        Duration | None, Field(description="first trigger after the start; one interval if not given")
-    ] = None
-    min_pause: Annotated[
-        Duration, Field(description="least time from the end of a snapshot to the next trigger")
-    ] = 0
-    checkpoint_timeout: Annotated[
-        Duration, Field(gt=0, description="a snapshot that takes longer is abandoned")
-    ] = TEN_MINUTES
-    snapshot_time: Annotated[
-        Duration, Field(description="time that a snapshot keeps a task that has state")
-    ] = 0
-    snapshot_cost: Annotated[Duration, Field(description="the same, for each entry of the state")] = 0
-    upload_time: Annotated[
-        Duration,
-        Field(description="time until a task's snapshot is durable, after the store has it; it works on"),
-    ] = 0
-    entry_size: Annotated[Size, Field(description="bytes of an entry in the store")] = 64
-    restore_time: Annotated[Duration, Field(description="time to restore a task's state that was read")] = 0
-    restore_cost: Annotated[Duration, Field(description="the same, for each entry of the state")] = 0
-
-    def cycle(self) -> tuple[int, int]:
-        first = self.checkpoint_interval if self.checkpoint_phase is None else self.checkpoint_phase
-        return first, self.checkpoint_interval
 
     def protocol(self, world: World) -> Snapshots:
         return Snapshots(world, self)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from tideover.sim.registry import Part, Registry
 from tideover.sim.train import Ints, Train
 
 if TYPE_CHECKING:
+    from tideover.models.advice.plan import Plan
     from tideover.models.machine import Machine
     from tideover.models.outage import Outage
     from tideover.models.stream import Sent
@@ -23,14 +25,29 @@ if TYPE_CHECKING:
 STRATEGIES: Registry[Strategy] = Registry("strategy")
 
 Promise = Literal["at most once", "at least once", "exactly once"]
+Path = tuple[str | int, ...]
+"""Where a value stands among a strategy's keys: ``("components", 0)``."""
 NOTHING: Ints = np.zeros(0, np.int64)
 
 
+class Work(NamedTuple):
+    """What a strategy adds to the work of a component's tasks in normal operation.
+
+    per_tuple  what one tuple takes on top of its service (ns)
+    saving     the fraction of the time that goes to saving state
+    """
+
+    per_tuple: float = 0
+    saving: float = 0
+
+
 class Strategy(Part):
-    """Parameters of a strategy, as a scenario names them, and what it promises.
+    """Parameters of a strategy, as a scenario names them, and all that others know of it.
 
     Subclasses register themselves with ``@STRATEGIES.register(name)`` and give ``protocol``, which makes the
-    running protocol for one simulation. ``replicas`` says how many copies of a component's tasks there are.
+    running protocol for one simulation. A strategy describes itself: what it promises and survives, the work
+    that it adds (``load``), its ``remarks`` on a run that is planned, the copies, bolts and hosts that its
+    keys speak of. Nobody else asks for its class or its keys.
     """
 
     kind: ClassVar[str]
@@ -57,6 +74,15 @@ class Strategy(Part):
     tasks busy, and takes the faults of bolts upon itself; what passes between bolts takes no time on links.
     """
 
+    roles: ClassVar[frozenset[str]] = frozenset()
+    """What it has besides tasks that a failure can name as its component: acker, driver."""
+
+    counts_tuples: ClassVar[tuple[str, ...]] = ()
+    """Keys that count single tuples, where they are given: they do not go with lumps (``run.lump``)."""
+    spouts_wait: ClassVar[tuple[str, ...]] = ()
+    """Keys by which, where they are given, spouts wait as long as too much is under way."""
+    gives_up: ClassVar[tuple[str, ...]] = ()
+    """Durations after which a root that is not done is given up, and emitted again."""
     after_failures: ClassVar[frozenset[str]] = frozenset()
     """Parameters that make no difference as long as nothing fails; they have defaults."""
     costs: ClassVar[dict[str, tuple[str, ...]]] = {}
@@ -77,6 +103,35 @@ class Strategy(Part):
     def replicas(self, component: str) -> int:
         """Copies of each task of a bolt, the first included."""
         return 1
+
+    @classmethod
+    def most_replicas(cls, given: Mapping[str, Any]) -> int:
+        """Most copies of any task, the first included, by the parameters that are given, as they are: some
+        may be missing, or be none of those that are allowed.
+        """
+        return 1
+
+    def named_bolts(self) -> dict[Path, str]:
+        """The bolts that the parameters name, by where they do."""
+        return {}
+
+    def named_hosts(self) -> dict[Path, int]:
+        """The hosts that the parameters name, by where they do."""
+        return {}
+
+    def given(self, keys: tuple[str, ...]) -> dict[str, Any]:
+        """Those of its keys that have a value (not None), and the value."""
+        return {key: value for key in keys if (value := getattr(self, key)) is not None}
+
+    def load(self, component: Component) -> Work:
+        """What the strategy adds to the work of a bolt's tasks."""
+        return Work()
+
+    def remarks(self, plan: Plan) -> list[str]:
+        """What an expert would remark on a run under this strategy before it: each one sentence, that begins
+        with what it is about and a colon. `tideover.models.advice` has texts that strategies share.
+        """
+        return []
 
     def cycle(self) -> tuple[int, int] | None:
         """What recurs in normal operation (checkpoints, say): its first moment and its period, ns; None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
-
-from pydantic import Field
+from typing import TYPE_CHECKING, ClassVar
 
 from tideover.models.batches.batch import Batch
 from tideover.models.batches.cluster import LATE, Cluster
@@ -13,7 +11,7 @@ from tideover.models.batches.query import Query
 from tideover.models.batches.rehearsal import Rehearsal, Rehearsing
 from tideover.models.batches.settings import BatchSettings
 from tideover.models.plans import Plans
-from tideover.models.strategies.base import STRATEGIES, Promise, Protocol
+from tideover.models.strategies.base import STRATEGIES, Protocol
 from tideover.models.supervision import DRIVER
 from tideover.models.task import BoltTask, SpoutTask
 from tideover.sim.kernel import Rank
@@ -34,31 +32,10 @@ class MicroBatch(BatchSettings):
     defaults of what is a setting there, are those of Apache Spark 4.
     """
 
-    promise: ClassVar[Promise] = "exactly once"
-    survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task", "crash_host", "pause"})
     event_time: ClassVar[bool] = True
     log_source: ClassVar[bool] = True
     batched: ClassVar[bool] = True
     sends_again: ClassVar[bool] = True
-    after_failures: ClassVar[frozenset[str]] = frozenset(
-        {"reload_time", "reload_cost", "executor_cold", "state_cold", "locality_wait", "resubmit_time"}
-        | {"recovery_time", "cold_time"}
-    )
-    costs: ClassVar[dict[str, tuple[str, ...]]] = {
-        "batches": ("plan_time", "task_time", "state_time", "state_cost", "output_time", "commit_time")
-    }
-
-    recovery: Annotated[
-        Literal["checkpoint", "replay"],
-        Field(
-            description="checkpoint: states and offsets are kept; replay: they are not: after a failure the "
-            "query starts anew, without state, from the first window that the sink does not have"
-        ),
-    ] = "checkpoint"
-    output_mode: Annotated[
-        Literal["append", "update"],
-        Field(description="what the sink gets: finished windows, or from every batch what it has changed"),
-    ] = "append"
 
     def protocol(self, world: World) -> Protocol:
         from tideover.models.batches.starting_over import StartingOver  # it builds on Batches

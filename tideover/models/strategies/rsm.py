@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, ClassVar
-
-from pydantic import Field
+from typing import TYPE_CHECKING
 
 from tideover.models.checkpoints import Checkpoint, Checkpointer
 from tideover.models.intake import Intake, Mask
 from tideover.models.replays import Replays
-from tideover.models.strategies.base import STRATEGIES, Promise, Protocol, Strategy, task_inputs_open
+from tideover.models.strategies.base import STRATEGIES, Protocol, task_inputs_open
+from tideover.models.strategies.settings.rsm import StateManagementSettings
 from tideover.models.task import BoltTask, SpoutTask
 from tideover.models.upstream_buffer import UpstreamBuffer
 from tideover.sim.kernel import Rank
 from tideover.sim.train import Ints, Train
-from tideover.sim.units import MS, Duration, Rate, Size
 
 if TYPE_CHECKING:
     from tideover.models.outage import Outage
@@ -26,36 +24,11 @@ if TYPE_CHECKING:
 
 
 @STRATEGIES.register("rsm")
-class StateManagement(Strategy):
+class StateManagement(StateManagementSettings):
     """Exactly once for state: restore the last checkpoint, then replay what upstream tasks have kept since.
 
     R. Castro Fernandez et al., SIGMOD 2013, section 4; T. Stableford, City University London, 2015, ch. 5.
     """
-
-    promise: ClassVar[Promise] = "exactly once"
-    survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task"})
-    per_tuple: ClassVar[frozenset[str]] = frozenset({"replay_cost"})
-    after_failures: ClassVar[frozenset[str]] = frozenset(
-        {"replay_cost", "replay_rate", "restore_time", "restore_cost"}
-    )
-    costs: ClassVar[dict[str, tuple[str, ...]]] = {"checkpoints": ("serialise_time", "serialise_cost")}
-    recovery_costs: ClassVar[dict[str, tuple[str, ...]]] = {
-        "restores": ("restore_time", "restore_cost"),
-        "replays": ("replay_cost", "replay_rate"),
-    }
-
-    checkpoint_interval: Annotated[Duration, Field(ge=MS, description="distance of two checkpoints")]
-    spout_buffer: Annotated[bool, Field(description="spouts keep an upstream buffer too")] = False
-    replay_cost: Annotated[Duration, Field(description="time to replay one tuple from a buffer")] = 0
-    replay_rate: Annotated[Rate | None, Field(description="most tuples replayed per second")] = None
-    serialise_time: Annotated[Duration, Field(description="time that a checkpoint keeps the task")] = 0
-    serialise_cost: Annotated[Duration, Field(description="the same, for each entry of the state")] = 0
-    restore_time: Annotated[Duration, Field(description="time to restore a checkpoint that was read")] = 0
-    restore_cost: Annotated[Duration, Field(description="the same, for each entry of the state")] = 0
-    entry_size: Annotated[Size, Field(description="bytes of an entry in the store")] = 64
-
-    def cycle(self) -> tuple[int, int]:
-        return self.checkpoint_interval, self.checkpoint_interval
 
     def protocol(self, world: World) -> Recovery:
         return Recovery(world, self)

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from pydantic import Field
 
 from tideover.models.acker import Acker
 from tideover.models.acking import Acking, AwaitsAcks
-from tideover.models.strategies.base import STRATEGIES, Promise, Strategy
+from tideover.models.strategies.base import STRATEGIES, Strategy
+from tideover.models.strategies.settings.source_replay import SourceReplaySettings
 from tideover.models.task import BoltTask, SpoutTask
 from tideover.models.windows import Held, joined
 from tideover.sim.draws import Purpose
 from tideover.sim.kernel import Rank
 from tideover.sim.train import Train
-from tideover.sim.units import MS, Duration, Size
 
 if TYPE_CHECKING:
     from tideover.models.outage import Outage
@@ -25,38 +24,14 @@ if TYPE_CHECKING:
 
 
 @STRATEGIES.register("source_replay")
-class SourceReplay(Acking):
+class SourceReplay(SourceReplaySettings):
     """At least once: the spout emits a root again if its tree is not acked within one to two timeouts.
 
     A. Toshniwal et al., *Storm @Twitter*, SIGMOD 2014, section 3.3; T. Stableford, City University London,
     2015, chapter 3.
     """
 
-    promise: ClassVar[Promise] = "at least once"
-    survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task"})
     disturbs: ClassVar[bool] = True
-    per_tuple: ClassVar[frozenset[str]] = frozenset({"ack_cost"})
-
-    message_timeout: Annotated[Duration, Field(ge=MS, description="distance of two rotations")] = 30 * 10**9
-    timeout_buckets: Annotated[int, Field(ge=2, le=64, description="buckets of the spout's rotating map")] = 2
-    timeout_phase: Annotated[
-        Duration | None, Field(description="first rotation after the spout's start; random if not given")
-    ] = None
-    acker_buckets: Annotated[int, Field(ge=2, le=64, description="buckets of the acker's rotating map")] = 3
-    acker_host: Annotated[
-        int | None, Field(ge=0, description="host of the acker; none: it fails only if it is named")
-    ] = None
-    ack_size: Annotated[Size, Field(description="bytes of an ack message")] = 20
-    max_spout_pending: Annotated[int | None, Field(ge=1, description="most roots pending per spout task")] = (
-        None
-    )
-
-    @property
-    def acker_at(self) -> int | None:  # type: ignore[override]
-        return self.acker_host
-
-    def cycle(self) -> tuple[int, int] | None:
-        return None if self.timeout_phase is None else (self.timeout_phase, self.message_timeout)
 
     def undisturbed(self) -> Strategy:
         return Acking(ack_cost=self.ack_cost)
