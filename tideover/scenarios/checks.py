@@ -279,16 +279,20 @@ def _links(draft: Draft) -> Iterator[Problem]:
 def _most_replicas(draft: Draft) -> int:
     """Of a task, under any strategy of the file: the same links serve all that are compared."""
     blocks = {kind: draft.keys("strategies", kind) for kind in draft.keys("strategies")}
-    found = [_replicas(draft.strategy)]
+    found = [_replicas(draft)]
     for kind, block in blocks.items():
         if kind in STRATEGIES:
             found.append(STRATEGIES[kind].most_replicas({key: node.value for key, node in block.items()}))
     return max(found)
 
 
-def _replicas(strategy: Strategy | None) -> int:
-    """Most replicas of a task under a strategy."""
-    return 1 if strategy is None else strategy.most_replicas(dict(strategy))
+def _replicas(draft: Draft) -> int:
+    """Most replicas of a task, under the scenario's strategy."""
+    strategy = draft.strategy
+    if strategy is None:
+        return 1
+    bolts = [strategy.replicas(name) for name, c in draft.topology.items() if isinstance(c, BoltConfig)]
+    return max([strategy.most_replicas(dict(strategy)), *bolts])
 
 
 def _strategy(draft: Draft) -> Iterator[Problem]:
@@ -359,8 +363,8 @@ def _target(draft: Draft, fault: Any, path: tuple[str | int, ...]) -> Iterator[P
         if config is not None and not 0 <= task < config.parallelism:
             message = f"{component} has no task {task}; its tasks are 0 to {config.parallelism - 1}"
             yield draft.problem(message, *path, "task")
-    used = _replicas(draft.strategy)
-    if host is not None and (reason := _host_fault(draft, host) or _unused(draft, host, used)):
+    replicas = _replicas(draft)
+    if host is not None and (reason := _host_fault(draft, host) or _unused(draft, host, replicas)):
         yield draft.problem(reason, *path, "host")
 
 

@@ -64,6 +64,7 @@ class SnapshotSettings(Strategy):
 
     def remarks(self, plan: Plan) -> list[str]:
         return [
+            # said of any strategy, but here before what is said of snapshots
             *failures.without_effect(plan, self.kind, self.roles),
             *saving.of_the_job(plan, self.checkpoints, self.upload_time, self.checkpoint_timeout),
         ]
