@@ -17,7 +17,7 @@ from tideover.models.advice.loads import task_loads
 from tideover.models.advice.saving import Saving, by_task
 from tideover.models.effort import effort
 from tideover.models.simulation import simulate
-from tideover.models.strategies.base import STRATEGIES, Promise, Protocol, Strategy, Work
+from tideover.models.strategies.base import STRATEGIES, KeyPath, Promise, Protocol, Strategy, Work
 from tideover.models.topology import Topology
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import load_text
@@ -50,10 +50,10 @@ class Copying(Strategy):
     def load(self, component: Component) -> Work:
         return Work(self.copy_time / self.k) if component.name == self.copied else Work()
 
-    def named_bolts(self) -> dict[tuple[str | int, ...], str]:
+    def named_bolts(self) -> dict[KeyPath, str]:
         return {("copied",): self.copied}
 
-    def named_hosts(self) -> dict[tuple[str | int, ...], int]:
+    def named_hosts(self) -> dict[KeyPath, int]:
         return {} if self.standby is None else {("standby",): self.standby}
 
     def remarks(self, plan: Plan) -> list[str]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 STRATEGIES: Registry[Strategy] = Registry("strategy")
 
 Promise = Literal["at most once", "at least once", "exactly once"]
-Path = tuple[str | int, ...]
+KeyPath = tuple[str | int, ...]
 """Where a value stands among a strategy's keys: ``("components", 0)``."""
 NOTHING: Ints = np.zeros(0, np.int64)
 
@@ -83,6 +83,7 @@ class Strategy(Part):
     """Keys by which, where they are given, spouts wait as long as too much is under way."""
     gives_up: ClassVar[tuple[str, ...]] = ()
     """Durations after which a root that is not done is given up, and emitted again."""
+
     after_failures: ClassVar[frozenset[str]] = frozenset()
     """Parameters that make no difference as long as nothing fails; they have defaults."""
     costs: ClassVar[dict[str, tuple[str, ...]]] = {}
@@ -111,11 +112,11 @@ class Strategy(Part):
         """
         return 1
 
-    def named_bolts(self) -> dict[Path, str]:
+    def named_bolts(self) -> dict[KeyPath, str]:
         """The bolts that the parameters name, by where they do."""
         return {}
 
-    def named_hosts(self) -> dict[Path, int]:
+    def named_hosts(self) -> dict[KeyPath, int]:
         """The hosts that the parameters name, by where they do."""
         return {}
 

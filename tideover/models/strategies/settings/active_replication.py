@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from pydantic import Field
 
 from tideover.models.advice.replicas import side_by_side
-from tideover.models.strategies.base import Path, Promise, Strategy
+from tideover.models.strategies.base import KeyPath, Promise, Strategy
 from tideover.sim.units import Bandwidth, Duration, Size
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class ReplicationSettings(Strategy):
         k = given.get("k")
         return k + 1 if type(k) is int else 1
 
-    def named_bolts(self) -> dict[Path, str]:
+    def named_bolts(self) -> dict[KeyPath, str]:
         return {("components", i): name for i, name in enumerate(self.components or ())}
 
     def remarks(self, plan: Plan) -> list[str]:

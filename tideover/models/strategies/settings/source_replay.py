@@ -8,7 +8,7 @@ from pydantic import Field
 
 from tideover.models.acking import Acking
 from tideover.models.advice import timeouts
-from tideover.models.strategies.base import Path, Promise
+from tideover.models.strategies.base import KeyPath, Promise
 from tideover.sim.units import MS, Duration, Size
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class SourceReplaySettings(Acking):
     def cycle(self) -> tuple[int, int] | None:
         return None if self.timeout_phase is None else (self.timeout_phase, self.message_timeout)
 
-    def named_hosts(self) -> dict[Path, int]:
+    def named_hosts(self) -> dict[KeyPath, int]:
         return {} if self.acker_host is None else {("acker_host",): self.acker_host}
 
     def remarks(self, plan: Plan) -> list[str]:
