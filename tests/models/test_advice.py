@@ -49,6 +49,38 @@ def test_the_load_of_each_task_is_what_a_run_shows(text: str) -> None:
     assert found == {task: pytest.approx(x, rel=0.02, abs=0.01) for task, x in expected.items()}
 
 
+SAVING = """
+topology:
+  log: {spout: keys, keys: 40, rate: 200/s}
+  read: {bolt: forward, from: {log: shuffle}, service: 1 ms}
+  count: {bolt: windowed_count, from: {read: {fields: [key]}}, service: 1 ms, window: 5 s}
+strategy: STRATEGY
+run: {duration: 100 s}
+"""
+
+
+@pytest.mark.parametrize(
+    ("strategy", "read", "count"),
+    [
+        ("{kind: source_replay, ack_cost: 0.5 ms}", 0.3, 0.3),
+        ("{kind: rsm, checkpoint_interval: 1 s, serialise_time: 50 ms, serialise_cost: 2 ms}", 0.2, 0.33),
+        ("{kind: aligned_snapshots, checkpoint_interval: 1 s, snapshot_time: 50 ms, snapshot_cost: 2 ms}",
+         0.2, 0.33),
+    ],
+)  # fmt: skip
+def test_what_a_strategy_adds_to_the_load_is_what_a_run_shows(
+    strategy: str, read: float, count: float
+) -> None:
+    """200/s of 1 ms; half of that more for each ack, or 50 ms and 40 times 2 ms in every second where there
+    is state. The run's last window is not acked, and a window that has just begun has fewer keys: 0.02.
+    """
+    scenario = load_text(SAVING.replace("STRATEGY", strategy))
+    loads = task_loads(topology_of(scenario), scenario.strategy)
+    assert (loads["read"].load, loads["count"].load) == pytest.approx((read, count))
+    found = [row["utilisation"] for row in simulate(scenario).tasks]
+    assert found == pytest.approx([read, count], abs=0.02)
+
+
 def test_shares_of_hot_keys_by_hand() -> None:
     """Weights 1, 1/2, 1/3, 1/4 of Zipf's law (sum 25/12) over two tasks: keys 0 and 2 go to the first,
     (4/3) / (25/12) = 0.64 of 100/s; at 10 ms each its load is 0.64, the other one's 0.36.
@@ -270,6 +302,27 @@ def test_of_many_scenarios_one_remark_of_a_kind_is_shown() -> None:
     (said,) = points.warnings
     assert said.startswith("failures.0.at: in every replication it strikes 1 s into an interval of 2 s")
     assert said.endswith("(and 2 more of this kind)")
+
+
+IN_ORDER = [
+    ("rsm", ["checkpoint_interval 0.5 s: a checkpoint of 40", "count: windows by tuple",
+             "host 0 has tasks of log", "failures: rsm has no driver", "strategy rsm: nothing says"]),
+    ("aligned_snapshots", ["failures: aligned_snapshots has no", "checkpoint_interval 0.5 s: a snapshot",
+                           "strategy aligned_snapshots: nothing says"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "starts"), IN_ORDER)
+def test_each_remark_is_said_once_in_its_place(kind: str, starts: list[str]) -> None:
+    """State that takes longer to save than the interval, windows that a replay mixes, a host with sender and
+    receiver, and a driver that there is not: before snapshots, after checkpoints.
+    """
+    faults = "[{kind: crash_task, component: driver, every: 9 s}, {kind: crash_host, host: 0, every: 9 s}]"
+    settings = ["topology.count.window={tuples: 40}", "topology.read.parallelism=2", "hosts=1"]
+    settings += ["store.latency=900 ms", f"failures={faults}", "run.replications=2"]
+    text = SAVING.replace("STRATEGY", f"{{kind: {kind}, checkpoint_interval: 500 ms}}")
+    said = warnings(load_text(text, settings=settings))
+    assert [text[: len(start)] for text, start in zip(said, starts, strict=True)] == starts
 
 
 UNBUFFERED = """

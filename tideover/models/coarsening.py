@@ -93,8 +93,8 @@ def counting(
         window = getattr(config.bolt, "window", None) if isinstance(config, BoltConfig) else None
         if getattr(window, "tuples", None) is not None:
             yield f"topology.{name}.window.tuples"
-    if getattr(strategy, "max_spout_pending", None) is not None:
-        yield "strategy.max_spout_pending"
+    if strategy is not None:
+        yield from (f"strategy.{key}" for key in strategy.given(strategy.counts_tuples))
 
 
 def real(counts: dict[str, Any], lump: int, *names: str) -> dict[str, Any]:

@@ -138,7 +138,7 @@ def variants(strategy: Strategy) -> list[Strategy]:
     """
     found = [strategy]
     cycle = strategy.cycle()
-    given = {name: getattr(strategy, name) for name in type(strategy).model_fields}
+    given = dict(strategy)
     for name, factor in itertools.product(given if cycle else (), VARIANTS):
         assert cycle is not None
         if given[name] == cycle[1]:

@@ -16,7 +16,7 @@ from tideover.models.config import Scenario, topology_of
 from tideover.models.effort import MOST_ROOTS, roots
 from tideover.models.job.components import BoltConfig, Run, SpoutConfig
 from tideover.models.job.topology import TopologyError
-from tideover.models.strategies.base import Strategy
+from tideover.models.strategies.base import STRATEGIES, Strategy
 from tideover.scenarios.errors import Problem, suggest
 from tideover.scenarios.yaml_source import Node
 from tideover.sim.faults.base import Fault
@@ -281,23 +281,37 @@ def _links(draft: Draft) -> Iterator[Problem]:
 
 def _most_replicas(draft: Draft) -> int:
     """Of a task, under any strategy of the file: the same links serve all that are compared."""
-    blocks = [draft.keys("strategies", kind).get("k") for kind in draft.keys("strategies")]
-    given = [node.value for node in blocks if node is not None and type(node.value) is int]
-    return 1 + max([int(getattr(draft.strategy, "k", 0) or 0), *given])
+    blocks = {kind: draft.keys("strategies", kind) for kind in draft.keys("strategies")}
+    found = [_replicas(draft)]
+    for kind, block in blocks.items():
+        if kind in STRATEGIES:
+            found.append(STRATEGIES[kind].most_replicas({key: node.value for key, node in block.items()}))
+    return max(found)
+
+
+def _replicas(draft: Draft) -> int:
+    """Most replicas of a task, under the scenario's strategy."""
+    strategy = draft.strategy
+    if strategy is None:
+        return 1
+    bolts = [strategy.replicas(name) for name, c in draft.topology.items() if isinstance(c, BoltConfig)]
+    return max([strategy.most_replicas(dict(strategy)), *bolts])
 
 
 def _strategy(draft: Draft) -> Iterator[Problem]:
     """Names and hosts that a strategy's parameters speak of."""
-    for i, name in enumerate(getattr(draft.strategy, "components", None) or ()):
+    if draft.strategy is None:
+        return
+    for path, name in draft.strategy.named_bolts().items():
         if name not in draft.topology:
             message = f"there is no component {name!r}; {suggest(name, draft.topology)}"
-            yield draft.problem(message, "strategy", "components", i)
+            yield draft.problem(message, "strategy", *path)
         elif isinstance(draft.topology[name], SpoutConfig):
             message = f"{name!r} is a spout; only bolts can be named here"
-            yield draft.problem(message, "strategy", "components", i)
-    host = getattr(draft.strategy, "acker_host", None)
-    if host is not None and (fault := _host_fault(draft, host)):
-        yield draft.problem(fault, "strategy", "acker_host")
+            yield draft.problem(message, "strategy", *path)
+    for path, host in draft.strategy.named_hosts().items():
+        if fault := _host_fault(draft, host):
+            yield draft.problem(fault, "strategy", *path)
 
 
 def _failures(draft: Draft) -> Iterator[Problem]:
@@ -352,7 +366,7 @@ def _target(draft: Draft, fault: Any, path: tuple[str | int, ...]) -> Iterator[P
         if config is not None and not 0 <= task < config.parallelism:
             message = f"{component} has no task {task}; its tasks are 0 to {config.parallelism - 1}"
             yield draft.problem(message, *path, "task")
-    replicas = 1 + int(getattr(draft.strategy, "k", 0) or 0)
+    replicas = _replicas(draft)
     if host is not None and (reason := _host_fault(draft, host) or _unused(draft, host, replicas)):
         yield draft.problem(reason, *path, "host")
 

@@ -4,28 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tideover.models.advice import costs, loads, moments, strategies, timeouts
-from tideover.models.config import Scenario, topology_of
+from tideover.models.advice import costs, loads, moments
+from tideover.models.config import Scenario, deployment_of
+from tideover.models.remarks import failures
+from tideover.models.remarks.plan import Plan
 
 
 def warnings(scenario: Scenario) -> list[str]:
-    """Remarks before a run, each one sentence; none if there is nothing to remark."""
-    topology = topology_of(scenario)
-    found = loads.task_loads(topology, scenario.strategy)
-    return [
-        *loads.overloads(scenario, topology, found),
-        *timeouts.windows(scenario, topology, found),
-        *timeouts.held(scenario, topology),
-        *strategies.replicas(scenario, topology),
-        *strategies.checkpoints(scenario, topology),
-        *strategies.buffers(scenario, topology),
-        *strategies.batches(scenario, topology, found),
-        *strategies.snapshots(scenario, topology),
+    """Remarks before a run, each one sentence, said once; none if there is nothing to remark."""
+    plan, strategy = planned(scenario), scenario.strategy
+    remarks = [
+        *loads.overloads(scenario, plan.topology, plan.loads),
+        *strategy.remarks(plan),
+        *failures.without_effect(plan, strategy.kind, strategy.roles),
         *moments.in_step(scenario),
         *moments.seen_once(scenario),
-        *costs.unstated(scenario, topology),
+        *costs.unstated(scenario, plan.topology),
         *_profile(scenario),
     ]
+    return list(dict.fromkeys(remarks))
+
+
+def planned(scenario: Scenario) -> Plan:
+    """What the scenario's strategy may look at."""
+    deployment = deployment_of(scenario)
+    return Plan(
+        topology=deployment.topology,
+        loads=loads.task_loads(deployment.topology, scenario.strategy),
+        hosts=deployment.hosts,
+        failures=scenario.failures,
+        store=scenario.store,
+        run=scenario.run,
+    )
 
 
 def in_short(remarks: Iterable[str]) -> list[str]:

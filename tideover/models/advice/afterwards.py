@@ -45,8 +45,8 @@ def _false_timeouts(scenario: Scenario, replications: Sequence[Replication]) -> 
     count, emitted = (sum(r.ledger[name] for r in replications) for name in ("false_timeouts", "emitted"))
     if not count:
         return []
-    timeout = getattr(scenario.strategy, "message_timeout", None)
-    given = "" if timeout is None else f" (strategy.message_timeout is {timeout / S:g} s)"
+    timeouts = scenario.strategy.given(scenario.strategy.gives_up)
+    given = "".join(f" (strategy.{key} is {timeout / S:g} s)" for key, timeout in timeouts.items())
     return [
         f"false timeouts: {count:,}, with {emitted:,} roots: nothing of them was lost, but they waited so "
         f"long that they were emitted again{given}, which makes others wait"

@@ -2,51 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 import numpy as np
-import numpy.typing as npt
 
 from tideover.models.config import Scenario, topology_of
 from tideover.models.job.arrivals.periodic import Periodic
 from tideover.models.job.components import BoltConfig, SpoutConfig
-from tideover.models.job.topology import Component, Edge, Topology
-from tideover.models.strategies.aligned_snapshots import AlignedSnapshots
+from tideover.models.job.topology import Edge, Topology
+from tideover.models.remarks.plan import Floats, Load
 from tideover.models.strategies.base import Strategy
-from tideover.models.strategies.rsm import StateManagement
-from tideover.models.strategies.source_replay import SourceReplay
 from tideover.sim.units import S
-
-Floats = npt.NDArray[np.float64]
 
 UNEVEN = 1.05
 """A task that has so many times the load of the average one is named."""
 
 
-@dataclass(frozen=True)
-class Load:
-    """Of one bolt, by task; replicas of a task have the same.
-
-    rates   tuples/s that reach it
-    loads   the part of the time that it works
-    """
-
-    rates: Floats
-    loads: Floats
-
-    @property
-    def rate(self) -> float:
-        """Tuples/s that reach the task with the greatest load."""
-        return float(self.rates.max())
-
-    @property
-    def load(self) -> float:
-        """The load of that task."""
-        return float(self.loads.max())
-
-
 def task_loads(topology: Topology, strategy: Strategy, over: int | None = None) -> dict[str, Load]:
-    """The load of each bolt. Acks and checkpoints are part of the work.
+    """The load of each bolt. What the strategy adds is part of the work.
 
     Of rates that change the greatest counts; with ``over`` their mean over the first so many ns.
     """
@@ -60,8 +33,9 @@ def task_loads(topology: Topology, strategy: Strategy, over: int | None = None) 
             out[c.name] = c.tasks * rate * c.config.spout.shares()
             continue
         rates = np.sum([_spread(e, out[e.up.name]) for e in c.inputs], axis=0)
-        work, stall = _work(c, strategy)
-        found[c.name] = Load(rates, rates * work / S + stall)
+        added = strategy.load(c)
+        work = c.config.service.mean_ns + added.per_tuple
+        found[c.name] = Load(rates, rates * work / S + added.saving)
         inputs = np.zeros(c.input_keys)
         for e in c.inputs:
             inputs[: e.up.keys] += out[e.up.name] * (c.tasks if e.grouping.copies else 1)
@@ -86,35 +60,15 @@ def overloaded(scenario: Scenario) -> bool:
     """
     spouts = [c for c in scenario.topology.values() if isinstance(c, SpoutConfig)]
     endless = all(isinstance(c.arrivals, Periodic) and c.spout.limit is None for c in spouts)
-    if not endless or not isinstance(scenario.strategy, AlignedSnapshots):
+    logged = scenario.strategy.needs.log and not scenario.strategy.needs.batches
+    if not endless or not logged:
         return False
     found = task_loads(topology_of(scenario), scenario.strategy)
     bolts = {name: c for name, c in scenario.topology.items() if isinstance(c, BoltConfig)}
     return any(found[name].rate * c.service.mean_ns >= S for name, c in bolts.items())
 
 
-def _work(component: Component, strategy: Strategy) -> tuple[float, float]:
-    """What one tuple takes (ns), and the part of the time that goes to saving state."""
-    assert isinstance(component.config, BoltConfig)
-    work, stall = component.config.service.mean_ns, 0.0
-    if isinstance(strategy, SourceReplay) and component.anchored:
-        work += strategy.ack_cost
-    if isinstance(strategy, StateManagement) and component.window:
-        taking = strategy.serialise_time + component.keys * strategy.serialise_cost
-        stall = taking / strategy.checkpoint_interval
-    if isinstance(strategy, AlignedSnapshots) and component.window:
-        copying = strategy.snapshot_time + entries_of(component) * strategy.snapshot_cost
-        stall = copying / strategy.checkpoint_interval
-    return work, stall
-
-
-def entries_of(component: Component) -> int:
-    """Most entries that the state of one task can have; a fields grouping spreads the keys."""
-    spread = all(edge.grouping.kind == "fields" for edge in component.inputs)
-    return -(-component.keys // component.tasks) if spread else component.keys
-
-
-def overloads(scenario: Scenario, topology: Topology, loads: dict[str, Load]) -> list[str]:
+def overloads(scenario: Scenario, topology: Topology, loads: Mapping[str, Load]) -> list[str]:
     """A remark if tasks get more than they can work off, the one with the greatest load first."""
     over = sorted((name for name in loads if loads[name].load >= 1), key=lambda name: -loads[name].load)
     if not over or scenario.strategy.needs.batches:  # what limits batches is how long all their stages take
@@ -122,8 +76,8 @@ def overloads(scenario: Scenario, topology: Topology, loads: dict[str, Load]) ->
     first, load = over[0], loads[over[0]]
     if task_loads(topology, scenario.strategy, scenario.run.duration)[first].load < 1:
         what = "its queue grows while the input is at its highest"
-    elif getattr(scenario.strategy, "max_spout_pending", None) is not None:
-        what = "the spouts have to wait (max_spout_pending)"
+    elif caps := scenario.strategy.given(scenario.strategy.spouts_wait):
+        what = f"the spouts have to wait ({', '.join(caps)})"
     else:
         what = "its queue grows without end"
     also = f"; nor can {', '.join(over[1:])}" if over[1:] else ""

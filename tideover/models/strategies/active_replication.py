@@ -4,16 +4,19 @@ what they know.
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
 from tideover.models.mechanisms.duplicate_filter import DuplicateFilter
 from tideover.models.mechanisms.state_transfer import StateTransfer
+from tideover.models.remarks.plan import Plan
+from tideover.models.remarks.replicas import side_by_side
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
-from tideover.models.strategies.base import STRATEGIES, Promise, Protocol, Strategy
+from tideover.models.strategies.base import STRATEGIES, KeyPath, Promise, Protocol, Strategy
 from tideover.sim.units import Bandwidth, Duration, Size
 
 
@@ -47,6 +50,17 @@ class ActiveReplication(Strategy):
 
     def replicas(self, component: str) -> int:
         return self.k + 1 if self.components is None or component in self.components else 1
+
+    @classmethod
+    def most_replicas(cls, given: Mapping[str, Any]) -> int:
+        k = given.get("k")
+        return k + 1 if type(k) is int else 1
+
+    def named_bolts(self) -> dict[KeyPath, str]:
+        return {("components", i): name for i, name in enumerate(self.components or ())}
+
+    def remarks(self, plan: Plan) -> list[str]:
+        return side_by_side(plan, f"k = {self.k}")
 
     def protocol(self, job: Job) -> Replication:
         return Replication(job, self)

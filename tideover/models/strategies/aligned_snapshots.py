@@ -6,9 +6,12 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
+from tideover.models.job.topology import Component
 from tideover.models.mechanisms.barriers.barriers import GlobalRollback
 from tideover.models.mechanisms.barriers.coordinator import Schedule
 from tideover.models.mechanisms.checkpoints import Costs
+from tideover.models.remarks import failures, saving
+from tideover.models.remarks.plan import Plan, Work, entries_of
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
@@ -58,6 +61,22 @@ class AlignedSnapshots(Strategy):
     def cycle(self) -> tuple[int, int]:
         first = self.checkpoint_interval if self.checkpoint_phase is None else self.checkpoint_phase
         return first, self.checkpoint_interval
+
+    @property
+    def checkpoints(self) -> saving.Saving:
+        """How a task saves its state."""
+        every, time, cost = self.checkpoint_interval, self.snapshot_time, self.snapshot_cost
+        return saving.Saving("checkpoint_interval", every, time, cost, self.entry_size)
+
+    def load(self, component: Component) -> Work:
+        return self.checkpoints.load(entries_of(component)) if component.window else Work()
+
+    def remarks(self, plan: Plan) -> list[str]:
+        return [
+            # said of any strategy, but here before what is said of snapshots
+            *failures.without_effect(plan, self.kind, self.roles),
+            *saving.of_the_job(plan, self.checkpoints, self.upload_time, self.checkpoint_timeout),
+        ]
 
     def protocol(self, job: Job) -> Snapshots:
         return Snapshots(job, self)

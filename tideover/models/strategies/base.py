@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
+from tideover.models.job.topology import Component
+from tideover.models.remarks.plan import Plan, Work
 from tideover.models.runtime.hooks import Hooks, Needs
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.verbs import Verbs
@@ -14,13 +17,17 @@ from tideover.sim.registry import Part, Registry
 STRATEGIES: Registry[Strategy] = Registry("strategy")
 
 Promise = Literal["at most once", "at least once", "exactly once"]
+KeyPath = tuple[str | int, ...]
+"""Where a value stands among a strategy's keys: ``("components", 0)``."""
 
 
 class Strategy(Part):
-    """Parameters of a strategy, as a scenario names them, and what it promises.
+    """Parameters of a strategy, as a scenario names them, and all that others know of it.
 
     Subclasses register themselves with ``@STRATEGIES.register(name)`` and give ``protocol``, which makes the
-    running protocol for one simulation. ``replicas`` says how many copies of a component's tasks there are.
+    running protocol for one simulation. A strategy describes itself: what it promises and survives, the work
+    that it adds (``load``), its ``remarks`` on a run that is planned, the copies, bolts and hosts that its
+    keys speak of. Nobody else asks for its class or its keys.
     """
 
     kind: ClassVar[str]
@@ -30,6 +37,16 @@ class Strategy(Part):
 
     composed_of: ClassVar[tuple[type[Hooks], ...]] = ()
     """The mechanisms that its protocol makes: they say what they need of the job."""
+
+    roles: ClassVar[frozenset[str]] = frozenset()
+    """What it has besides tasks that a failure can name as its component: acker, driver."""
+
+    counts_tuples: ClassVar[tuple[str, ...]] = ()
+    """Keys that count single tuples, where they are given: they do not go with lumps (``run.lump``)."""
+    spouts_wait: ClassVar[tuple[str, ...]] = ()
+    """Keys by which, where they are given, spouts wait as long as too much is under way."""
+    gives_up: ClassVar[tuple[str, ...]] = ()
+    """Durations after which a root that is not done is given up, and emitted again."""
 
     after_failures: ClassVar[frozenset[str]] = frozenset()
     """Parameters that make no difference as long as nothing fails; they have defaults."""
@@ -59,6 +76,35 @@ class Strategy(Part):
     def replicas(self, component: str) -> int:
         """Copies of each task of a bolt, the first included."""
         return 1
+
+    @classmethod
+    def most_replicas(cls, given: Mapping[str, Any]) -> int:
+        """Most copies of any task, the first included, by the parameters that are given, as they are: some
+        may be missing, or be none of those that are allowed.
+        """
+        return 1
+
+    def named_bolts(self) -> dict[KeyPath, str]:
+        """The bolts that the parameters name, by where they do."""
+        return {}
+
+    def named_hosts(self) -> dict[KeyPath, int]:
+        """The hosts that the parameters name, by where they do."""
+        return {}
+
+    def given(self, keys: tuple[str, ...]) -> dict[str, Any]:
+        """Those of its keys that have a value (not None), and the value."""
+        return {key: value for key in keys if (value := getattr(self, key)) is not None}
+
+    def load(self, component: Component) -> Work:
+        """What the strategy adds to the work of a bolt's tasks."""
+        return Work()
+
+    def remarks(self, plan: Plan) -> list[str]:
+        """What an expert would remark on a run under this strategy before it: each one sentence, that begins
+        with what it is about and a colon. `tideover.models.remarks` has texts that strategies share.
+        """
+        return []
 
     def cycle(self) -> tuple[int, int] | None:
         """What recurs in normal operation (checkpoints, say): its first moment and its period, ns; None:

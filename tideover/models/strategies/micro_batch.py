@@ -9,6 +9,8 @@ from pydantic import Field
 from tideover.models.mechanisms.batches.batches import Batches
 from tideover.models.mechanisms.batches.settings import BatchSettings
 from tideover.models.mechanisms.batches.starting_over import StartingOver
+from tideover.models.remarks.batches import too_long
+from tideover.models.remarks.plan import Plan
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
 from tideover.models.strategies.base import STRATEGIES, Promise, Protocol, Strategy
@@ -28,6 +30,7 @@ class MicroBatch(BatchSettings, Strategy):
 
     promise: ClassVar[Promise] = "exactly once"
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task", "crash_host", "pause"})
+    roles: ClassVar[frozenset[str]] = frozenset({"driver"})
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (Batches,)
     after_failures: ClassVar[frozenset[str]] = frozenset(
         {"reload_time", "reload_cost", "executor_cold", "state_cold", "locality_wait", "resubmit_time"}
@@ -48,6 +51,12 @@ class MicroBatch(BatchSettings, Strategy):
         Literal["append", "update"],
         Field(description="what the sink gets: finished windows, or from every batch what it has changed"),
     ] = "append"
+
+    def remarks(self, plan: Plan) -> list[str]:
+        fixed = self.plan_time + self.output_time + self.commit_time
+        bolts = [c for c in plan.topology.components if not c.is_spout]
+        fixed += self.task_time * len(bolts) + self.state_time * len(plan.stateful)
+        return too_long(plan, "trigger_interval", self.trigger_interval, fixed)
 
     def protocol(self, job: Job) -> Protocol:
         batches = Batches if self.recovery == "checkpoint" else StartingOver

@@ -7,10 +7,13 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
+from tideover.models.job.topology import Component
 from tideover.models.mechanisms.buffers.recovery import UpstreamBuffers
 from tideover.models.mechanisms.checkpoints import Checkpoint, Costs
 from tideover.models.mechanisms.task_checkpoints import TaskCheckpoints
 from tideover.models.operators.state import Effects
+from tideover.models.remarks import replays, saving
+from tideover.models.remarks.plan import Plan, Work
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
@@ -51,6 +54,23 @@ class StateManagement(Strategy):
 
     def cycle(self) -> tuple[int, int]:
         return self.checkpoint_interval, self.checkpoint_interval
+
+    @property
+    def checkpoints(self) -> saving.Saving:
+        """How a task saves its state."""
+        every, time, cost = self.checkpoint_interval, self.serialise_time, self.serialise_cost
+        return saving.Saving("checkpoint_interval", every, time, cost, self.entry_size)
+
+    def load(self, component: Component) -> Work:
+        return self.checkpoints.load(component.keys) if component.window else Work()
+
+    def remarks(self, plan: Plan) -> list[str]:
+        return [
+            *saving.by_task(plan, self.checkpoints),
+            *replays.reordered(plan),
+            *replays.unbuffered(plan, self.spout_buffer),
+            *replays.lost_together(plan),
+        ]
 
     def protocol(self, job: Job) -> Recovery:
         return Recovery(job, self)

@@ -6,11 +6,14 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
+from tideover.models.job.topology import Component
 from tideover.models.mechanisms.acking.acks import AckCosts, Acks
 from tideover.models.mechanisms.acking.rotation import Rotation
+from tideover.models.remarks import timeouts
+from tideover.models.remarks.plan import Plan, Work
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
-from tideover.models.strategies.base import STRATEGIES, Promise, Protocol, Strategy
+from tideover.models.strategies.base import STRATEGIES, KeyPath, Promise, Protocol, Strategy
 from tideover.sim.units import MS, Duration, Size
 
 
@@ -18,6 +21,9 @@ class Acking(Strategy):
     """A strategy whose bolts ack; by itself what the reference run of such a strategy is under."""
 
     ack_cost: Annotated[Duration, Field(description="time that one ack takes at the bolt")] = 0
+
+    def load(self, component: Component) -> Work:
+        return Work(self.ack_cost) if component.anchored else Work()
 
     def protocol(self, job: Job) -> Protocol:
         AckCosts(job, self.ack_cost)
@@ -35,6 +41,10 @@ class SourceReplay(Acking):
     promise: ClassVar[Promise] = "at least once"
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task"})
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (Acks, Rotation)
+    roles: ClassVar[frozenset[str]] = frozenset({"acker"})
+    counts_tuples: ClassVar[tuple[str, ...]] = ("max_spout_pending",)
+    spouts_wait: ClassVar[tuple[str, ...]] = ("max_spout_pending",)
+    gives_up: ClassVar[tuple[str, ...]] = ("message_timeout",)
     per_tuple: ClassVar[frozenset[str]] = frozenset({"ack_cost"})
 
     message_timeout: Annotated[Duration, Field(ge=MS, description="distance of two rotations")] = 30 * 10**9
@@ -53,6 +63,16 @@ class SourceReplay(Acking):
 
     def cycle(self) -> tuple[int, int] | None:
         return None if self.timeout_phase is None else (self.timeout_phase, self.message_timeout)
+
+    def named_hosts(self) -> dict[KeyPath, int]:
+        return {} if self.acker_host is None else {("acker_host",): self.acker_host}
+
+    def remarks(self, plan: Plan) -> list[str]:
+        timeout, least = self.message_timeout, self.message_timeout * (self.timeout_buckets - 1)
+        return [
+            *timeouts.windows(plan, "message_timeout", timeout, least, self.ack_cost),
+            *timeouts.held(plan, least),
+        ]
 
     def undisturbed(self) -> Strategy:
         return Acking(ack_cost=self.ack_cost)

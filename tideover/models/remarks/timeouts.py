@@ -2,51 +2,47 @@
 
 from __future__ import annotations
 
-from tideover.models.advice.loads import Load
-from tideover.models.config import Scenario
 from tideover.models.job.topology import Topology
-from tideover.models.strategies.source_replay import SourceReplay
+from tideover.models.remarks.plan import Plan
 from tideover.sim.faults.base import Fault
 from tideover.sim.units import S
 
 
-def windows(scenario: Scenario, topology: Topology, loads: dict[str, Load]) -> list[str]:
-    """A remark for each window whose tuples can time out before they are acked."""
-    strategy = scenario.strategy
-    if not isinstance(strategy, SourceReplay):
-        return []
+def windows(plan: Plan, key: str, timeout: int, least: int, ack_cost: int) -> list[str]:
+    """A remark for each window whose tuples can time out before they are acked.
+
+    ``key``, ``timeout``: the parameter that says when; ``least``: the shortest time after which a tuple can
+    time out under it (ns); ``ack_cost``: what an ack takes (ns).
+    """
     remarks = []
-    for c in topology.components:
+    for c in plan.topology.components:
         if c.window is None or not c.anchored:
             continue
         length = c.window.length
-        if length is None and not loads[c.name].rate:
+        rate = plan.loads[c.name].rate
+        if length is None and not rate:
             continue  # no tuple comes here, none waits
         if length is None:
-            length = round(S * (c.window.tuples or 0) / loads[c.name].rate)
+            length = round(S * (c.window.tuples or 0) / rate)
         # The first tuple of a window waits for its end and is acked at once, the last one waits for the acks
         # of all the others, and in between it is so much of the one and so much of the other.
-        burst = round(strategy.ack_cost * loads[c.name].rate * length / S)
+        burst = round(ack_cost * rate * length / S)
         longest, why = max((length, f"the window of {c.name}"), (burst, f"the burst of acks of {c.name}"))
-        least = strategy.message_timeout * (strategy.timeout_buckets - 1)
         if least < longest:
             remarks.append(
-                f"message_timeout {strategy.message_timeout / S:g} s: a tuple may wait "
-                f"{longest / S:.4g} s for its ack ({why}), but can time out after {least / S:g} s: "
-                "false timeouts count it twice"
+                f"{key} {timeout / S:g} s: a tuple may wait {longest / S:.4g} s for its ack ({why}), but can "
+                f"time out after {least / S:g} s: false timeouts count it twice"
             )
     return remarks
 
 
-def held(scenario: Scenario, topology: Topology) -> list[str]:
-    """A remark if tuples wait for a task that is down or stopped for longer than they may."""
-    strategy = scenario.strategy
-    if not isinstance(strategy, SourceReplay):
-        return []
-    least = strategy.message_timeout * (strategy.timeout_buckets - 1)
-    length = max((c.window.length or 0 for c in topology.components if c.window), default=0)
-    for i, fault in enumerate(scenario.failures):
-        waits = _waits(fault, length) if _holds(fault, topology) else 0
+def held(plan: Plan, least: int) -> list[str]:
+    """A remark if tuples wait for a task that is down or stopped for longer than ``least`` (ns), after which
+    they can time out.
+    """
+    length = max((c.window.length or 0 for c in plan.stateful if c.window), default=0)
+    for i, fault in enumerate(plan.failures):
+        waits = _waits(fault, length) if _holds(fault, plan.topology) else 0
         if waits > least:
             return [
                 f"failures.{i}: what waits for {fault.where} is not lost, but waits up to {waits / S:.4g} s "

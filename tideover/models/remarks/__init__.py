@@ -1,0 +1,1 @@
+"""What an expert remarks on a planned run: texts and arithmetic that strategies share."""

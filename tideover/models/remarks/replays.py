@@ -1,0 +1,56 @@
+"""Replays from the tasks before: what they cannot bring back, and what they bring back otherwise."""
+
+from __future__ import annotations
+
+from tideover.models.remarks.plan import Plan
+from tideover.sim.faults.crash_host import CrashHost
+
+
+def reordered(plan: Plan) -> list[str]:
+    """A remark for each window by tuple that several tasks feed."""
+    return [
+        f"{c.name}: windows by tuple, fed by several tasks: a replay mixes their tuples in another order, so "
+        "windows after a recovery hold other tuples than before it"
+        for c in plan.stateful
+        if c.window and c.window.tuples and sum(edge.up.tasks for edge in c.inputs) > 1
+    ]
+
+
+def lost_together(plan: Plan) -> list[str]:
+    """A remark for each host that fails with tasks of a sender, whose memory has the buffer, and of its
+    receiver.
+    """
+    remarks = []
+    for host in sorted({fault.host for fault in plan.failures if isinstance(fault, CrashHost)}):
+        there = {name for (name, _, _), place in plan.hosts.items() if place == host}
+        pairs = [(edge.up.name, edge.down.name) for c in plan.topology.components for edge in c.inputs]
+        both = [f"{up} and {down}" for up, down in pairs if {up, down} <= there]
+        if both:
+            remarks.append(
+                f"host {host} has tasks of {', of '.join(both)}: its crash takes tuples together with the "
+                "buffer that they would be replayed from, and they are lost"
+            )
+    return remarks
+
+
+def unbuffered(plan: Plan, at_spouts: bool) -> list[str]:
+    """A remark for each component that fails and is not replayed to: it reads a spout that keeps nothing
+    (``at_spouts``: spouts do), or has no state.
+    """
+    found = []
+    for c in plan.topology.components:
+        faults = [fault for fault in plan.hit(c.name) if fault.kills]
+        if not faults or c.is_spout:
+            continue
+        spouts = [edge.up.name for edge in c.inputs if edge.up.is_spout]
+        if not c.window and any(fault.kind == "crash_task" or fault.lasts for fault in faults):
+            found.append(
+                f"{c.name}: has no state, so R+SM replays nothing to it: what it has in its queue when it "
+                "crashes, and what comes while it is down, is lost"
+            )
+        elif c.window and spouts and not at_spouts:
+            found.append(
+                f"{c.name}: reads the spout {spouts[0]}, which keeps no buffer: what came since the last "
+                "checkpoint is lost; set strategy.spout_buffer=true"
+            )
+    return found
