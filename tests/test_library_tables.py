@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tideover
-from tideover.models.results.columns import TABLES
+from tideover.models.schema.fields import TABLES
 from tideover.models.strategies.base import STRATEGIES, Strategy
 from tideover.reports.parquet import read_tables, write_tables
 from tideover.reports.sweeps.points import points

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from tideover.models.config import Scenario
 from tideover.models.results import headline
-from tideover.models.results.columns import frame
+from tideover.models.schema.fields import frame
 from tideover.scenarios import runs
 from tideover.scenarios.loader import load, load_for_strategies
 from tideover.scenarios.overrides import Settings
@@ -174,13 +174,12 @@ class Comparison:
         rows = self._differences()
         more = {"reference": found.reference, "best": found.best, "verdict": found.text}
         return [
-            runs.record(result) | {"differences": rows.get(kind, [])} | more
+            result.to_dict() | {"differences": rows.get(kind, [])} | more
             for kind, result in self.results.items()
         ]
 
     def _joined(self, name: str) -> pd.DataFrame:
-        frames = [runs.table(result, name) for result in self.results.values()]
-        return frame(name, [row for one in frames for row in _rows(one)])
+        return frame(name, [row for result in self.results.values() for row in result.rows(name)])
 
     def _differences(self) -> dict[str, list[dict[str, Any]]]:
         rows: dict[str, list[dict[str, Any]]] = {}
@@ -203,10 +202,6 @@ class Comparison:
                 }
             )
         return rows
-
-
-def _rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
 
 
 def loaded(scenario: Source, settings: Settings = ()) -> Scenario:

@@ -273,7 +273,7 @@ def test_a_profile_predicts_unseen_rates_and_intervals(
         assert predicted["estimate"] == pytest.approx(truth, rel=0.05)
         assert predicted["estimate"] == pytest.approx(law.estimate(interval, rate), rel=0.02)
         assert found["recoveries"][0]["catch_up_s"] == pytest.approx(truth, rel=0.05)
-        assert found["configuration"]["profile"]["sha256"] == profile.sha256
+        assert found["scenario"]["profile"]["sha256"] == profile.sha256
 
 
 def test_beyond_the_capacity_there_is_no_recovery(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.oracle.random_worlds import STRATEGY_NAMES, worlds
 from tideover.models.config import Scenario
-from tideover.models.results.result import STAGE_COLUMNS
+from tideover.models.schema.fields import block
 from tideover.models.simulation import Replication, simulate
 from tideover.scenarios.loader import load
 from tideover.sim.units import S
@@ -25,6 +25,7 @@ WORD_COUNT = {
         "window": {"length": "30 s", "trigger": "tick"},
     },
 }
+STAGES = block("recoveries", "stages_s")
 STRATEGIES: dict[str, dict[str, Any]] = {
     "none": {},
     "source_replay": {"message_timeout": "30 s", "timeout_phase": "10 s"},
@@ -94,7 +95,7 @@ def test_waiting_for_the_timeout_is_a_stage_of_its_own() -> None:
     window of 120 to 150 s, which is wrong for it.
     """
     (recovery,) = run("source_replay", [lost(75)]).recoveries
-    stages = {name: recovery[column] for name, column in STAGE_COLUMNS.items()}
+    stages = {stage.key: recovery[stage.name] for stage in STAGES}
     assert stages["wait"] == 25
     assert stages["replay"] == pytest.approx(35, abs=0.05)
     assert stages["windows"] == pytest.approx(15, abs=0.05)
@@ -117,7 +118,7 @@ def test_what_replicas_mask_takes_no_time() -> None:
     failure = {"kind": "crash_task", "component": "count", "at": "75 s", "detection": "4 s", "restart": "3 s"}
     (recovery,) = run("active_replication", [failure]).recoveries
     assert recovery["time_to_recover_s"] == 0
-    assert [recovery[column] for column in STAGE_COLUMNS.values()] == [0] * len(STAGE_COLUMNS)
+    assert [recovery[stage.name] for stage in STAGES] == [0] * len(STAGES)
 
 
 def test_two_that_overlap_are_over_together() -> None:
@@ -144,7 +145,7 @@ def test_stages_add_up_and_no_time_is_negative(name: str, data: st.DataObject) -
     run = scenario.run.model_copy(update={"duration": scenario.run.duration + 11 * S // 10})
     for row in simulate(scenario.model_copy(update={"run": run})).recoveries:
         assert all(value >= 0 for value in times(row) if value is not None), row
-        stages = [row[column] for column in STAGE_COLUMNS.values()]
+        stages = [row[stage.name] for stage in STAGES]
         total = row["time_to_recover_s"]
         assert (total is None) == (stages[-1] is None)
         if total is not None:

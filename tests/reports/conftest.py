@@ -327,7 +327,7 @@ def _record(
     windows = ("emitted", "correct", "wrong", "missing")
     return {
         "schema": 1,
-        "scenario": scenario["name"],
+        "scenario": scenario,
         "strategy": strategy,
         "seed": seed,
         "replications": len(runs),
@@ -341,7 +341,6 @@ def _record(
         "ledger": {key: _plain(runs[key].sum()) for key in ledger},
         "windows": {key: _plain(runs[f"windows_{key}"].sum()) for key in windows},
         "cost": {key: _plain(runs[key].mean()) for key in cost},
-        "configuration": scenario,
     }
 
 

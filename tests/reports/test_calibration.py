@@ -9,10 +9,10 @@ from rich.console import Console
 
 from tests.reports.calibrations import episodes, every_table, pair, table
 from tideover.reports import figures
-from tideover.reports.calibration import calibration_page, calibration_view, summary
+from tideover.reports.calibration.page import calibration_page, calibration_view, summary
+from tideover.reports.calibration.pictures import chosen
+from tideover.reports.calibration.predictions import judged
 from tideover.reports.columns import CALIBRATION
-from tideover.reports.fits.pairs import judged
-from tideover.reports.fits.pictures import chosen
 from tideover.reports.html import render
 from tideover.reports.output import write_all
 from tideover.reports.parquet import read_tables

@@ -5,7 +5,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tideover.reports import columns
-from tideover.reports.columns import TABLES, UnknownColumn, find, undefined_reason
+from tideover.reports.columns import TABLES, UnknownColumn, find
 from tideover.reports.parquet import MARKER, prepare, read_tables, to_arrow, write_tables
 
 
@@ -46,7 +46,7 @@ def test_swept_keys_and_point_are_known():
 
 def test_every_recovery_measure_says_when_it_is_undefined():
     for name in ("state_recovery_s", "catch_up_s", "throughput_90_s", "output_gap_s", "catch_up_stage_s"):
-        assert undefined_reason(name)
+        assert find("recoveries", name).undefined
 
 
 # Parquet

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from tideover.models.results.result import STAGES
+from tideover.models.schema.fields import block
 from tideover.reports import figures
 from tideover.reports.estimates import estimate
 from tideover.reports.figures import style
@@ -17,6 +17,8 @@ from tideover.reports.figures.cost import baseline
 from tideover.reports.figures.svg import to_svg
 from tideover.reports.figures.timeline import stages
 from tideover.reports.published import pair_recoveries, with_cells
+
+STAGES = [column.key for column in block("recoveries", "stages_s")]
 
 
 def texts(axes) -> str:
@@ -52,10 +54,10 @@ def test_the_stages_are_shaded_where_they_are(replay):
 
 def test_stages_follow_one_another_and_undefined_ones_are_left_out(replay):
     found = stages(replay.recoveries)
-    assert [stage.name for stage in found] == list(STAGES)
+    assert [stage.name for stage in found] == STAGES
     assert all(a.end_s == b.start_s for a, b in pairwise(found))
     cut_off = replay.recoveries.assign(catch_up_stage_s=None, windows_stage_s=None)
-    assert [stage.name for stage in stages(cut_off)] == list(STAGES)[:5]
+    assert [stage.name for stage in stages(cut_off)] == STAGES[:5]
 
 
 def test_latency_is_end_to_end_and_that_of_retries_stands_beside_it(replay):
@@ -270,7 +272,7 @@ def test_rows_by_further_columns_name_them_with_units(reproduction):
 def test_costs_are_relative_to_none(four, joined):
     drawn = figures.cost(joined(four, "runs"))
     titles = [axes.get_title(loc="left") for axes in drawn]
-    assert titles == ["CPU time (s)", "network (bytes)", "store (bytes)", "buffered tuples (peak)", "hosts"]
+    assert titles == ["CPU time (s)", "network (bytes)", "store (bytes)", "peak of buffered tuples", "hosts"]
     network = texts(drawn[1])
     assert "1.25×" in network
     assert "1.00×" in network

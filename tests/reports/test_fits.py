@@ -6,11 +6,17 @@ import pandas as pd
 import pytest
 
 from tests.reports.calibrations import NAN, counts, every_table, pair, ranks, steady, table
-from tideover.reports.calibration import calibration_page, summary
+from tideover.reports.calibration.page import calibration_page, summary
+from tideover.reports.calibration.predictions import frame, judged
+from tideover.reports.calibration.tables import (
+    kept,
+    missed_aims,
+    parameters_table,
+    same_ranking,
+    summary_table,
+)
+from tideover.reports.calibration.verdict import MOST_NAMED, unexplained, verdict
 from tideover.reports.columns import CALIBRATION
-from tideover.reports.fits.pairs import frame, judged
-from tideover.reports.fits.tables import kept, missed_aims, parameters_table, same_ranking, summary_table
-from tideover.reports.fits.words import MOST_NAMED, unexplained, verdict
 from tideover.reports.html import render
 
 

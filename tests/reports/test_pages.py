@@ -6,17 +6,17 @@ from html.parser import HTMLParser
 
 import pytest
 
+from tideover.models.schema.fields import block
 from tideover.reports import pages
-from tideover.reports.asked import asked
 from tideover.reports.columns import TABLES
 from tideover.reports.explain import why_sixty
 from tideover.reports.html import render
 from tideover.reports.output import write_all
 from tideover.reports.published import group, pair_recoveries, with_cells
+from tideover.reports.scenario_summary import setup
 from tideover.reports.sweeps.page import sweep_page
 from tideover.reports.sweeps.points import points
 from tideover.reports.verdict import verdict
-from tideover.reports.words import STAGE_NAMES
 
 EVIL = "<script>alert(1)</script>"
 PARAMETERS = {"strategy.kind": "", "topology.sentences.rate": "1/s", "failures.0.at": "s"}
@@ -140,7 +140,7 @@ def test_the_first_figure_of_a_comparison_is_the_headline(compare_html, compared
     assert "Figure 2. Around the failure." in text
     assert compare_html.count("<svg ") == 1 + len(compared) + 5
     assert 'class="wide"' not in compare_html
-    for name in STAGE_NAMES.values():
+    for name in (stage.label for stage in block("recoveries", "stages_s")):
         assert text.count(name) >= 2  # in both legends
 
 
@@ -163,7 +163,7 @@ def test_verdict_warnings_and_scenarios_are_there(compare_html, compared):
     assert " ".join(found.text.split()) in text
     assert "source replay: the message timeout is not longer than the window" in text
     for result in compared:
-        scenario = json.dumps(result.to_dict()["configuration"], indent=2)
+        scenario = json.dumps(result.to_dict()["scenario"], indent=2)
         assert " ".join(scenario.split()) in text
 
 
@@ -193,7 +193,7 @@ def test_everything_is_escaped(make_result):
     result.runs["strategy"] = result.recoveries["strategy"] = result.timeline["strategy"] = f"{EVIL}$^{{"
     record = result.to_dict() | {"strategy": EVIL}
     record["recoveries"][0]["component"] = EVIL
-    record["configuration"]["description"] = f'{EVIL} "quoted" \' --> ]]>'
+    record["scenario"]["description"] = f'{EVIL} "quoted" \' --> ]]>'
     result.record = record
     html = render(pages.run_page(result))
     assert "<script" not in html.lower()
@@ -214,8 +214,8 @@ def test_no_date_and_no_path_is_in_it(html):
     assert "/tmp" not in html
 
 
-def test_what_was_asked(compared):
-    answers = dict(asked([result.to_dict() for result in compared]))
+def test_the_setup(compared):
+    answers = dict(setup([result.to_dict() for result in compared]))
     assert answers["Strategies"] == "source replay, R+SM, active replication"
     assert answers["Components"] == "sentences → split → count"
     assert answers["Failures"] == "lose_state of count at 75 s"
@@ -226,12 +226,12 @@ def test_what_out_writes(tmp_path, compared, joined):
     tables = {name: joined(compared, name) for name in TABLES}
     records = [result.to_dict() for result in compared]
     page = pages.compare_page(compared)
-    paths = write_all(tmp_path / "out", tables=tables, page=page, record=records)
+    paths = write_all(tmp_path / "out", tables=tables, page=page, record=json.dumps(records))
     names = [path.name for path in paths]
     assert names == ["report.html", *(f"{name}.parquet" for name in TABLES), "result.json"]
     assert json.loads((tmp_path / "out" / "result.json").read_text()) == records
     before = [path.read_bytes() for path in paths]
-    again = write_all(tmp_path / "out", tables=tables, page=page, record=records)
+    again = write_all(tmp_path / "out", tables=tables, page=page, record=json.dumps(records))
     assert [path.read_bytes() for path in again] == before
 
 

@@ -9,21 +9,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tideover.reports.beside import cells_table, reproduction_table, rise_table
 from tideover.reports.explain import source_replay_recovery_s, why_sixty
 from tideover.reports.published import (
     agreeing,
     group,
     into_window,
-    pair_cells,
     pair_recoveries,
     per_second,
     published,
     required,
-    rise_of_mean,
     uncut,
     with_cells,
 )
+from tideover.reports.published_tables import reproduction_table
 
 
 def test_every_table_names_its_source():
@@ -126,27 +124,6 @@ def test_what_was_not_simulated_is_undefined(reproduction):
     assert missing["simulated_s"].isna().all()
     assert missing["within"].isna().all()
     assert missing["n"].eq(0).all()
-
-
-def test_normal_latency_and_the_rise_of_the_mean():
-    table = group("stableford", "normal_latency")
-    pairs = pair_cells(table.frame(), table)
-    assert pairs["error"].eq(0).all()
-    rise = rise_of_mean(pairs)
-    assert rise["published_ms"].tolist() == pytest.approx([5.04, 1.22])
-    assert rise["within"].tolist() == [True, True]
-    slower = table.frame()
-    slower.loc[slower["strategy"] == "source_replay", "mean_ms"] += 0.3
-    assert rise_of_mean(pair_cells(slower, table))["within"].tolist() == [True, False]
-    assert len(cells_table(pairs, "t").rows) == 16
-    assert rise_table(rise).rows[0][-1] == "yes"
-
-
-def test_missing_simulations_leave_cells_undefined():
-    table = group("stableford", "normal_latency")
-    half = table.frame().query("phase == 2")
-    rise = rise_of_mean(pair_cells(half, table))
-    assert rise["within"].tolist() == [None, True]
 
 
 # The law

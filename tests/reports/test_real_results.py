@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 
 from tideover.models.results.result import Result
-from tideover.models.simulation import simulate
 from tideover.reports import pages, terminal
 from tideover.reports.columns import TABLES
 from tideover.reports.html import render
@@ -16,14 +15,14 @@ from tideover.reports.output import write_all
 from tideover.reports.parquet import read_tables
 from tideover.reports.published import uncut
 from tideover.reports.verdict import verdict
+from tideover.scenarios import runs
 from tideover.scenarios.loader import load
 
 STRATEGIES = ("source_replay", "rsm", "active_replication", "none")
 
 
 def run(name: str, *settings: str) -> Result:
-    scenario = load(name, [*settings, "run.replications=2"])
-    return Result(scenario, [simulate(scenario, number) for number in range(2)])
+    return runs.run(load(name, [*settings, "run.replications=2"]))
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +37,7 @@ def test_the_table_of_columns_is_that_of_the_engine(results, table):
 
 
 def test_everything_can_be_compared_written_and_read_back(tmp_path, results):
-    recoveries, runs = pages.join(results, "recoveries"), pages.join(results, "runs")
-    found = verdict(recoveries, runs)
+    found = verdict(pages.join(results, "recoveries"), pages.join(results, "runs"))
     assert terminal.compare_view([result.to_dict() for result in results], found)
     tables = {name: pages.join(results, name) for name in TABLES}
     write_all(tmp_path / "out", tables=tables, page=pages.compare_page(results, found))

@@ -8,11 +8,17 @@ import pytest
 from rich.console import Console
 
 from tideover.reports import figures
+from tideover.reports.calibration.recoveries import (
+    points_table,
+    recoveries_page,
+    recoveries_view,
+    unidentified,
+    verdict,
+)
 from tideover.reports.columns import RECOVERY_FITS
 from tideover.reports.html import render
 from tideover.reports.output import write_all
 from tideover.reports.parquet import read_tables
-from tideover.reports.recoveries import points_table, recoveries_page, recoveries_view, unidentified, verdict
 
 NAN = float("nan")
 

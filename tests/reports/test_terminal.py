@@ -5,17 +5,18 @@ import io
 import pytest
 from rich.console import Console
 
+from tideover.models.schema.fields import block
 from tideover.reports import pages, terminal
-from tideover.reports.asked import collected_warnings
-from tideover.reports.beside import reproduction_table
 from tideover.reports.explain import why_sixty
+from tideover.reports.formatting import fixed, number, size
 from tideover.reports.published import group, pair_recoveries, with_cells
+from tideover.reports.published_tables import reproduction_table
+from tideover.reports.scenario_summary import collected_warnings
 from tideover.reports.sweeps.points import points
 from tideover.reports.sweeps.tables import key_tables
 from tideover.reports.sweeps.view import sweep_view
-from tideover.reports.tables import Table, overview, pairs_tables
+from tideover.reports.tables import Table, overview, pairs_table
 from tideover.reports.verdict import verdict
-from tideover.reports.words import STAGE_NAMES, fixed, number, size
 
 PARAMETERS = {"strategy.kind": "", "topology.sentences.rate": "1/s", "failures.0.at": "s"}
 
@@ -44,7 +45,7 @@ def test_the_headline_leads_and_its_stages_follow_and_add_up(make_result):
         "Recovery (mean of 5)",
         "time to recover, s",
         "Its stages, s",
-        *STAGE_NAMES.values(),
+        *(stage.label for stage in block("recoveries", "stages_s")),
     ]
     assert sum(float(row[1]) for row in rows[3:10]) == float(rows[1][1]) == 75.0
     assert [row[0] for row in rows[10:12]] == ["Other measures of the recovery", "state recovery, s"]
@@ -162,7 +163,7 @@ def test_narrow_terminals_break_no_word_and_no_figure(four, reproduction, width)
     recoveries, runs, _ = reproduction
     tables = [
         overview([result.to_dict() for result in four], brief=True),
-        *pairs_tables(found.pairs),
+        pairs_table(found.pairs),
         *key_tables(points(recoveries, runs, PARAMETERS)),
     ]
     for table in tables:

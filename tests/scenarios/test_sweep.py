@@ -237,7 +237,7 @@ def test_another_process_gives_the_same_bytes(reference, tmp_path):
 def test_a_point_says_what_run_says():
     found = api.sweep(SPEC, master=None)
     settings = [*SHORT, "strategy.kind=rsm", "topology.sentences.rate=20/s", "run.replications=3"]
-    alone = runs.record(api.run("wordcount", settings))
+    alone = api.run("wordcount", settings).to_dict()
     last = found.to_list()[-1]
     assert {key: last[key] for key in alone} == alone
     late = {

@@ -69,10 +69,10 @@ def _real(out: Path, quick: bool, seed: int, as_json: bool) -> None:
         output.print_json(calibration.record(found))
         output.warn(found.warnings)
     else:
-        from tideover.reports.calibration import calibration_view
+        from tideover.reports.calibration.page import calibration_view
 
         output.show(calibration_view(found.frames, found.warnings))
-    from tideover.reports.calibration import calibration_page
+    from tideover.reports.calibration.page import calibration_page
 
     page = calibration_page(found.frames, found.provenance, title=plan.name, warnings=found.warnings)
     output.write(out, found.frames, page, calibration.record(found), errors=as_json)
@@ -93,12 +93,12 @@ def _recoveries(source: Path, out: Path | None, seed: int, as_json: bool) -> Non
         output.warn(found.warnings)
         output.print_json(found.to_dict())
     else:
-        from tideover.reports.recoveries import recoveries_view
+        from tideover.reports.calibration.recoveries import recoveries_view
 
         output.show(recoveries_view(found.frames, found.warnings))
     if out is None:
         return
-    from tideover.reports.recoveries import recoveries_page
+    from tideover.reports.calibration.recoveries import recoveries_page
 
     page = recoveries_page(
         found.frames,

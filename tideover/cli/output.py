@@ -64,26 +64,33 @@ def _console(errors: bool) -> Console:
     return console
 
 
-_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
+_NOT_ASCII = re.compile(r"[^\x00-\x7e]+")
+
+
+def json_text(value: Any) -> str:
+    """A value as JSON, with a last line end; what is undefined is null."""
+    return json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def print_json(value: Any) -> None:
-    """One JSON value on standard output; what is undefined is null."""
-    print_text(json.dumps(plain(value), indent=2, allow_nan=False) + "\n")
+    """One JSON value on standard output."""
+    print_text(json_text(value))
 
 
 def print_text(text: str) -> None:
-    """JSON that is a text already on standard output; what is not ASCII is escaped, for any terminal."""
+    """JSON that is a text already on standard output; what is not printable ASCII is escaped, for any
+    terminal.
+    """
     sys.stdout.write(_NOT_ASCII.sub(lambda match: json.dumps(match[0])[1:-1], text))
     sys.stdout.flush()
 
 
-def plain(value: Any) -> Any:
+def _plain(value: Any) -> Any:
     """The value for JSON: no NaN, no infinity."""
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
+        return [_plain(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
@@ -156,7 +163,9 @@ def write(
     if directory is None:
         return []
     try:
-        paths = write_all(directory, tables=tables, page=page, record=plain(record), parameters=parameters)
+        paths = write_all(
+            directory, tables=tables, page=page, record=json_text(record), parameters=parameters
+        )
     except OSError as error:
         raise BadInput(f"--out: {directory}: cannot be written to: {error.strerror or error}") from None
     tell(paths, errors=errors)

@@ -35,7 +35,6 @@ def run(
     For example: tideover run wordcount --set strategy.kind=rsm --set failures.0.at=80s
     """
     from tideover import api
-    from tideover.scenarios import runs
     from tideover.scenarios.loader import partly_used
     from tideover.sim.registry import kind_of
 
@@ -45,7 +44,7 @@ def run(
     output.prepare(out, "run")
     with Bar() as bar:
         result = api.run(found, trace=trace, report=bar.runs)
-    record = runs.record(result)
+    record = result.to_dict()
     if as_json:
         output.warn(result.warnings)
         output.print_json(record | ({"trace": _events(result)} if trace else {}))
@@ -58,8 +57,7 @@ def run(
     if out is not None:
         from tideover.reports import pages
 
-        shown = _Shown(result, record)
-        output.write(out, _tables(shown), pages.run_page(shown), record, errors=as_json)
+        output.write(out, _tables(result), pages.run_page(result), record, errors=as_json)
 
 
 def compare(
@@ -111,25 +109,8 @@ def compare(
     if out is not None:
         from tideover.reports import pages
 
-        shown = [_Shown(*pair) for pair in zip(found.results.values(), records, strict=True)]
-        page = pages.compare_page(shown, found.verdict)
+        page = pages.compare_page(list(found.results.values()), found.verdict)
         output.write(out, _tables(found), page, records, errors=as_json)
-
-
-class _Shown:
-    """A result with the record that goes to its page."""
-
-    def __init__(self, result: Result, record: dict[str, Any]) -> None:
-        from tideover.scenarios.runs import table
-
-        self.recoveries = table(result, "recoveries")
-        self.runs = table(result, "runs")
-        self.timeline = table(result, "timeline")
-        self.tasks = table(result, "tasks")
-        self._record = record
-
-    def to_dict(self) -> dict[str, Any]:
-        return self._record
 
 
 def _tables(found: Any) -> Mapping[str, Any]:

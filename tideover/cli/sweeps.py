@@ -215,8 +215,8 @@ def _list(points: Grid, as_json: bool) -> None:
 
 def _stableford(found: Sweep, out: Path | None, as_json: bool) -> None:
     from tideover.reports import pages, published
-    from tideover.reports.beside import reproduction_table
     from tideover.reports.explain import why_sixty
+    from tideover.reports.published_tables import reproduction_table
     from tideover.reports.terminal import reproduce_view
 
     table = published.group("stableford", "recovery")

@@ -20,9 +20,6 @@ from tideover.sim.distributions.base import Distribution
 from tideover.sim.registry import Part
 from tideover.sim.units import DURATION, RATE, Unit
 
-COUNTS = ("restored", "replayed", "dropped", "missing", "extra")
-"""Columns of a recovery that count tuples."""
-
 
 def lump_of(scenario: Scenario) -> int:
     """How many real tuples a simulated one stands for: ``run.lump``, or what ``run.lump_rate`` asks for."""
@@ -98,9 +95,7 @@ def counting(
 
 
 def real(counts: dict[str, Any], lump: int, *names: str) -> dict[str, Any]:
-    """The counts with those of lumps as counts of tuples (``names``; all if there are none)."""
-    chosen = names or tuple(counts)
+    """The counts with those of lumps (``names``) as counts of tuples."""
     return {
-        name: value * lump if name in chosen and value is not None else value
-        for name, value in counts.items()
+        name: value * lump if name in names and value is not None else value for name, value in counts.items()
     }

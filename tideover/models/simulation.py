@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tideover.models.accounts.trace import Trace
-from tideover.models.coarsening import COUNTS, lump_of, lumped, real
+from tideover.models.coarsening import lump_of, lumped, real
 from tideover.models.config import Scenario
 from tideover.models.evaluation import measures
 from tideover.models.evaluation.curves import SECOND, Curves, curves
@@ -14,12 +14,10 @@ from tideover.models.evaluation.undisturbed import reference
 from tideover.models.evaluation.utilisation import busy_ns, utilisation
 from tideover.models.runtime.context import TRAIN
 from tideover.models.runtime.job import Job
+from tideover.models.schema.fields import TABLES, block, in_lumps
 from tideover.models.world import World
 from tideover.sim.histogram import Histogram
 from tideover.sim.units import S
-
-RATES = ("throughput_per_s", "backlog", "backlog_without_failures")
-"""Columns of the timeline that count tuples."""
 
 
 @dataclass
@@ -53,6 +51,21 @@ class Replication:
     trace: Trace | None = None
     world: World | None = None
 
+    @property
+    def histograms(self) -> dict[str, Histogram]:
+        """The latencies (ns), by their block of the record (`tideover.models.schema.fields`)."""
+        return {"latency_ms": self.latency, "end_to_end_ms": self.end_to_end}
+
+    @property
+    def totals(self) -> dict[str, dict[str, Any]]:
+        """The other blocks of the record, of this replication alone."""
+        return {
+            "throughput_per_s": self.throughput,
+            "ledger": self.ledger,
+            "windows": self.windows,
+            "cost": self.cost,
+        }
+
 
 def simulate(
     scenario: Scenario, replication: int = 0, *, trace: bool = False, train_cap: int = TRAIN
@@ -73,15 +86,17 @@ def _in_tuples(found: Replication, lump: int) -> Replication:
     """What was counted in lumps, as counts of real tuples: throughput, backlog, ledger, recoveries,
     messages.
     """
+    names = {table: [column.name for column in in_lumps(TABLES[table])] for table in TABLES}
+    keys = {part: [column.key for column in in_lumps(block("runs", part))] for part in found.totals}
     return replace(
         found,
-        recoveries=[real(row, lump, *COUNTS) for row in found.recoveries],
-        timeline=[real(row, lump, *RATES) for row in found.timeline],
-        throughput=real(found.throughput, lump),
-        ledger=real(found.ledger, lump),
-        cost=real(found.cost, lump, "peak_buffered_tuples"),
+        recoveries=[real(row, lump, *names["recoveries"]) for row in found.recoveries],
+        timeline=[real(row, lump, *names["timeline"]) for row in found.timeline],
+        throughput=real(found.throughput, lump, *keys["throughput_per_s"]),
+        ledger=real(found.ledger, lump, *keys["ledger"]),
+        cost=real(found.cost, lump, *keys["cost"]),
         edges={name: real(edge, lump, "messages") for name, edge in found.edges.items()},
-        tasks=[real(row, lump, "queued") for row in found.tasks],
+        tasks=[real(row, lump, *names["tasks"]) for row in found.tasks],
     )
 
 

@@ -1,16 +1,16 @@
-"""Every column of every table that is written: those of results (`tideover.models.results.columns`), and
-those of a calibration.
-
-It gives the Parquet files their metadata. A test holds it to what is written.
+"""Every column of every table that is written: those of results (`tideover.models.schema.fields`), and
+those of a calibration, which stand here. Parquet files and the glossaries of pages are made from it.
 """
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from tideover.models.results import columns
-from tideover.models.results.columns import POINT, TABLES, Column, count, text, truth
+from tideover.models.schema import columns
+from tideover.models.schema.columns import Column, count, text, truth
+from tideover.models.schema.fields import POINT, TABLES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,6 +28,7 @@ _EPISODE = count(
     "episode", "number of the stretch of a session that has one rate and at most one fault", "index"
 )
 _FAULT = text("fault", "what was done to it: none, kill_executor, kill_driver or stop_executor")
+_STRATEGY = text("strategy", "fault-tolerance strategy of the real query")
 _NO_INTERVAL = "the fit gives no interval for it"
 _PARAMETER = (
     text("parameter", "name of the fitted parameter, as a scenario has it"),
@@ -44,7 +45,7 @@ PAIRS = (
     _EPISODE,
     text("purpose", "steady: nothing fails; recovery: one fault"),
     truth("held_out", "the fit has not seen this episode"),
-    text("strategy", "fault-tolerance strategy of the real query"),
+    _STRATEGY,
     text("pipeline", "word_count or running_count"),
     text("master", "Spark master that it ran on"),
     _FAULT,
@@ -80,7 +81,7 @@ PARAMETERS = (
 TIMELINES = (
     _SESSION,
     _EPISODE,
-    text("strategy", "fault-tolerance strategy of the real query"),
+    _STRATEGY,
     _FAULT,
     text("kind", "measured or simulated"),
     Column("at_s", "time from the fault; negative before it", "s"),
@@ -89,7 +90,7 @@ TIMELINES = (
 
 RANKING = (
     _FAULT,
-    text("strategy", "fault-tolerance strategy of the real query"),
+    _STRATEGY,
     Column("measured_gap_s", "median of the output gaps that were measured", "s"),
     Column("simulated_gap_s", "median of the output gaps that were simulated", "s"),
     count("measured_rank", "place by the measured gap, 1 is the shortest", "rank", "nothing was measured"),
@@ -98,7 +99,7 @@ RANKING = (
 )
 
 CORRECTNESS = (
-    text("strategy", "fault-tolerance strategy of the real query"),
+    _STRATEGY,
     _FAULT,
     count("kills", "real faults of this kind", "faults"),
     count("exact", "faults after which every count was exact", "faults"),
@@ -116,7 +117,7 @@ CALIBRATION: dict[str, tuple[Column, ...]] = {
     "ranking": RANKING,
     "correctness": CORRECTNESS,
 }
-"""What a calibration on real runs found, measured beside predicted."""
+"""What a calibration on real runs found: measured and predicted figures."""
 
 _WORKLOAD = text("workload", "name of the workload, as in the file of measurements")
 _INTERVAL = Column("checkpoint_interval_s", "time between the starts of two snapshots", "s")
@@ -168,7 +169,7 @@ RECOVERY_FITS: dict[str, tuple[Column, ...]] = {
 }
 """What a fit to somebody else's recoveries found."""
 
-DOCUMENTED = TABLES | CALIBRATION | RECOVERY_FITS
+DOCUMENTED: Mapping[str, tuple[Column, ...]] = ChainMap(TABLES, CALIBRATION, RECOVERY_FITS)
 """Every table that is written."""
 
 
@@ -190,15 +191,6 @@ def find(table: str, name: str, swept: Mapping[str, str] | None = None) -> Colum
     raise UnknownColumn(table, name)
 
 
-def undefined_reason(name: str, table: str | None = None) -> str:
-    """Why a value of this column may be missing; empty if it is always defined.
-
-    ``table``: where it stands; None for the first table that has it.
-    """
-    tables = DOCUMENTED.values() if table is None else [DOCUMENTED[table]]
-    return next((c.undefined for table_ in tables for c in table_ if c.name == name), "")
-
-
 def conform(table: str, frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame as the table is documented; see `tideover.models.results.columns`."""
+    """The frame as the table is documented; see `tideover.models.schema.columns`."""
     return columns.conform(frame, DOCUMENTED[table])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tideover.reports.words import is_undefined
+from tideover.reports.formatting import is_undefined
 
 LEVEL = 0.95
 RESAMPLES = 9_999

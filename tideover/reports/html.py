@@ -4,26 +4,25 @@ everything.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from tideover.models.results.columns import Column
-from tideover.reports.columns import TABLES
+from tideover import __version__
+from tideover.models.schema.columns import Column
+from tideover.models.schema.fields import TABLES
 from tideover.reports.tables import Table
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
-GLOSSARY = tuple(TABLES.items())
-
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure: ``svg`` comes from ``figures.svg.to_svg`` and is the only thing on a page that is not
-    escaped, with what a ``Grid`` holds. It may be several panels, one after the other: as many stand beside
-    each other as there is room.
+    """A figure. ``svg`` comes from ``figures.svg.to_svg``; it and what a ``Grid`` holds are all that is not
+    escaped on a page. It may be several panels, of which the page puts as many in a row as fit.
 
     legend    label, shape (``figures.style.Shape``) and colour of each entry, if the page has to draw it
     """
@@ -51,46 +50,54 @@ class Grid:
 
 @dataclass(frozen=True)
 class Section:
-    """A heading and what belongs to it, in this order: sentences, tables, figures."""
+    """A heading and what belongs to it, in this order; a page leaves out a section that has nothing.
+
+    steps      sentences that are numbered
+    sources    where published figures come from
+    untitled   the tables go without their titles
+    """
 
     title: str
+    anchor: str = ""
     sentences: tuple[str, ...] = ()
+    steps: tuple[str, ...] = ()
     tables: tuple[Table, ...] = ()
     pictures: tuple[Picture, ...] = ()
+    sources: tuple[str, ...] = ()
+    grid: Grid | None = None
+    untitled: bool = False
+
+    def __bool__(self) -> bool:
+        filled = any(table.rows for table in self.tables)
+        return bool(self.sentences or self.steps or filled or self.pictures or self.grid)
 
 
 @dataclass(frozen=True)
 class Page:
-    """What a page says, section by section. All texts are plain texts.
-
-    ``sections`` come after what was asked, each under its own title; what a page does not have is left out,
-    heading and all.
+    """What a page says: the verdict, the setup, section by section what was found, the scenarios, and what
+    the columns of its Parquet files mean. All texts are plain texts.
     """
 
     title: str
     kind: str
     verdict: str
-    asked: tuple[tuple[str, str], ...]
-    tables: tuple[Table, ...]
-    version: str
-    grid: Grid | None = None
-    sections: tuple[Section, ...] = ()
-    asked_title: str = "What was asked"
+    setup: tuple[tuple[str, str], ...]
+    sections: tuple[Section, ...]
+    setup_title: str = "What was asked"
     scenarios_title: str = "The whole scenario"
-    details: tuple[Table, ...] = ()
-    pictures: tuple[Picture, ...] = ()
-    published: tuple[Table, ...] = ()
-    published_pictures: tuple[Picture, ...] = ()
-    sources: tuple[str, ...] = ()
-    explanation: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     scenarios: tuple[tuple[str, str], ...] = ()
-    glossary: tuple[tuple[str, tuple[Column, ...]], ...] = field(default=GLOSSARY)
+    glossary: Mapping[str, tuple[Column, ...]] = field(default_factory=lambda: TABLES)
+
+    @property
+    def allowed(self) -> str:
+        """Hash of the script that the page may run; empty for none."""
+        return next((section.grid.allowed for section in self.sections if section.grid), "")
 
 
 def render(page: Page) -> str:
     """The page as HTML. Equal pages give equal bytes: no date, no random id."""
-    return _template().render(page=page)
+    return _template().render(page=page, version=__version__)
 
 
 @cache

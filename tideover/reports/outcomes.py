@@ -1,4 +1,4 @@
-"""What a verdict judges a strategy by: its runs and recoveries, pooled, and whom it puts first."""
+"""What a verdict judges a strategy by: its runs and recoveries, pooled, and its rank among the others."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tideover.models.results.headline import counted
+from tideover.models.schema.fields import HEADLINE, named
 from tideover.reports.estimates import Estimate, estimate
-from tideover.reports.words import listed, plural
+from tideover.reports.formatting import listed
 
 if TYPE_CHECKING:
     import pandas as pd
 
-HEADLINE = "time_to_recover_s"
-
-RESOURCES = {"network_bytes": "network bytes", "cpu_s": "CPU time", "store_bytes": "store bytes"}
+_JUDGED = [named("runs", name) for name in ("network_bytes", "cpu_s", "store_bytes")]
+RESOURCES = {one.name: f"{one.label} bytes" if one.unit == "B" else one.label for one in _JUDGED}
+"""The costs that a verdict speaks of, in its words."""
 
 _COUNTS = {
     "lost": "lost",
@@ -78,13 +80,13 @@ class Outcome:
 
     def harm_in_words(self) -> str:
         """``loses no root, but counts 750 of 11,245 roots twice``: for a strategy that is not exact."""
-        said = [f"loses {self.lost:,} of {plural(self.emitted, 'root')}"] if self.lost else []
+        said = [f"loses {self.lost:,} of {counted(self.emitted, 'root')}"] if self.lost else []
         if self.duplicated:
-            said.append(f"counts {self.duplicated:,} of {plural(self.emitted, 'root')} twice")
+            said.append(f"counts {self.duplicated:,} of {counted(self.emitted, 'root')} twice")
         if self.wrong:
-            said.append(f"puts out {self.wrong:,} of {plural(self.windows, 'window')} wrong")
+            said.append(f"puts out {self.wrong:,} of {counted(self.windows, 'window')} wrong")
         if self.missing:
-            said.append(f"leaves out {plural(self.missing, 'window')}")
+            said.append(f"leaves out {counted(self.missing, 'window')}")
         return listed(said) if self.lost else f"loses no root, but {listed(said)}"
 
 
@@ -101,7 +103,7 @@ def outcome(strategy: str, recoveries: pd.DataFrame, runs: pd.DataFrame) -> Outc
 
 def whole(recoveries: pd.DataFrame) -> pd.DataFrame:
     """The recoveries, with the headline undefined for all failures of a replication that has not recovered
-    from one of them: the mean of the others would praise who recovers only sometimes.
+    from one of them: a mean of the others would favour strategies that recover only sometimes.
     """
     if recoveries.empty:
         return recoveries

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tideover.reports.html import Page, render
-from tideover.reports.parquet import prepare, write_tables
+from tideover.reports.parquet import aside, prepare, write_tables
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,10 +22,10 @@ def write_all(
     *,
     tables: Mapping[str, pd.DataFrame],
     page: Page,
-    record: Any = None,
+    record: str | None = None,
     parameters: Mapping[str, str] | None = None,
 ) -> list[Path]:
-    """Write tables, page and (if given) the object that ``--json`` prints; returns the paths, the page first.
+    """Write tables, page and (if given) what ``--json`` prints; returns the paths, the page first.
 
     Raises ValueError for a directory that is not Tideover's to write to; see ``parquet.prepare``.
     """
@@ -34,13 +33,11 @@ def write_all(
     html = render(page)
     written = write_tables(root, tables, parameters=parameters)
     if record is not None:
-        text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False)
-        written.append(_write(root / RESULT, text + "\n"))
+        written.append(_write(root / RESULT, record))
     return [_write(root / REPORT, html), *written]
 
 
 def _write(path: Path, text: str) -> Path:
-    aside = path.with_name(f".{path.name}.part")
-    aside.write_text(text, encoding="utf-8")
-    os.replace(aside, path)
+    with aside(path) as part:
+        part.write_text(text, encoding="utf-8")
     return path

@@ -6,18 +6,17 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from tideover import __version__
 from tideover.reports import pictures, tables
-from tideover.reports.asked import asked, collected_warnings, configuration, scenario_name
-from tideover.reports.beside import reproduction_table
 from tideover.reports.columns import conform
 from tideover.reports.explain import why_sixty
-from tideover.reports.html import Page
+from tideover.reports.formatting import strategy_name
+from tideover.reports.html import Grid, Page, Picture, Section
+from tideover.reports.published_tables import reproduction_table
+from tideover.reports.scenario_summary import collected_warnings, point_record, scenario_name, setup
 from tideover.reports.sweeps.points import points
 from tideover.reports.sweeps.tables import points_table
 from tideover.reports.tables import Record, Table
 from tideover.reports.verdict import Verdict, run_sentence, verdict
-from tideover.reports.words import strategy_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,35 +40,47 @@ class Result(Protocol):
 
 def run_page(result: Result) -> Page:
     """One scenario under one strategy."""
-    record = _record(result)
+    record = result.to_dict()
     recoveries, runs, timeline = (join([result], name) for name in ("recoveries", "runs", "timeline"))
+    drawn = (*pictures.time_to_recover(recoveries), *pictures.around_failure(timeline, recoveries))
     return _page(
         "one scenario, one strategy",
+        run_sentence(recoveries, runs),
         [record],
-        verdict=run_sentence(recoveries, runs),
-        tables=(tables.overview([record], brief=True),),
-        details=(tables.overview([record]),),
-        pictures=(*pictures.time_to_recover(recoveries), *pictures.around_failure(timeline, recoveries)),
+        figures_section(*drawn),
+        results_section(tables.overview([record], brief=True)),
+        _details([record]),
     )
 
 
 def compare_page(results: Sequence[Result], found: Verdict | None = None) -> Page:
     """The same scenario under several strategies; the first is the reference."""
-    records = [_record(result) for result in results]
-    recoveries, runs = join(results, "recoveries"), join(results, "runs")
+    records = [result.to_dict() for result in results]
+    recoveries, runs, timeline = (join(results, name) for name in ("recoveries", "runs", "timeline"))
     found = found or verdict(recoveries, runs)
+    drawn = (*pictures.time_to_recover(recoveries), *pictures.around_failure(timeline, recoveries))
     return _page(
         "the same scenario and failures under several strategies, with the same luck",
+        found.text,
         records,
-        verdict=found.text,
-        tables=(tables.overview(records, brief=True), *tables.pairs_tables(found.pairs)),
-        details=(tables.overview(records),),
-        pictures=(
-            *pictures.time_to_recover(recoveries),
-            *pictures.around_failure(join(results, "timeline"), recoveries),
-            *pictures.costs(runs),
-        ),
+        figures_section(*drawn, *pictures.costs(runs)),
+        results_section(tables.overview(records, brief=True), tables.pairs_table(found.pairs)),
+        _details(records),
     )
+
+
+def figures_section(*drawn: Picture) -> Section:
+    """What a page shows as pictures."""
+    return Section("Figures", "figures", pictures=drawn)
+
+
+def results_section(*shown: Table, grid: Grid | None = None) -> Section:
+    """What a page shows as tables."""
+    return Section("Results", "results", tables=shown, grid=grid)
+
+
+def _details(records: Sequence[Record]) -> Section:
+    return Section("All figures in numbers", "details", tables=(tables.overview(records),), untitled=True)
 
 
 def reproduce_page(
@@ -80,37 +91,38 @@ def reproduce_page(
     title: str,
     source: str,
     parameters: Mapping[str, str],
-    further: Sequence[Table] = (),
-    further_sources: Sequence[str] = (),
     timelines: tuple[pd.DataFrame, pd.DataFrame] | None = None,
     warnings: Sequence[str] = (),
     explanation: Sequence[str] = why_sixty(),
 ) -> Page:
-    """A published table beside the simulated one.
+    """A published table and the simulated one, cell by cell.
 
     ``recoveries`` has the columns of ``published.with_cells``, ``pairs`` comes from
-    ``published.pair_recoveries``; ``further`` are more tables to set beside it; ``timelines`` are the
-    timeline and the recoveries of one cell under each strategy.
+    ``published.pair_recoveries``; ``timelines``: timeline and recoveries of one cell under each strategy.
     """
     recoveries, runs = conform("recoveries", recoveries), conform("runs", runs)
-    records = _sweep_records(runs, recoveries)
     found = points(recoveries, runs, parameters)
+    records = [point_record(int(point), recoveries, runs) for point in found.numbers]
     known = pairs[pairs["published_s"].notna()]
     cells = known[[*CELL, "published_s"]].itertuples(index=False, name=None)
     marks = {row[:-1]: float(row[-1]) for row in cells}
-    shown = (*pictures.recovery_times(recoveries, CELL[1:], marks), *pictures.costs(runs))
-    if timelines is not None:
-        shown = (*pictures.around_failure(*timelines), *shown)
+    published = Section(
+        "Published beside simulated",
+        "published",
+        tables=(reproduction_table(pairs, title),),
+        pictures=pictures.published_and_simulated(pairs),
+        sources=(source,),
+    )
+    around = () if timelines is None else pictures.around_failure(*timelines)
+    times = pictures.recovery_times(recoveries, CELL[1:], marks)
     return _page(
         "a published experiment beside the simulated one",
+        agreement_sentence(pairs),
         records,
-        verdict=agreement_sentence(pairs),
-        published=(reproduction_table(pairs, title), *further),
-        published_pictures=pictures.published_beside(pairs),
-        sources=(source, *further_sources),
-        explanation=tuple(explanation),
-        tables=(points_table(found, range(len(found)), "Points of the sweep"),),
-        pictures=shown,
+        published,
+        Section("Why source replay takes this long", "why", steps=tuple(explanation)),
+        figures_section(*around, *times, *pictures.costs(runs)),
+        results_section(points_table(found, range(len(found)), "Points of the sweep")),
         warnings=warnings,
     )
 
@@ -140,56 +152,24 @@ def join(results: Iterable[Result], table: str) -> pd.DataFrame:
     return pd.concat(filled, ignore_index=True) if filled else frames[0]
 
 
-def _page(kind: str, records: Sequence[Record], **parts: Any) -> Page:
-    parts["warnings"] = tuple(dict.fromkeys([*collected_warnings(records), *parts.get("warnings", ())]))
-    parts["asked"] = tuple(parts.get("asked") or asked(records))
-    names = dict.fromkeys(scenario_name(record) for record in records)
+def _page(
+    kind: str, verdict: str, records: Sequence[Record], *sections: Section, warnings: Sequence[str] = ()
+) -> Page:
     return Page(
-        title=", ".join(names), kind=kind, version=__version__, scenarios=_scenarios(records), **parts
+        title=", ".join(dict.fromkeys(scenario_name(record) for record in records)),
+        kind=kind,
+        verdict=verdict,
+        setup=tuple(setup(records)),
+        sections=sections,
+        warnings=tuple(dict.fromkeys([*collected_warnings(records), *warnings])),
+        scenarios=_scenarios(records),
     )
-
-
-def _record(result: Result) -> dict[str, Any]:
-    """The result's record; its scenario as a file would say it, with units, if the result has the scenario
-    itself.
-    """
-    from tideover.models.config import Scenario
-    from tideover.scenarios.writer import to_data
-
-    record = result.to_dict()
-    scenario = getattr(result, "scenario", None)
-    return record | {"configuration": to_data(scenario)} if isinstance(scenario, Scenario) else record
 
 
 def _scenarios(records: Sequence[Record]) -> tuple[tuple[str, str], ...]:
     shown: dict[str, str] = {}
     for record in records:
-        text = json.dumps(configuration(record), indent=2, ensure_ascii=False)
-        shown.setdefault(text, record.get("label") or strategy_name(record["strategy"]))
+        text = json.dumps(record["scenario"], indent=2, ensure_ascii=False)
+        point = f"point {record['point']}: " if "point" in record else ""
+        shown.setdefault(text, point + strategy_name(record["strategy"]))
     return tuple((label, text) for text, label in shown.items())
-
-
-def _sweep_records(runs: pd.DataFrame, recoveries: pd.DataFrame) -> list[dict[str, Any]]:
-    """For each point what the page needs of a result record: the scenario, and the failures."""
-    records = []
-    for point, part in runs.groupby("point", sort=True):
-        first = part.iloc[0]
-        mine = recoveries[recoveries["point"] == point]
-        failures = mine[["kind", "component", "failed_at_s"]].to_dict("records")
-        records.append(
-            {
-                "scenario": _parsed(first["scenario_json"]),
-                "strategy": str(first["strategy"]),
-                "seed": int(first["seed"]),
-                "replications": len(part),
-                "warnings": [],
-                "recoveries": failures,
-                "label": f"point {point}: {strategy_name(str(first['strategy']))}",
-            }
-        )
-    return records
-
-
-def _parsed(text: Any) -> Any:
-    parsed = json.loads(text) if isinstance(text, str) else {}
-    return parsed if isinstance(parsed, Mapping) else {}

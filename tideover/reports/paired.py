@@ -1,7 +1,7 @@
 """Paired differences: the same replication, seed and failure under two strategies.
 
 Common random numbers make the two runs of a pair share their luck, so the difference is known far better than
-either.
+that of either run.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tideover.reports.columns import POINT
+from tideover.models.schema.fields import POINT
 from tideover.reports.estimates import Estimate, estimate
 
 if TYPE_CHECKING:

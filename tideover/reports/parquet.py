@@ -6,12 +6,14 @@ Equal frames give equal bytes: no time stamp is stored, and no pandas metadata.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tideover.models.results.columns import Column
-from tideover.reports.columns import DOCUMENTED, POINT, conform, find
+from tideover.models.schema.columns import Column
+from tideover.models.schema.fields import POINT
+from tideover.reports.columns import DOCUMENTED, conform, find
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -114,28 +116,22 @@ def to_arrow(name: str, frame: pd.DataFrame, parameters: Mapping[str, str] | Non
 
 
 def _array(values: pd.Series[Any], entry: Column, *, free: bool) -> pa.Array:
-    """One column in its documented type; a swept value keeps its own type if that is a number."""
+    """One column in its documented type; ``free``: a swept value, which keeps its own type if that is a
+    number or a truth. Raises ValueError for a fraction in a column of whole numbers.
+    """
     import pandas as pd
     import pyarrow as pa
 
-    wanted = entry.dtype
-    if wanted == "bool" or (free and pd.api.types.is_bool_dtype(values.dtype)):
-        return pa.array(values, pa.bool_(), from_pandas=True)
-    if free and pd.api.types.is_numeric_dtype(values.dtype):
-        wanted = "int64" if pd.api.types.is_integer_dtype(values.dtype) else "float64"
+    wanted = (free and _OWN_TYPES.get(values.dtype.kind)) or entry.dtype
     if wanted == "string":
-        return pa.array([None if pd.isna(v) else str(v) for v in values], pa.string())
-    if wanted == "int64" and pd.api.types.is_integer_dtype(values.dtype):
-        return pa.array(values, pa.int64(), from_pandas=True)
-    if wanted == "int64":
-        return pa.array([None if pd.isna(v) else _whole(v, entry.name) for v in values], pa.int64())
-    return pa.array(values.astype("float64"), pa.float64(), from_pandas=True)
+        values = values.astype(object).map(str, na_action="ignore")
+    elif wanted != "bool":
+        values = pd.to_numeric(values)
+    return pa.array(values, wanted, from_pandas=True)
 
 
-def _whole(value: Any, name: str) -> int:
-    if int(value) != value:
-        raise ValueError(f"column {name!r} holds whole numbers, not {value!r}")
-    return int(value)
+_OWN_TYPES = {"b": "bool", "i": "int64", "u": "int64", "f": "float64"}
+"""Arrow's types by the kind of a dtype."""
 
 
 def _metadata(entry: Column) -> dict[str, str]:
@@ -144,10 +140,16 @@ def _metadata(entry: Column) -> dict[str, str]:
 
 
 def _write(path: Path, table: pa.Table) -> Path:
-    """Written aside and renamed, so that nobody reads half a file."""
     import pyarrow.parquet as pq
 
-    aside = path.with_name(f".{path.name}.part")
-    pq.write_table(table, aside, compression="zstd", store_schema=True)
-    os.replace(aside, path)
+    with aside(path) as part:
+        pq.write_table(table, part, compression="zstd", store_schema=True)
     return path
+
+
+@contextmanager
+def aside(path: Path) -> Iterator[Path]:
+    """Where to write a file that then takes the place of ``path`` at once: nobody reads half a file."""
+    part = path.with_name(f".{path.name}.part")
+    yield part
+    os.replace(part, path)

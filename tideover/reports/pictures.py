@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tideover.models.schema.fields import HEADLINE
 from tideover.reports import figures
 from tideover.reports.columns import conform
 from tideover.reports.figures import style
-from tideover.reports.figures.stages import HEADLINE, KEYS
+from tideover.reports.figures.stages import KEYS
 from tideover.reports.figures.svg import css, to_svg
 from tideover.reports.figures.timeline import common_scale, common_span, legend_keys
+from tideover.reports.formatting import strategy_name
 from tideover.reports.html import Picture
-from tideover.reports.words import strategy_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,8 +24,8 @@ def recovery_times(
     by: Sequence[str] = (),
     published: Mapping[tuple[Any, ...], float] | None = None,
 ) -> tuple[Picture, ...]:
-    """Time to recover by strategy and the values of ``by``; beside ``published`` figures the time that they
-    stand for, state recovery. None without a failure.
+    """Time to recover by strategy and the values of ``by``. With ``published`` figures state recovery, since
+    that is what they measured. No picture without a failure.
     """
     if recoveries.empty:
         return ()
@@ -42,7 +43,7 @@ def recovery_times(
 
 
 def time_to_recover(recoveries: pd.DataFrame) -> tuple[Picture, ...]:
-    """The headline by strategy, with its stages stacked; none without a failure."""
+    """The headline by strategy, with its stages stacked; no picture without a failure."""
     if recoveries.empty:
         return ()
     figure = figures.recovery_stages(recoveries, legend=False).figure
@@ -90,7 +91,7 @@ def _legend(keys: Sequence[style.Key]) -> tuple[tuple[str, str, str], ...]:
 
 
 def costs(runs: pd.DataFrame) -> tuple[Picture, ...]:
-    """What each strategy costs, a panel a resource; none if every run failed."""
+    """What each strategy costs, one panel for each resource; no picture if every run failed."""
     if runs["error"].notna().all():
         return ()
     panels = []
@@ -105,8 +106,8 @@ def costs(runs: pd.DataFrame) -> tuple[Picture, ...]:
     return (Picture("What each strategy costs", caption, "\n".join(panels)),)
 
 
-def published_beside(pairs: pd.DataFrame) -> tuple[Picture, ...]:
-    """Published cells beside the simulated ones; none if no cell was published."""
+def published_and_simulated(pairs: pd.DataFrame) -> tuple[Picture, ...]:
+    """Published and simulated cells; no picture if no cell was published."""
     if pairs["published_s"].isna().all():
         return ()
     figure = figures.published(pairs)[0].figure

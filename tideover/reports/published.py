@@ -1,4 +1,4 @@
-"""Published measurements, and simulated results beside them: error and verdict for each cell.
+"""Published measurements and simulated results, with error and verdict for each cell.
 
 The figures lie in ``scenarios/published/*.toml``, a file a study, with their citation.
 """
@@ -6,13 +6,14 @@ The figures lie in ``scenarios/published/*.toml``, a file a study, with their ci
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from tideover.reports.estimates import estimate
-from tideover.reports.words import is_undefined
+from tideover.reports.formatting import is_undefined
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,13 +21,13 @@ if TYPE_CHECKING:
 SOURCE_REPLAY_TOLERANCE_S = 1.5
 """Source replay comes from mechanism alone; it has to be this near to the published figure in every cell."""
 
-RISE_TOLERANCE = 0.20
-"""The simulated rise of the mean latency has to be this near to the published one, as a part of it."""
-
 
 @dataclass(frozen=True)
 class Group:
-    """One published table: ``rows`` of ``keys`` (what was run) and ``values`` (what was measured)."""
+    """One published table: ``rows`` of ``keys`` (what was run) and ``values`` (what was measured).
+
+    Raises ValueError for a row that is too long or too short.
+    """
 
     study: str
     name: str
@@ -34,10 +35,15 @@ class Group:
     citation: str
     where: str
     unit: str
-    keys: tuple[str, ...]
-    values: tuple[str, ...]
-    rows: tuple[tuple[Any, ...], ...]
-    log_resolution_s: float | None = None
+    keys: Sequence[str]
+    values: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    log_resolution_s: float = 1.0
+
+    def __post_init__(self) -> None:
+        width = len(self.keys) + len(self.values)
+        if any(len(row) != width for row in self.rows):
+            raise ValueError(f"{self.study}.toml: {self.name}: a row must have {width} entries")
 
     @property
     def source(self) -> str:
@@ -48,7 +54,7 @@ class Group:
         """One row per published row."""
         import pandas as pd
 
-        return pd.DataFrame(list(self.rows), columns=[*self.keys, *self.values])
+        return pd.DataFrame(self.rows, columns=[*self.keys, *self.values])
 
 
 @dataclass(frozen=True)
@@ -80,31 +86,9 @@ def published() -> tuple[Group, ...]:
     for file in sorted(folder.iterdir(), key=lambda entry: entry.name):
         if file.name.endswith(".toml"):
             study = tomllib.loads(file.read_text(encoding="utf-8"))
-            citation = study.pop("citation")
-            key = file.name.removesuffix(".toml")
-            groups += [_group(key, name, citation, given) for name, given in study.items()]
+            citation, key = study.pop("citation"), file.name.removesuffix(".toml")
+            groups += [Group(key, name, citation=citation, **given) for name, given in study.items()]
     return tuple(groups)
-
-
-def _group(study: str, name: str, citation: str, given: dict[str, Any]) -> Group:
-    width = len(given["keys"]) + len(given["values"])
-    rows = tuple(tuple(row) for row in given["rows"])
-    if any(len(row) != width for row in rows):
-        raise ValueError(f"{study}.toml: {name}: a row must have {width} entries")
-    texts = {key: given[key] for key in ("title", "where", "unit")}
-    keys, values = tuple(given["keys"]), tuple(given["values"])
-    cut = given.get("log_resolution_s")
-    resolution = None if cut is None else float(cut)
-    return Group(
-        study,
-        name,
-        citation=citation,
-        keys=keys,
-        values=values,
-        rows=rows,
-        log_resolution_s=resolution,
-        **texts,
-    )
 
 
 def group(study: str, name: str) -> Group:
@@ -166,26 +150,6 @@ def with_cells(recoveries: pd.DataFrame, *, rate: str, window_s: float) -> pd.Da
     )
 
 
-PAIR_COLUMNS = (
-    "strategy",
-    "tuples_per_s",
-    "fail_at_s",
-    "published_s",
-    "logged_s",
-    "simulated_s",
-    "low_s",
-    "high_s",
-    "least_s",
-    "most_s",
-    "n",
-    "undefined",
-    "error_s",
-    "required",
-    "within",
-    "n_within",
-)
-
-
 def uncut(recoveries: pd.DataFrame) -> pd.Series[float]:
     """Recovery time before ``run.log_resolution`` cuts its two stamps: the stages restore, wait and
     replay together.
@@ -196,10 +160,10 @@ def uncut(recoveries: pd.DataFrame) -> pd.Series[float]:
 
 
 def pair_recoveries(recoveries: pd.DataFrame, table: Group | None = None) -> pd.DataFrame:
-    """Published recovery cells beside the simulated ones, one row a cell.
+    """Published and simulated recovery times, one row for each cell.
 
     ``recoveries`` has the columns of ``with_cells``. ``logged_s`` is the mean recovery time over replications
-    as a log of the study's resolution shows it; ``simulated_s`` the mean before that cut, ``low_s`` and
+    as a log of the study's resolution shows it; ``simulated_s`` is the mean of the exact times, ``low_s`` and
     ``high_s`` its 95 % t-interval, ``least_s`` and ``most_s`` the extremes. ``error_s``: logged minus
     published. ``required`` is the range that agrees with the published figure: for source replay a logged
     one, for the others an uncut one (see ``required``). ``within``: the mean is in it (None if nothing was
@@ -209,14 +173,16 @@ def pair_recoveries(recoveries: pd.DataFrame, table: Group | None = None) -> pd.
     import pandas as pd
 
     table = table or group("stableford", "recovery")
-    keys = list(table.keys)
-    cells = {tuple(row[: len(keys)]): float(row[-1]) for row in table.rows}
+    cells = {tuple(row[: len(table.keys)]): float(row[-1]) for row in table.rows}
     data = recoveries.assign(_uncut=uncut(recoveries), _logged=recoveries["state_recovery_s"].astype(float))
-    parts = data.groupby(keys, sort=False)
-    simulated = {_key(key): (list(part["_logged"]), list(part["_uncut"])) for key, part in parts}
+    simulated = {_key(key): part for key, part in data.groupby(list(table.keys), sort=False)}
     every = [*cells, *(key for key in simulated if key not in cells)]
-    rows = [_pair(key, cells.get(key), *simulated.get(key, ([], [])), table) for key in every]
-    return pd.DataFrame(rows, columns=list(PAIR_COLUMNS))
+    rows = []
+    for key in every:
+        part = simulated.get(key, data[:0])
+        figures = _pair(str(key[0]), cells.get(key), list(part["_logged"]), list(part["_uncut"]), table)
+        rows.append(dict(zip(table.keys, key, strict=True)) | figures)
+    return pd.DataFrame(rows)
 
 
 def _key(key: Any) -> tuple[Any, ...]:
@@ -224,63 +190,31 @@ def _key(key: Any) -> tuple[Any, ...]:
 
 
 def _pair(
-    key: tuple[Any, ...], known: float | None, logged: list[float], exact: list[float], table: Group
-) -> tuple[Any, ...]:
+    strategy: str, known: float | None, logged: list[float], exact: list[float], table: Group
+) -> dict[str, Any]:
+    """The figures of one cell; ``known``: the published one, if there is one."""
     shown, result = estimate(logged), estimate(exact)
-    low, high = result.t if result.t else (result.mean, result.mean)
+    low, high = result.t or (result.mean, result.mean)
     defined = [value for value in exact if not is_undefined(value)]
-    extremes = (min(defined), max(defined)) if defined else (None, None)
-    error = within = n_within = wanted = None
-    if known is not None:
-        wanted = required(str(key[0]), known, table.log_resolution_s or 1.0)
+    wanted = None if known is None else required(strategy, known, table.log_resolution_s)
+    error = within = n_within = None
     if known is not None and wanted is not None and shown.mean is not None and result.mean is not None:
-        judged = logged if key[0] == "source_replay" else exact
+        as_logged = strategy == "source_replay"
         error = shown.mean - known
-        within = (shown.mean if key[0] == "source_replay" else result.mean) in wanted
-        n_within = sum(value in wanted for value in judged)
-    measured = (shown.mean, result.mean, low, high, *extremes, result.n, result.undefined)
-    return (*key, known, *measured, error, None if wanted is None else str(wanted), within, n_within)
-
-
-def pair_cells(simulated: pd.DataFrame, table: Group) -> pd.DataFrame:
-    """Any published table beside simulated rows that have its keys and values as columns; one row per key and
-    value.
-
-    Columns: the keys, ``quantity``, ``unit``, ``published``, ``simulated``, ``error``, ``error_percent``.
-    Several simulated rows for one key are averaged; a missing one is undefined.
-    """
-    import pandas as pd
-
-    keys, values = list(table.keys), list(table.values)
-    present = [value for value in values if value in simulated.columns]
-    means = simulated.groupby(keys, as_index=False, sort=False)[present].mean(numeric_only=True)
-    joined = table.frame().merge(means, on=keys, how="left", suffixes=("", "_simulated"))
-    rows = []
-    for _, row in joined.iterrows():
-        for value in values:
-            known, found = float(row[value]), float(row.get(f"{value}_simulated", float("nan")))
-            percent = 100 * (found - known) / known if known else float("nan")
-            head = [row[key] for key in keys]
-            rows.append((*head, value, table.unit, known, found, found - known, percent))
-    columns = [*keys, "quantity", "unit", "published", "simulated", "error", "error_percent"]
-    return pd.DataFrame(rows, columns=columns)
-
-
-def rise_of_mean(pairs: pd.DataFrame) -> pd.DataFrame:
-    """Rise of the mean latency of source replay over R+SM per phase, published and simulated.
-
-    ``pairs`` comes from ``pair_cells`` for the normal latency. ``within``: simulated within 20 % of
-    published.
-    """
-    import pandas as pd
-
-    means = pairs[pairs["quantity"] == "mean_ms"].set_index(["phase", "strategy"])
-    rows = []
-    for phase in sorted({phase for phase, _ in means.index}):
-        slow, fast = means.loc[(phase, "source_replay")], means.loc[(phase, "rsm")]
-        known = float(slow["published"] - fast["published"])
-        found = float(slow["simulated"] - fast["simulated"])
-        error = (found - known) / known
-        within = None if is_undefined(found) else abs(error) <= RISE_TOLERANCE
-        rows.append((phase, known, found, 100 * error, within))
-    return pd.DataFrame(rows, columns=["phase", "published_ms", "simulated_ms", "error_percent", "within"])
+        within = (shown.mean if as_logged else result.mean) in wanted
+        n_within = sum(value in wanted for value in (logged if as_logged else exact))
+    return {
+        "published_s": known,
+        "logged_s": shown.mean,
+        "simulated_s": result.mean,
+        "low_s": low,
+        "high_s": high,
+        "least_s": min(defined, default=None),
+        "most_s": max(defined, default=None),
+        "n": result.n,
+        "undefined": result.undefined,
+        "error_s": error,
+        "required": None if wanted is None else str(wanted),
+        "within": within,
+        "n_within": n_within,
+    }

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from tideover.models.results.columns import LATENCY_FIGURES
-from tideover.models.results.result import STAGE_COLUMNS
-from tideover.reports.columns import undefined_reason
+from tideover.models.schema.columns import Column
+from tideover.models.schema.fields import RECORD, block, measures
 from tideover.reports.estimates import Estimate, estimate
-from tideover.reports.words import (
-    STAGE_NAMES,
+from tideover.reports.formatting import (
     UNDEFINED,
     amount,
     fixed,
@@ -31,7 +30,10 @@ Record = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Table:
-    """The first ``text_columns`` are aligned left, others right. A row of one cell is a heading inside."""
+    """The first ``text_columns`` are aligned left, others right. A row of one cell is a heading inside.
+
+    A table without rows is not shown.
+    """
 
     title: str
     columns: tuple[str, ...]
@@ -40,15 +42,20 @@ class Table:
     text_columns: int = 1
 
 
-MEASURES = {
-    "time_to_recover_s": "time to recover, s",
-    "state_recovery_s": "state recovery, s",
-    "catch_up_s": "catch-up of the backlog, s",
-    "throughput_90_s": "throughput back at 90 %, s",
-    "output_gap_s": "longest output gap, s",
-    "sink_spacing_s": "gap without failures, s",
-}
-"""The headline comes first."""
+def grouped(
+    records: Iterable[Any],
+    heading: Callable[[Any], str],
+    cells: Callable[[Any], tuple[str, ...]],
+    key: Callable[[Any], Any] | None = None,
+) -> tuple[tuple[str, ...], ...]:
+    """Rows of a table: the cells of each record, under a heading wherever that (or ``key``) changes."""
+    rows: list[tuple[str, ...]] = []
+    for _, group in groupby(records, key or heading):
+        part = list(group)
+        rows += [(heading(part[0]),), *map(cells, part)]
+    return tuple(rows)
+
+
 TIMES_MEANT = (
     "Time to recover: from the failure until output, state and backlog are as they would have been without "
     "failures; its stages add up to it. State recovery: from the task being ready until the last replayed "
@@ -58,42 +65,26 @@ LATENCIES_MEANT = (
     "End-to-end latency: from the first emission of a tuple's root; latency: from the tuple's creation "
     "stamp, which is a new one if the source sends it again."
 )
-_LATENCIES = {"end_to_end": "End-to-end latency", "latency": "Latency"}
-_BRIEF_LATENCY = ("median", "mean", "std", "p95", "p99")
-_LEDGER = {
-    "emitted": "emitted",
-    "completed": "completed",
-    "in_flight": "in flight at the end",
-    "lost": "lost",
-    "replayed": "replayed",
-    "duplicated": "counted twice",
-    "false_timeouts": "false timeouts",
-}
-_COST = {
-    "cpu_s": "CPU time, s",
-    "network_bytes": "network",
-    "store_bytes": "store",
-    "peak_buffered_tuples": "peak of buffered tuples",
-    "hosts": "hosts",
-}
+_LABELS = {entry.name: entry.label for entry in RECORD}
+"""How readers' tables call the blocks of the record."""
+_LATENCIES = ("end_to_end_ms", "latency_ms")
 
 
 class Notes:
-    """Footnotes: why a value is undefined, once for each reason; and how intervals are meant."""
+    """Footnotes of a table: why values are undefined, each reason once, and what its intervals are."""
 
     def __init__(self) -> None:
-        self._reasons: dict[str, list[str]] = {}
+        self._reasons: dict[str, dict[str, None]] = {}
         self.interval = False
         self.partial = False
 
-    def undefined(self, label: str, column: str, table: str | None = None) -> str:
-        reason = undefined_reason(column, table)
-        labels = self._reasons.setdefault(reason, [])
-        if reason and label not in labels:
-            labels.append(label)
+    def undefined(self, label: str, column: Column) -> str:
+        """A dash, and a footnote with the column's reason for it."""
+        if column.undefined:
+            self._reasons.setdefault(column.undefined, {})[label] = None
         return UNDEFINED
 
-    def mean(self, found: Estimate, label: str, column: str) -> str:
+    def mean(self, found: Estimate, label: str, column: Column) -> str:
         """``57.8 ± 0.6``; with the count if some values are undefined."""
         if found.mean is None:
             return self.undefined(label, column)
@@ -118,10 +109,11 @@ class Notes:
         lines = ["±: half the width of the 95 % t-interval of the mean"] if self.interval else []
         if self.partial:
             lines.append("(n of m): mean over the n recoveries in which the value is defined")
-        for reason, labels in self._reasons.items():
-            if reason:
-                lines.append(f"{UNDEFINED} undefined ({', '.join(labels)}): {reason}")
-        return tuple(lines)
+        told = self._reasons.items()
+        return (
+            *lines,
+            *(f"{UNDEFINED} undefined ({', '.join(labels)}): {reason}" for reason, labels in told),
+        )
 
 
 def overview(results: Sequence[Record], *, brief: bool = False) -> Table:
@@ -158,43 +150,51 @@ def _recovery_rows(
 ) -> list[tuple[str, ...]]:
     """Means over the recoveries of each result."""
 
-    def row(label: str, column: str, pick: Any, noted: str = "") -> tuple[str, ...]:
-        found = [estimate(pick(recovery) for recovery in mine) for mine in recoveries]
-        return (label, *(notes.mean(one, noted or label, column) for one in found))
+    def rows(columns: Iterable[Column], noted: str = "") -> list[tuple[str, ...]]:
+        found = []
+        for column in columns:
+            label = column.label if len(column.record) > 1 else column.label_with_unit
+            means = [estimate(_value(recovery, column) for recovery in mine) for mine in recoveries]
+            found.append((label, *(notes.mean(mean, noted or label, column) for mean in means)))
+        return found
 
     count = max(len(mine) for mine in recoveries)
-    rows: list[tuple[str, ...]] = [(f"{heading} (mean of {count})" if count > 1 else heading,)]
-    first, *others = [row(label, key, lambda r, k=key: r[k]) for key, label in MEASURES.items()]
-    rows += [first, ("Its stages, s",)]
-    rows += [row(STAGE_NAMES[s], c, lambda r, s=s: r["stages_s"][s]) for s, c in STAGE_COLUMNS.items()]
-    rows += [("Other measures of the recovery",), *others]
+    first, *others = rows(measures())
+    shown: list[tuple[str, ...]] = [(f"{heading} (mean of {count})" if count > 1 else heading,), first]
+    shown += [("Its stages, s",), *rows(block("recoveries", "stages_s"))]
+    shown += [("Other measures of the recovery",), *others]
     if not brief:
-        rows.append(("Tuples of the state, per recovery",))
-        content = ("restored", "replayed", "dropped", "missing", "extra")
-        rows += [row(name, name, lambda r, n=name: r["state"][n]) for name in content]
-    keys = _BRIEF_LATENCY if brief else tuple(LATENCY_FIGURES)
-    for kind, name in _LATENCIES.items():
-        rows.append((f"{name} in recovery, ms",))
-        noted = f"{name.lower()} in recovery"
-        for k in keys:
-            rows.append(
-                row(LATENCY_FIGURES[k], f"{kind}_{k}_ms", lambda r, k=k, w=f"{kind}_ms": r[w][k], noted)
-            )
-    return rows
+        shown += [("Tuples of the state, per recovery",), *rows(block("recoveries", "state"))]
+    for name in _LATENCIES:
+        label = f"{_LABELS[name]} in recovery"
+        shown += [(f"{label}, ms",), *rows(_chosen("recoveries", name, brief), label.lower())]
+    return shown
+
+
+def _chosen(table: str, name: str, brief: bool) -> list[Column]:
+    return [column for column in block(table, name) if column.brief or not brief]
+
+
+def _value(record: Record, column: Column) -> Any:
+    """What a record has in the place of a column; None if it has nothing there."""
+    found: Any = record
+    for key in column.record:
+        found = (found or {}).get(key)
+    return found
 
 
 def _predicted_rows(results: Sequence[Record]) -> list[tuple[str, ...]]:
-    """What a profile lets one expect, with its interval; nothing without a profile."""
+    """What the profile predicts, with its interval; no rows without a profile."""
     found = [result.get("prediction") or {} for result in results]
-    measures = [name for name in MEASURES if any(name in prediction for prediction in found)]
-    if not measures:
+    known = [column for column in measures() if any(column.name in prediction for prediction in found)]
+    if not known:
         return []
     levels = {one["level"] for prediction in found for one in prediction.values()}
     interval = f" ({100 * levels.pop():g} % interval)" if len(levels) == 1 else ""
-    rows: list[tuple[str, ...]] = [(f"Predicted from the profile{interval}",)]
-    for name in measures:
-        rows.append((MEASURES[name], *(_predicted(prediction.get(name)) for prediction in found)))
-    return rows
+    return [
+        (f"Predicted from the profile{interval}",),
+        *((c.label_with_unit, *(_predicted(prediction.get(c.name)) for prediction in found)) for c in known),
+    ]
 
 
 def _predicted(one: Mapping[str, Any] | None) -> str:
@@ -206,35 +206,34 @@ def _predicted(one: Mapping[str, Any] | None) -> str:
 
 
 def _pooled_rows(results: Sequence[Record], notes: Notes, brief: bool) -> list[tuple[str, ...]]:
-    noted_as = {f"{kind}_ms": f"{name.lower()} otherwise" for kind, name in _LATENCIES.items()}
+    """What the results say outside of recoveries, block by block of the record."""
 
-    def row(label: str, path: tuple[str, str], column: str, write: Any = number) -> tuple[str, ...]:
-        values = [(result.get(path[0]) or {}).get(path[1]) for result in results]
-        noted = noted_as.get(path[0], label)
-        dash = UNDEFINED if not any(map(is_undefined, values)) else notes.undefined(noted, column, "runs")
-        return (label, *(dash if is_undefined(v) else write(v) for v in values))
+    def row(column: Column, noted: str) -> tuple[str, ...]:
+        values = [_value(result, column) for result in results]
+        label = column.label_with_unit if column.record[0] == "cost" else column.label
+        dash = notes.undefined(noted or label, column) if any(map(is_undefined, values)) else UNDEFINED
+        return (label, *(dash if is_undefined(value) else _written(value, column) for value in values))
 
-    keys = _BRIEF_LATENCY if brief else tuple(LATENCY_FIGURES)
-    rows: list[tuple[str, ...]] = []
-    for kind, name in _LATENCIES.items():
-        rows.append((f"{name} otherwise, ms",))
-        rows += [row(LATENCY_FIGURES[key], (f"{kind}_ms", key), f"{kind}_{key}_ms") for key in keys]
-    rows.append(("Throughput, tuples/s",))
-    shown = ("mean",) if brief else ("mean", "min", "max")
-    rows += [row(key, ("throughput_per_s", key), f"throughput_{key}_per_s") for key in shown]
     total = results[0]["replications"]
     together = "" if total == 1 else f" ({total} replications)"
-    rows.append((f"Roots{together}",))
-    rows += [row(label, ("ledger", key), key) for key, label in _LEDGER.items()]
-    rows.append((f"Windows{together}",))
-    rows += [
-        row(key, ("windows", key), f"windows_{key}") for key in ("emitted", "correct", "wrong", "missing")
-    ]
-    rows.append(("Cost" if total == 1 else "Cost (mean per run)",))
-    write = {"network_bytes": size, "store_bytes": size, "hosts": amount, "peak_buffered_tuples": amount}
-    rows += [row(label, ("cost", key), key, write.get(key, number)) for key, label in _COST.items()]
-    rows.append(("busiest task", *(_busiest(result) for result in results)))
-    return rows
+    latencies = {name: f"{_LABELS[name]} otherwise" for name in _LATENCIES}
+    headings = {name: f"{label}, ms" for name, label in latencies.items()} | {
+        "throughput_per_s": f"{_LABELS['throughput_per_s']}, tuples/s",
+        "ledger": f"{_LABELS['ledger']}{together}",
+        "windows": f"{_LABELS['windows']}{together}",
+        "cost": _LABELS["cost"] if total == 1 else f"{_LABELS['cost']} (mean per run)",
+    }
+    rows: list[tuple[str, ...]] = []
+    for name, heading in headings.items():
+        noted = latencies.get(name, "").lower()
+        rows += [(heading,), *(row(column, noted) for column in _chosen("runs", name, brief))]
+    return [*rows, ("busiest task", *(_busiest(result) for result in results))]
+
+
+def _written(value: Any, column: Column) -> str:
+    if column.unit == "B":
+        return size(value)
+    return amount(value) if column.dtype == "int64" else number(value)
 
 
 def _busiest(result: Record) -> str:
@@ -244,45 +243,33 @@ def _busiest(result: Record) -> str:
     return UNDEFINED if task is None else f"{number(found['tasks'][task])} ({task})"
 
 
-def pairs_tables(pairs: Iterable[Paired]) -> tuple[Table, ...]:
-    """Paired differences, each strategy against the reference, with both intervals; none without failures."""
-    rows: list[tuple[str, ...]] = []
-    labels = dict(MEASURES)
-    for kind, name in _LATENCIES.items():
-        labels |= {f"{kind}_{key}_ms": f"{key} {name.lower()}, ms" for key in ("median", "mean")}
-    previous = None
-    for pair in pairs:
-        if pair.difference.n == 0:
-            continue
-        heading = f"{strategy_name(pair.first)} − {strategy_name(pair.second)}"
-        if heading != previous:
-            rows.append((heading,))
-            previous = heading
-        rows.append(_pair_row(labels.get(pair.column, pair.column), pair))
+def pairs_table(pairs: Iterable[Paired]) -> Table:
+    """Paired differences, each strategy against the reference, with both intervals; no rows without
+    failures.
+    """
+    labels = {column.name: column.label_with_unit for column in measures()}
+    for name in _LATENCIES:
+        what = _LABELS[name].lower()
+        labels |= {one.name: f"{one.key} {what}, ms" for one in block("recoveries", name)}
+    rows = grouped(
+        (pair for pair in pairs if pair.difference.n),
+        lambda pair: f"{strategy_name(pair.first)} − {strategy_name(pair.second)}",
+        lambda pair: _pair_row(labels.get(pair.column, pair.column), pair),
+    )
     notes = (
         "A pair is one replication: same seed, same luck, same failure under both strategies.",
         f"{UNDEFINED}: an interval needs two pairs. No row: the quantity is undefined under one of the two.",
     )
     columns = ("", "difference", "95 % t-interval", "95 % bootstrap", "pairs")
-    return (Table("Paired differences", columns, tuple(rows), notes),) if rows else ()
+    return Table("Paired differences", columns, rows, notes)
 
 
 def _pair_row(label: str, pair: Paired) -> tuple[str, ...]:
     found = pair.difference
     places = 2 if found.constant else max(2, places_for(found.half_width))
     spans = [
-        UNDEFINED if s is None else f"{fixed(s[0], places)} to {fixed(s[1], places)}" for s in _spans(found)
+        UNDEFINED if ends is None else f"{fixed(ends[0], places)} to {fixed(ends[1], places)}"
+        for ends in (found.t, found.bootstrap)
     ]
     more = f" (+{found.undefined} undefined)" if found.undefined else ""
     return (label, fixed(found.mean, places), *spans, f"{found.n}{more}")
-
-
-def _spans(found: Estimate) -> tuple[tuple[float, float] | None, tuple[float, float] | None]:
-    return (found.t, found.bootstrap)
-
-
-def swept_value(value: Any, key: str) -> str:
-    """A value of a key of the scenario, as a table shows it."""
-    if is_undefined(value):
-        return UNDEFINED
-    return strategy_name(value) if key in ("strategy", "strategy.kind") else str(value)

@@ -15,14 +15,15 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from tideover.reports import tables
-from tideover.reports.asked import collected_warnings, headline
+from tideover.reports.formatting import filled
+from tideover.reports.scenario_summary import collected_warnings, headline
 from tideover.reports.tables import Record, Table
 
 if TYPE_CHECKING:
     from tideover.reports.verdict import Verdict
 
 MOST_SIDE_BY_SIDE = 5
-"""More strategies than this do not fit beside each other; they come one group after the other."""
+"""So many strategies fit into one table; more are shown in several tables, one below the other."""
 
 
 def run_view(result: Record) -> Group:
@@ -41,7 +42,7 @@ def compare_view(results: Sequence[Record], verdict: Verdict) -> Group:
     return Group(
         _title(headline(results[0])),
         *(render(part) for part in parts),
-        *(render(table) for table in tables.pairs_tables(verdict.pairs)),
+        *rendered([tables.pairs_table(verdict.pairs)]),
         Text(verdict.text, style="bold"),
         warnings_view(collected_warnings(results)),
     )
@@ -50,7 +51,7 @@ def compare_view(results: Sequence[Record], verdict: Verdict) -> Group:
 def reproduce_view(
     shown: Iterable[Table], explanation: Sequence[str], source: str, warnings: Sequence[str] = ()
 ) -> Group:
-    """Published tables beside simulated ones, and why the figures are what they are."""
+    """Published and simulated tables, and the explanation of their figures."""
     sentences: list[RenderableType] = [
         Padding(Text(f"{i}. {s}"), (0, 0, 0, 1)) for i, s in enumerate(explanation, 1)
     ]
@@ -63,6 +64,11 @@ def reproduce_view(
     )
 
 
+def rendered(shown: Iterable[Table]) -> list[Group]:
+    """The tables that have rows."""
+    return [render(table) for table in shown if table.rows]
+
+
 def render(table: Table) -> Group:
     """A table with its footnotes. Texts are shown as they are: nothing in them is taken for markup."""
     notes = [Padding(Text(note, style="dim"), (0, 0, 0, 1)) for note in table.notes]
@@ -70,9 +76,9 @@ def render(table: Table) -> Group:
 
 
 class Fitted:
-    """A table as wide as there is room: what does not fit beside each other comes in blocks below.
+    """A table as wide as there is room: columns that do not fit come in blocks below.
 
-    Every block has the text columns again. No word and no figure is broken, unless it alone is too wide.
+    Every block repeats the text columns. No word and no figure is broken, unless it alone is too wide.
     """
 
     def __init__(self, table: Table) -> None:
@@ -86,20 +92,20 @@ class Fitted:
         if sum(wide) + max(0, headings - wide[0]) + _GAP * (len(wide) - 1) <= room:
             yield _block(table, every, None, table.title)
             return
-        for i in reversed(texts):  # texts are wrapped only if nothing would fit beside them
+        for i in reversed(texts):  # texts are wrapped only if no figure would fit next to them
             if sum(wide[j] + _GAP for j in texts) + max(least[len(texts) :], default=0) > room:
                 wide[i] = least[i]
         widths = {i: wide[i] for i in texts}
         room -= sum(widths.values()) + _GAP * len(texts)
         title: str | None = table.title
         for group in _groups(least, len(texts), room):
-            spare = room - sum(least[i] for i in group) - _GAP * (len(group) - 1)
+            free = room - sum(least[i] for i in group) - _GAP * (len(group) - 1)
             for i in group:
-                widths[i] = min(wide[i], least[i] + max(0, spare))
-                spare -= widths[i] - least[i]
+                widths[i] = min(wide[i], least[i] + max(0, free))
+                free -= widths[i] - least[i]
             if title is None:
                 yield Text("")
-            yield _block(table, [*texts, *group], widths if spare >= 0 else {}, title)
+            yield _block(table, [*texts, *group], widths if free >= 0 else {}, title)
             title = None
 
 
@@ -122,17 +128,6 @@ def _width(table: Table, index: int, broken: bool) -> int:
     if broken and index == 0:
         whole += [word for row in table.rows if len(row) == 1 for word in row[0].split()]
     return max([*(cell_len(part) + moved for part in parts), *map(cell_len, whole), 1])
-
-
-def _wrapped(text: str, width: int, words: bool) -> str:
-    """The text in lines of that width."""
-    lines: list[str] = []
-    for part in _parts(text, words):
-        if lines and cell_len(f"{lines[-1]} {part}") <= width:
-            lines[-1] += f" {part}"
-        else:
-            lines.append(part)
-    return "\n".join(lines)
 
 
 def _groups(least: Sequence[int], first: int, room: int) -> list[list[int]]:
@@ -177,7 +172,8 @@ def _block(
             moved = 2 * (grouped and index == 0)
             text = row[index]
             if widths and index in widths:
-                text = _wrapped(text, widths[index] - moved, index < table.text_columns)
+                parts = _parts(text, words=index < table.text_columns)
+                text = filled(parts, widths[index] - moved, length=cell_len)
             text = textwrap.indent(text, " " * moved)
             cells.append(Text(text, style="bold red" if text.startswith("NO ") else ""))
         shown.add_row(*cells)

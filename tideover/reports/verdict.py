@@ -1,9 +1,9 @@
-"""What ``compare`` concludes: who is correct, who recovers sooner, and what that costs.
+"""What ``compare`` concludes: which strategies are correct, which recovers sooner, and at what cost.
 
 The sentences are a mechanical reading of the figures. Correctness comes first and names every strategy; then
-the best strategy is set beside the reference by its time to recover, which is defined alike for all
+the best strategy is compared with the reference by its time to recover, which is defined alike for all
 strategies; then by its cost. The verdict says so when there are too few pairs, when nothing varies, when no
-difference shows, and when somebody has not recovered.
+difference shows, and when a strategy has not recovered.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tideover.models.results.headline import counted
+from tideover.models.schema.fields import HEADLINE
 from tideover.reports.columns import conform
 from tideover.reports.estimates import Estimate
-from tideover.reports.outcomes import HEADLINE, RESOURCES, Outcome, outcome, whole
+from tideover.reports.formatting import capitalised, fixed, listed, places_for, size, strategy_name
+from tideover.reports.outcomes import RESOURCES, Outcome, outcome, whole
 from tideover.reports.paired import Paired, paired
-from tideover.reports.words import fixed, listed, places_for, plural, size, strategy_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,7 +57,7 @@ class Verdict:
 def verdict(recoveries: pd.DataFrame, runs: pd.DataFrame) -> Verdict:
     """Compare all strategies in the frames; the first one in ``runs`` is the reference.
 
-    The best strategy is set beside the reference or, if the reference is the best, beside the next. Raises
+    The best strategy is compared with the reference or, if that is the best, with the second best. Raises
     ValueError for fewer than two strategies.
     """
     recoveries, runs = whole(conform("recoveries", recoveries)), conform("runs", runs)
@@ -89,7 +91,7 @@ def _text(outcomes: Sequence[Outcome], best: Outcome, other: Outcome, recoveries
     found = [
         correctness(outcomes),
         _time(best, other, recoveries),
-        _hasty(best, outcomes),
+        _faster_but_less_correct(best, outcomes),
     ]
     if len(recoveries):
         costs = [_cost(best, other)]
@@ -99,11 +101,11 @@ def _text(outcomes: Sequence[Outcome], best: Outcome, other: Outcome, recoveries
 
 
 def _lines(sentences: Iterable[str]) -> str:
-    return "\n".join(f"{text[0].upper()}{text[1:]}." for text in sentences if text)
+    return "\n".join(f"{capitalised(text)}." for text in sentences if text)
 
 
 def correctness(outcomes: Sequence[Outcome]) -> str:
-    """``R+SM loses no root, counts none twice and puts out no wrong window; …``: everybody who ran."""
+    """``R+SM loses no root, counts none twice and puts out no wrong window; …``: all strategies that ran."""
     ran = [o for o in outcomes if o.ran]
     exact = [strategy_name(o.strategy) for o in ran if o.exact]
     windows = any(o.windows or o.missing for o in ran)
@@ -175,20 +177,20 @@ def difference_clause(pair: Paired) -> str:
 
 def _interval(found: Estimate, places: int, unit: str) -> str:
     if found.t is None:
-        return f"{plural(found.n, unit)}, so no interval"
+        return f"{counted(found.n, unit)}, so no interval"
     if found.constant:
         return f"the same in {_all(found.n, unit)}"
     only = "only " if found.n < FEW_PAIRS else ""
     low, high = (fixed(end, places) for end in found.t)
-    return f"95 % interval {low} to {high} s, {only}{plural(found.n, unit)}"
+    return f"95 % interval {low} to {high} s, {only}{counted(found.n, unit)}"
 
 
 def _all(count: int, unit: str) -> str:
-    return {1: f"the one {unit}", 2: f"both {unit}s"}.get(count, f"all {plural(count, unit)}")
+    return {1: f"the one {unit}", 2: f"both {unit}s"}.get(count, f"all {counted(count, unit)}")
 
 
-def _hasty(best: Outcome, outcomes: Sequence[Outcome]) -> str:
-    """Who recovers sooner than the best, but is less correct."""
+def _faster_but_less_correct(best: Outcome, outcomes: Sequence[Outcome]) -> str:
+    """The strategies that recover sooner than the best one, but are less correct."""
     time = best.time.mean
     if time is None:
         return ""
@@ -228,9 +230,9 @@ def _factor(value: float) -> str:
 
 
 def _failed(outcomes: Sequence[Outcome]) -> str:
-    """How many runs failed, and whose."""
+    """How many runs failed, and under which strategies."""
     failed, runs = sum(o.failed_runs for o in outcomes), sum(o.runs for o in outcomes)
     if not failed:
         return ""
-    whose = listed([f"{o.failed_runs} of {strategy_name(o.strategy)}" for o in outcomes if o.failed_runs])
-    return f"{failed} of {plural(runs, 'run')} failed and are left out: {whose}"
+    whose = listed(f"{o.failed_runs} of {strategy_name(o.strategy)}" for o in outcomes if o.failed_runs)
+    return f"{failed} of {counted(runs, 'run')} failed and are left out: {whose}"

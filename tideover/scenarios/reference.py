@@ -20,6 +20,7 @@ from tideover.models.strategies.base import Strategy
 from tideover.scenarios import grid, profiles
 from tideover.scenarios.json_schema import Schema, field_schema, json_schema, keys_of, limits, meaning_of
 from tideover.scenarios.parts import REGISTRIES, unit_of, without_none
+from tideover.scenarios.results_reference import results_reference
 from tideover.sim.distributions.base import Distribution
 from tideover.sim.faults.base import Fault
 from tideover.sim.registry import Part
@@ -62,8 +63,9 @@ _SPOUT_KEYS = "Keys of every spout. For `arrivals`, `rate` may stand here, or `p
 _INTRODUCTION = f"""\
 # Reference of keys
 
-Everything that may stand in a scenario file, a sweep file and a profile. Made by `{COMMAND}`, which also
-lists parts that other packages have registered; `tideover scenarios schema` has the same as JSON Schema.
+Everything that may stand in a scenario file, a sweep file and a profile, and in the results. Made by
+`{COMMAND}`, which also lists parts that other packages have registered; `tideover scenarios schema` has the
+keys of scenarios as JSON Schema.
 
 Any key of a scenario can be set on the command line, with the index for an entry of a list:
 
@@ -106,6 +108,7 @@ def markdown() -> str:
         _meanings("Sweep files", _SWEEPS, grid.TOP),
         _meanings("Profiles", _PROFILES, profiles.TOP),
         _meanings("Values of a profile", "The keys of the block `values`.", profiles.PARTS, level=3),
+        results_reference(),
     ]
     return "\n".join(section.rstrip() + "\n" for section in sections)
 
@@ -127,6 +130,7 @@ _HEADINGS = (
     "Short parameters",
     "Sweep files",
     "Profiles",
+    "Results",
 )
 
 

@@ -10,7 +10,7 @@ import hashlib
 import inspect
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -26,14 +26,14 @@ from tideover.scenarios.writer import to_data
 from tideover.sim.histogram import Histogram
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from tideover.models.results.result import Result
 
 Report = Callable[[int, int], None]
 """Called with what is done, and of how many."""
 
-LATENCY_KINDS = ("latency", "end_to_end")
+_HISTOGRAMS = ("latency", "end_to_end")
+_TRACES = ("trace", "world")
+"""Of a replication that was traced; they are not kept."""
 _WITHOUT_EFFECT = ("name", "description", "profile")
 _LONGEST_ERROR = 500
 
@@ -68,32 +68,10 @@ def run(scenario: Scenario, *, trace: bool = False, report: Report | None = None
             done.append(simulate(scenario, number, trace=trace))
         except Exception as error:
             raise RunFailed(f"replication {number}: {_told(error)}") from error
-    result = Result(scenario, done)
+    result = Result(scenario, done, to_data(scenario))
     result.prediction, remarks = predict(scenario, [row for one in done for row in one.recoveries])
     result.warnings += remarks
     return result
-
-
-def record(result: Result) -> dict[str, Any]:
-    """What ``run --json`` prints: the result with its whole scenario, as a file would say it."""
-    found = {name: value for name, value in result.to_dict().items() if name != "configuration"}
-    return found | {"scenario": to_data(result.scenario)}
-
-
-def rows(result: Result, name: str) -> list[dict[str, Any]]:
-    """The rows of a table of a result, its scenario as a file would say it."""
-    found = result.rows(name)
-    if name == "runs":
-        text = json.dumps(to_data(result.scenario), ensure_ascii=False)
-        found = [row | {"scenario_json": text} for row in found]
-    return found
-
-
-def table(result: Result, name: str) -> pd.DataFrame:
-    """A table of a result, its scenario as a file would say it."""
-    from tideover.models.results.columns import frame
-
-    return frame(name, rows(result, name))
 
 
 def attempt(scenario: Scenario, replication: int, run_key: str, timeline: bool) -> Outcome:
@@ -167,39 +145,22 @@ def _source(part: type) -> str:
 
 def encode(replication: Replication, timeline: bool = True) -> str:
     """What a replication says, as JSON; ``timeline``: with its rows per second."""
-    return json.dumps(
-        {
-            "number": replication.number,
-            "recoveries": replication.recoveries,
-            "timeline": _columns(replication.timeline) if timeline else None,
-            "latency": replication.latency.state(),
-            "end_to_end": _if_other(replication),
-            "throughput": replication.throughput,
-            "ledger": replication.ledger,
-            "windows": replication.windows,
-            "cost": replication.cost,
-            "edges": replication.edges,
-            "tasks": replication.tasks,
-            "wrong_without": replication.wrong_without,
-        },
-        separators=(",", ":"),
-        allow_nan=False,
-    )
-
-
-def _if_other(replication: Replication) -> dict[str, Any] | None:
-    """The histogram of end-to-end latencies, if it is not that of latencies."""
-    state = replication.end_to_end.state()
-    return None if state == replication.latency.state() else state
+    data = {one.name: getattr(replication, one.name) for one in fields(Replication)}
+    histograms = {name: data[name].state() for name in _HISTOGRAMS}
+    if histograms["end_to_end"] == histograms["latency"]:
+        histograms["end_to_end"] = None  # most of a record; where nothing is replayed, they are the same
+    rows = {"timeline": _columns(replication.timeline) if timeline else None}
+    data |= histograms | rows | dict.fromkeys(_TRACES)
+    return json.dumps(data, separators=(",", ":"), allow_nan=False)
 
 
 def decode(record: str) -> Replication:
     """The replication that ``encode`` wrote; without a timeline if that was left out."""
     data: dict[str, Any] = json.loads(record)
-    columns = data.pop("timeline") or {}
+    columns = data["timeline"] or {}
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    latency, end_to_end = (Histogram.of_state(data[name] or data["latency"]) for name in LATENCY_KINDS)
-    return Replication(**data | {"timeline": rows, "latency": latency, "end_to_end": end_to_end})
+    histograms = {name: Histogram.of_state(data[name] or data["latency"]) for name in _HISTOGRAMS}
+    return Replication(**data | histograms | {"timeline": rows})
 
 
 def has_timeline(record: str) -> bool:

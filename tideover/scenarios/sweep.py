@@ -16,9 +16,10 @@ from tideover.models.results import headline
 from tideover.scenarios.grid import Grid
 from tideover.scenarios.jobs import LOCAL, on_spark
 from tideover.scenarios.kept import Kept
-from tideover.scenarios.runs import Outcome, decode, has_timeline, record
+from tideover.scenarios.runs import Outcome, decode, has_timeline
 from tideover.scenarios.swept import joined, text
 from tideover.scenarios.work import Unit, in_process, together, units
+from tideover.scenarios.writer import to_data
 from tideover.sim.units import S
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ class Sweep:
         for point, result in zip(self.grid.points, self.results, strict=True):
             errors = [error for number, _, error in self.failed if number == point.number]
             extra = {"point": point.number, "swept": dict(point.values), "errors": errors}
-            found.append(record(result) | extra)
+            found.append(result.to_dict() | extra)
         return found
 
     def _table(self, name: str) -> pd.DataFrame:
@@ -163,7 +164,6 @@ def _collected(grid: Grid, asked: Sequence[Sequence[Unit]], done: dict[str, Outc
     for point, row in zip(grid.points, asked, strict=True):
         outcomes = [(unit.replication, done[unit.key]) for unit in row]
         failed += [(point.number, number, o.error) for number, o in outcomes if o.error is not None]
-        results.append(
-            Result(point.scenario, [decode(o.record) for _, o in outcomes if o.record is not None])
-        )
+        done_well = [decode(o.record) for _, o in outcomes if o.record is not None]
+        results.append(Result(point.scenario, done_well, to_data(point.scenario)))
     return Sweep(grid, results, failed)

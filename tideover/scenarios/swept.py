@@ -10,10 +10,7 @@ import json
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from tideover.models.results import columns
-from tideover.scenarios.runs import rows
-from tideover.scenarios.writer import to_data
-from tideover.sim.registry import kind_of
+from tideover.models.schema.fields import frame as documented
 from tideover.sim.units import (
     S,
     format_bandwidth,
@@ -29,8 +26,7 @@ from tideover.sim.units import (
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tideover.models.results.result import Result
-    from tideover.scenarios.grid import Grid, Point
+    from tideover.scenarios.grid import Grid
     from tideover.scenarios.sweep import Sweep
 
 _READ: dict[str, Callable[[str], float]] = {
@@ -94,12 +90,12 @@ def joined(found: Sweep, name: str) -> pd.DataFrame:
     every: list[dict[str, Any]] = []
     points: list[int] = []
     for point, result in zip(found.grid.points, found.results, strict=True):
-        mine = rows(result, name) + [_failed_run(point, result, *o) for o in failed.get(point.number, ())]
+        mine = result.rows(name) + [result.failed_run(*one) for one in failed.get(point.number, ())]
         if point.number in failed:
             mine.sort(key=lambda row: row["replication"])
         every += mine
         points += [point.number] * len(mine)
-    frame = columns.frame(name, every)
+    frame = documented(name, every)
     swept = _values(found.grid).iloc[points].reset_index(drop=True)
     # A key such as hosts, which stands alone, may be a column already, with the same values.
     return pd.concat([swept.drop(columns=[key for key in swept if key in frame]), frame], axis=1)
@@ -114,18 +110,6 @@ def _values(grid: Grid) -> pd.DataFrame:
         for key, unit in grid.parameters.items()
     }
     return pd.DataFrame({"point": [point.number for point in grid.points], **cells})
-
-
-def _failed_run(point: Point, result: Result, replication: int, error: str) -> dict[str, Any]:
-    return {
-        "scenario": point.scenario.name,
-        "strategy": kind_of(point.scenario.strategy),
-        "seed": point.scenario.run.seed,
-        "replication": replication,
-        "error": error,
-        "scenario_json": json.dumps(to_data(point.scenario), ensure_ascii=False),
-        "version": result.version,
-    }
 
 
 def _is(value: Any, unit: str) -> bool:

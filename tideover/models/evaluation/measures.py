@@ -15,7 +15,7 @@ from tideover.models.world import World
 from tideover.sim.histogram import Histogram
 from tideover.sim.recorder import SLOT
 from tideover.sim.train import Ints
-from tideover.sim.units import S
+from tideover.sim.units import MS, S
 
 TEN_SECONDS = 10 * SECOND
 
@@ -207,7 +207,7 @@ def _recovery(
 
 def named(what: str, histogram: Histogram) -> dict[str, float | None]:
     """The six figures of a histogram of times (ns), in ms, by the names of their columns."""
-    return {f"{what}_{name}_ms": value for name, value in histogram.summary(1e6).items()}
+    return {f"{what}_{name}_ms": value for name, value in histogram.summary(MS).items()}
 
 
 def _state_recovery(world: World, recovery: Recovery) -> float:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tideover.models.schema.fields import HEADLINE, named
+
 if TYPE_CHECKING:
     from tideover.models.simulation import Replication
 
-RECOVERY = "time to recover, s"
+RECOVERY = named("recoveries", HEADLINE).label_with_unit
 """Mean of the recoveries in which it is defined."""
 
 _MOST_ROWS = 40
@@ -19,7 +21,7 @@ def figures(replications: Sequence[Replication]) -> dict[str, Any]:
     and wrong windows in all replications together.
     """
     recoveries = [row for one in replications for row in one.recoveries]
-    times = [row["time_to_recover_s"] for row in recoveries if row["time_to_recover_s"] is not None]
+    times = [row[HEADLINE] for row in recoveries if row[HEADLINE] is not None]
     return {
         "replications": len(replications),
         "failures": len(recoveries),

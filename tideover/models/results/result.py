@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -11,40 +11,39 @@ import tideover
 from tideover.models.accounts.trace import Trace
 from tideover.models.advice import afterwards, endings, warnings
 from tideover.models.config import Scenario, dump
-from tideover.models.evaluation.measures import named
 from tideover.models.results import headline
-from tideover.models.results.columns import frame
+from tideover.models.schema import fields as schema
+from tideover.models.schema.fields import RECORD, TABLES, frame
 from tideover.models.simulation import Replication
 from tideover.sim.histogram import Histogram
 from tideover.sim.registry import kind_of
+from tideover.sim.units import MS
 
 if TYPE_CHECKING:
     import pandas as pd
 
-LATENCIES = ("median", "mean", "std", "p95", "p99", "max")
-STAGES = ("detect", "restart", "restore", "wait", "replay", "catch_up", "windows")
-"""Of a recovery, in their order; they add up to ``time_to_recover_s``."""
-STAGE_COLUMNS = {name: f"{name}_s" for name in STAGES} | {
-    "catch_up": "catch_up_stage_s",
-    "windows": "windows_stage_s",
-}
-STATE = ("restored", "replayed", "dropped", "missing", "extra")
-MOMENTS = (
-    "failed_at_s", "detected_at_s", "ready_at_s", "time_to_recover_s", "state_recovery_s", "catch_up_s",
-    "throughput_90_s", "output_gap_s", "sink_spacing_s",
-)  # fmt: skip
+LAYOUT = 1
+"""Version of the record's layout."""
 
 
 class Result:
     """What ``tideover run`` says of a scenario.
 
-    recoveries, runs, timeline, tasks    tidy tables (columns: `tideover.models.results.columns`)
+    recoveries, runs, timeline, tasks    tidy tables (columns: `tideover.models.schema.fields`)
     warnings                             what an expert would remark before running, and then of the run
     replications                         the single replications, with their traces if they were asked for
+    document                             the whole scenario in plain data, as the record has it
     """
 
-    def __init__(self, scenario: Scenario, replications: Sequence[Replication]) -> None:
+    def __init__(
+        self,
+        scenario: Scenario,
+        replications: Sequence[Replication],
+        document: Mapping[str, Any] | None = None,
+    ) -> None:
+        """``document``: the scenario as a file would say it; by default its fields, durations in ns."""
         self.scenario = scenario
+        self.document = dump(scenario) if document is None else document
         self.replications = list(replications)
         self.version = tideover.__version__
         self.warnings = [
@@ -93,79 +92,79 @@ class Result:
     def rows(self, table: str) -> list[dict[str, Any]]:
         """The rows of a table, in the order of the replications."""
         if table == "runs":
-            return [self._run(r) for r in self.replications]
-        return [self._identity(r) | row for r in self.replications for row in getattr(r, table)]
+            return [self._run(one) for one in self.replications]
+        return [self._identity(one.number) | row for one in self.replications for row in getattr(one, table)]
 
-    def _identity(self, replication: Replication) -> dict[str, Any]:
+    def failed_run(self, replication: int, error: str) -> dict[str, Any]:
+        """The row of ``runs`` of a replication that could not be simulated."""
+        return self._identity(replication) | self._origin | {"error": error}
+
+    def _run(self, one: Replication) -> dict[str, Any]:
+        blocks = {name: latencies.summary(MS) for name, latencies in one.histograms.items()} | one.totals
+        placed = [column for column in TABLES["runs"] if len(column.record) == 2]
+        figures = {column.name: blocks[column.record[0]][column.key] for column in placed}
+        return self._identity(one.number) | figures | self._origin | {"error": None}
+
+    def _identity(self, replication: int) -> dict[str, Any]:
         return {
             "scenario": self.scenario.name,
             "strategy": self.strategy,
             "seed": self.scenario.run.seed,
-            "replication": replication.number,
+            "replication": replication,
         }
 
-    def _run(self, r: Replication) -> dict[str, Any]:
-        return (
-            self._identity(r)
-            | {"error": None}
-            | r.ledger
-            | {f"windows_{name}": count for name, count in r.windows.items()}
-            | r.cost
-            | named("latency", r.latency)
-            | named("end_to_end", r.end_to_end)
-            | {f"throughput_{name}_per_s": value for name, value in r.throughput.items()}
-            | {"scenario_json": json.dumps(dump(self.scenario), sort_keys=True), "version": self.version}
-        )
+    @cached_property
+    def _origin(self) -> dict[str, Any]:
+        """What a reader of a table needs to do its runs again."""
+        return {"scenario_json": json.dumps(self.document, ensure_ascii=False), "version": self.version}
 
     @property
     def traces(self) -> list[Trace]:
         """Traces of the replications that were traced."""
-        return [r.trace for r in self.replications if r.trace is not None]
+        return [one.trace for one in self.replications if one.trace is not None]
 
     def to_dict(self) -> dict[str, Any]:
         """The record that ``run --json`` prints. Undefined is None; no wall-clock time is in it."""
-        per_s = [r.throughput for r in self.replications if r.throughput["mean"] is not None]
-        return {
-            "schema": 1,
-            "scenario": self.scenario.name,
+        columns = TABLES["recoveries"]
+        found = {
+            "schema": LAYOUT,
+            "scenario": self.document,
             "strategy": self.strategy,
             "seed": self.scenario.run.seed,
             "replications": len(self.replications),
             "warnings": self.warnings,
-            "recoveries": [
-                _recovery({"replication": r.number} | row) for r in self.replications for row in r.recoveries
-            ],
-            "latency_ms": _pooled(r.latency for r in self.replications),
-            "end_to_end_ms": _pooled(r.end_to_end for r in self.replications),
-            "throughput_per_s": {
-                "mean": sum(t["mean"] for t in per_s) / len(per_s) if per_s else None,  # type: ignore[misc]
-                "min": min((t["min"] for t in per_s), default=None),  # type: ignore[type-var]
-                "max": max((t["max"] for t in per_s), default=None),  # type: ignore[type-var]
-            },
-            "ledger": _sum([r.ledger for r in self.replications]),
-            "windows": _sum([r.windows for r in self.replications]),
-            "cost": _mean([r.cost for r in self.replications]),
+            "recoveries": [schema.nested(row, columns) for row in self.rows("recoveries")],
             "utilisation": _utilisation(self.replications),
             "prediction": self.prediction,
-            "configuration": dump(self.scenario),
             "version": self.version,
         }
+        totals = [one.totals for one in self.replications]
+        names = [entry.name for entry in RECORD]
+        return {name: found[name] if name in found else self._block(name, totals) for name in names}
+
+    def _block(self, name: str, totals: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """A block of the record: its figures of all replications together."""
+        if not self.replications and name in ("ledger", "windows", "cost"):
+            return {}  # nothing was counted; of latencies and throughput it is known that they are undefined
+        columns = schema.block("runs", name)
+        if any(column.pool == "histogram" for column in columns):
+            return _pooled(one.histograms[name] for one in self.replications)
+        found: dict[str, Any] = {}
+        for column in columns:
+            values = [one[name][column.key] for one in totals if one[name][column.key] is not None]
+            found[column.key] = _POOLS[column.pool](values) if values else None
+        return found
 
     def to_json(self) -> str:
         """``to_dict`` as text, the same bytes for the same seed."""
         return json.dumps(self.to_dict(), allow_nan=False)
 
 
-def _recovery(row: dict[str, Any]) -> dict[str, Any]:
-    return (
-        {name: row[name] for name in ("replication", "kind", "component", *MOMENTS)}
-        | {"stages_s": {name: row[column] for name, column in STAGE_COLUMNS.items()}}
-        | {"state": {name: row[name] for name in STATE}}
-        | {
-            f"{what}_ms": {name: row[f"{what}_{name}_ms"] for name in LATENCIES}
-            for what in ("latency", "end_to_end")
-        }
-    )
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+_POOLS: dict[str, Callable[[Sequence[Any]], Any]] = {"sum": sum, "mean": _mean, "min": min, "max": max}
 
 
 def _pooled(parts: Iterable[Histogram]) -> dict[str, float | None]:
@@ -173,7 +172,7 @@ def _pooled(parts: Iterable[Histogram]) -> dict[str, float | None]:
     whole = Histogram()
     for part in parts:
         whole.merge(part)
-    return whole.summary(1e6)
+    return whole.summary(MS)
 
 
 def _utilisation(replications: Sequence[Replication]) -> dict[str, Any]:
@@ -183,17 +182,9 @@ def _utilisation(replications: Sequence[Replication]) -> dict[str, Any]:
     found: dict[str, list[float]] = {}
     for row in (row for r in replications for row in r.tasks if row["utilisation"] is not None):
         found.setdefault(row["task"], []).append(row["utilisation"])
-    means = {task: sum(values) / len(values) for task, values in found.items()}
+    means = {task: _mean(values) for task, values in found.items()}
     return {
         "tasks": means,
         "busiest": max(means, key=lambda task: means[task], default=None),
         "peak": max((value for values in found.values() for value in values), default=None),
     }
-
-
-def _sum(parts: list[dict[str, int]]) -> dict[str, int]:
-    return {name: sum(part[name] for part in parts) for name in parts[0]} if parts else {}
-
-
-def _mean(parts: list[dict[str, float]]) -> dict[str, float]:
-    return {name: sum(part[name] for part in parts) / len(parts) for name in parts[0]} if parts else {}

@@ -1,18 +1,17 @@
-"""Measured beside predicted: every pair against the identity, residuals, and backlogs on one axis."""
+"""Measured and predicted figures: every pair against the identity, residuals, and backlogs on one axis."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tideover.reports.calibration.predictions import FAILED_BEYOND, FAULTS, MEASURES, fault_name, measure_name
 from tideover.reports.figures import style
-from tideover.reports.fits.pairs import FAILED_BEYOND, FAULTS, MEASURES, fault_name, measure_name
-from tideover.reports.words import plain, strategy_name
+from tideover.reports.formatting import plain, strategy_name
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-    from matplotlib.lines import Line2D
 
 Row = Mapping[Any, Any]
 
@@ -22,9 +21,9 @@ COLUMNS = 3
 def predictions(pairs: pd.DataFrame, *, axes: Sequence[Axes] | None = None) -> list[Axes]:
     """One Axes a measure: predicted over measured, both logarithmic, with the identity as a line.
 
-    ``pairs`` comes from ``fits.pairs.judged``. Filled marks are held-out episodes, open ones those of the
-    fit; bars are 90 % intervals of prediction; a ring marks a failed prediction. Pairs without two positive
-    figures cannot be drawn.
+    ``pairs`` comes from ``calibration.predictions.judged``. Filled marks are held-out episodes, open ones
+    those of the fit; bars are 90 % intervals of prediction; a ring marks a failed prediction. Pairs without
+    two positive figures cannot be drawn.
     """
     known = pairs[(pairs["measured"] > 0) & (pairs["predicted"] > 0)]
     measures = in_order(known["measure"], MEASURES)
@@ -36,7 +35,7 @@ def predictions(pairs: pd.DataFrame, *, axes: Sequence[Axes] | None = None) -> l
             for row in part.to_dict("records"):
                 _pair(ax, row)
             ax.set(title=measure_name(measure), xlabel="measured (s)", ylabel="predicted (s)")
-        _legend(drawn, known, interval=True)
+        style.legend_below(drawn[0].figure, _keys(known, interval=True), 4)
     return drawn
 
 
@@ -54,14 +53,14 @@ def residuals(pairs: pd.DataFrame, over: str, *, axes: Sequence[Axes] | None = N
         for ax, measure in zip(drawn, measures, strict=True):
             _residual_axes(ax, known[known["measure"] == measure], over)
             ax.set(title=measure_name(measure), xlabel=_CAUSES[over], ylabel="error (%)")
-        _legend(drawn, known, interval=False)
+        style.legend_below(drawn[0].figure, _keys(known, interval=False), 4)
     return drawn
 
 
 def backlogs(timelines: pd.DataFrame, *, axes: Sequence[Axes] | None = None) -> list[Axes]:
-    """One Axes for each strategy and fault: the real and the simulated backlog of one episode.
+    """One Axes for each strategy and fault, with the real and the simulated backlog of one episode.
 
-    ``timelines`` holds one episode for each of them.
+    ``timelines`` has exactly one episode for each strategy and fault.
     """
     parts = dict(iter(timelines.groupby(["strategy", "fault"], sort=False)))
     strategies = list(dict.fromkeys(timelines["strategy"]))
@@ -76,7 +75,7 @@ def backlogs(timelines: pd.DataFrame, *, axes: Sequence[Axes] | None = None) -> 
             _backlog(ax, strategy, parts[strategy, fault])
             ax.set_title(f"{strategy_name(strategy)}\n{fault_name(fault)}", fontsize=8.5)
             ax.set(xlabel="time from the fault (s)", ylabel="backlog (rows)")
-        _backlog_legend(drawn)
+        style.legend_below(drawn[0].figure, _BACKLOG_KEYS, 3)
     return [ax for ax, place in zip(drawn, places, strict=True) if place in parts]
 
 
@@ -204,8 +203,8 @@ def _backlog(ax: Axes, strategy: str, part: pd.DataFrame) -> None:
     colour = style.colours([strategy])[strategy]
     for kind, line in _LINES.items():
         mine = part[part["kind"] == kind].sort_values("at_s", kind="stable")
-        paint: dict[str, Any] = {"color": colour} if kind == "simulated" else {"color": style.INK}
-        ax.plot(mine["at_s"].to_numpy(dtype=float), mine["backlog"].to_numpy(dtype=float), **line, **paint)
+        look = {"label": kind, "color": colour if kind == "simulated" else style.INK, **line}
+        ax.plot(mine["at_s"].to_numpy(dtype=float), mine["backlog"].to_numpy(dtype=float), **look)
     ax.axvline(0.0, color=style.FAILURE, linewidth=1.0, zorder=0.8)
     ax.set_ylim(0, None)
     ax.grid(axis="y")
@@ -214,39 +213,23 @@ def _backlog(ax: Axes, strategy: str, part: pd.DataFrame) -> None:
 
 
 _LINES: dict[str, dict[str, Any]] = {
-    "measured": {"linewidth": 1.3, "label": "measured"},
-    "simulated": {"linewidth": 1.5, "linestyle": (0, (4, 1.6)), "label": "simulated"},
+    "measured": {"linewidth": 1.3},
+    "simulated": {"linewidth": 1.5, "linestyle": (0, (4, 1.6))},
 }
+_BACKLOG_KEYS = (
+    style.Key("measured", style.INK, look=_LINES["measured"]),
+    style.Key("simulated (strategy's colour)", style.MUTED, look=_LINES["simulated"]),
+    style.Key("fault", style.FAILURE, look={"linewidth": 1.0}),
+)
 
 
-def _backlog_legend(drawn: Sequence[Axes]) -> None:
-    from matplotlib.lines import Line2D
-
-    handles = [
-        Line2D([], [], color=style.INK, **_LINES["measured"]),
-        Line2D(
-            [], [], color=style.MUTED, **(_LINES["simulated"] | {"label": "simulated (strategy's colour)"})
-        ),
-        Line2D([], [], color=style.FAILURE, linewidth=1.0, label="fault"),
-    ]
-    drawn[0].figure.legend(handles=handles, loc="outside lower center", ncols=3)
-
-
-def _legend(drawn: Sequence[Axes], pairs: pd.DataFrame, *, interval: bool) -> None:
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
-    names = list(dict.fromkeys(pairs["strategy"]))
-    handles: list[Line2D | Patch] = [
-        Line2D([], [], **_mark(name, held_out=True), label=strategy_name(name)) for name in names
-    ]
-    ink: dict[str, Any] = {"marker": "o", "markersize": 4.6, "color": style.INK, "linestyle": "none"}
-    handles += [
-        Line2D([], [], **ink, label="held out"),
-        Line2D([], [], **ink, markerfacecolor=style.PAPER, label="seen by the fit"),
-        Line2D([], [], **_RING, label="failed"),
-    ]
+def _keys(pairs: pd.DataFrame, *, interval: bool) -> Iterator[style.Key]:
+    for name in dict.fromkeys(pairs["strategy"]):
+        yield style.Key(strategy_name(name), style.INK, "mark", _mark(name, held_out=True))
+    yield style.Key("held out", style.INK, "mark", {"markersize": 4.6})
+    open_mark = {"markersize": 4.6, "markerfacecolor": style.PAPER}
+    yield style.Key("seen by the fit", style.INK, "mark", open_mark)
+    yield style.Key("failed", style.INK, "mark", _RING)
     if interval:
-        handles.append(Line2D([], [], color=style.INK, linewidth=1.0, alpha=0.55, label="90 % interval"))
-    handles.append(Patch(color=style.MUTED, alpha=0.14, label=f"within {100 * FAILED_BEYOND:.0f} %"))
-    drawn[0].figure.legend(handles=handles, loc="outside lower center", ncols=4)
+        yield style.Key("90 % interval", style.INK, look={"linewidth": 1.0, "alpha": 0.55})
+    yield style.Key(f"within {100 * FAILED_BEYOND:.0f} %", style.MUTED, "band", {"alpha": 0.14})

@@ -1,25 +1,23 @@
-"""What each strategy costs: CPU, network, store, buffered tuples and hosts, beside the baseline."""
+"""What each strategy costs: CPU, network, store, buffered tuples and hosts, relative to a baseline."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from tideover.models.schema.fields import named
 from tideover.reports.columns import conform
 from tideover.reports.figures import style
-from tideover.reports.words import amount, fixed, is_undefined, number, size, strategy_name
+from tideover.reports.formatting import amount, fixed, is_undefined, number, size, strategy_name
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-RESOURCES = {
-    "cpu_s": "CPU time (s)",
-    "network_bytes": "network (bytes)",
-    "store_bytes": "store (bytes)",
-    "peak_buffered_tuples": "buffered tuples (peak)",
-    "hosts": "hosts",
-}
+_UNITS = {"s": " (s)", "B": " (bytes)"}
+_DRAWN = ("cpu_s", "network_bytes", "store_bytes", "peak_buffered_tuples", "hosts")
+RESOURCES = {one.name: one.label + _UNITS.get(one.unit, "") for one in (named("runs", n) for n in _DRAWN)}
+"""The costs that are drawn, and the titles of their charts."""
 
 
 def cost(runs: pd.DataFrame, *, axes: Sequence[Axes] | None = None, apart: bool = False) -> list[Axes]:
@@ -27,7 +25,7 @@ def cost(runs: pd.DataFrame, *, axes: Sequence[Axes] | None = None, apart: bool 
 
     The baseline is ``none`` if it was run, else each resource's cheapest strategy. Where the baseline needs
     nothing of a resource there is no factor, and only amounts are written. ``apart``: each in a figure of its
-    own, for a page that puts as many beside each other as there is room for.
+    own, for a page that arranges them by the width of the screen.
     """
     means = _means(runs)
     with style.applied():
@@ -71,7 +69,7 @@ def _five(means: pd.DataFrame) -> list[Axes]:
 
 
 def _bars(ax: Axes, means: pd.Series[float], column: str, label: str) -> None:
-    """One bar a strategy, with its name and amount above it: beside it they would take half of the width."""
+    """One bar a strategy, with its name and amount above it: to its left they would take half the width."""
     strategies = [str(name) for name in means.index]
     palette = style.colours(strategies)
     base = 0.0 if means.isna().all() else baseline(means)[1]

@@ -1,4 +1,4 @@
-"""The published recovery times beside the simulated ones, cell for cell."""
+"""Published and simulated recovery times, cell by cell."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tideover.reports.figures import style
+from tideover.reports.formatting import is_undefined, strategy_name
 from tideover.reports.published import required
-from tideover.reports.words import is_undefined, strategy_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,7 +31,7 @@ def published(pairs: pd.DataFrame, *, axes: Sequence[Axes] | None = None) -> lis
         drawn[0].set_ylabel("input rate, failure into window")
         for ax in drawn[1:]:
             ax.tick_params(axis="y", labelleft=False)
-        _legend(drawn[0])
+        style.legend_below(drawn[0].figure, _KEYS, 4)
     return drawn
 
 
@@ -43,6 +43,14 @@ _PUBLISHED: dict[str, Any] = {
     "color": style.INK,
     "linestyle": "none",
 }
+
+
+_KEYS = (
+    style.Key("agrees with the published", style.MUTED, "band", {"alpha": 0.25}),
+    style.Key("published", style.INK, "mark", _PUBLISHED),
+    style.Key("simulated, mean", style.INK, "mark", {"markersize": 5}),
+    style.Key("simulated, least to greatest", style.INK, look={"linewidth": 2}),
+)
 
 
 def _row(count: int, cells: int) -> list[Axes]:
@@ -68,16 +76,3 @@ def _cells(ax: Axes, cells: pd.DataFrame, strategy: str) -> None:
     ax.set(ylim=(len(records) - 0.5, -0.5), xlabel="recovery time (s)", title=strategy_name(strategy))
     ax.tick_params(axis="y", length=0)
     ax.grid(axis="x")
-
-
-def _legend(ax: Axes) -> None:
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
-    handles: list[Line2D | Patch] = [
-        Patch(color=style.MUTED, alpha=0.25, label="agrees with the published"),
-        Line2D([], [], **_PUBLISHED, label="published"),
-        Line2D([], [], color=style.INK, marker="o", markersize=5, linestyle="none", label="simulated, mean"),
-        Line2D([], [], color=style.INK, linewidth=2, label="simulated, least to greatest"),
-    ]
-    ax.figure.legend(handles=handles, loc="outside lower center", ncols=4)

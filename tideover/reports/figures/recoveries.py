@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tideover.reports.figures import style
-from tideover.reports.words import plain
+from tideover.reports.formatting import plain
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,7 +19,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 def recoveries_over_rate(
     points: pd.DataFrame, curves: pd.DataFrame, *, axes: Sequence[Axes] | None = None
 ) -> list[Axes]:
-    """One Axes a workload, one line a snapshot interval; marks are what was measured.
+    """One Axes for each workload, one line for each snapshot interval; marks are what was measured.
 
     Open marks are predictions of fits that had not seen the point, joined to it by a thin line. A line has
     its 90 % band if something was measured at this interval, and is dashed if not. ``points`` and ``curves``
@@ -41,7 +41,7 @@ def recoveries_over_rate(
                 _points(ax, at, look, MARKERS[place % len(MARKERS)])
             _finish(ax, str(workload), mine)
         drawn[0].set_ylabel("time of recovery (s)")
-        _legend(drawn[0], every, set(points["checkpoint_interval_s"]))
+        style.legend_below(drawn[0].figure, _keys(every, {*points["checkpoint_interval_s"]}), 4)
     return drawn
 
 
@@ -83,27 +83,18 @@ def _finish(ax: Axes, workload: str, points: pd.DataFrame) -> None:
     ax.grid(axis="y")
 
 
-def _legend(ax: Axes, intervals: list[float], measured: set[float]) -> None:
+def _keys(intervals: list[float], measured: set[float]) -> list[style.Key]:
     """Lines as they are drawn: without marks, and dashed, where nothing was measured."""
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
-    handles: list[Line2D | Patch] = [
-        Line2D(
-            [],
-            [],
-            color=COLOURS[place % len(COLOURS)],
-            marker=MARKERS[place % len(MARKERS)] if interval in measured else "",
-            linestyle=_style(interval in measured),
-            markersize=4.5,
-            label=f"every {interval:g} s",
-        )
-        for place, interval in enumerate(intervals)
+    keys = []
+    for place, interval in enumerate(intervals):
+        marker = MARKERS[place % len(MARKERS)] if interval in measured else ""
+        look = {"marker": marker, "linestyle": _style(interval in measured), "markersize": 4.5}
+        keys.append(style.Key(f"every {interval:g} s", COLOURS[place % len(COLOURS)], look=look))
+    return [
+        *keys,
+        style.Key("measured", style.INK, "mark", {"markersize": 5.5}),
+        style.Key(
+            "predicted without it", style.INK, "mark", {"markersize": 4.5, "markerfacecolor": style.PAPER}
+        ),
+        style.Key("90 % interval", style.MUTED, "band", {"alpha": 0.2}),
     ]
-    ink: dict[str, Any] = {"color": style.INK, "marker": "o", "linestyle": "none"}
-    handles += [
-        Line2D([], [], markersize=5.5, label="measured", **ink),
-        Line2D([], [], markersize=4.5, markerfacecolor=style.PAPER, label="predicted without it", **ink),
-        Patch(color=style.MUTED, alpha=0.2, label="90 % interval"),
-    ]
-    ax.figure.legend(handles=handles, loc="outside lower center", ncols=4)

@@ -7,56 +7,56 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tideover.reports.columns import conform, undefined_reason
+from tideover.models.schema.fields import HEADLINE
+from tideover.reports.columns import conform, find
 from tideover.reports.estimates import BOOTSTRAP_SEED
 from tideover.reports.figures import style
-from tideover.reports.words import number, strategy_name
+from tideover.reports.formatting import number, strategy_name
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-_LABELS = {
-    "time_to_recover_s": "time to recover (s)",
-    "state_recovery_s": "state recovery (s)",
-    "catch_up_s": "catch-up time of the backlog (s)",
-    "throughput_90_s": "time until throughput is back at 90 % (s)",
-    "output_gap_s": "longest output gap (s)",
-}
-
 
 def recovery(
     recoveries: pd.DataFrame,
     *,
-    column: str = "time_to_recover_s",
+    column: str = HEADLINE,
     by: Sequence[str] = (),
     published: Mapping[tuple[Any, ...], float] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """One row a strategy or, with ``by``, one a strategy and combination of these columns.
+    """One row for each strategy or, with ``by``, for each strategy and combination of these columns' values.
 
     ``published``: values to mark, keyed by strategy and the values of ``by``: ``{("rsm", 10, 5): 0.0}``. The
-    interval is the 95 % bootstrap interval of the mean, with a fixed seed. A row without a defined value says
-    so.
+    interval is the 95 % bootstrap interval of the mean, with a fixed seed. Where no value is defined, the row
+    says why.
     """
     recoveries = conform("recoveries", recoveries)
-    keys = ["strategy", *by]
-    rows = list(dict.fromkeys(recoveries[keys].itertuples(index=False, name=None)))
-    labels = [_label(row, by) for row in rows]
+    rows = list(dict.fromkeys(recoveries[["strategy", *by]].itertuples(index=False, name=None)))
+    labels = {row: _label(row, by) for row in rows}
+    named = recoveries.assign(
+        _row=[labels[row] for row in recoveries[["strategy", *by]].itertuples(index=False, name=None)],
+        _value=recoveries[column].to_numpy(dtype=float),
+    )
     with style.applied():
         ax = style.new_axes(0.9 + (0.36 if len(rows) < 8 else 0.26) * len(rows), ax)
-        _points(recoveries, keys, labels, column, ax)
-        for place, row in enumerate(rows):
-            values = _values(recoveries, keys, row, column)
+        _points(named, list(labels.values()), ax)
+        for place, (row, label) in enumerate(labels.items()):
+            values = named[named["_row"] == label]["_value"].dropna()
             if values.empty:
                 _undefined(ax, place, column)
             else:
-                _write_mean(
-                    ax, place, float(values.mean()), max(values.max(), (published or {}).get(row, 0.0))
-                )
+                rightmost = max(values.max(), (published or {}).get(row, 0.0))
+                _write_mean(ax, place, float(values.mean()), rightmost)
         _mark_published(ax, rows, published or {})
-        _finish(ax, labels, _LABELS.get(column, column))
+        _finish(ax, list(labels.values()), _axis_label(column))
     return ax
+
+
+def _axis_label(name: str) -> str:
+    column = find("recoveries", name)
+    return f"{column.label} ({column.unit})" if column.label else name
 
 
 def _label(row: tuple[Any, ...], by: Sequence[str]) -> str:
@@ -71,45 +71,26 @@ def _with_unit(key: str, value: Any) -> str:
     return f"{text} s" if key.endswith("_s") else text
 
 
-def _values(recoveries: pd.DataFrame, keys: list[str], row: tuple[Any, ...], column: str) -> pd.Series[float]:
-    mine = recoveries
-    for key, value in zip(keys, row, strict=True):
-        mine = mine[mine[key] == value]
-    return mine[column].astype(float).dropna()
-
-
-def _points(recoveries: pd.DataFrame, keys: list[str], labels: list[str], column: str, ax: Axes) -> None:
+def _points(data: pd.DataFrame, labels: list[str], ax: Axes) -> None:
+    """Every recovery faint, and the mean of each row with its interval."""
     import seaborn as sns
 
-    data = recoveries.assign(
-        _row=[_label(row, keys[1:]) for row in recoveries[keys].itertuples(index=False, name=None)],
-        _value=recoveries[column].to_numpy(dtype=float),
-    )
     strategies = list(dict.fromkeys(data["strategy"]))
-    palette = style.colours(strategies)
     common = {"data": data, "x": "_value", "y": "_row", "order": labels, "ax": ax, "legend": False}
-    common |= {"hue": "strategy", "hue_order": strategies, "palette": palette}
+    common |= {"hue": "strategy", "hue_order": strategies, "palette": style.colours(strategies)}
     sns.stripplot(**common, size=3.2, alpha=0.35, jitter=False, zorder=2)
-    interval = {"errorbar": ("ci", 95), "n_boot": 2000, "seed": BOOTSTRAP_SEED}
-    shapes = [style.markers(strategies)[name] for name in strategies]
-    sns.pointplot(
-        **common,
-        **interval,
-        linestyle="none",
-        markers=shapes,
-        markersize=6,
-        err_kws={"linewidth": 1.6},
-        capsize=0.25,
-    )
+    interval = {"errorbar": ("ci", 95), "n_boot": 2000, "seed": BOOTSTRAP_SEED, "capsize": 0.25}
+    shapes = {"linestyle": "none", "markers": list(style.markers(strategies).values()), "markersize": 6}
+    sns.pointplot(**common, **interval, **shapes, err_kws={"linewidth": 1.6})
 
 
 def _write_mean(ax: Axes, place: int, mean: float, most: float) -> None:
-    beside: dict[str, Any] = {"xytext": (11, 0), "textcoords": "offset points"}
-    ax.annotate(f"{number(mean)} s", (most, place), fontsize=8, color=style.INK, va="center", **beside)
+    right: dict[str, Any] = {"xytext": (11, 0), "textcoords": "offset points"}
+    ax.annotate(f"{number(mean)} s", (most, place), fontsize=8, color=style.INK, va="center", **right)
 
 
 def _undefined(ax: Axes, place: int, column: str) -> None:
-    reason = undefined_reason(column).split(",")[0]
+    reason = find("recoveries", column).undefined.split(",")[0]
     text = f"– undefined: {reason}" if reason else "– undefined"
     ax.text(
         0.012, place, text, transform=ax.get_yaxis_transform(), va="center", fontsize=8, color=style.MUTED

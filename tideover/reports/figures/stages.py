@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tideover.models.results.result import STAGE_COLUMNS
+from tideover.models.schema.fields import HEADLINE, block
 from tideover.reports.columns import conform
 from tideover.reports.estimates import Estimate, estimate
 from tideover.reports.figures import style
-from tideover.reports.words import fixed, places_for, strategy_name
+from tideover.reports.formatting import fixed, places_for, strategy_name
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-HEADLINE = "time_to_recover_s"
 _BAR, _DOTS, _NAME = 0.12, 0.38, -0.14
 """Where in its row (from -0.5 to 0.5, downwards) the bar's middle, the dots and the name's foot are."""
 _MOST_DOTS = 200
@@ -29,8 +28,8 @@ def recovery_stages(recoveries: pd.DataFrame, *, ax: Axes | None = None, legend:
     """One bar a strategy: the mean lengths of the stages, which add up to the mean time to recover.
 
     Dots are single recoveries; the interval is the 95 % bootstrap interval of the mean, with a fixed seed.
-    Recoveries that had not ended by the end of the run are counted beside the name, and in no mean; if all
-    are such, the bar has the stages that are known, and is open at its end.
+    Recoveries that had not ended by the end of the run are counted next to the name, and are in no mean; if
+    none had ended, the bar has the stages that are known, and is open at its end.
     """
     recoveries = conform("recoveries", recoveries)
     names = list(dict.fromkeys(recoveries["strategy"]))
@@ -43,8 +42,7 @@ def recovery_stages(recoveries: pd.DataFrame, *, ax: Axes | None = None, legend:
             most = max(most, _row(ax, place, recoveries[recoveries["strategy"] == name]))
         _finish(ax, len(names), most)
         if legend:
-            handles = [key.handle() for key in (*style.stage_keys(), *KEYS)]
-            ax.figure.legend(handles=handles, loc="outside lower center", ncols=2)
+            style.legend_below(ax.figure, (*style.stage_keys(), *KEYS), 2)
     return ax
 
 
@@ -53,14 +51,14 @@ def _row(ax: Axes, place: int, mine: pd.DataFrame) -> float:
     found = estimate(mine[HEADLINE])
     over = mine[mine[HEADLINE].notna()] if found.n else mine
     at = 0.0
-    for stage, column in STAGE_COLUMNS.items():
-        length = float(over[column].astype(float).mean())
+    for stage in block("recoveries", "stages_s"):
+        length = float(over[stage.name].astype(float).mean())
         if length > 0:  # not so of NaN, either: the stage did not come to its end
-            look: dict[str, Any] = {"color": style.STAGES[stage], **style.STAGE_EDGE}
+            look: dict[str, Any] = {"color": style.stage_colour(stage.key), **style.STAGE_EDGE}
             (bar,) = ax.barh(place + _BAR, length, left=at, height=0.34, **look)
-            bar.set_label(f"stage: {stage}")
+            bar.set_label(f"stage: {stage.key}")
             at += length
-    name = strategy_name(str(mine["strategy"].iloc[0]))
+    name = strategy_name(mine["strategy"].iloc[0])
     foot: dict[str, Any] = {"transform": ax.get_yaxis_transform(), "va": "bottom", "fontsize": 8.5}
     ax.text(0.0, place + _NAME, f"{name}: {_in_words(found)}", **foot)
     if found.n == 0:

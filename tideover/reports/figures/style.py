@@ -5,16 +5,18 @@ Ink, grid and paper are colours that the HTML page replaces by its own, so that 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import cycle
 from typing import TYPE_CHECKING, Any, Literal
 
-from tideover.reports.words import STAGE_NAMES
+from tideover.models.schema.fields import block
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure, SubFigure
 
 INK = "#1b2026"
 MUTED = "#69707a"
@@ -27,25 +29,18 @@ ORANGE, SKY, GREEN, YELLOW = "#e69f00", "#56b4e9", "#009e73", "#f0e442"
 BLUE, VERMILION, PURPLE, GREY = "#0072b2", "#d55e00", "#cc79a7", "#7f8791"
 
 _STRATEGIES = {
-    "source_replay": VERMILION,
-    "rsm": BLUE,
-    "active_replication": GREEN,
-    "none": GREY,
-    "micro_batch": PURPLE,
-    "aligned_snapshots": ORANGE,
+    "source_replay": (VERMILION, "o"),
+    "rsm": (BLUE, "s"),
+    "active_replication": (GREEN, "^"),
+    "none": (GREY, "X"),
+    "micro_batch": (PURPLE, "D"),
+    "aligned_snapshots": (ORANGE, "v"),
 }
-_SPARE = (SKY, "#8c6d1f", "#5b4a9e", "#a6761d")
-_MARKERS = {
-    "source_replay": "o",
-    "rsm": "s",
-    "active_replication": "^",
-    "none": "X",
-    "micro_batch": "D",
-    "aligned_snapshots": "v",
-}
-_SPARE_MARKERS = ("P", "<", ">", "p")
+"""Colour and marker of each strategy that comes with Tideover."""
+_OTHERS = ((SKY, "P"), ("#8c6d1f", "<"), ("#5b4a9e", ">"), ("#a6761d", "p"))
+"""Those of strategies from elsewhere, by their place in a figure."""
 
-STAGES = {
+_STAGES = {
     "detect": "#2d3138",
     "restart": "#db9500",
     "restore": "#006baa",
@@ -62,11 +57,11 @@ STAGE_EDGE: Any = {"edgecolor": MUTED, "linewidth": 0.5}
 WIDTH_IN = 7.4
 """Width of a figure: the text width of an A4 or letter page."""
 PANEL_IN = 3.4
-"""Width of a panel of which as many stand beside each other as there is room for."""
+"""Width of a panel; the page puts as many in a row as fit."""
 COLUMN_IN = 3.9
 """Width of a figure that stands alone and is to be legible on a telephone."""
 
-Shape = Literal["line", "dashed", "dotted", "area", "dot"]
+Shape = Literal["line", "dashed", "dotted", "dot", "mark", "area", "band"]
 
 _RC: Any = {
     "figure.facecolor": "none",
@@ -110,11 +105,12 @@ _RC: Any = {
 
 @dataclass(frozen=True)
 class Key:
-    """An entry of a legend: a figure draws it itself, or its page does."""
+    """An entry of a legend, drawn by the figure or by its page. ``look``: more of matplotlib's properties."""
 
     label: str
     colour: str
     shape: Shape = "line"
+    look: Mapping[str, Any] = field(default_factory=dict)
 
     def handle(self) -> Artist:
         """The entry as matplotlib wants it."""
@@ -122,23 +118,36 @@ class Key:
         from matplotlib.patches import Patch
 
         if self.shape == "area":
-            return Patch(facecolor=self.colour, label=self.label, **STAGE_EDGE)
-        if self.shape == "dot":
-            return Line2D([], [], color=self.colour, label=self.label, linestyle="none", **DOT)
-        return Line2D([], [], color=self.colour, label=self.label, **LINES[self.shape])
+            return Patch(facecolor=self.colour, label=self.label, **STAGE_EDGE, **self.look)
+        if self.shape == "band":
+            return Patch(color=self.colour, label=self.label, **self.look)
+        return Line2D([], [], **{"color": self.colour, "label": self.label, **LINES[self.shape], **self.look})
 
 
+DOT: Any = {"marker": "o", "markersize": 3.2, "markerfacecolor": "none", "markeredgewidth": 0.8}
 LINES: dict[str, Any] = {
     "line": {},
     "dashed": {"linestyle": (0, (4, 2)), "linewidth": 1.0},
     "dotted": {"linestyle": (0, (1, 1.2)), "linewidth": 1.1},
+    "dot": {"linestyle": "none", **DOT},
+    "mark": {"linestyle": "none", "marker": "o"},
 }
-DOT: Any = {"marker": "o", "markersize": 3.2, "markerfacecolor": "none", "markeredgewidth": 0.8}
+
+
+def legend_below(figure: Figure | SubFigure, keys: Iterable[Key], columns: int) -> None:
+    """One legend for all axes of a figure."""
+    handles = [key.handle() for key in keys]
+    figure.legend(handles=handles, loc="outside lower center", ncols=columns)
 
 
 def stage_keys() -> list[Key]:
     """The legend of the stages."""
-    return [Key(STAGE_NAMES[name], colour, "area") for name, colour in STAGES.items()]
+    return [Key(one.label, stage_colour(one.key), "area") for one in block("recoveries", "stages_s")]
+
+
+def stage_colour(name: str) -> str:
+    """The colour of a stage of the time to recover."""
+    return _STAGES.get(name, GREY)
 
 
 def applied() -> AbstractContextManager[None]:
@@ -149,20 +158,18 @@ def applied() -> AbstractContextManager[None]:
 
 
 def colours(strategies: list[str]) -> dict[str, str]:
-    """A colour for each strategy: its own if it has one, else a spare one by its place in the list."""
-    return _assigned(strategies, _STRATEGIES, _SPARE)
+    """A colour for each strategy: its own if it has one, else one by its place in the list."""
+    return {name: colour for name, (colour, _) in _assigned(strategies).items()}
 
 
 def markers(strategies: list[str]) -> dict[str, str]:
     """A marker for each strategy, so that colour is never the only difference."""
-    return _assigned(strategies, _MARKERS, _SPARE_MARKERS)
+    return {name: marker for name, (_, marker) in _assigned(strategies).items()}
 
 
-def _assigned(names: list[str], known: dict[str, str], spare: tuple[str, ...]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for name in names:
-        found[name] = known[name] if name in known else spare[sum(n not in known for n in found) % len(spare)]
-    return found
+def _assigned(names: list[str]) -> dict[str, tuple[str, str]]:
+    others = cycle(_OTHERS)
+    return {name: _STRATEGIES.get(name) or next(others) for name in dict.fromkeys(names)}
 
 
 def new_axes(height_in: float, ax: Axes | None = None) -> Axes:

@@ -36,7 +36,7 @@ def to_svg(figure: Figure | SubFigure, *, prefix: str, alt: str) -> str:
     """Inline SVG of the figure, which a screen reader reads as ``alt``.
 
     Letters are outlines, so it looks the same without the font, and no text of the figure can act as markup.
-    ``prefix`` begins every id, so that figures on one page do not meet.
+    ``prefix`` begins every id, so that two figures of one page never share an id.
     """
     target = io.StringIO()
     whole = cast("Figure", figure)

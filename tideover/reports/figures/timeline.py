@@ -9,15 +9,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tideover.models.results.result import STAGE_COLUMNS
+from tideover.models.schema.fields import block
 from tideover.reports.columns import conform
 from tideover.reports.figures import style
-from tideover.reports.words import STAGE_NAMES, is_undefined, plain, strategy_name
+from tideover.reports.formatting import filled, is_undefined, plain, strategy_name
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
+    from matplotlib.figure import Figure
 
 _LEAST_SPAN_S = 20.0
 MOST_COLUMNS = 3
@@ -42,9 +42,10 @@ FAILURE_KEYS = (
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage of the time to recover, in seconds from the failure; ``name`` as in ``STAGE_COLUMNS``."""
+    """A stage of the time to recover, in seconds from the failure; ``name`` is its key in the record."""
 
     name: str
+    label: str
     start_s: float
     end_s: float
 
@@ -53,15 +54,15 @@ def stages(recoveries: pd.DataFrame) -> list[Stage]:
     """The stages after each replication's first failure, one after the other; lengths are means over
     replications.
 
-    An undefined stage is left out; one of no length stays, as an instant.
+    An undefined stage is left out; a stage of length 0 is kept.
     """
     first = _first_failures(recoveries)
     found: list[Stage] = []
     at = 0.0
-    for name, column in STAGE_COLUMNS.items():
-        length = float(first[column].astype(float).mean()) if len(first) else math.nan
+    for column in block("recoveries", "stages_s"):
+        length = float(first[column.name].astype(float).mean()) if len(first) else math.nan
         if not is_undefined(length):
-            found.append(Stage(name, at, at + length))
+            found.append(Stage(column.key, column.label, at, at + length))
             at += length
     return found
 
@@ -79,8 +80,8 @@ def timeline(
 
     Lines are means over replications, bands run from the least to the greatest. Latency is end-to-end; the
     mean from the creation stamp is dashed. ``span_s``: seconds before (negative) and after the failure; by
-    default all of the recovery. ``scale``: one that several strategies have in common. Without a failure the
-    whole run is shown.
+    default all of the recovery. ``scale``: the vertical axes, if several strategies share them. Without a
+    failure the whole run is shown.
     """
     if timeline["strategy"].nunique() != 1:
         raise ValueError("a timeline shows one strategy; filter the frames, or use timelines()")
@@ -91,7 +92,7 @@ def timeline(
         _draw(drawn, timeline, recoveries, span)
         (scale or common_scale(timeline, recoveries, span)).apply(drawn)
         if axes is None and legend:
-            _legend(drawn[0].figure, bool(len(recoveries)))
+            style.legend_below(drawn[0].figure, legend_keys(len(recoveries) > 0), 1)
     return drawn
 
 
@@ -104,21 +105,20 @@ def timelines(
 ) -> Figure:
     """One column a strategy (three at most), on the same axes, with one legend for the stages."""
     timelines, recoveries = conform("timeline", timelines), conform("recoveries", recoveries)
-    names = list(strategies or dict.fromkeys(timelines["strategy"]))
-    if not 1 <= len(names) <= MOST_COLUMNS:
-        raise ValueError(f"a figure holds one to {MOST_COLUMNS} strategies, not {len(names)}")
-    parts = [(timelines[timelines["strategy"] == n], recoveries[recoveries["strategy"] == n]) for n in names]
+    parts = by_strategy(timelines, recoveries, strategies)
+    if not 1 <= len(parts) <= MOST_COLUMNS:
+        raise ValueError(f"a figure holds one to {MOST_COLUMNS} strategies, not {len(parts)}")
     span = span_s or common_span(timelines, recoveries)
     with style.applied():
         figure = style.new_figure(5.2)
-        grid = figure.subplots(3, len(names), sharex=True, sharey="row", squeeze=False)
+        grid = figure.subplots(3, len(parts), sharex=True, sharey="row", squeeze=False)
         for column, (ticks, failed) in enumerate(parts):
             _draw(list(grid[:, column]), ticks, failed, span)
             common_scale(timelines, recoveries, span).apply(list(grid[:, column]))
         for row in grid:
             for ax in row[1:]:
                 ax.set_ylabel("")
-        _legend(figure, any(len(failed) for _, failed in parts))
+        style.legend_below(figure, legend_keys(any(len(failed) for _, failed in parts)), 3)
     return figure
 
 
@@ -139,11 +139,17 @@ def _draw(
     _label_axes(axes, timeline, recoveries, span)
 
 
+def by_strategy(
+    timelines: pd.DataFrame, recoveries: pd.DataFrame, strategies: Sequence[str] | None = None
+) -> list[tuple[pd.DataFrame, pd.DataFrame]]:
+    """Timeline and recoveries of each strategy; by default of all, in the order of the timelines."""
+    names = strategies or dict.fromkeys(timelines["strategy"])
+    return [(timelines[timelines["strategy"] == n], recoveries[recoveries["strategy"] == n]) for n in names]
+
+
 def common_span(timelines: pd.DataFrame, recoveries: pd.DataFrame) -> tuple[float, float]:
     """Seconds before (negative) and after the failure that show the recovery of every strategy."""
-    names = list(dict.fromkeys(timelines["strategy"]))
-    parts = [(timelines[timelines["strategy"] == n], recoveries[recoveries["strategy"] == n]) for n in names]
-    spans = [_span(*part) for part in parts]
+    spans = [_span(*part) for part in by_strategy(timelines, recoveries)]
     return (min(low for low, _ in spans), max(high for _, high in spans))
 
 
@@ -190,7 +196,7 @@ def _line(ax: Axes, shown: pd.DataFrame, column: str, colour: str) -> None:
 
 
 def _thin(ax: Axes, shown: pd.DataFrame, column: str, shape: style.Shape, colour: str) -> None:
-    """The mean over replications without its range, or the greatest if the column is one of maxima."""
+    """The mean over replications without its range; for a column of maxima, their maximum."""
     groups = shown.groupby("time_s")[column]
     values = groups.max() if column.endswith("_max_ms") else groups.mean()
     look: dict[str, Any] = {"color": colour, "label": column, **style.LINES[shape]}
@@ -227,15 +233,10 @@ _LATENCIES = ["latency_mean_ms", "end_to_end_mean_ms", "end_to_end_max_ms"]
 
 
 def common_scale(timelines: pd.DataFrame, recoveries: pd.DataFrame, span: tuple[float, float]) -> Scale:
-    """One in which no value of any strategy is cut off, in the span that is shown."""
+    """Vertical axes on which no value of any strategy is cut off, in the span that is shown."""
     import pandas as pd
 
-    names = dict.fromkeys(timelines["strategy"])
-    parts = [
-        _aligned(timelines[timelines["strategy"] == n], recoveries[recoveries["strategy"] == n])
-        for n in names
-    ]
-    every = pd.concat(parts)
+    every = pd.concat([_aligned(*part) for part in by_strategy(timelines, recoveries)])
     shown = every[(every["time_s"] >= span[0]) & (every["time_s"] <= span[1])]
     latencies = shown[_LATENCIES].astype(float)
     low, high = (
@@ -259,7 +260,7 @@ def _shade(axes: Sequence[Axes], found: list[Stage], others: list[float], span: 
     for ax in axes:
         for stage, (start, end) in zip(found, _spans(found, span), strict=True):
             if end > start:
-                look: dict[str, Any] = {"facecolor": style.STAGES[stage.name], **style.STAGE_EDGE}
+                look: dict[str, Any] = {"facecolor": style.stage_colour(stage.name), **style.STAGE_EDGE}
                 ax.axvspan(
                     start, end, *_STRIP, clip_on=False, in_layout=False, label=f"stage: {stage.name}", **look
                 )
@@ -288,17 +289,17 @@ def _label_axes(
         ax.grid(axis="y")
     text = _lengths(stages(recoveries), _letters(axes[0])) if len(recoveries) else ""
     lines = max(_LINES_OF_LENGTHS, len(text.splitlines())) if len(recoveries) else 0
-    name = strategy_name(str(timeline["strategy"].iloc[0]))
+    name = strategy_name(timeline["strategy"].iloc[0])
     axes[0].set_title(name, pad=6 + (9 + 9 * lines if lines else 0))
     small: dict[str, Any] = {"fontsize": 7, "color": style.MUTED, "in_layout": False}
-    beside: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points"}
-    axes[0].annotate(text, (0, 1), (0, 10), **small, **beside)
+    place: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points"}
+    axes[0].annotate(text, (0, 1), (0, 10), **small, **place)
     axes[2].set_xlabel("time from the failure (s)" if len(recoveries) else "time (s)")
     axes[2].set_xlim(*span)
 
 
 def _letters(ax: Axes) -> int:
-    """How many small letters stand beside each other over the axes."""
+    """How many small letters fit on a line above the axes."""
     spec = ax.get_subplotspec()
     columns = 1 if spec is None else spec.get_gridspec().ncols
     return round(15 * ax.figure.bbox.width / ax.figure.dpi / columns)
@@ -306,17 +307,10 @@ def _letters(ax: Axes) -> int:
 
 def _lengths(found: list[Stage], width: int) -> str:
     """The stages that took time with their lengths, since short ones are too thin to see; in lines of at most
-    so many letters.
+    ``width`` letters.
     """
-    lines: list[str] = []
-    for stage in found:
-        if stage.end_s > stage.start_s:
-            part = f"{STAGE_NAMES[stage.name]} {_length(stage.end_s - stage.start_s)}"
-            if lines and len(f"{lines[-1]} · {part}") <= width:
-                lines[-1] += f" · {part}"
-            else:
-                lines.append(part)
-    return "\n".join(lines)
+    lengths = {stage.label: stage.end_s - stage.start_s for stage in found}
+    return filled((f"{name} {_length(s)}" for name, s in lengths.items() if s > 0), width, " · ")
 
 
 def _length(seconds: float) -> str:
@@ -326,9 +320,3 @@ def _length(seconds: float) -> str:
 def legend_keys(failed: bool) -> list[style.Key]:
     """What the lines and colours of a timeline stand for."""
     return [*LINES, *FAILURE_KEYS, *style.stage_keys()] if failed else list(LINES)
-
-
-def _legend(figure: Figure | SubFigure, failed: bool) -> None:
-    columns = 1 if figure.bbox.width < style.COLUMN_IN * figure.dpi else 3
-    handles = [key.handle() for key in legend_keys(failed)]
-    figure.legend(handles=handles, loc="outside lower center", ncols=columns)

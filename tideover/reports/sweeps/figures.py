@@ -1,7 +1,8 @@
-"""Figures of a sweep: the time to recover, and costs, over the swept keys; none grows with their values.
+"""Figures of a sweep: time to recover and costs over the swept keys, of a size that does not grow with the
+number of their values.
 
-One numeric key is an axis, with a line for each name of a further key; two are a heat map. What varies
-besides is in small multiples, or averaged, and ``averaged`` says which keys are.
+One numeric key is an axis, with a line for each name of a further key; two numeric keys span a heat map. A
+further key is shown in small multiples; ``Layout.averaged`` has those over which means are taken.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ import numpy.typing as npt
 from tideover.reports.estimates import estimates
 from tideover.reports.figures import style
 from tideover.reports.figures.cost import RESOURCES
+from tideover.reports.formatting import plain
 from tideover.reports.sweeps.points import Floats, Key, Points
-from tideover.reports.words import plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,8 +61,8 @@ def layout(points: Points, of: Floats | None = None, *, plane: bool = True) -> L
     """
     varying = [key for key in points.keys if len(key.labels) > 1]
     varying.sort(key=lambda key: -points.influence(key, of))
-    numeric = [key for key in varying if key.numbers is not None]
-    names = [key for key in varying if key.numbers is None]
+    numeric = [key for key in varying if key.numeric]
+    names = [key for key in varying if not key.numeric]
     x, y = (*numeric[: 1 + plane], None, None)[:2]
     lines = None if y is not None or not names else names.pop(0)
     panels = names.pop(0) if names and plane else None
@@ -82,7 +83,7 @@ def recovery(points: Points, at: Layout) -> Figure:
             height = 3.4 if rows == columns == 1 else 2.6
         figure = style.new_figure(min(rows * height, 9.0))
         drawn = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
-        limits = _limits(points, at) if at.y is not None else None
+        highest = max(float(np.nan_to_num(points.headline).max(initial=0.0)), 1e-9)
         for place, ax in enumerate(drawn.flat):
             if place >= count:
                 ax.set_axis_off()
@@ -90,13 +91,13 @@ def recovery(points: Points, at: Layout) -> Figure:
             chosen = np.ones(len(points), bool) if at.panels is None else at.panels.of_point == place
             if at.panels is not None:
                 ax.set_title(at.panels.labels[place])
-            if limits is not None:
-                _heat(points, at, chosen, ax, limits)
-            elif at.x is not None:
-                _lines(points, at, chosen, ax, legend=place == 0)
-            else:
+            if at.x is None:
                 _rows(points, at, chosen, ax)
-        if limits is not None:
+            elif at.y is None:
+                _lines(points, at, at.x, chosen, ax, legend=place == 0)
+            else:
+                _heat(points, at.x, at.y, chosen, ax, (0.0, highest))
+        if at.y is not None:
             bar = figure.colorbar(drawn[0, 0].collections[0], ax=drawn, label=QUANTITY, aspect=30)
             bar.outline.set_visible(False)
         _outer(drawn)
@@ -105,6 +106,7 @@ def recovery(points: Points, at: Layout) -> Figure:
 
 def costs(points: Points, at: Layout) -> Figure:
     """Five small charts over the numeric key, a line for each name: the mean per run of each resource."""
+    assert at.x is not None
     with style.applied():
         figure = style.new_figure(4.4)
         grid = figure.subplots(2, COLUMNS)
@@ -118,7 +120,7 @@ def costs(points: Points, at: Layout) -> Figure:
             ax.grid(axis="y")
             _axis(ax, at.x)
         for ax in grid.flat[2:5]:
-            ax.set_xlabel(at.x.about if at.x is not None else "")
+            ax.set_xlabel(at.x.about)
         grid[1, 2].set_axis_off()
         handles, names = grid[0, 0].get_legend_handles_labels()
         if any(names):
@@ -126,14 +128,12 @@ def costs(points: Points, at: Layout) -> Figure:
     return figure
 
 
-def _means(x: Key | None, values: Floats, chosen: Any) -> tuple[Floats, Floats]:
+def _means(x: Key, values: Floats, chosen: Any) -> tuple[Floats, Floats]:
     """Numbers of the key in their order, and the mean of the chosen points' values at each."""
-    assert x is not None
-    assert x.numbers is not None
     known = chosen & ~np.isnan(values)
     counts = np.bincount(x.of_point[known], minlength=len(x.labels))
     sums = np.bincount(x.of_point[known], values[known], len(x.labels))
-    order = [int(place) for place in np.argsort(x.numbers, kind="stable") if counts[place]]
+    order = [int(place) for place in x.order if counts[place]]
     return x.numbers[order], sums[order] / counts[order]
 
 
@@ -159,22 +159,20 @@ def _thinned(look: dict[str, Any], count: int) -> dict[str, Any]:
 def _kinds(key: Key, names: list[str]) -> list[str]:
     """The names by which colours go: those of strategies, as a scenario has them."""
     from tideover.models.strategies.base import STRATEGIES
-    from tideover.reports.words import strategy_name
+    from tideover.reports.formatting import strategy_name
 
     known = {strategy_name(kind): kind for kind in STRATEGIES}
     return [known.get(name, name) if key.name in ("strategy", "strategy.kind") else name for name in names]
 
 
-def _lines(points: Points, at: Layout, chosen: Any, ax: Axes, *, legend: bool) -> None:
+def _lines(points: Points, at: Layout, x: Key, chosen: Any, ax: Axes, *, legend: bool) -> None:
     """A line each, with its t-interval; a cross above where a recovery does not end within its run."""
-    assert at.x is not None
-    assert at.x.numbers is not None
     place, values = points.values
     for name, mine, look in _each_line(points, at, chosen):
         of_line = mine[place]
-        found = estimates(at.x.of_point[place[of_line]], values[of_line], len(at.x.labels))
-        order = [int(i) for i in np.argsort(at.x.numbers, kind="stable") if found[int(i)].n]
-        xs = at.x.numbers[order]
+        found = estimates(x.of_point[place[of_line]], values[of_line], len(x.labels))
+        order = [int(i) for i in x.order if found[int(i)].n]
+        xs = x.numbers[order]
         means = np.array([found[i].mean for i in order], dtype=float)
         look = _thinned(look, len(xs))
         ax.plot(xs, means, markersize=4, label=name, **look)
@@ -182,21 +180,21 @@ def _lines(points: Points, at: Layout, chosen: Any, ax: Axes, *, legend: bool) -
         low, high = (np.array([span[end] for span in spans]) for end in (0, 1))
         band = {"color": look["color"], "rasterized": look["rasterized"]}
         ax.fill_between(xs, np.maximum(low, 0), high, alpha=0.16, linewidth=0, **band)
-        late = at.x.numbers[[one.undefined > 0 for one in found]]
+        late = x.numbers[[one.undefined > 0 for one in found]]
         top = ax.get_xaxis_transform()
         ax.plot(late, np.full(len(late), 1.02), "x", ms=4, transform=top, clip_on=False, **band)
-    ax.set(xlabel=at.x.about, ylabel=QUANTITY, ylim=(0, None))
+    ax.set(xlabel=x.about, ylabel=QUANTITY, ylim=(0, None))
     ax.grid(axis="y")
-    _axis(ax, at.x)
+    _axis(ax, x)
     if legend and at.lines is not None:
         ax.legend(title=at.lines.short)
 
 
-def _axis(ax: Axes, key: Key | None, which: str = "x") -> None:
+def _axis(ax: Axes, key: Key, which: str = "x") -> None:
     """Numbers on the axis; logarithmic if they grow by factors."""
     from matplotlib.ticker import LogLocator, NullLocator
 
-    if key is None or key.numbers is None or not _is_wide(key.numbers):
+    if not key.numeric or not _is_wide(key.numbers):
         return
     getattr(ax, f"set_{which}scale")("log")
     axis = ax.xaxis if which == "x" else ax.yaxis
@@ -213,37 +211,18 @@ def _is_wide(numbers: Floats) -> bool:
     return low > 0 and high > LOG_FROM * low and float(np.median(numbers)) < (low + high) / 4
 
 
-def _table(points: Points, at: Layout, chosen: Any) -> tuple[Floats, Floats, Floats]:
-    """The numbers of both axes in their order, and the mean headline of each cell (NaN: there is none)."""
-    assert at.x is not None
-    assert at.y is not None
-    assert at.x.numbers is not None
-    assert at.y.numbers is not None
-    xs, ys = len(at.x.labels), len(at.y.labels)
+def _heat(points: Points, x: Key, y: Key, chosen: Any, ax: Axes, limits: tuple[float, float]) -> None:
+    """A cell for each pair of values, with the mean headline; an empty one has no recovery that ended."""
     known = chosen & ~np.isnan(points.headline)
-    cell = at.y.of_point[known] * xs + at.x.of_point[known]
-    sums = np.bincount(cell, points.headline[known], xs * ys)
-    counts = np.bincount(cell, minlength=xs * ys)
+    shape = (len(y.labels), len(x.labels))
+    cell = np.ravel_multi_index((y.of_point[known], x.of_point[known]), shape)
+    sums, counts = (np.bincount(cell, w, shape[0] * shape[1]) for w in (points.headline[known], None))
     with np.errstate(invalid="ignore", divide="ignore"):
-        means = (sums / counts).reshape(ys, xs)
-    across, up = (np.argsort(numbers, kind="stable") for numbers in (at.x.numbers, at.y.numbers))
-    return at.x.numbers[across], at.y.numbers[up], means[np.ix_(up, across)]
-
-
-def _limits(points: Points, at: Layout) -> tuple[float, float]:
-    known = points.headline[~np.isnan(points.headline)]
-    return (0.0, max(float(known.max(initial=0.0)), 1e-9))
-
-
-def _heat(points: Points, at: Layout, chosen: Any, ax: Axes, limits: tuple[float, float]) -> None:
-    """A cell for each pair of values; an empty one has no recovery that ended."""
-    xs, ys, means = _table(points, at, chosen)
-    assert at.x is not None
-    assert at.y is not None
-    ax.set(xlabel=at.x.about, ylabel=at.y.about)
-    _axis(ax, at.x)
-    _axis(ax, at.y, "y")
-    edges = [_edges(numbers) for numbers in (xs, ys)]
+        means = (sums / counts).reshape(shape)[np.ix_(y.order, x.order)]
+    ax.set(xlabel=x.about, ylabel=y.about)
+    _axis(ax, x)
+    _axis(ax, y, "y")
+    edges = [_edges(key.numbers[key.order]) for key in (x, y)]
     # as one picture: thousands of cells as shapes would be most of the page
     ax.pcolormesh(*edges, means, cmap="cividis", vmin=limits[0], vmax=limits[1], rasterized=True)
     ax.set_facecolor(style.GRID)

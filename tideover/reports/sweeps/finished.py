@@ -1,14 +1,15 @@
-"""A sweep that has been reported already: what it was made from, and what was written, stand beside it."""
+"""A mark that a sweep's report is complete: hashes of what it was made from, and of what was written."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+from tideover.reports.parquet import aside
 
 STAMP = ".finished"
 
@@ -35,9 +36,8 @@ def stamp(
     """Say in the directory that these files are the whole report of these inputs."""
     swept = dict(parameters) if isinstance(parameters, Mapping) else list(parameters)
     found = Finished(inputs, {path.name: _hash(path) for path in paths}, swept, list(warnings))
-    aside = directory / f"{STAMP}.part"
-    aside.write_text(json.dumps(asdict(found), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-    os.replace(aside, directory / STAMP)
+    with aside(directory / STAMP) as part:
+        part.write_text(json.dumps(asdict(found), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
 def unstamp(directory: Path) -> None:

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from tideover.models.schema.fields import HEADLINE
 from tideover.reports.html import Grid
-from tideover.reports.sweeps.points import HEADLINE, Points, explained, rounded
+from tideover.reports.sweeps.points import SUMS, Points, explained, rounded
 
 
 def grid(points: Points) -> Grid:
@@ -32,7 +33,7 @@ def _data(points: Points) -> dict[str, Any]:
     columns: list[dict[str, Any]] = [{"name": "point"}]
     cells: list[list[Any]] = [points.numbers.tolist()]
     for key in points.keys:
-        numbers = {} if key.numbers is None else {"numbers": key.numbers.tolist()}
+        numbers = {"numbers": key.numbers.tolist()} if key.numeric else {}
         columns.append({"name": key.short, "values": key.labels} | numbers)
         cells.append(key.of_point.tolist())
     for name, label in ((HEADLINE, "time to recover, s"), ("catch_up_s", "catch-up, s")):
@@ -44,8 +45,7 @@ def _data(points: Points) -> dict[str, Any]:
             [one.undefined for one in found],
         ]
     totals = points.totals
-    counts = {"lost": "roots lost", "duplicated": "roots counted twice", "windows_wrong": "wrong windows"}
-    for name, label in counts.items():
+    for name, label in SUMS.items():
         columns.append({"name": label})
         cells.append([None if np.isnan(v) else int(v) for v in totals[name]])
     columns += [{"name": "network", "bytes": True}, {"name": "failed runs"}, {"name": "runs"}]

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tideover import __version__
 from tideover.reports import pictures as shared
-from tideover.reports.asked import asked, scenario_name
+from tideover.reports.formatting import strategy_name
 from tideover.reports.html import Page
+from tideover.reports.pages import figures_section, results_section
+from tideover.reports.scenario_summary import point_record, scenario_name, setup
 from tideover.reports.sweeps import pictures
 from tideover.reports.sweeps.grid import grid
 from tideover.reports.sweeps.points import Points, spoken
 from tideover.reports.sweeps.tables import MOST_LISTED, key_tables, summary
-from tideover.reports.words import strategy_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,11 +39,11 @@ def sweep_page(
     warnings: Sequence[str] = (),
 ) -> Page:
     """A grid of parameters, as large as it may be; the frames are those that ``points`` was made of."""
-    record = _first(recoveries, runs)
+    record = point_record(int(points.numbers[0]), recoveries, runs)
     swept = [key for key in points.keys if len(key.labels) > 1]
     said = [
         (label, text)
-        for label, text in asked([record])
+        for label, text in setup([record])
         if not any(f"{key.name}.".startswith(f"{_SWEPT.get(label)}.") for key in swept)
     ]
     shown = (*pictures.recovery_times(points), *pictures.costs(points, runs))
@@ -56,26 +56,12 @@ def sweep_page(
     return Page(
         title=scenario_name(record),
         kind="a sweep over a grid of parameters",
-        version=__version__,
         verdict=summary(points),
-        asked=(*said, ("Swept", "; ".join(spoken(key) for key in swept) or "nothing")),
-        tables=key_tables(points),
-        grid=grid(points) if len(points) > MOST_LISTED else None,
-        pictures=shown,
+        setup=(*said, ("Swept", "; ".join(spoken(key) for key in swept) or "nothing")),
+        sections=(
+            figures_section(*shown),
+            results_section(*key_tables(points), grid=grid(points) if len(points) > MOST_LISTED else None),
+        ),
         warnings=(*warnings[:MOST_WARNINGS], *((f"and {rest:,} more remarks",) if rest > 0 else ())),
         scenarios=((label, json.dumps(record["scenario"], indent=2, ensure_ascii=False)),),
     )
-
-
-def _first(recoveries: pd.DataFrame, runs: pd.DataFrame) -> dict[str, Any]:
-    """Of the first point what the page needs of a result record: the scenario, and the failures."""
-    first = runs.iloc[0]
-    mine = recoveries[recoveries["point"] == first["point"]]
-    return {
-        "scenario": json.loads(first["scenario_json"]),
-        "strategy": str(first["strategy"]),
-        "seed": int(first["seed"]),
-        "replications": int((runs["point"] == first["point"]).sum()),
-        "warnings": [],
-        "recoveries": mine[["kind", "component", "failed_at_s"]].to_dict("records"),
-    }

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tideover.models.schema.fields import HEADLINE
 from tideover.reports import figures as shared
 from tideover.reports.figures.svg import to_svg
+from tideover.reports.formatting import capitalised, listed
 from tideover.reports.html import Picture
 from tideover.reports.sweeps import figures
 from tideover.reports.sweeps.figures import Layout
-from tideover.reports.sweeps.points import COSTS, HEADLINE, Floats, Points
-from tideover.reports.words import listed
+from tideover.reports.sweeps.points import COSTS, Floats, Points
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,7 +37,7 @@ def recovery_times(points: Points) -> tuple[Picture, ...]:
     rows = figures.MOST_LINES if at.x is not None else figures.MOST_ROWS
     alt = f"Time to recover over {over}; the table of points has the same figures."
     svg = to_svg(figures.recovery(points, at), prefix="recovery", alt=alt)
-    return (Picture(f"Time to recover over {over}", f"{_SHAPES[shape]} {_besides(at, rows)}".strip(), svg),)
+    return (Picture(f"Time to recover over {over}", f"{_SHAPES[shape]} {_not_shown(at, rows)}".strip(), svg),)
 
 
 def costs(points: Points, runs: pd.DataFrame) -> tuple[Picture, ...]:
@@ -51,7 +52,7 @@ def costs(points: Points, runs: pd.DataFrame) -> tuple[Picture, ...]:
     )
     caption = (
         "Mean per run. What a fast recovery saves in time it costs here: copies of the work (CPU, hosts), of "
-        f"the stream (network, buffered tuples) or of the state (store). {_besides(at, figures.MOST_LINES)}"
+        f"the stream (network, buffered tuples) or of the state (store). {_not_shown(at, figures.MOST_LINES)}"
     )
     alt = f"CPU time, network, store, buffered tuples and hosts over {over}; also in the table."
     return (Picture(f"Cost over {over}", caption.strip(), to_svg(figure, prefix="cost", alt=alt)),)
@@ -75,9 +76,9 @@ def _costliness(points: Points) -> Floats:
     return np.asarray(np.where(np.isnan(values[:, 0]), np.nan, np.nansum(relative, axis=1) / len(COSTS)))
 
 
-def _besides(at: Layout, lines: int) -> str:
-    """What is not to be seen: averaged keys, and values that are left out of so many lines or rows."""
+def _not_shown(at: Layout, lines: int) -> str:
+    """What the figure does not show: keys it averages over, and values beyond the most lines or rows."""
     said = [f"averaged over {listed([key.short for key in at.averaged])}"] if at.averaged else []
     said += at.left_out(lines)
     text = "; ".join(said)
-    return f"{text[0].upper()}{text[1:]}." if text else ""
+    return f"{capitalised(text)}." if text else ""

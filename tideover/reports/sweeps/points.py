@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from tideover.models.schema.fields import HEADLINE, block
 from tideover.reports.columns import conform
 from tideover.reports.estimates import Estimate, estimates
-from tideover.reports.words import UNDEFINED, is_undefined, strategy_name
+from tideover.reports.formatting import UNDEFINED, is_undefined, strategy_name
 from tideover.scenarios.swept import number, unit_of, written
 
 if TYPE_CHECKING:
@@ -22,9 +23,9 @@ Floats = npt.NDArray[np.float64]
 Parameters = Sequence[str] | Mapping[str, str]
 """The swept keys; with the unit of each whose column holds numbers, if that is known."""
 
-HEADLINE = "time_to_recover_s"
-SUMS = ("lost", "duplicated", "windows_wrong")
-COSTS = ("cpu_s", "network_bytes", "store_bytes", "peak_buffered_tuples", "hosts")
+SUMS = {"lost": "roots lost", "duplicated": "roots counted twice", "windows_wrong": "wrong windows"}
+"""What is counted over the runs of a point, and how tables call it."""
+COSTS = tuple(column.name for column in block("runs", "cost"))
 
 
 def quantities(values: Sequence[Any], unit: str = "") -> tuple[Floats, str] | None:
@@ -48,15 +49,25 @@ def quantities(values: Sequence[Any], unit: str = "") -> tuple[Floats, str] | No
 class Key:
     """A swept key: its distinct values in the order of the grid, and which of them each point has.
 
-    ``numbers``: the values as numbers in ``unit``; None: they are names.
+    ``numbers``: the values as numbers in ``unit``; empty if they are names.
     """
 
     name: str
     short: str
     labels: tuple[str, ...]
-    numbers: Floats | None
+    numbers: Floats
     unit: str
     of_point: npt.NDArray[np.int64]
+
+    @property
+    def numeric(self) -> bool:
+        """The values are numbers, not names."""
+        return len(self.numbers) > 0
+
+    @property
+    def order(self) -> npt.NDArray[np.int64]:
+        """Places of the values from the least to the greatest; names as they come."""
+        return np.argsort(self.numbers, kind="stable") if self.numeric else np.arange(len(self.labels))
 
     @property
     def about(self) -> str:
@@ -66,7 +77,7 @@ class Key:
 
 @dataclass(frozen=True)
 class Points:
-    """Points in the order of the grid.
+    """The points of a sweep, in the order of the grid.
 
     numbers   of each point
     keys      swept keys; the strategy first if it is not swept
@@ -143,10 +154,9 @@ def _key(name: str, short: str, values: Sequence[Any], unit: str) -> Key:
     labels = {label: i for i, label in enumerate(dict.fromkeys(shown))}
     places = np.array([labels[label] for label in shown], dtype=np.int64)
     if found is None:
-        return Key(name, short, tuple(labels), None, "", places)
-    return Key(
-        name, short, tuple(labels), found[0][np.unique(places, return_index=True)[1]], found[1], places
-    )
+        return Key(name, short, tuple(labels), np.empty(0), "", places)
+    numbers = found[0][np.unique(places, return_index=True)[1]]
+    return Key(name, short, tuple(labels), numbers, found[1], places)
 
 
 def _shown(value: Any, name: str, unit: str) -> str:
@@ -186,9 +196,9 @@ def spoken(key: Key) -> str:
     """A key and its values in a few words, as ``at: 100 values from 30 s to 60 s``."""
     if len(key.labels) <= 6:
         return f"{key.name}: {', '.join(key.labels)}"
-    if key.numbers is None:
+    if not key.numeric:
         return f"{key.name}: {len(key.labels):,} values"
-    low, high = (key.labels[int(place)] for place in (key.numbers.argmin(), key.numbers.argmax()))
+    low, high = (key.labels[place] for place in (key.order[0], key.order[-1]))
     return f"{key.name}: {len(key.labels):,} values from {low} to {high}"
 
 

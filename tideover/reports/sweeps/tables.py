@@ -6,9 +6,11 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from tideover.reports.sweeps.points import HEADLINE, Key, Points, explained
+from tideover.models.results.headline import counted
+from tideover.models.schema.fields import HEADLINE, named
+from tideover.reports.formatting import UNDEFINED, number, size
+from tideover.reports.sweeps.points import SUMS, Key, Points, explained
 from tideover.reports.tables import Notes, Table
-from tideover.reports.words import UNDEFINED, number, plural, size
 
 MOST_LISTED = 24
 """Most points that are listed one by one; of more, the best and the worst are."""
@@ -16,8 +18,8 @@ BEST, WORST = 10, 5
 MOST_VALUES = 8
 """Most values of a swept key in the table of effects."""
 
-_HEADLINE = "time to recover"
-_LAST = ("roots lost", "roots counted twice", "wrong windows", "network", "failed runs")
+_HEADLINE = named("recoveries", HEADLINE)
+_LAST = (*SUMS.values(), "network", "failed runs")
 _RANKED = (
     "Best: the shortest time to recover among points that lose no root and count none twice; those that do "
     "not recover in every run come after those that do."
@@ -45,10 +47,10 @@ def points_table(points: Points, places: Iterable[int], title: str, meant: tuple
     rows = []
     for place in places:
         values = [key.labels[key.of_point[place]] for key in points.keys]
-        time = notes.mean(points.times[HEADLINE][place], _HEADLINE, HEADLINE)
+        time = notes.mean(points.times[HEADLINE][place], _HEADLINE.label, _HEADLINE)
         rows.append((*values, time, *_run_cells(points, place)))
     extra = "; ".join(["network: mean per run", *explained({key.name: key.short for key in points.keys})])
-    columns = (*(key.short for key in points.keys), f"{_HEADLINE}, s", *_LAST)
+    columns = (*(key.short for key in points.keys), _HEADLINE.label_with_unit, *_LAST)
     return Table(title, columns, tuple(rows), (*meant, extra, *notes.lines()), len(points.keys))
 
 
@@ -57,7 +59,7 @@ def _run_cells(points: Points, place: int) -> tuple[str, ...]:
     failed = f"{int(totals['failed'])}/{int(totals['runs'])}"
     if np.isnan(totals["lost"]):
         return (UNDEFINED,) * 4 + (failed,)
-    counts = (number(int(totals[column])) for column in ("lost", "duplicated", "windows_wrong"))
+    counts = (number(int(totals[column])) for column in SUMS)
     return (*counts, size(float(totals["network_bytes"])), failed)
 
 
@@ -92,15 +94,15 @@ def effects_table(points: Points, most: int = MOST_VALUES) -> Table:
 
 def spread(key: Key, most: int) -> list[int]:
     """Up to ``most`` values of a key, evenly spread from the least to the greatest (names: as they come)."""
-    every = np.arange(len(key.labels)) if key.numbers is None else np.argsort(key.numbers, kind="stable")
-    chosen = np.unique(np.linspace(0, len(every) - 1, min(most, len(every))).round().astype(int))
-    return [int(every[place]) for place in chosen]
+    count = len(key.labels)
+    chosen = np.unique(np.linspace(0, count - 1, min(most, count)).round().astype(int))
+    return [int(place) for place in key.order[chosen]]
 
 
 def summary(points: Points) -> str:
     """How many points and runs there are, how many failed, and how the times to recover range."""
     runs, failed = int(points.totals["runs"].sum()), int(points.totals["failed"].sum())
-    text = f"{plural(len(points), 'point')} of the grid, {plural(runs, 'run')}; "
+    text = f"{counted(len(points), 'point')} of the grid, {counted(runs, 'run')}; "
     text += f"{failed:,} failed and are left out." if failed else "none failed."
     if len(points) <= MOST_LISTED:
         return text
@@ -110,5 +112,5 @@ def summary(points: Points) -> str:
         low, high = number(float(means.min())), number(float(means.max()))
         text += f" Mean time to recover of a point: {low} to {high} s."
     late = sum(one.undefined > 0 for one in points.times[HEADLINE])
-    text += f" In {plural(late, 'point')} not every run recovers." if late else ""
-    return text + (f" {plural(wrong, 'point')} lose roots or count some twice." if wrong else "")
+    text += f" In {counted(late, 'point')} not every run recovers." if late else ""
+    return text + (f" {counted(wrong, 'point')} lose roots or count some twice." if wrong else "")

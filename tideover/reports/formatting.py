@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from typing import Any
 
 UNDEFINED = "–"
@@ -15,19 +16,8 @@ _STRATEGIES = {
     "micro_batch": "micro-batches",
 }
 
-STAGE_NAMES = {
-    "detect": "detect",
-    "restart": "restart",
-    "restore": "restore",
-    "wait": "wait for timeout",
-    "replay": "replay",
-    "catch_up": "catch-up",
-    "windows": "until windows are right",
-}
-"""How the stages of ``time_to_recover_s`` are called, in their order."""
 
-
-def strategy_name(kind: str) -> str:
+def strategy_name(kind: Any) -> str:
     """How a strategy is called in a sentence; what follows its kind stays (``active_replication k=2``).
 
     >>> strategy_name("rsm"), strategy_name("active_replication k=2"), strategy_name("my_own")
@@ -122,19 +112,32 @@ def plain(value: float) -> str:
     return f"{value:g}"
 
 
-def plural(count: int, one: str) -> str:
-    """A count and its noun.
-
-    >>> plural(1, "pair"), plural(10, "pair")
-    ('1 pair', '10 pairs')
-    """
-    return f"{count:,} {one}" if count == 1 else f"{count:,} {one}s"
-
-
-def listed(items: list[str]) -> str:
+def listed(items: Iterable[str]) -> str:
     """Items as a sentence lists them.
 
     >>> listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c"])
     ('a', 'a and b', 'a, b and c')
     """
-    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}" if items else ""
+    *first, last = [*items] or [""]
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def capitalised(sentence: str) -> str:
+    """The sentence with a capital letter; unlike ``str.capitalize`` it leaves the rest as it is."""
+    return sentence[:1].upper() + sentence[1:]
+
+
+def filled(parts: Iterable[str], width: int, between: str = " ", length: Callable[[str], int] = len) -> str:
+    """The parts in lines of at most ``width``, as many in each as fit; a part is not broken.
+
+    >>> filled(["detect 4 s", "restart 3 s", "replay 9 s"], 25, " · ").splitlines()
+    ['detect 4 s · restart 3 s', 'replay 9 s']
+    """
+    lines: list[str] = []
+    for part in parts:
+        longer = f"{lines[-1]}{between}{part}" if lines else part
+        if lines and length(longer) <= width:
+            lines[-1] = longer
+        else:
+            lines.append(part)
+    return "\n".join(lines)

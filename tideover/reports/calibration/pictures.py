@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tideover.reports import figures
+from tideover.reports.calibration.tables import episode_name
 from tideover.reports.figures.svg import to_svg
-from tideover.reports.fits.tables import episode_name
+from tideover.reports.formatting import strategy_name
 from tideover.reports.html import Picture
-from tideover.reports.words import strategy_name
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 def scatter(pairs: pd.DataFrame) -> tuple[Picture, ...]:
-    """Predicted over measured, from ``pairs.judged``; none if nothing can be drawn."""
+    """Predicted over measured, from ``predictions.judged``; no picture if nothing can be drawn."""
     drawable = (pairs["measured"] > 0) & (pairs["predicted"] > 0)
     if not drawable.any():
         return ()
@@ -60,40 +60,32 @@ def residuals(pairs: pd.DataFrame) -> tuple[Picture, ...]:
 
 
 def backlogs(timelines: pd.DataFrame, pairs: pd.DataFrame) -> tuple[Picture, ...]:
-    """The episode that is predicted as well as most, for each strategy and fault; then the worst ones."""
+    """For each strategy and fault the episode with the median error; then those with the greatest errors."""
     typical, worst = chosen(timelines, pairs)
     if typical.empty:
         return ()
     what = "Rows that have come in and are not in the sink's results yet, from the fault on."
-    which = "One episode of each" if worst.empty else "Of the held-out episodes those with the median error"
-    shown = [
-        (
-            f"Real and simulated backlog{'' if worst.empty else ': typical episodes'}",
-            f"{what} {which}: {_named(typical)}.",
-            typical,
-            "typical",
-        )
-    ]
-    if not worst.empty:
-        shown.append(
-            (
-                "Real and simulated backlog: worst episodes",
-                f"{what} The episodes with the greatest error: {_named(worst)}.",
-                worst,
-                "worst",
-            )
-        )
-    return tuple(
-        Picture(title, caption, to_svg(figures.backlogs(part)[0].figure, prefix=f"backlog-{key}", alt=title))
-        for title, caption, part, key in shown
+    title, which = "Real and simulated backlog", "One episode of each"
+    if worst.empty:
+        return (_backlogs(title, f"{what} {which}: {_named(typical)}.", typical, "typical"),)
+    which = "Of the held-out episodes those with the median error"
+    most = f"{what} The episodes with the greatest error: {_named(worst)}."
+    return (
+        _backlogs(f"{title}: typical episodes", f"{what} {which}: {_named(typical)}.", typical, "typical"),
+        _backlogs(f"{title}: worst episodes", most, worst, "worst"),
     )
+
+
+def _backlogs(title: str, caption: str, part: pd.DataFrame, key: str) -> Picture:
+    figure = figures.backlogs(part)[0].figure
+    return Picture(title, caption, to_svg(figure, prefix=f"backlog-{key}", alt=title))
 
 
 def chosen(timelines: pd.DataFrame, pairs: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The timelines of one typical episode for each strategy and fault, and those of the worst ones.
 
-    An episode's error is the mean of its absolute errors; held-out episodes go first. The worst one is shown
-    only where it is another one.
+    An episode's error is the mean of its absolute errors; held-out episodes go first. A worst episode is
+    left out if it is also the typical one.
     """
     import numpy as np
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from tideover.reports.columns import DOCUMENTED
+from tideover.reports.columns import DOCUMENTED, conform
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,45 +32,39 @@ FAULTS = {
 PURPOSES = {"steady": "Steady", "recovery": "After a fault"}
 
 
-def measure_name(measure: str) -> str:
+def measure_name(measure: Any) -> str:
     """How a measure is called in a sentence.
 
     >>> measure_name("output_gap_s"), measure_name("my_own_s")
     ('output gap', 'my own')
     """
-    return MEASURES.get(measure, measure.removesuffix("_s").replace("_", " "))
+    return MEASURES.get(measure, str(measure).removesuffix("_s").replace("_", " "))
 
 
-def fault_name(fault: str) -> str:
+def fault_name(fault: Any) -> str:
     """How a fault is called in a sentence.
 
     >>> fault_name("kill_driver"), fault_name("pull_plug")
     ('driver killed', 'pull plug')
     """
-    return FAULTS.get(fault, fault.replace("_", " "))
+    return FAULTS.get(fault, str(fault).replace("_", " "))
 
 
 def frame(frames: Mapping[str, pd.DataFrame], name: str) -> pd.DataFrame:
     """The frame of this name with every documented column; without rows if it is missing."""
     import pandas as pd
 
-    found = frames.get(name)
-    found = pd.DataFrame() if found is None else found.reset_index(drop=True)
-    missing = [column for column in DOCUMENTED[name] if column.name not in found.columns]
-    types = {"string": object, "bool": object, "int64": float, "float64": float}
-    empty = {column.name: pd.Series(index=found.index, dtype=types[column.dtype]) for column in missing}
-    found = found.assign(**empty)
-    for column in DOCUMENTED[name]:
-        if column.dtype == "bool":
-            found[column.name] = found[column.name].eq(True).astype(bool)  # what is missing is not true
-        elif column.dtype != "string":
-            found[column.name] = found[column.name].astype(float)
+    found = conform(name, frames.get(name, pd.DataFrame()))
+    truths = [column.name for column in DOCUMENTED[name] if column.dtype == "bool"]
+    numbers = [column.name for column in DOCUMENTED[name] if column.dtype in ("int64", "float64")]
+    found[numbers] = found[numbers].astype(float)
+    found[truths] = found[truths].eq(True)  # what is missing is not true
     return found
 
 
 def judged(pairs: pd.DataFrame) -> pd.DataFrame:
-    """The pairs with ``error`` (as given where it is: what cannot be told apart is no error), ``covered`` and
-    ``failed``.
+    """The pairs with ``error``, ``covered`` and ``failed``. An error that the
+    calibration gives is kept: there, times too short to be told apart count as equal.
 
     What was not over by the end of a real episode cannot be judged: its error is NaN. What is not predicted
     (the simulation never ends it), or predicted although 0 was measured, is off by infinitely much.
@@ -124,29 +118,23 @@ def summary(pairs: pd.DataFrame, *, held_out: bool = True, by_fault: bool = Fals
     that hold the measured figure, NaN if there are none; ``failed``: how many failed (see ``judged``);
     ``unmeasured``: pairs that cannot be judged, and are not in ``n``.
     """
-    import pandas as pd
-
     every = judged(pairs)
-    mine = every[every["held_out"] == held_out]
+    known = every["error"].notna()
+    every = every.assign(_size=every["error"].abs(), _covered=every["covered"].where(known).astype(float))
     keys = ["purpose", "strategy", *(["fault"] if by_fault else []), "measure"]
-    rows = []
-    for values, part in mine.groupby(keys, sort=False):
-        known = part[part["error"].notna()]
-        errors, covered = known["error"].abs(), known["covered"].dropna()
-        rows.append(
-            {
-                **dict(zip(keys, values, strict=True)),
-                "n": len(known),
-                "median_error": float(errors.median()),
-                "worst_error": float(errors.max()),
-                "coverage": float(covered.astype(float).mean()) if len(covered) else float("nan"),
-                "intervals": len(covered),
-                "failed": int(known["failed"].sum()),
-                "unmeasured": len(part) - len(known),
-            }
+    found = (
+        every[every["held_out"] == held_out]
+        .groupby(keys, sort=False, as_index=False)
+        .agg(
+            n=("error", "count"),
+            median_error=("_size", "median"),
+            worst_error=("_size", "max"),
+            coverage=("_covered", "mean"),
+            intervals=("_covered", "count"),
+            failed=("failed", "sum"),
+            unmeasured=("error", lambda errors: int(errors.isna().sum())),
         )
-    columns = "n median_error worst_error coverage intervals failed unmeasured"
-    found = pd.DataFrame(rows, columns=[*keys, *columns.split()])
+    )
     order = {name: place for place, name in enumerate(PURPOSES)}
     return found.sort_values(
         "purpose", key=lambda names: names.map(order).fillna(len(order)), kind="stable", ignore_index=True

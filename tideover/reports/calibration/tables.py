@@ -1,13 +1,13 @@
-"""The tables of a calibration: what failed is marked NO, and nothing is left out."""
+"""The tables of a calibration: every pair is in them, and what failed is marked NO."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from tideover.reports.fits.pairs import FAILED_BEYOND, PURPOSES, fault_name, measure_name
-from tideover.reports.tables import Table
-from tideover.reports.words import UNDEFINED, amount, fixed, is_undefined, number, strategy_name
+from tideover.reports.calibration.predictions import FAILED_BEYOND, PURPOSES, fault_name, measure_name
+from tideover.reports.formatting import UNDEFINED, amount, fixed, is_undefined, number, strategy_name
+from tideover.reports.tables import Table, grouped
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,40 +55,17 @@ def missed_aims(row: Row) -> list[str]:
 
 
 def summary_table(found: pd.DataFrame, title: str) -> Table:
-    """How far the predictions are off, by strategy and measure (from ``pairs.summary``).
+    """How far the predictions are off, by strategy and measure (from ``predictions.summary``).
 
     Under headings of purposes or, where the rows are by fault, of faults.
     """
-    rows: list[tuple[str, ...]] = []
-    previous = None
+
+    def heading(row: Row) -> str:
+        return fault_name(row["fault"]) if by_fault else PURPOSES.get(row["purpose"], str(row["purpose"]))
+
     by_fault = "fault" in found.columns
-    for row in (found.sort_values("fault", kind="stable") if by_fault else found).to_dict("records"):
-        heading = fault_name(row["fault"]) if by_fault else PURPOSES.get(row["purpose"], str(row["purpose"]))
-        if heading != previous:
-            previous = heading
-            rows.append((heading,))
-        intervals = UNDEFINED
-        if row["intervals"]:
-            held = round(row["coverage"] * row["intervals"])
-            intervals = f"{held} of {row['intervals']}"
-        missed = missed_aims(row)
-        more = f" (+{row['unmeasured']} cut off)" if row["unmeasured"] else ""
-        rows.append(
-            (
-                strategy_name(row["strategy"]),
-                measure_name(row["measure"]),
-                f"{row['n']}{more}",
-                percent(row["median_error"]),
-                percent(row["worst_error"]),
-                intervals,
-                str(row["failed"]),
-                f"NO ({', '.join(t.split()[0] for t in missed)})"
-                if missed
-                else "yes"
-                if row["n"]
-                else UNDEFINED,
-            )
-        )
+    ordered = found.sort_values("fault", kind="stable") if by_fault else found
+    rows = grouped(ordered.to_dict("records"), heading, _summary_row)
     notes = [
         f"Aims: steady {percent(AIMS['steady'][0])} in the median and {percent(AIMS['steady'][1])} at worst; "
         f"after a fault {percent(AIMS['recovery'][0])} in the median, and {percent(LEAST_COVERAGE)} of the "
@@ -98,37 +75,46 @@ def summary_table(found: pd.DataFrame, title: str) -> Table:
     if len(found) and found["unmeasured"].any():
         notes.append("cut off: the real run ended before it was over, so nothing can be compared.")
     columns = ("", "measure", "n", "median error", "worst", "in interval", "failed", "aims met")
-    return Table(title, columns, tuple(rows), tuple(notes), 2)
+    return Table(title, columns, rows, tuple(notes), 2)
+
+
+def _summary_row(row: Row) -> tuple[str, ...]:
+    missed = missed_aims(row)
+    more = f" (+{row['unmeasured']} cut off)" if row["unmeasured"] else ""
+    met = "yes" if row["n"] else UNDEFINED
+    return (
+        strategy_name(row["strategy"]),
+        measure_name(row["measure"]),
+        f"{row['n']}{more}",
+        percent(row["median_error"]),
+        percent(row["worst_error"]),
+        f"{held_intervals(row)} of {row['intervals']}" if row["intervals"] else UNDEFINED,
+        str(row["failed"]),
+        f"NO ({', '.join(text.split()[0] for text in missed)})" if missed else met,
+    )
+
+
+def held_intervals(row: Row) -> int:
+    """How many intervals of a row of ``summary`` hold the measured figure."""
+    return round(row["coverage"] * row["intervals"])
 
 
 def pairs_table(pairs: pd.DataFrame, title: str) -> Table:
-    """Measured beside predicted, one row a pair (from ``pairs.judged``); failures are marked."""
-    rows: list[tuple[str, ...]] = []
-    previous = None
-    for row in pairs.to_dict("records"):
-        heading = (row["strategy"], row["measure"], row["purpose"])
-        if heading != previous:
-            previous = heading
-            rows.append((f"{strategy_name(row['strategy'])}: {measure_name(row['measure'])}",))
-        rows.append(_pair_row(row))
+    """Measured and predicted figures, one row a pair (from ``predictions.judged``); failures are marked."""
+    rows = grouped(
+        pairs.to_dict("records"),
+        lambda row: f"{strategy_name(row['strategy'])}: {measure_name(row['measure'])}",
+        _pair_row,
+        lambda row: (row["strategy"], row["measure"], row["purpose"]),
+    )
     notes = (
         "in interval: the measured figure lies in the 90 % interval of prediction. NO: it does not, or the "
         f"prediction is off by more than {percent(FAILED_BEYOND)}.",
         f"{UNDEFINED}: it was not over by the end of the episode, or there is no interval. ∞: not predicted "
         "(the simulation does not end it), or predicted where nothing was measurable.",
     )
-    columns = (
-        "",
-        "pipeline",
-        "rows/s",
-        "keys",
-        "measured, s",
-        "predicted, s",
-        "90 % interval",
-        "error",
-        "holds",
-    )
-    return Table(title, columns, tuple(rows), notes, 2)
+    figures = ("measured, s", "predicted, s", "90 % interval", "error", "holds")
+    return Table(title, ("", "pipeline", "rows/s", "keys", *figures), rows, notes, 2)
 
 
 def _pair_row(row: Row) -> tuple[str, ...]:
@@ -174,27 +160,33 @@ def parameters_table(parameters: pd.DataFrame, by: str = "strategy", *, brief: b
 
     ``brief``: what they mean is told once for each, below the table.
     """
-    rows: list[tuple[str, ...]] = []
-    meanings: dict[str, str] = {}
-    previous = None
-    for row in parameters.to_dict("records"):
-        if row[by] != previous:
-            previous = row[by]
-            rows.append((strategy_name(previous) if by == "strategy" else str(previous),))
-        unit, scale = _scaled(row)
-        value, low, high = (round(row[key] * scale, 4) for key in ("value", "low", "high"))
-        meaning = "" if is_undefined(row["meaning"]) else str(row["meaning"])
-        marked = "yes" if row["identified"] else "NO"
-        meanings.setdefault(str(row["parameter"]).rsplit(".", 1)[-1], meaning)
-        told = () if brief else (meaning,)
-        rows.append((str(row["parameter"]), *told, unit, number(value), interval(low, high), marked))
+    records = parameters.to_dict("records")
+    rows = grouped(
+        records,
+        lambda row: strategy_name(row[by]) if by == "strategy" else str(row[by]),
+        lambda row: _parameter_row(row, brief=brief),
+    )
     columns = ("", *(() if brief else ("meaning",)), "unit", "value", "90 % interval", "identified")
+    meanings: dict[str, str] = {}
+    for row in records:
+        meanings.setdefault(str(row["parameter"]).rsplit(".", 1)[-1], _meaning(row))
     notes = [f"{name}: {meaning}" for name, meaning in meanings.items() if brief and meaning]
     notes.append(
         "identified NO: the measurements do not determine it; its value is an assumption, or moves against "
         "another parameter."
     )
-    return Table("Fitted parameters", columns, tuple(rows), tuple(notes), len(columns) - 3)
+    return Table("Fitted parameters", columns, rows, tuple(notes), len(columns) - 3)
+
+
+def _parameter_row(row: Row, *, brief: bool) -> tuple[str, ...]:
+    unit, scale = _scaled(row)
+    value, low, high = (round(row[key] * scale, 4) for key in ("value", "low", "high"))
+    figures = (unit, number(value), interval(low, high), "yes" if row["identified"] else "NO")
+    return (str(row["parameter"]), *(() if brief else (_meaning(row),)), *figures)
+
+
+def _meaning(row: Row) -> str:
+    return "" if is_undefined(row["meaning"]) else str(row["meaning"])
 
 
 def _scaled(row: Row) -> tuple[str, float]:
@@ -212,7 +204,7 @@ def ranking_table(ranking: pd.DataFrame) -> Table:
     """The strategies by output gap, in the real runs and in the simulation."""
     rows: list[tuple[str, ...]] = []
     for fault, part in ranking.groupby("fault", sort=False):
-        rows.append((fault_name(str(fault)),))
+        rows.append((fault_name(fault),))
         same = same_ranking(part)
         for row in part.sort_values("measured_rank", kind="stable").to_dict("records"):
             ranks = [amount(row["measured_rank"]), amount(row["simulated_rank"])]
@@ -233,13 +225,13 @@ def same_ranking(part: pd.DataFrame) -> bool | None:
 
 
 def correctness_table(correctness: pd.DataFrame) -> Table:
-    """Whether the real counts were exact after each fault, beside the simulated ledger."""
+    """Whether the real counts were exact after each fault, and what the simulated ledger says."""
     rows = []
     for row in correctness.to_dict("records"):
         rows.append(
             (
                 strategy_name(row["strategy"]),
-                fault_name(str(row["fault"])),
+                fault_name(row["fault"]),
                 "" if is_undefined(row["promise"]) else str(row["promise"]),
                 f"{amount(row['exact'])} of {amount(row['kills'])}",
                 *(amount(row[key]) for key in ("missing", "extra", "simulated_lost", "simulated_duplicated")),

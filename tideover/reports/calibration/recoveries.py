@@ -1,6 +1,6 @@
-"""What a fit to somebody else's recoveries comes to, as a page and for the terminal.
+"""A fit to recoveries that others measured, as a page and for the terminal.
 
-It takes plain tables (``columns.RECOVERY_FITS``) and knows nothing of how they came about.
+The input is the tables of ``columns.RECOVERY_FITS``; nothing here depends on how they were made.
 """
 
 from __future__ import annotations
@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tideover import __version__
+from tideover.models.results.headline import counted
 from tideover.reports import figures
+from tideover.reports.calibration.predictions import FAILED_BEYOND, frame
+from tideover.reports.calibration.tables import parameters_table, percent
+from tideover.reports.calibration.verdict import labelled
 from tideover.reports.columns import RECOVERY_FITS
 from tideover.reports.figures.svg import to_svg
-from tideover.reports.fits.pairs import FAILED_BEYOND, frame
-from tideover.reports.fits.tables import parameters_table, percent
-from tideover.reports.fits.words import labelled
+from tideover.reports.formatting import amount, fixed, is_undefined, listed, number
 from tideover.reports.html import Page, Picture, Section
-from tideover.reports.tables import Table
-from tideover.reports.words import amount, fixed, is_undefined, listed, number, plural
+from tideover.reports.tables import Table, grouped
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,7 +45,7 @@ def recoveries_page(
     profiles: Mapping[str, str] | None = None,
     warnings: Sequence[str] = (),
 ) -> Page:
-    """Recoveries that others measured beside what the fitted mechanism says of them.
+    """Recoveries that others measured, and what the fitted mechanism predicts for them.
 
     ``frames``: the tables of ``columns.RECOVERY_FITS``; one that is missing or empty is left out.
     ``provenance``: where the measurements come from, label by label; ``profiles``: their texts by name.
@@ -55,24 +55,26 @@ def recoveries_page(
         Section(
             "Measured beside predicted",
             sentences=_misses(points),
-            tables=(*_errors_tables(errors), *((points_table(points),) if len(points) else ())),
+            tables=(_errors_table(errors), points_table(points)),
             pictures=_pictures(points, curves, parameters),
         ),
-        Section("What a profile holds", sentences=unidentified(parameters), tables=_parameters(parameters)),
+        Section(
+            "What a profile holds",
+            sentences=unidentified(parameters),
+            tables=(parameters_table(parameters, by="workload"),),
+        ),
     )
     return Page(
         title=title,
         kind="measured recoveries, and a mechanism fitted to them",
         verdict=verdict(errors),
-        asked=labelled(provenance),
-        asked_title="What was measured, and where",
-        tables=(),
-        sections=tuple(part for part in sections if part.sentences or part.tables or part.pictures),
-        version=__version__,
+        setup=labelled(provenance),
+        setup_title="What was measured, and where",
+        sections=sections,
         warnings=tuple(warnings),
         scenarios=tuple((profiles or {}).items()),
         scenarios_title="The profiles",
-        glossary=tuple(RECOVERY_FITS.items()),
+        glossary=RECOVERY_FITS,
     )
 
 
@@ -81,16 +83,16 @@ def recoveries_view(frames: Mapping[str, pd.DataFrame], warnings: Sequence[str] 
     from rich.console import Group
     from rich.text import Text
 
-    from tideover.reports.terminal import render, warnings_view
+    from tideover.reports.terminal import rendered, warnings_view
 
     points, parameters, errors, _ = (frame(frames, name) for name in RECOVERY_FITS)
-    shown = (*_parameters(parameters, brief=True), *((points_table(points),) if len(points) else ()))
-    sentence = Text(verdict(errors), style="bold")
-    return Group(*map(render, (*shown, *_errors_tables(errors))), sentence, warnings_view(warnings))
+    fitted = parameters_table(parameters, by="workload", brief=True)
+    shown = rendered((fitted, points_table(points), _errors_table(errors)))
+    return Group(*shown, Text(verdict(errors), style="bold"), warnings_view(warnings))
 
 
 def verdict(errors: pd.DataFrame) -> str:
-    """One line a workload: how far off the predictions of unseen points are, beside the plain fluid law."""
+    """One line a workload: how far off predictions of unseen points are, and those of the plain fluid law."""
     lines = []
     for workload, part in errors.groupby("workload", sort=False):
         found = {(row["model"], row["kind"]): row for row in part.to_dict("records")}
@@ -109,35 +111,28 @@ def verdict(errors: pd.DataFrame) -> str:
 
 
 def points_table(points: pd.DataFrame) -> Table:
-    """Every measured point beside the predictions; those beyond 30 % are marked."""
-    rows: list[tuple[str, ...]] = []
-    previous = None
-    for row in points.to_dict("records"):
-        if row["workload"] != previous:
-            previous = row["workload"]
-            rows.append((str(previous),))
+    """Every measured point and its predictions; those that are off by more than 30 % are marked."""
+
+    def cells(row: dict[Any, Any]) -> tuple[str, ...]:
         error = _error(row["left_out_s"], row["measured_s"])
-        failed = "NO" if abs(error) > FAILED_BEYOND else "yes"
         fluid = _error(row["fluid_left_out_s"], row["measured_s"], undefined=is_undefined(row["fluid_s"]))
-        rows.append(
-            (
-                f"every {row['checkpoint_interval_s']:g} s",
-                _rate(row["rate_per_s"]),
-                number(row["measured_s"]),
-                number(row["fitted_s"]),
-                number(row["left_out_s"]),
-                percent(error, sign=True),
-                failed,
-                percent(fluid, sign=True),
-            )
-        )
+        times = (number(row[name]) for name in ("measured_s", "fitted_s", "left_out_s"))
+        within = "NO" if abs(error) > FAILED_BEYOND else "yes"
+        last = (percent(error, sign=True), within, percent(fluid, sign=True))
+        return (f"every {row['checkpoint_interval_s']:g} s", _rate(row["rate_per_s"]), *times, *last)
+
+    rows = grouped(points.to_dict("records"), _workload, cells)
     columns = ("", "tuples/s", "measured, s", "fitted, s", "left out, s", "error", "within 30 %", "fluid law")
     notes = (
         "left out: predicted by a fit that had not seen this point; error: of that prediction.",
         "fluid law: error of a plain fluid law with three parameters, fitted without this point too.",
         "∞: predicted that the backlog never drains.",
     )
-    return Table("Every point", columns, tuple(rows), notes)
+    return Table("Every point", columns, rows, notes)
+
+
+def _workload(row: Mapping[Any, Any]) -> str:
+    return str(row["workload"])
 
 
 def _rate(value: Any) -> str:
@@ -152,30 +147,16 @@ def _error(predicted: Any, measured: Any, *, undefined: bool = False) -> float:
     return float("inf") if is_undefined(predicted) else float(predicted / measured - 1)
 
 
-def _errors_tables(errors: pd.DataFrame) -> tuple[Table, ...]:
-    if errors.empty:
-        return ()
-    rows: list[tuple[str, ...]] = []
-    previous = None
-    for row in errors.to_dict("records"):
-        if row["workload"] != previous:
-            previous = row["workload"]
-            rows.append((str(previous),))
-        kind = str(row["kind"])
-        rows.append(
-            (
-                _MODELS.get(str(row["model"]), str(row["model"])),
-                _KINDS.get(kind, kind.replace("_", " ")),
-                amount(row["n"]),
-                *(percent(row[name]) for name in ("mean_error", "median_error", "worst_error")),
-            )
-        )
+def _errors_table(errors: pd.DataFrame) -> Table:
+    def cells(row: dict[Any, Any]) -> tuple[str, ...]:
+        model, kind = str(row["model"]), str(row["kind"])
+        sizes = (percent(row[name]) for name in ("mean_error", "median_error", "worst_error"))
+        named = (_MODELS.get(model, model), _KINDS.get(kind, kind.replace("_", " ")))
+        return (*named, amount(row["n"]), *sizes)
+
+    rows = grouped(errors.to_dict("records"), _workload, cells)
     columns = ("", "points", "n", "mean error", "median", "worst")
-    return (Table("How far off", columns, tuple(rows), (), 2),)
-
-
-def _parameters(parameters: pd.DataFrame, *, brief: bool = False) -> tuple[Table, ...]:
-    return (parameters_table(parameters, by="workload", brief=brief),) if len(parameters) else ()
+    return Table("How far off", columns, rows, (), 2)
 
 
 def unidentified(parameters: pd.DataFrame) -> tuple[str, ...]:
@@ -202,7 +183,7 @@ def _misses(points: pd.DataFrame) -> tuple[str, ...]:
         f"(measured {number(row['measured_s'])} s, predicted {number(row['left_out_s'])} s)"
         for row in wrong
     ]
-    count = f"{len(wrong)} of {plural(len(rows), 'point')}"
+    count = f"{len(wrong)} of {counted(len(rows), 'point')}"
     return (f"Off by more than {percent(FAILED_BEYOND)} when left out, {count}: {'; '.join(named)}.",)
 
 

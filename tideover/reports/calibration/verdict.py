@@ -1,20 +1,22 @@
-"""What a calibration comes to, in sentences: the verdict, and what the model does not explain."""
+"""A calibration in sentences: the verdict, and what the model does not explain."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from tideover.reports.fits.pairs import fault_name, judged, measure_name, summary
-from tideover.reports.fits.tables import (
+from tideover.models.results.headline import counted
+from tideover.reports.calibration.predictions import fault_name, judged, measure_name, summary
+from tideover.reports.calibration.tables import (
     episode_name,
+    held_intervals,
     interval,
     kept,
     missed_aims,
     percent,
     same_ranking,
 )
-from tideover.reports.words import amount, listed, number, plural, strategy_name
+from tideover.reports.formatting import amount, capitalised, listed, number, strategy_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,6 +24,11 @@ if TYPE_CHECKING:
 MOST_NAMED = 6
 """So many of the largest residuals are told in words; the tables have all of them."""
 
+_CAUSES = {
+    "rate_per_s": "the input rate",
+    "keys": "the number of keys",
+    "moment_s": "the time into the batch",
+}
 _LEAST_BIAS = 0.10
 _LEAST_TREND = 0.7
 _LEAST_POINTS = 5
@@ -38,52 +45,39 @@ def _steady(found: pd.DataFrame) -> str:
     steady = found[(found["purpose"] == "steady") & (found["n"] > 0)]
     if steady.empty:
         return "No held-out episode without a fault was compared."
-    runs = plural(int(steady["n"].max()), "held-out episode")
+    runs = counted(int(steady["n"].max()), "held-out episode")
     shown = listed(
-        [
-            f"{_measure(row, steady)} {percent(row['median_error'])} (worst {percent(row['worst_error'])})"
-            for row in steady.to_dict("records")
-        ]
+        f"{_measure(row, steady)} {percent(row['median_error'])} (worst {percent(row['worst_error'])})"
+        for row in steady.to_dict("records")
     )
-    return (
-        f"Without faults ({runs} a measure), predictions are off in the median by: {shown}{_missed(steady)}."
-    )
+    off = f"predictions are off in the median by: {shown}{_missed(steady)}"
+    return f"Without faults ({runs} a measure), {off}."
 
 
 def _measure(row: Mapping[Any, Any], among: pd.DataFrame) -> str:
-    several = among["strategy"].nunique() > 1
-    return (
-        f"{strategy_name(row['strategy'])}, {measure_name(row['measure'])}"
-        if several
-        else measure_name(row["measure"])
-    )
+    name = measure_name(row["measure"])
+    return f"{strategy_name(row['strategy'])}, {name}" if among["strategy"].nunique() > 1 else name
 
 
 def _recoveries(found: pd.DataFrame) -> list[str]:
     after = found[(found["purpose"] == "recovery") & (found["n"] > 0)]
     if after.empty:
         return ["No held-out fault was compared."]
-    sentences = []
-    for strategy, part in after.groupby("strategy", sort=False):
-        errors = listed(
-            [
-                f"{measure_name(row['measure'])} {percent(row['median_error'])}"
-                for row in part.to_dict("records")
-            ]
-        )
-        count = int(part["intervals"].sum())
-        held = round(float((part["coverage"].fillna(0) * part["intervals"]).sum()))
-        covers = f"; {held} of {count} figures lie in their 90 % interval" if count else ""
-        faults = plural(int(part["n"].max()), "held-out fault")
-        sentences.append(
-            f"{_capital(strategy_name(str(strategy)))} after {faults}: off in the median by {errors}{covers}"
-            f"{_missed(part)}."
-        )
-    return sentences
+    return [_recovery(strategy_name(name), part) for name, part in after.groupby("strategy", sort=False)]
+
+
+def _recovery(strategy: str, part: pd.DataFrame) -> str:
+    rows, count = part.to_dict("records"), int(part["intervals"].sum())
+    errors = listed(f"{measure_name(row['measure'])} {percent(row['median_error'])}" for row in rows)
+    held = sum(held_intervals(row) for row in rows if row["intervals"])
+    covers = f"; {held} of {count} figures lie in their 90 % interval" if count else ""
+    faults = counted(int(part["n"].max()), "held-out fault")
+    off = f"off in the median by {errors}{covers}{_missed(part)}"
+    return f"{capitalised(strategy)} after {faults}: {off}."
 
 
 def _missed(part: pd.DataFrame) -> str:
-    """The aims that are missed, or that all are met."""
+    """A clause that names the aims that are missed, or says that all are met."""
     missed = [(row, missed_aims(row)) for row in part.to_dict("records")]
     told = [f"{_measure(row, part)} ({', '.join(texts)})" for row, texts in missed if texts]
     return f"; aims missed: {listed(told)}" if told else "; aims met"
@@ -94,25 +88,18 @@ def _failures(found: pd.DataFrame) -> str:
     if not total:
         return ""
     if not failed:
-        return f"None of {plural(total, 'held-out prediction')} failed."
-    return f"{failed} of {plural(total, 'held-out prediction')} failed; they are marked below."
+        return f"None of {counted(total, 'held-out prediction')} failed."
+    return f"{failed} of {counted(total, 'held-out prediction')} failed; they are marked below."
 
 
 def _ranking(ranking: pd.DataFrame) -> str:
-    judged_faults = {
-        fault_name(str(fault)): same_ranking(part) for fault, part in ranking.groupby("fault", sort=False)
-    }
-    known = {name: same for name, same in judged_faults.items() if same is not None}
-    if not known:
+    same = {fault_name(fault): same_ranking(part) for fault, part in ranking.groupby("fault", sort=False)}
+    if all(one is None for one in same.values()):
         return ""
-    other = [name for name, same in known.items() if not same]
-    if not other:
-        return (
-            "The ranking of the strategies by output gap is the same in the real runs and in the simulation."
-        )
-    return (
-        f"The simulation ranks the strategies by output gap otherwise than the real runs do: {listed(other)}."
-    )
+    other = listed(name for name, one in same.items() if one is False)
+    if other:
+        return f"The simulation ranks the strategies by output gap otherwise than the real runs do: {other}."
+    return "The ranking of the strategies by output gap is the same in the real runs and in the simulation."
 
 
 def _counts(correctness: pd.DataFrame) -> str:
@@ -121,7 +108,7 @@ def _counts(correctness: pd.DataFrame) -> str:
     if not promised:
         return ""
     broken = [
-        f"{strategy_name(row['strategy'])}, {fault_name(str(row['fault']))} "
+        f"{strategy_name(row['strategy'])}, {fault_name(row['fault'])} "
         f"({amount(row['missing'])} missing, {amount(row['extra'])} extra)"
         for row in promised
         if not kept(row)
@@ -129,7 +116,7 @@ def _counts(correctness: pd.DataFrame) -> str:
     if broken:
         return f"The real counts broke the promise: {listed(broken)}."
     kills, exact = (int(sum(row[key] for row in exactly)) for key in ("kills", "exact"))
-    told = f"after {exact} of {plural(kills, 'fault')} where the strategy promises exactly once"
+    told = f"after {exact} of {counted(kills, 'fault')} where the strategy promises exactly once"
     return f"The real counts were exact {told}." if exactly else "The real counts kept what was promised."
 
 
@@ -140,7 +127,7 @@ def labelled(provenance: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
     (('Measured on', '2 cores'), ('Operating system', 'Linux'), ('My label', '1'))
     """
     known = {"os": "Operating system"}
-    return tuple((known.get(k, _capital(k.replace("_", " "))), str(v)) for k, v in provenance.items())
+    return tuple((known.get(k, capitalised(k.replace("_", " "))), str(v)) for k, v in provenance.items())
 
 
 def unexplained(pairs: pd.DataFrame) -> tuple[str, ...]:
@@ -152,7 +139,7 @@ def unexplained(pairs: pd.DataFrame) -> tuple[str, ...]:
     known = found[found["error"].notna()]
     leanings = []
     for (strategy, measure, purpose), part in known.groupby(["strategy", "measure", "purpose"], sort=False):
-        name = f"{_capital(strategy_name(str(strategy)))}, {measure_name(str(measure))}"
+        name = f"{capitalised(strategy_name(strategy))}, {measure_name(measure)}"
         name += ", without faults" if purpose == "steady" else ""
         leanings += [f"{name}: {text}" for text in (_silence(part), _bias(part), *_trends(part)) if text]
     failed = known[known["failed"] & known["predicted"].notna()]
@@ -161,17 +148,17 @@ def unexplained(pairs: pd.DataFrame) -> tuple[str, ...]:
 
 
 def _silence(part: pd.DataFrame) -> str:
-    """Said if the simulation does not come to an end, or nothing was fitted that could predict it."""
+    """A sentence if episodes have no prediction: their simulation does not end, or nothing was fitted."""
     silent = part[part["predicted"].isna()]
     if silent.empty:
         return ""
     named = [episode_name(row) for row in silent.head(MOST_NAMED).to_dict("records")]
     named += [f"{len(silent) - MOST_NAMED} more"] if len(silent) > MOST_NAMED else []
-    return f"nothing is predicted in {len(silent)} of {plural(len(part), 'episode')}: {listed(named)}."
+    return f"nothing is predicted in {len(silent)} of {counted(len(part), 'episode')}: {listed(named)}."
 
 
 def _bias(part: pd.DataFrame) -> str:
-    """Said if at least four of five residuals have the sign of a median that is not small."""
+    """A sentence if at least four of five residuals have the sign of the median, and that is not small."""
     import numpy as np
 
     part = part[np.isfinite(part["error"])]
@@ -185,16 +172,11 @@ def _bias(part: pd.DataFrame) -> str:
 
 
 def _trends(part: pd.DataFrame) -> list[str]:
-    """Against what the residuals rise or fall, by Spearman's rank correlation."""
+    """With which quantities the residuals rise or fall, by Spearman's rank correlation."""
     import numpy as np
 
-    causes = {
-        "rate_per_s": "the input rate",
-        "keys": "the number of keys",
-        "moment_s": "the time into the batch",
-    }
     found = []
-    for column, cause in causes.items():
+    for column, cause in _CAUSES.items():
         known = part[part[column].notna() & np.isfinite(part["error"])]
         if len(known) < _LEAST_POINTS or known[column].nunique() < 3 or known["error"].nunique() < 2:
             continue
@@ -214,12 +196,8 @@ def _residual(row: Mapping[Any, Any]) -> str:
         outside = f", outside its interval of {interval(row['low'], row['high'])} s"
     seen = "held out" if row["held_out"] else "seen by the fit"
     return (
-        f"{_capital(strategy_name(row['strategy']))}, {fault_name(row['fault'])} at "
+        f"{capitalised(strategy_name(row['strategy']))}, {fault_name(row['fault'])} at "
         f"{amount(row['rate_per_s'])} rows/s ({episode_name(row)}, {seen}): {measure_name(row['measure'])} "
         f"predicted {number(row['predicted'])} s, measured {number(row['measured'])} s "
         f"({percent(row['error'], sign=True)}){outside}."
     )
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
