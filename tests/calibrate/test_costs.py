@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from tests.calibrate import campaigns
 from tideover.calibrate.costs import fit_costs
-from tideover.calibrate.episodes import episodes, figures
-from tideover.calibrate.worlds import predicted
+from tideover.calibrate.counterpart import predicted
+from tideover.calibrate.episodes import episodes
 
 CONDITION = ("micro_batch", "word_count", "local-cluster[2,1,1024]")
 
@@ -40,7 +40,7 @@ def test_prediction_of_an_unseen_rate(rate):
     tables = campaigns.steady("s", (2000, 5000, 9000, rate), lambda rows: 0.2 + 2e-5 * rows, held_out=(3,))
     costs = fitted(tables)[CONDITION].costs
     (unseen,) = (e for e in episodes(tables) if e.held_out)
-    measured, made = figures(unseen), predicted(unseen, costs, None)
+    measured, made = unseen.figures(), predicted(unseen, costs, None)
     assert set(measured) == set(made) == {"batch_duration_s", "latency_p50_s", "latency_p95_s"}
     for measure, value in measured.items():
         assert made[measure] == pytest.approx(value, rel=0.02), measure

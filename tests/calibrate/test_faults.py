@@ -9,11 +9,11 @@ import pytest
 from tests.calibrate import campaigns
 from tideover.calibrate import comparison
 from tideover.calibrate import faults as fitting
+from tideover.calibrate.backlog import BacklogCurve
 from tideover.calibrate.comparison import correctness, fit, pairs, ranking, timelines
 from tideover.calibrate.costs import fit_costs
-from tideover.calibrate.course import Course
-from tideover.calibrate.episodes import episodes, figures
-from tideover.calibrate.worlds import Faults, predicted, simulated
+from tideover.calibrate.counterpart import Faults, predicted, simulated
+from tideover.calibrate.episodes import Fault, episodes
 
 TRUE = {
     "kill_executor": Faults(detection_s=0.05, restart_s=1.9, executor_cold_s=2.1, state_cold_s=0.6),
@@ -29,36 +29,30 @@ def steady_episode(strategy="micro_batch"):
     return found[1], fit_costs(found, np.random.default_rng(1))[found[0].condition].costs
 
 
-def killed(kind, at, held_out=False, strategy="micro_batch", number=0, prior=False):
-    """An episode with a fault ``at`` s after its begin, whose course is the simulator's own."""
+def killed(kind, at, held_out=False, strategy="micro_batch", number=0, second_kill=False):
+    """An episode with a fault ``at`` s after its begin, whose backlog is the simulator's own."""
     plain, costs = steady_episode(strategy)
     truth = TRUE[kind]
     struck = plain.begin_s + at
-    episode = replace(
-        plain,
-        number=number,
-        purpose="recovery",
-        fault=kind,
-        held_out=held_out,
-        prior=prior,
-        at_s=struck,
-        detected_s=struck + truth.detection_s,
-        ready_s=struck + truth.detection_s + truth.restart_s,
+    detected = struck + truth.detection_s
+    fault = Fault(
+        kind, struck, detected_s=detected, ready_s=detected + truth.restart_s, second_kill=second_kill
     )
+    episode = replace(plain, number=number, purpose="recovery", fault=fault, held_out=held_out)
     if kind == "kill_executor":
         episode = replace(episode, tasks=with_cold_tasks(episode, truth))
     run = simulated(episode, costs, truth)
     later = struck - run.failed_s
-    seen, (moments, rows) = run.course(), run.emitted
-    course = Course(seen.outputs + later, seen.done, (moments + later, rows))
-    return replace(episode, course=course), costs
+    seen, (moments, rows) = run.curve(), run.emitted
+    curve = BacklogCurve(seen.outputs + later, seen.done, (moments + later, rows))
+    return replace(episode, curve=curve), costs
 
 
 def with_cold_tasks(episode, truth):
     """Executor 2 is new and reads for the first time; executor 1 has read before, and counts for the first
     time.
     """
-    at = episode.at_s
+    at = episode.fault.at_s
     rows = [
         campaigns.task_row("s", 1, "map", episode.begin_s, "1"),
         campaigns.task_row("s", 900, "reduce", at + 1, "1", truth.state_cold_s),
@@ -83,7 +77,7 @@ def test_what_was_put_in_is_found(kind):
     for name in ("executor_cold_s", "state_cold_s", "cold_s"):
         assert getattr(fitted.faults, name) == pytest.approx(getattr(truth, name), rel=0.1, abs=0.05), name
     unseen, costs = killed(kind, 12.47)
-    measured, made_again = figures(unseen), predicted(unseen, costs, fitted.faults)
+    measured, made_again = unseen.figures(), predicted(unseen, costs, fitted.faults)
     for measure in fitting.MEASURES:
         assert made_again[measure] == pytest.approx(measured[measure], rel=0.1), measure
 
@@ -93,7 +87,7 @@ def test_a_cold_start_that_costs_nothing_is_not_told(cold_s, monkeypatch):
     monkeypatch.setitem(TRUE, "kill_driver", replace(TRUE["kill_driver"], cold_s=cold_s))
     episode, costs = killed("kill_driver", 12.3)
     found = fitting.fit_faults([episode], {episode.condition: costs}, np.random.default_rng(1), silent)
-    assert found["micro_batch", "kill_driver"].cold_told is (cold_s > 0)
+    assert found["micro_batch", "kill_driver"].cold_identified is (cold_s > 0)
 
 
 def test_comparison_tells_errors_and_intervals():
@@ -103,7 +97,7 @@ def test_comparison_tells_errors_and_intervals():
     known = [plain, *kills, unseen]
     fits = fit(known, 1, silent)
     table = pairs(known, fits, silent)
-    assert set(table["measure"]) == set(figures(plain)) | set(fitting.MEASURES)
+    assert set(table["measure"]) == set(plain.figures()) | set(fitting.MEASURES)
     held = table[table["held_out"]]
     assert (held["error"].abs() < 0.1).all()
     assert ((held["low"] < held["measured"]) & (held["measured"] < held["high"])).all()
@@ -118,10 +112,10 @@ def test_two_queries_hide_the_loss_of_one():
     """The sink keeps what comes first: after any kill of one query the outputs come as always."""
     for kind in TRUE:
         episode, _ = killed(kind, 12.3, strategy="active_replication")
-        spacing = np.diff(episode.course.outputs)
-        assert figures(episode)["output_gap_s"] == pytest.approx(np.median(spacing), rel=0.05)
+        spacing = np.diff(episode.curve.outputs)
+        assert episode.figures()["output_gap_s"] == pytest.approx(np.median(spacing), rel=0.05)
         alone, _ = killed(kind, 12.3)
-        assert figures(alone)["output_gap_s"] > 1.5 * np.median(spacing)
+        assert alone.figures()["output_gap_s"] > 1.5 * np.median(spacing)
 
 
 def test_excess_is_told_beside_the_simulated_ledger():
@@ -139,24 +133,24 @@ def test_excess_is_told_beside_the_simulated_ledger():
 def test_the_other_query_tells_how_slow_it_was():
     """Its batches took 0.5 s before the kill; then, until all was back, 0.6 and 0.9 s; then 0.5 s again."""
     episode, costs = killed("kill_driver", 12.3, strategy="active_replication")
-    at = episode.at_s
-    spared = pd.DataFrame(
+    at = episode.fault.at_s
+    other = pd.DataFrame(
         {"start_s": at + np.array([-5.0, -4.0, -3.0, 1.0, 5.0, 9.0]), "sink_s": np.zeros(6), "end_s": 0.0}
     )
-    spared["sink_s"] = spared["start_s"] + [0.5, 0.5, 0.5, 0.6, 0.9, 0.5]
-    spared["end_s"] = spared["sink_s"]
-    episode = replace(episode, spared=spared)
+    other["sink_s"] = other["start_s"] + [0.5, 0.5, 0.5, 0.6, 0.9, 0.5]
+    other["end_s"] = other["sink_s"]
+    episode = replace(episode, other_batches=other)
     found = fitting.fit_faults([episode], {episode.condition: costs}, np.random.default_rng(1), silent)
     fitted = found["active_replication", "kill_driver"].faults
-    assert fitted.slower == pytest.approx(np.sqrt(1.2 * 1.8))
-    assert fitted.unsteady == pytest.approx(np.log(1.8 / 1.2) / 2)
+    assert fitted.slowdown == pytest.approx(np.sqrt(1.2 * 1.8))
+    assert fitted.noise == pytest.approx(np.log(1.8 / 1.2) / 2)
 
 
 def test_a_quicker_batch_has_got_further_when_it_is_struck():
     """Struck 0.3 s after its start: a batch twice as quick would be where this one is after 0.6 s. Between
     two batches there is none.
     """
-    episode = replace(killed("kill_executor", 12.3)[0], moment_s=0.3)
-    assert comparison._further(episode, np.log(2)).at_s == pytest.approx(episode.at_s + 0.3)
-    idle = replace(episode, moment_s=np.nan)
-    assert comparison._further(idle, np.log(2)) == idle
+    idle, _ = killed("kill_executor", 12.3)
+    busy = replace(idle, fault=replace(idle.fault, in_batch_s=0.3))
+    assert comparison._struck_later(busy, np.log(2)).fault.at_s == pytest.approx(busy.fault.at_s + 0.3)
+    assert comparison._struck_later(idle, np.log(2)) == idle

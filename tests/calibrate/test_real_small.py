@@ -119,9 +119,11 @@ def test_no_process_and_no_large_file_is_left(tiny_run):
 MAIN = """
 import sys
 from pathlib import Path
+from pydantic import TypeAdapter
 from tideover.calibrate.real import campaign
 from tideover.calibrate.real.plan import Plan
-campaign.run(Plan.read(Path(sys.argv[1])), Path(sys.argv[2]), lambda done, text: print(text, flush=True))
+plan = TypeAdapter(Plan).validate_json(Path(sys.argv[1]).read_bytes())
+campaign.run(plan, Path(sys.argv[2]), lambda done, text: print(text, flush=True))
 """
 
 
@@ -164,8 +166,10 @@ def test_what_was_measured_becomes_a_profile_that_predicts(tiny_run, tmp_path):
     assert gap.predicted > 1.0
     if not (tables["episodes"].others_cores > DISTURBED).any():  # else one kill tells nothing about the next
         assert 0.5 < gap.predicted / gap.measured < 2
-    (path,) = calibration.write(found, tmp_path)
-    assert path.name == "micro-batch-word-count.yaml"
+    (text,) = found.profiles.values()
+    path = tmp_path / "mine.yaml"
+    path.write_text(text)
+    assert list(found.profiles) == ["micro-batch-word-count"]
     settings = [f"profile={path}", "rate=1000/s"]
     result = tideover.run("micro-batch", [*settings, "run.replications=1"])
     told = result.prediction["output_gap_s"]

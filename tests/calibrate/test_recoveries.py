@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 import tideover
-from tideover.calibrate.recoveries import Calibration, calibrate, fluid, posterior
-from tideover.calibrate.recoveries.law import Values, catch_up, recovery, shown
+from tideover.calibrate import recoveries
+from tideover.calibrate.recoveries import Calibration, posterior
 from tideover.calibrate.recoveries.measurements import COLUMNS, Points, read
 from tideover.calibrate.recoveries.posterior import Posterior, Prior, _log_likelihood, fit
+from tideover.calibrate.recoveries.recovery_time import Values, catch_up, fit_fluid, recovery, shown
 from tideover.reports.columns import RECOVERY_FITS
 from tideover.scenarios import profiles
 
@@ -43,7 +44,7 @@ def fitted(tmp_path_factory: pytest.TempPathFactory) -> dict[float | None, Calib
     for window in (None, 30.0):
         path = folder / f"{window}.csv"
         path.write_text("\n".join(lines(window)) + "\n")
-        found[window] = calibrate(path)
+        found[window] = recoveries.fit(read(path))
     return found
 
 
@@ -245,7 +246,7 @@ def test_the_plain_law_finds_its_own_values_again() -> None:
     interval, rate = np.array(GRID).T
     truth = Values(40.0, 5000.0, 0.8, 0.0)
     points = Points("mine", interval, rate, recovery(truth, interval, rate, None))
-    assert fluid.fit(points) == pytest.approx(truth, rel=0.001)
+    assert fit_fluid(points) == pytest.approx(truth, rel=0.001)
 
 
 # -- from the profile to predictions -------------------------------------------------------------------------
@@ -328,7 +329,7 @@ def test_a_published_study_is_predicted_better_than_by_the_fluid_law() -> None:
     It looks as if their lag was read from Kafka's records-lag-max, with its windows of 30 s. So the mechanism
     errs by less than half as much as the plain fluid law on one workload, and by two thirds on the other.
     """
-    found = calibrate(PUBLISHED)
+    found = recoveries.fit(read(PUBLISHED))
     errors = found.frames["errors"].set_index(["workload", "model", "kind"])["mean_error"]
     for workload, most in (("iot", 0.15), ("ysb", 0.06)):
         for kind in ("leave_one_out", "leave_interval_out"):

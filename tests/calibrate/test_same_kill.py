@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.calibrate.test_faults import TRUE, killed
-from tideover.calibrate import worlds
+from tideover.calibrate import counterpart
 from tideover.models.simulation import simulate
 
 
@@ -16,8 +16,8 @@ def test_run_and_calibrate_tell_the_same_catch_up_and_gap(kind: str, at: float) 
     when results are out; ``run`` sees that at the next boundary of its slots of 10 ms.
     """
     episode, costs = killed(kind, at)
-    told = worlds.predicted(episode, costs, TRUE[kind])
-    (row,) = simulate(worlds.scenario(episode, costs, TRUE[kind])).recoveries
+    told = counterpart.predicted(episode, costs, TRUE[kind])
+    (row,) = simulate(counterpart.scenario(episode, costs, TRUE[kind])).recoveries
     assert told["catch_up_s"] > 1
     late = row["catch_up_s"] - told["catch_up_s"]
     assert 0 <= late <= 0.01

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from tideover import __version__
-from tideover.calibrate import comparison, profile
+from tideover.calibrate import comparison, profile, profile_yaml
 from tideover.calibrate.comparison import Fits
 from tideover.calibrate.costs import LEAST_BATCHES
 from tideover.calibrate.episodes import DISTURBED, Episode, episodes
 from tideover.calibrate.real.supervisor import PRINTED
-
-Progress = Callable[[float, str], None]
-"""Told how much is done (0 to 1), and what is being done."""
+from tideover.calibrate.types import Progress
 
 SEED = 1
 """Of the bootstrap."""
@@ -33,19 +30,30 @@ class Calibration:
     """What came of a calibration.
 
     frames      pairs, parameters, timelines, ranking, correctness: tidy tables
-    profiles    profiles as plain data, by file name without suffix
+    profiles    texts of the profiles, by file name without suffix
     provenance  where, when and on what it was measured
     warnings    what could not be used, and why
     """
 
     frames: dict[str, pd.DataFrame]
-    profiles: dict[str, dict[str, Any]]
+    profiles: dict[str, str]
     provenance: dict[str, Any]
     warnings: tuple[str, ...]
 
+    def record(self) -> dict[str, Any]:
+        """What ``--json`` prints."""
+        shown = {name: frame for name, frame in self.frames.items() if name != "timelines"}
+        return {
+            "schema": 1,
+            "provenance": self.provenance,
+            "warnings": list(self.warnings),
+            "profiles": sorted(self.profiles),
+            **{name: json.loads(frame.to_json(orient="records")) for name, frame in shown.items()},
+        }
+
 
 def analyse(tables: Mapping[str, pd.DataFrame], progress: Progress) -> Calibration:
-    """Fit the tables of a campaign, and set what the fits predict beside what was measured.
+    """Fit the tables of a campaign, and compare what the fits predict with what was measured.
 
     Raises:
         NothingToFit: no episode has batches enough
@@ -65,21 +73,11 @@ def analyse(tables: Mapping[str, pd.DataFrame], progress: Progress) -> Calibrati
         "correctness": comparison.correctness(found, tables["episodes"], fits),
     }
     wait = float(tables["sessions"]["locality_wait_s"].max())
-    made = {
-        name: profile.profile(name, condition, fits, provenance, wait)
-        | {"ranges": profile.ranges(condition, found)}
-        for name, condition in profile.profiles(fits).items()
-    }
-    return Calibration(frames, made, provenance, tuple(_warnings(tables, found, fits)))
-
-
-def write(calibration: Calibration, directory: Path) -> list[Path]:
-    """Write the profiles; returns their files."""
-    paths = []
-    for name, data in calibration.profiles.items():
-        paths.append(directory / f"{name}.yaml")
-        profile.write(paths[-1], data)
-    return paths
+    texts = {}
+    for name, condition in profile.profiles(fits).items():
+        data = profile.profile(name, condition, fits, provenance, wait)
+        texts[name] = profile_yaml.text(data | {"ranges": profile.ranges(condition, found)}, width=110)
+    return Calibration(frames, texts, provenance, tuple(_warnings(tables, found, fits)))
 
 
 def _provenance(tables: Mapping[str, pd.DataFrame], found: list[Episode]) -> dict[str, Any]:
@@ -93,7 +91,7 @@ def _provenance(tables: Mapping[str, pd.DataFrame], found: list[Episode]) -> dic
         "tideover": __version__,
         "sessions": len(sessions),
         "episodes": len(found),
-        "kills": sum(e.fault.startswith("kill") for e in found),
+        "kills": sum(e.fault.kind.startswith("kill") for e in found),
         "seed": int(first["seed"]),
     }
 
@@ -125,19 +123,6 @@ def _warnings(tables: Mapping[str, pd.DataFrame], found: list[Episode], fits: Fi
             f"other programs were at work in {', '.join(disturbed)}: the fit leaves them out, if others of "
             "their kind were not disturbed"
         )
-    for kind in sorted({(e.strategy, e.fault) for e in found if fits.of(e) is None}):
-        said.append(f"{kind[1]} under {kind[0]} has no episode to be fitted on: it is not predicted")
+    for strategy, fault in sorted({e.kind for e in found if fits.of(e) is None}):
+        said.append(f"{fault} under {strategy} has no episode to be fitted on: it is not predicted")
     return said
-
-
-def record(calibration: Calibration) -> dict[str, Any]:
-    """What ``--json`` prints."""
-    frames = {name: json.loads(frame.to_json(orient="records")) for name, frame in calibration.frames.items()}
-    frames.pop("timelines")
-    return {
-        "schema": 1,
-        "provenance": calibration.provenance,
-        "warnings": list(calibration.warnings),
-        "profiles": sorted(calibration.profiles),
-        **frames,
-    }

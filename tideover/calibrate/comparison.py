@@ -1,8 +1,8 @@
-"""Measured beside predicted, episode by episode, as tidy tables."""
+"""What was measured and what is predicted, episode by episode, as tidy tables."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,12 +11,11 @@ import pandas as pd
 from scipy.stats import norm
 
 from tideover.calibrate.costs import CostFit, fit_costs
-from tideover.calibrate.episodes import PRE, Episode, Figures, figures
-from tideover.calibrate.faults import Condition, FaultFit, Kind, fit_faults, median
-from tideover.calibrate.scatter import STEADY, Scatter, scatter
-from tideover.calibrate.worlds import Costs, Faults, likely, predicted, simulated
-
-Progress = Callable[[float, str], None]
+from tideover.calibrate.counterpart import Costs, Faults, noisy, predicted, simulated
+from tideover.calibrate.episodes import NAN, PRE, Condition, Episode, Figures, Kind
+from tideover.calibrate.faults import FaultFit, fit_faults, median
+from tideover.calibrate.residuals import STEADY, Spread, spread_of
+from tideover.calibrate.types import Progress
 
 SIMULATED_DRAWS = 12
 """Draws of the parameters that a prediction's interval rests on."""
@@ -26,45 +25,53 @@ TIMELINE = (-5.0, 30.0)
 
 @dataclass(frozen=True)
 class Fits:
-    """All that was fitted: costs by condition, faults by strategy and kind, scatter of steady measures.
+    """All that was fitted: costs by condition, faults by kind, spread of steady measures.
 
-    seed   of the bootstrap, and of the luck that predictions are made with
+    seed   of the bootstrap, and of the noise of predictions
     """
 
     costs: Mapping[Condition, CostFit]
     faults: Mapping[Kind, FaultFit]
-    scatter: Mapping[str, Scatter]
+    spread: Mapping[str, Spread]
     seed: int
 
     def of(self, episode: Episode) -> tuple[Costs, Faults | None] | None:
         """The estimates for an episode; None: there are none for its condition or its fault."""
         if episode.condition not in self.costs:
             return None
-        if episode.fault == "none":
-            return self.costs[episode.condition].costs, None
-        fault = self.faults.get((episode.strategy, episode.fault))
-        return None if fault is None else (self.costs[episode.condition].costs, fault.faults)
+        costs = self.costs[episode.condition].costs
+        if episode.fault.kind == "none":
+            return costs, None
+        fault = self.faults.get(episode.kind)
+        return None if fault is None else (costs, fault.faults)
+
+    def spread_of(self, episode: Episode, measure: str) -> Spread | None:
+        """The spread of the residuals of an episode's measure; None: not known."""
+        if episode.fault.kind == "none":
+            return self.spread.get(measure)
+        fault = self.faults.get(episode.kind)
+        return None if fault is None else fault.spread[measure]
 
 
 def fit(episodes: Sequence[Episode], seed: int, progress: Progress) -> Fits:
     """Fit everything on the episodes that are not held out; ``seed`` is the bootstrap's."""
-    bits = np.random.Generator(np.random.PCG64(seed))
-    costs = fit_costs(episodes, bits)
+    rng = np.random.Generator(np.random.PCG64(seed))
+    costs = fit_costs(episodes, rng)
     estimates = {condition: found.costs for condition, found in costs.items()}
-    faults = fit_faults(episodes, estimates, bits, progress)
-    return Fits(costs, faults, _steady_scatter(episodes, costs), seed)
+    faults = fit_faults(episodes, estimates, rng, progress)
+    return Fits(costs, faults, _steady_spread(episodes, costs), seed)
 
 
-def _steady_scatter(episodes: Sequence[Episode], costs: Mapping[Condition, CostFit]) -> dict[str, Scatter]:
+def _steady_spread(episodes: Sequence[Episode], costs: Mapping[Condition, CostFit]) -> dict[str, Spread]:
     """Of each steady measure, over the episodes of the fit."""
-    left: dict[str, list[float]] = {}
-    known = [e for e in episodes if e.fitted and e.fault == "none" and e.condition in costs]
+    residuals: dict[str, list[float]] = {}
+    known = [e for e in episodes if e.fitted and e.fault.kind == "none" and e.condition in costs]
     for e in known:
         made = predicted(e, costs[e.condition].costs, None)
-        for measure, value in figures(e).items():
-            left.setdefault(measure, []).append(float(np.log(made[measure] / value)))
-    told = sum(costs[condition].told for condition in {e.condition for e in known})
-    return {measure: scatter(np.array(values), told, STEADY) for measure, values in left.items()}
+        for measure, value in e.figures().items():
+            residuals.setdefault(measure, []).append(float(np.log(made[measure] / value)))
+    parameters = sum(costs[condition].identified for condition in {e.condition for e in known})
+    return {measure: spread_of(np.array(values), parameters, STEADY) for measure, values in residuals.items()}
 
 
 def pairs(episodes: Sequence[Episode], fits: Fits, progress: Progress) -> pd.DataFrame:
@@ -77,14 +84,16 @@ def pairs(episodes: Sequence[Episode], fits: Fits, progress: Progress) -> pd.Dat
     rows = []
     for i, episode in enumerate(episodes):
         progress(i / len(episodes), f"predicting episode {i + 1} of {len(episodes)}")
-        measured, (made, spread) = figures(episode), _predictions(episode, fits, i)
+        measured, (made, likely) = episode.figures(), _predictions(episode, fits, i)
         for measure in sorted({*measured, *made}):
-            rows.append(_pair(episode, fits, measure, measured, made, spread))
+            rows.append(_pair(episode, fits, measure, measured, made, likely))
     return pd.DataFrame(rows)
 
 
 def _predictions(episode: Episode, fits: Fits, number: int) -> tuple[Figures, list[Figures]]:
-    """What is predicted; and for held-out episodes, with drawn parameters and luck. Empty: no fit."""
+    """What is predicted; and, for held-out episodes, equally likely predictions with drawn parameters and
+    noise. Empty: no fit.
+    """
     found = fits.of(episode)
     if found is None:
         return {}, []
@@ -92,65 +101,57 @@ def _predictions(episode: Episode, fits: Fits, number: int) -> tuple[Figures, li
     drawn = fits.costs[episode.condition].draws[:SIMULATED_DRAWS] if episode.held_out else ()
     if faults is None:
         return predicted(episode, costs, None), [predicted(episode, c, None) for c in drawn]
-    bits = np.random.Generator(np.random.PCG64([fits.seed, number]))
-    made, ways = median(likely(episode, costs, faults, bits)), []
-    for k, (c, f) in enumerate(zip(drawn, fits.faults[episode.strategy, episode.fault].draws, strict=False)):
-        luck = float(norm.ppf((k + 0.5) / SIMULATED_DRAWS))
-        ways += likely(_further(episode, c.unsteady * luck), c, f, bits)
-    return made, ways
+    rng = np.random.Generator(np.random.PCG64([fits.seed, number]))
+    made, likely = median(noisy(episode, costs, faults, rng)), []
+    for k, (c, f) in enumerate(zip(drawn, fits.faults[episode.kind].draws, strict=False)):
+        z = float(norm.ppf((k + 0.5) / SIMULATED_DRAWS))
+        likely += noisy(_struck_later(episode, c.noise * z), c, f, rng)
+    return made, likely
 
 
-def _further(episode: Episode, luck: float) -> Episode:
-    """Struck as if the batch that was running had got further than it has in this time, by so much (log): it
-    is a race which task meets which executor, and batches vary.
+def _struck_later(episode: Episode, noise: float) -> Episode:
+    """Struck as if the batch that was running had got further by then: by a factor whose log is ``noise``.
+    Which task meets which executor is a race, and batches vary.
     """
-    if np.isnan(episode.moment_s):
+    fault = episode.fault
+    if np.isnan(fault.in_batch_s):
         return episode
-    return replace(episode, at_s=episode.at_s + episode.moment_s * float(np.expm1(luck)))
-
-
-def _scatter(episode: Episode, fits: Fits, measure: str) -> Scatter | None:
-    if episode.fault == "none":
-        return fits.scatter.get(measure)
-    fault = fits.faults.get((episode.strategy, episode.fault))
-    return None if fault is None else fault.scatter[measure]
+    return replace(episode, fault=replace(fault, at_s=fault.at_s + fault.in_batch_s * float(np.expm1(noise))))
 
 
 def _pair(
-    episode: Episode, fits: Fits, measure: str, measured: Figures, made: Figures, spread: list[Figures]
+    episode: Episode, fits: Fits, measure: str, measured: Figures, made: Figures, likely: list[Figures]
 ) -> dict[str, Any]:
-    nan = float("nan")
-    seen, said = measured.get(measure, nan), made.get(measure, nan)
-    floor = 0.0 if episode.fault == "none" else episode.trigger_s  # less is not seen at the sink
-    known = _scatter(episode, fits, measure)
-    ways = np.nan_to_num([way[measure] for way in spread], nan=np.inf)
-    low, high = (nan, nan) if known is None else known.interval(ways, floor)
+    seen, said = measured.get(measure, NAN), made.get(measure, NAN)
+    setup, fault = episode.setup, episode.fault
+    floor = 0.0 if fault.kind == "none" else setup.trigger_s  # the sink cannot see less
+    spread = fits.spread_of(episode, measure)
+    values = np.nan_to_num([figures[measure] for figures in likely], nan=np.inf)
+    low, high = (NAN, NAN) if spread is None else spread.interval(values, floor)
     return {
-        "session": episode.session,
+        "session": setup.session,
         "episode": episode.number,
         "purpose": episode.purpose,
         "held_out": episode.held_out,
-        "strategy": episode.strategy,
-        "pipeline": episode.pipeline,
-        "master": episode.master,
-        "fault": episode.fault,
+        "strategy": setup.strategy,
+        "pipeline": setup.pipeline,
+        "master": setup.master,
+        "fault": fault.kind,
         "rate_per_s": episode.rate_per_s,
-        "keys": episode.keys,
-        "moment_s": episode.moment_s,
+        "keys": setup.keys,
+        "moment_s": fault.in_batch_s,
         "measure": measure,
         "measured": seen,
         "predicted": said,
         "low": low,
         "high": high,
-        "error": max(said, floor) / max(seen, floor) - 1 if np.isfinite(said + seen) else nan,
+        "error": max(said, floor) / max(seen, floor) - 1 if np.isfinite(said + seen) else NAN,
     }
 
 
 def ranking(found: pd.DataFrame) -> pd.DataFrame:
     """Strategies by their median output gap after the same fault, measured and simulated (1: shortest)."""
-    gaps = found[
-        (found["measure"] == "output_gap_s") & found["measured"].notna() & found["predicted"].notna()
-    ]
+    gaps = found[found["measure"] == "output_gap_s"].dropna(subset=["measured", "predicted"])
     table = gaps.groupby(["fault", "strategy"], as_index=False).agg(
         measured_gap_s=("measured", "median"), simulated_gap_s=("predicted", "median"), n=("measured", "size")
     )
@@ -163,29 +164,27 @@ def timelines(episodes: Sequence[Episode], fits: Fits) -> pd.DataFrame:
     """Backlogs around the fault, measured and simulated, of the held-out episodes with one; of all if none is
     held out.
     """
-    faulted = [e for e in episodes if e.fault != "none" and fits.of(e) is not None]
-    shown = [e for e in faulted if e.held_out] or faulted
-    rows = [_timeline(e, fits) for e in shown]
-    return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame()
+    known = [(e, found) for e in episodes if e.fault.kind != "none" and (found := fits.of(e)) is not None]
+    shown = [(e, found) for e, found in known if e.held_out] or known
+    return pd.concat([_timeline(*one) for one in shown], ignore_index=True) if shown else pd.DataFrame()
 
 
-def _timeline(episode: Episode, fits: Fits) -> pd.DataFrame:
-    found = fits.of(episode)
-    assert found is not None
-    made = simulated(episode, *found)
-    last = min(TIMELINE[1], episode.end_s - episode.at_s)  # then comes another rate
+def _timeline(episode: Episode, found: tuple[Costs, Faults | None]) -> pd.DataFrame:
+    made, failed = simulated(episode, *found), episode.fault.at_s
+    last = min(TIMELINE[1], episode.end_s - failed)  # then comes another rate
     at = np.arange(max(TIMELINE[0], -PRE), last, 0.05)
-    parts = [
-        {"kind": "measured", "at_s": at, "backlog": episode.course.backlog(episode.at_s + at)},
-        {"kind": "simulated", "at_s": at, "backlog": made.course().backlog(made.failed_s + at)},
-    ]
-    who = {
-        "session": episode.session,
+    about = {
+        "session": episode.setup.session,
         "episode": episode.number,
-        "strategy": episode.strategy,
-        "fault": episode.fault,
+        "strategy": episode.setup.strategy,
+        "fault": episode.fault.kind,
     }
-    return pd.concat([pd.DataFrame({**who, **part}) for part in parts], ignore_index=True)
+    backlogs = {
+        "measured": episode.curve.backlog(failed + at),
+        "simulated": made.curve().backlog(made.failed_s + at),
+    }
+    frames = [pd.DataFrame({**about, "kind": kind, "at_s": at, "backlog": b}) for kind, b in backlogs.items()]
+    return pd.concat(frames, ignore_index=True)
 
 
 def correctness(episodes: Sequence[Episode], counts: pd.DataFrame, fits: Fits) -> pd.DataFrame:
@@ -193,23 +192,35 @@ def correctness(episodes: Sequence[Episode], counts: pd.DataFrame, fits: Fits) -
     the simulated ledgers say. ``counts``: the table of episodes, with the columns missing and extra.
     """
     rows = []
-    faulted = [e for e in episodes if e.fault != "none"]
-    for strategy, fault in sorted({(e.strategy, e.fault) for e in faulted}):
-        mine = [e for e in faulted if (e.strategy, e.fault) == (strategy, fault)]
-        names = {(e.session, e.number) for e in mine}
-        seen = counts[[pair in names for pair in zip(counts["session"], counts["episode"], strict=True)]]
-        made = [simulated(e, *found) for e in mine if (found := fits.of(e)) is not None]
-        rows.append(
-            {
-                "strategy": strategy,
-                "fault": fault,
-                "kills": len(mine),
-                "exact": int(((seen["missing"] == 0) & (seen["extra"] == 0)).sum()),
-                "missing": int(seen["missing"].sum()),
-                "extra": int(seen["extra"].sum()),
-                "simulated_lost": sum(run.lost for run in made),
-                "simulated_duplicated": sum(run.duplicated for run in made),
-                "promise": "exactly once",
-            }
+    for e in episodes:
+        if e.fault.kind != "none":
+            found = fits.of(e)
+            made = None if found is None else simulated(e, *found)
+            rows.append(
+                {
+                    "strategy": e.setup.strategy,
+                    "fault": e.fault.kind,
+                    "session": e.setup.session,
+                    "episode": e.number,
+                    "lost": made.lost if made else 0,
+                    "duplicated": made.duplicated if made else 0,
+                }
+            )
+    if not rows:
+        return pd.DataFrame()
+    table = pd.DataFrame(rows).merge(
+        counts[["session", "episode", "missing", "extra"]], on=["session", "episode"]
+    )
+    table["exact"] = (table["missing"] == 0) & (table["extra"] == 0)
+    return (
+        table.groupby(["strategy", "fault"], as_index=False)
+        .agg(
+            kills=("episode", "size"),
+            exact=("exact", "sum"),
+            missing=("missing", "sum"),
+            extra=("extra", "sum"),
+            simulated_lost=("lost", "sum"),
+            simulated_duplicated=("duplicated", "sum"),
         )
-    return pd.DataFrame(rows)
+        .assign(promise="exactly once")
+    )

@@ -2,8 +2,8 @@
 
 A batch lasts from its trigger to its commit: planning, up to its first task, then tasks and sink, then the
 commit log. Planning and commit are measured by themselves. The time of tasks and sink is a constant, plus a
-cost per row, plus a cost per row of state; that its rows are read by several tasks side by side is in the
-model, and so divided out.
+cost per row, plus a cost per row of state. The simulator shares the rows out among tasks that work side by
+side, so what is fitted to the whole batch is multiplied by their number.
 """
 
 from __future__ import annotations
@@ -12,46 +12,42 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from scipy.optimize import lsq_linear
 
-from tideover.calibrate.episodes import Episode
-from tideover.calibrate.worlds import Costs
-
-Floats = npt.NDArray[np.float64]
+from tideover.calibrate.counterpart import Costs
+from tideover.calibrate.episodes import Condition, Episode
+from tideover.calibrate.types import Floats
 
 DRAWS = 100
 """Bootstrap draws of every fit."""
 STAGES = 2
 """Stages of a batch: one reads, one counts."""
 LEAST_BATCHES = 3
-"""Batches that an episode must have to tell its mean."""
+"""Batches that an episode must have for its mean to be of use."""
 PHASES = ("latest_offset_ms", "wal_ms", "planning_ms", "get_batch_ms")
 
 
 @dataclass(frozen=True)
 class CostFit:
-    """The fit of one condition: the estimate, and draws of it (rows and columns as in ``Costs``).
+    """The fit of one condition: the estimate, and draws of it.
 
-    episodes   how many it rests on
     rows_vary, state_varies    whether their costs can be told from the constant
     """
 
     costs: Costs
     draws: tuple[Costs, ...]
-    episodes: int
     rows_vary: bool
     state_varies: bool
 
     @property
-    def told(self) -> int:
-        """How many costs the work of batches tells."""
+    def identified(self) -> int:
+        """How many costs can be told from each other by the work of batches."""
         return 1 + self.rows_vary + self.state_varies
 
 
-def fit_costs(episodes: Sequence[Episode], bits: np.random.Generator) -> dict[tuple[str, str, str], CostFit]:
-    """Costs by condition (strategy, pipeline, master), from episodes that are not held out.
+def fit_costs(episodes: Sequence[Episode], rng: np.random.Generator) -> dict[Condition, CostFit]:
+    """Costs by condition, from episodes that are not held out.
 
     Each episode counts once, by its mean batch. The bootstrap is Bayesian (Rubin, *The Bayesian Bootstrap*,
     Annals of Statistics 9(1), 1981): episodes get random weights, none is left out, so few of them suffice.
@@ -61,23 +57,22 @@ def fit_costs(episodes: Sequence[Episode], bits: np.random.Generator) -> dict[tu
     for condition in sorted({e.condition for e in known}):
         mine = [e for e in known if e.condition == condition]
         table = pd.DataFrame([_means(e) for e in mine])
-        parts = mine[0].partitions
-        weights = bits.dirichlet(np.ones(len(mine)), DRAWS) * len(mine)
-        unsteady = _unsteady(mine)
+        partitions = mine[0].setup.partitions
+        weights = rng.dirichlet(np.ones(len(mine)), DRAWS) * len(mine)
+        noise = _noise(mine)
         found[condition] = CostFit(
-            costs=replace(_solve(table, np.ones(len(mine)), parts), unsteady=unsteady),
-            draws=tuple(replace(_solve(table, w, parts), unsteady=unsteady) for w in weights),
-            episodes=len(mine),
+            costs=replace(_solve(table, np.ones(len(mine)), partitions), noise=noise),
+            draws=tuple(replace(_solve(table, w, partitions), noise=noise) for w in weights),
             rows_vary=_rows_vary(table),
             state_varies=_state_varies(table),
         )
     return found
 
 
-def _unsteady(episodes: Sequence[Episode]) -> float:
-    """By how much batches of one episode differ, as a standard deviation of the log of their duration."""
-    luck = np.concatenate([e.luck() for e in episodes])
-    return float(np.sqrt((luck**2).sum() / max(1, len(luck) - len(episodes))))
+def _noise(episodes: Sequence[Episode]) -> float:
+    """Standard deviation of the log of the duration of batches of one episode."""
+    noise = np.concatenate([e.noise() for e in episodes])
+    return float(np.sqrt((noise**2).sum() / max(1, len(noise) - len(episodes))))
 
 
 def _rows_vary(table: pd.DataFrame) -> bool:
@@ -111,10 +106,10 @@ def _solve(table: pd.DataFrame, weights: Floats, partitions: int) -> Costs:
     work = table["work"].to_numpy()
     columns = np.column_stack([np.ones(len(work)), table["rows"], table["state_rows"]])
     scale = np.array([1.0, 1e-6, 1e-6])  # s, us a row, us a row of state: of like size
-    told = [True, _rows_vary(table), _state_varies(table)]  # else the constant has it
+    known = [True, _rows_vary(table), _state_varies(table)]  # others are part of the constant
     root = np.sqrt(weights) / work
     found = np.zeros(3)
-    found[told] = lsq_linear((columns * scale)[:, told] * root[:, None], work * root, (0, np.inf)).x
+    found[known] = lsq_linear((columns * scale)[:, known] * root[:, None], work * root, (0, np.inf)).x
     constant, row, state = found * scale
     mean = table.mul(weights, axis=0).sum() / weights.sum()
     task_s, state_s = _stages(mean, row, state, constant)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from tideover.calibrate import profile_yaml
 from tideover.calibrate.comparison import Fits
 from tideover.calibrate.costs import CostFit
-from tideover.calibrate.episodes import Episode
-from tideover.calibrate.faults import Condition, FaultFit
-from tideover.calibrate.worlds import Costs, Faults
+from tideover.calibrate.counterpart import Costs, Faults
+from tideover.calibrate.episodes import Condition, Episode
+from tideover.calibrate.faults import FaultFit
 
 SERVICE = {"word_count": "bolts.split_words.service", "running_count": "bolts.forward.service"}
 """The bolt that reads the rows, by pipeline."""
@@ -37,13 +38,23 @@ MEANING = {
     "restart": "from then until it is there again",
 }
 
-Flat = dict[str, float]
-"""Values in s by dotted key."""
-
 NANOSECOND = 1e-9
 """Shorter durations (s) are none."""
 TRIFLE = 1e-6
 """A relative width that is but rounding."""
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value of a profile, in s: the estimate, draws of it, both ends of its 90 % interval, and whether the
+    measurements tell it from its bounds and from others.
+    """
+
+    estimate: float
+    draws: list[float]
+    low: float
+    high: float
+    identified: bool
 
 
 def profiles(fits: Fits) -> dict[str, Condition]:
@@ -51,8 +62,8 @@ def profiles(fits: Fits) -> dict[str, Condition]:
     there are such, since only there executors can be lost.
     """
     found: dict[str, Condition] = {}
-    for strategy, pipeline, master in sorted(fits.costs, key=lambda c: c[2].startswith("local-cluster")):
-        found[f"{strategy}-{pipeline}".replace("_", "-")] = (strategy, pipeline, master)
+    for condition in sorted(fits.costs, key=lambda c: c.master.startswith("local-cluster")):
+        found[f"{condition.strategy}-{condition.pipeline}".replace("_", "-")] = condition
     return found
 
 
@@ -60,32 +71,29 @@ def profile(
     name: str, condition: Condition, fits: Fits, provenance: Mapping[str, Any], locality_wait_s: float
 ) -> dict[str, Any]:
     """A profile as plain data, ready to be written as YAML. ``locality_wait_s``: as it was set."""
-    cost = fits.costs[condition]
-    faults = _faults(condition, fits)
-    estimate = _flat(condition, cost.costs, {f: fit.faults for f, fit in faults.items()})
-    draws = _draws(condition, cost, faults)
+    values = _values(condition, fits)
     scatter: dict[str, float] = {}
-    for fit in faults.values():
-        for measure, value in fit.scatter.items():
-            scatter[measure] = max(round(value.normal, 4), scatter.get(measure, 0.0))
-    kept = {"locality_wait": _written(locality_wait_s)}
-    if condition[0] == "source_replay":
-        kept["recovery"] = "replay"
+    for fit in _faults(condition, fits).values():
+        for measure, spread in fit.spread.items():
+            scatter[measure] = max(round(spread.normal, 4), scatter.get(measure, 0.0))
+    texts = {key: _written(value.estimate) for key, value in values.items()}
+    texts[f"{STRATEGY}.locality_wait"] = _written(locality_wait_s)
+    if condition.strategy == "source_replay":
+        texts[f"{STRATEGY}.recovery"] = "replay"
     return {
         "name": name,
-        "provenance": dict(provenance) | {"pipeline": condition[1], "master": condition[2]},
-        "values": _nested({key: _written(value) for key, value in estimate.items()}, kept),
+        "provenance": dict(provenance) | {"pipeline": condition.pipeline, "master": condition.master},
+        "values": profile_yaml.nested(texts),
         "intervals": {
-            key: {
-                "low": _written(low),
-                "high": _written(high),
-                "identified": identified(key, (low, high), condition, cost, faults),
-            }
-            for key, (low, high) in _intervals(draws).items()
+            key: {"low": _written(value.low), "high": _written(value.high), "identified": value.identified}
+            for key, value in values.items()
         },
         "draws": {
-            "keys": list(estimate),
-            "rows": [[_written(draw[key]) for key in estimate] for draw in draws],
+            "keys": list(values),
+            "rows": [
+                [_written(value) for value in draw]
+                for draw in zip(*(value.draws for value in values.values()), strict=True)
+            ],
         },
         "scatter": scatter,
     }
@@ -93,8 +101,8 @@ def profile(
 
 def ranges(condition: Condition, episodes: Iterable[Episode]) -> dict[str, dict[str, str]]:
     """Lowest and highest rate and trigger interval that were measured under a strategy and a pipeline."""
-    mine = [e for e in episodes if (e.strategy, e.pipeline) == condition[:2]]
-    rates, triggers = [e.rate_per_s for e in mine], [e.trigger_s for e in mine]
+    mine = [e for e in episodes if e.condition[:2] == condition[:2]]
+    rates, triggers = [e.rate_per_s for e in mine], [e.setup.trigger_s for e in mine]
     return {
         "rate": {"low": f"{min(rates):.12g}/s", "high": f"{max(rates):.12g}/s"},
         "interval": {"low": _written(min(triggers)), "high": _written(max(triggers))},
@@ -102,12 +110,31 @@ def ranges(condition: Condition, episodes: Iterable[Episode]) -> dict[str, dict[
 
 
 def _faults(condition: Condition, fits: Fits) -> dict[str, FaultFit]:
-    return {
-        fault: fit for (who, fault), fit in fits.faults.items() if who == condition[0] and fault in PLACES
-    }
+    """The fits of faults that a profile of this condition has, by kind of fault."""
+    found = {kind.fault: fit for kind, fit in fits.faults.items() if kind.strategy == condition.strategy}
+    return {fault: fit for fault, fit in found.items() if fault in PLACES}
 
 
-def _flat(condition: Condition, costs: Costs, faults: Mapping[str, Faults]) -> Flat:
+def _values(condition: Condition, fits: Fits) -> dict[str, Value]:
+    """All values of one condition by dotted key; draws of the same number go together."""
+    cost, faults = fits.costs[condition], _faults(condition, fits)
+    estimates = _flat(condition, cost.costs, {f: fit.faults for f, fit in faults.items()})
+    draws = [
+        _flat(condition, costs, {f: fit.draws[i] for f, fit in faults.items()})
+        for i, costs in enumerate(cost.draws)
+    ]
+    found = {}
+    for key, estimate in estimates.items():
+        drawn = [draw[key] for draw in draws]
+        low, high = np.quantile(drawn, (0.05, 0.95)).tolist()
+        identified = (
+            _told_apart(key, condition, cost, faults) and low >= NANOSECOND and high - low > TRIFLE * high
+        )
+        found[key] = Value(estimate, drawn, low, high, identified)
+    return found
+
+
+def _flat(condition: Condition, costs: Costs, faults: Mapping[str, Faults]) -> dict[str, float]:
     """All values of one condition by dotted key, in s."""
     found = {
         f"{STRATEGY}.plan_time": costs.plan_s,
@@ -116,7 +143,7 @@ def _flat(condition: Condition, costs: Costs, faults: Mapping[str, Faults]) -> F
         f"{STRATEGY}.state_cost": costs.state_row_s,
         f"{STRATEGY}.output_time": costs.output_s,
         f"{STRATEGY}.commit_time": costs.commit_s,
-        SERVICE[condition[1]]: costs.row_s,
+        SERVICE[condition.pipeline]: costs.row_s,
     }
     for fault, values in faults.items():
         found[f"{PLACES[fault]}.detection"] = values.detection_s
@@ -125,7 +152,7 @@ def _flat(condition: Condition, costs: Costs, faults: Mapping[str, Faults]) -> F
         found[f"{STRATEGY}.executor_cold"] = faults["kill_executor"].executor_cold_s
         found[f"{STRATEGY}.state_cold"] = faults["kill_executor"].state_cold_s
     lost, driver = faults.get("kill_executor", Faults()), faults.get("kill_driver", Faults())
-    if condition[0] == "source_replay" and "kill_executor" in faults:
+    if condition.strategy == "source_replay" and "kill_executor" in faults:
         found[f"{STRATEGY}.recovery_time"] = lost.recovery_s
         found[f"{STRATEGY}.cold_time"] = lost.cold_s
         if "kill_driver" in faults:
@@ -139,42 +166,16 @@ def _flat(condition: Condition, costs: Costs, faults: Mapping[str, Faults]) -> F
     return found
 
 
-def _draws(condition: Condition, cost: CostFit, faults: Mapping[str, FaultFit]) -> list[Flat]:
-    """Values that go together, draw by draw."""
-    return [
-        _flat(condition, costs, {f: fit.draws[i] for f, fit in faults.items()})
-        for i, costs in enumerate(cost.draws)
-    ]
-
-
-def _intervals(draws: list[Flat]) -> dict[str, tuple[float, float]]:
-    """Both ends of each value's 90 % interval, s."""
-    ends = {key: np.quantile([draw[key] for draw in draws], (0.05, 0.95)) for key in draws[0]}
-    return {key: (float(low), float(high)) for key, (low, high) in ends.items()}
-
-
-def identified(
-    key: str,
-    interval: tuple[float, float],
-    condition: Condition,
-    cost: CostFit,
-    faults: Mapping[str, FaultFit],
-) -> bool:
-    """Whether the measurements tell a value from its bounds and from others.
-
-    Not if its interval reaches to 0, nor if it has no width: one episode says nothing of others.
-    """
-    low, high = interval
+def _told_apart(key: str, condition: Condition, cost: CostFit, faults: Mapping[str, FaultFit]) -> bool:
+    """Whether the measurements differ in what tells this value from others."""
     match key.rsplit(".", 1)[-1]:
         case "service":
-            told = cost.rows_vary
+            return cost.rows_vary
         case "state_cost":
-            told = cost.state_varies
-        case "cold_time" if condition[0] != "source_replay" and "kill_driver" in faults:
-            told = faults["kill_driver"].cold_told
-        case _:
-            told = True
-    return told and low >= NANOSECOND and high - low > TRIFLE * high
+            return cost.state_varies
+        case "cold_time" if condition.strategy != "source_replay" and "kill_driver" in faults:
+            return faults["kill_driver"].cold_identified
+    return True
 
 
 def _written(seconds: float) -> str:
@@ -185,48 +186,22 @@ def _written(seconds: float) -> str:
     return f"{max(0, round(seconds * 1e9))} ns"
 
 
-def _nested(flat: Mapping[str, str], strategy: Mapping[str, str]) -> dict[str, Any]:
-    """Dotted keys as nested mappings; ``strategy``: further keys of the strategy."""
-    found: dict[str, Any] = {}
-    more = {f"{STRATEGY}.{key}": value for key, value in strategy.items()}
-    for key, value in {**flat, **more}.items():
-        *path, last = key.split(".")
-        place = found
-        for step in path:
-            place = place.setdefault(step, {})
-        place[last] = value
-    return found
-
-
 def parameters(fits: Fits) -> pd.DataFrame:
     """One row a profile and value: strategy, parameter, value, low, high, unit, identified, meaning."""
-    rows = []
-    for name, condition in profiles(fits).items():
-        cost, faults = fits.costs[condition], _faults(condition, fits)
-        estimate = _flat(condition, cost.costs, {f: fit.faults for f, fit in faults.items()})
-        for key, (low, high) in _intervals(_draws(condition, cost, faults)).items():
-            rows.append(
-                {
-                    "strategy": condition[0],
-                    "profile": name,
-                    "parameter": key,
-                    "value": estimate[key],
-                    "low": low,
-                    "high": high,
-                    "unit": "s",
-                    "identified": identified(key, (low, high), condition, cost, faults),
-                    "meaning": MEANING[key.rsplit(".", 1)[-1]],
-                }
-            )
-    return pd.DataFrame(rows)
-
-
-def write(path: Path, data: Mapping[str, Any]) -> None:
-    """Write a profile."""
-    from ruamel.yaml import YAML
-
-    yaml = YAML()
-    yaml.default_flow_style = None
-    yaml.width = 110
-    with path.open("w", encoding="utf-8") as stream:
-        yaml.dump(dict(data), stream)
+    return pd.DataFrame(
+        [
+            {
+                "strategy": condition.strategy,
+                "profile": name,
+                "parameter": key,
+                "value": value.estimate,
+                "low": value.low,
+                "high": value.high,
+                "unit": "s",
+                "identified": value.identified,
+                "meaning": MEANING[key.rsplit(".", 1)[-1]],
+            }
+            for name, condition in profiles(fits).items()
+            for key, value in _values(condition, fits).items()
+        ]
+    )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import shlex
-import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,6 +14,8 @@ from tideover.cli.output import BadInput, Json, Out
 from tideover.cli.progress import Bar
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from tideover.calibrate.recoveries.measurements import Measurements
 
 Source = Annotated[
@@ -65,20 +67,13 @@ def _real(out: Path, quick: bool, seed: int, as_json: bool) -> None:
             found = calibration.analyse(tables, lambda done, what: bar(what, 95 + 5 * done, 100))
         except campaign.NotPossible as problem:
             raise BadInput(f"calibrate: {problem}") from None
-    if as_json:
-        output.print_json(calibration.record(found))
-        output.warn(found.warnings)
-    else:
-        from tideover.reports.calibration.page import calibration_view
+    from tideover.reports.calibration.page import calibration_page, calibration_view
 
-        output.show(calibration_view(found.frames, found.warnings))
-    from tideover.reports.calibration.page import calibration_page
-
-    page = calibration_page(found.frames, found.provenance, title=plan.name, warnings=found.warnings)
-    output.write(out, found.frames, page, calibration.record(found), errors=as_json)
-    stream = sys.stderr if as_json else sys.stdout
-    for path in calibration.write(found, out):
-        stream.write(f"Profile: {path}\n")
+    record, warnings = found.record(), found.warnings
+    _show(record, calibration_view(found.frames, warnings), warnings, as_json)
+    page = calibration_page(found.frames, found.provenance, title=plan.name, warnings=warnings)
+    output.write(out, found.frames, page, record, errors=as_json)
+    _write_profiles(found.profiles, out, as_json)
 
 
 def _recoveries(source: Path, out: Path | None, seed: int, as_json: bool) -> None:
@@ -89,34 +84,39 @@ def _recoveries(source: Path, out: Path | None, seed: int, as_json: bool) -> Non
     output.prepare(out, "calibrate --from")
     with Bar("fitting") as bar:
         found = recoveries.fit(measured, seed=seed, report=bar)
-    if as_json:
-        output.warn(found.warnings)
-        output.print_json(found.to_dict())
-    else:
-        from tideover.reports.calibration.recoveries import recoveries_view
+    from tideover.reports.calibration.recoveries import recoveries_page, recoveries_view
 
-        output.show(recoveries_view(found.frames, found.warnings))
+    record, warnings = found.record(), found.warnings
+    _show(record, recoveries_view(found.frames, warnings), warnings, as_json)
     if out is None:
         return
-    from tideover.reports.calibration.recoveries import recoveries_page
-
     page = recoveries_page(
         found.frames,
         found.provenance,
         title=source.stem,
         profiles=found.profiles,
-        warnings=found.warnings,
+        warnings=warnings,
     )
-    output.write(out, found.frames, page, found.to_dict(), errors=as_json)
-    stream = sys.stderr if as_json else sys.stdout
-    for name, text in found.profiles.items():
+    output.write(out, found.frames, page, record, errors=as_json)
+    _write_profiles(found.profiles, out, as_json)
+    output.stream(errors=as_json).write(f"Try: {_to_try(measured, out)}\n")
+
+
+def _show(record: Mapping[str, Any], view: RenderableType, warnings: Sequence[str], as_json: bool) -> None:
+    """Print a calibration; its view shows the warnings itself."""
+    if as_json:
+        output.warn(warnings)
+        output.print_json(record)
+    else:
+        output.show(view)
+
+
+def _write_profiles(profiles: Mapping[str, str], out: Path, as_json: bool) -> None:
+    for name, text in profiles.items():
         path = out / f"{name}.yaml"
-        try:
+        with output.writing(path):
             path.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise BadInput(f"--out: {path}: cannot be written: {error.strerror or error}") from None
-        stream.write(f"Profile: {path}\n")
-    stream.write(f"Try: {_to_try(measured, out)}\n")
+        output.stream(errors=as_json).write(f"Profile: {path}\n")
 
 
 def _to_try(measured: Measurements, out: Path) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Annotated
 
+import psutil
 import typer
 
 from tideover import __version__
@@ -90,10 +91,7 @@ def _software() -> Iterator[Check]:
 def _machine() -> Iterator[Check]:
     yield Check("system", None, platform.platform())
     yield Check("cores", None, str(_cores()))
-    memory = _memory()
-    if memory is None:
-        yield Check("memory", None, "unknown")
-        return
+    memory = psutil.virtual_memory().available
     mend = "Simulations are fine, but Spark may not start: close other programs, or use --no-spark."
     free = f"{memory / 2**30:.1f} GiB free"
     yield Check("memory", memory >= LEAST_MEMORY, free, mend)
@@ -101,20 +99,6 @@ def _machine() -> Iterator[Check]:
 
 def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _memory() -> int | None:
-    """Bytes of memory that can be had, or None if the system does not say."""
-    try:
-        with open("/proc/meminfo", encoding="ascii") as stream:
-            found = dict(line.split(":", 1) for line in stream)
-        return int(found["MemAvailable"].split()[0]) * 1024
-    except (OSError, KeyError, ValueError):
-        pass
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (OSError, ValueError):
-        return None
 
 
 def _java() -> Iterator[Check]:

@@ -6,14 +6,15 @@ import json
 import math
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+    from rich.console import RenderableType
 
     from tideover.models.config import Scenario
     from tideover.reports.html import Page
@@ -46,22 +47,17 @@ class BadInput(Exception):
     """Something that was given on the command line cannot be used; the message names it."""
 
 
-def show(*shown: RenderableType, errors: bool = False, whole_lines: bool = False) -> None:
+def show(*shown: RenderableType, whole_lines: bool = False) -> None:
     """Print on the terminal, or as plain text into a pipe; ``whole_lines`` are not folded (commands in
     them can be copied).
     """
-    console = _console(errors)
-    for item in shown:
-        console.print(item, soft_wrap=whole_lines)
-
-
-def _console(errors: bool) -> Console:
     from rich.console import Console
 
-    console = Console(stderr=errors, highlight=False, soft_wrap=False)
+    console = Console(highlight=False, soft_wrap=False)
     if not console.is_terminal:
         console.width = PIPE_WIDTH
-    return console
+    for item in shown:
+        console.print(item, soft_wrap=whole_lines)
 
 
 _NOT_ASCII = re.compile(r"[^\x00-\x7e]+")
@@ -139,15 +135,14 @@ def prepare(directory: Path | None, command: str) -> None:
     if directory is None:
         return
     try:
-        parquet.prepare(directory, command)
+        with writing(directory, "to"):
+            parquet.prepare(directory, command)
     except ValueError as error:
         raise BadInput(f"--out: {error}") from None
-    except OSError as error:
-        raise BadInput(f"--out: {directory}: cannot be written to: {error.strerror or error}") from None
 
 
 def write(
-    directory: Path | None,
+    directory: Path,
     tables: Mapping[str, Any],
     page: Page,
     record: Any,
@@ -160,19 +155,31 @@ def write(
     """
     from tideover.reports.output import write_all
 
-    if directory is None:
-        return []
-    try:
+    with writing(directory, "to"):
         paths = write_all(
             directory, tables=tables, page=page, record=json_text(record), parameters=parameters
         )
-    except OSError as error:
-        raise BadInput(f"--out: {directory}: cannot be written to: {error.strerror or error}") from None
     tell(paths, errors=errors)
     return paths
 
 
 def tell(paths: Sequence[Path], *, errors: bool) -> None:
     """Say where the report is, and what is beside it."""
-    stream = sys.stderr if errors else sys.stdout
-    stream.write(f"Report: {paths[0]}\nBeside it: {', '.join(path.name for path in paths[1:])}\n")
+    stream(errors=errors).write(
+        f"Report: {paths[0]}\nBeside it: {', '.join(path.name for path in paths[1:])}\n"
+    )
+
+
+def stream(*, errors: bool) -> TextIO:
+    """Where to say what was written: standard output, or standard error if the former holds JSON."""
+    return sys.stderr if errors else sys.stdout
+
+
+@contextmanager
+def writing(path: Path, preposition: str = "") -> Iterator[None]:
+    """Raises BadInput where the system refuses to write ``path``, a file, or ``to`` it, a directory."""
+    try:
+        yield
+    except OSError as error:
+        refused = f"cannot be written {preposition}".rstrip()
+        raise BadInput(f"--out: {path}: {refused}: {error.strerror or error}") from None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -113,7 +112,7 @@ def compare(
         output.write(out, _tables(found), page, records, errors=as_json)
 
 
-def _tables(found: Any) -> Mapping[str, Any]:
+def _tables(found: Any) -> dict[str, Any]:
     return {name: getattr(found, name) for name in ("recoveries", "runs", "timeline", "tasks")}
 
 

@@ -196,11 +196,7 @@ def _list(points: Grid, as_json: bool) -> None:
     from tideover.scenarios.swept import text
 
     rows = tuple(
-        (
-            str(p.number),
-            *(text(p.values[key]) for key in points.parameters),
-            str(p.scenario.run.replications),
-        )
+        (str(p.number), *(text(p.values[k]) for k in points.parameters), str(p.scenario.run.replications))
         for p in points.points[:LISTED]
     )
     rest = len(points.points) - LISTED
@@ -250,13 +246,11 @@ def _one_cell(found: Sweep) -> tuple[pd.DataFrame, pd.DataFrame] | None:
     if not len(found.timeline):
         return None
     others = [key for key in found.parameters if key != "strategy.kind"]
-    values = {key: found.timeline[key].iloc[0] for key in others}
-    frames = []
-    for frame in (found.timeline, found.recoveries):
-        for key in others:
-            frame = frame[frame[key] == values[key]]
-        frames.append(frame)
-    return frames[0], frames[1]
+    first = found.timeline[others].iloc[0]
+    timeline, recoveries = (
+        frame[(frame[others] == first).all(axis=1)] for frame in (found.timeline, found.recoveries)
+    )
+    return timeline, recoveries
 
 
 def _with_published(found: Sweep, pairs: pd.DataFrame) -> list[dict[str, Any]]:

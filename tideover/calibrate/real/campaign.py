@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -18,10 +18,8 @@ from tideover.calibrate.real.plan import OVERHEAD_S, Plan, SessionPlan
 from tideover.calibrate.real.processes import Registry
 from tideover.calibrate.real.supervisor import SessionFailed, Supervisor
 from tideover.calibrate.real.tables import described, tables
+from tideover.calibrate.types import Progress
 from tideover.scenarios.java import JavaNotFound, find_java
-
-Progress = Callable[[float, str], None]
-"""Called with the fraction that is done, 0 to 1, and with what is going on."""
 
 MEASUREMENTS = "measurements"
 """The directory of the tables, below the one of the calibration."""
@@ -73,7 +71,7 @@ def run(plan: Plan, out: Path, progress: Progress = lambda fraction, text: None)
 def is_done(directory: Path, session: SessionPlan) -> bool:
     """Whether this very session has been carried out to its end."""
     path = directory / _DONE
-    return path.exists() and json.loads(path.read_text()) == _plain(session)
+    return path.exists() and path.read_text() == json.dumps(asdict(session))
 
 
 def collect(plan: Plan, out: Path) -> dict[str, pd.DataFrame]:
@@ -81,8 +79,8 @@ def collect(plan: Plan, out: Path) -> dict[str, pd.DataFrame]:
     found = {}
     (out / MEASUREMENTS).mkdir(exist_ok=True)
     for table in TABLES:
-        parts = [out / "sessions" / session.name / f"{table}.parquet" for session in plan.sessions]
-        frames = [pd.read_parquet(path) for path in parts if path.exists()]
+        paths = [out / "sessions" / session.name / f"{table}.parquet" for session in plan.sessions]
+        frames = [pd.read_parquet(path) for path in paths if path.exists()]
         found[table] = pd.concat(frames, ignore_index=True) if frames else frame(table, [])
         found[table].to_parquet(out / MEASUREMENTS / f"{table}.parquet", index=False)
     return found
@@ -105,12 +103,7 @@ def _carry_out(supervisor: Supervisor, session: SessionPlan, directory: Path) ->
     for path in ("checkpoints", "spark-events", "sink/batches"):
         shutil.rmtree(directory / path, ignore_errors=True)
     if not error:
-        (directory / _DONE).write_text(json.dumps(_plain(session)))
-
-
-def _plain(session: SessionPlan) -> object:
-    """As it is after a way through JSON."""
-    return json.loads(json.dumps(asdict(session)))
+        (directory / _DONE).write_text(json.dumps(asdict(session)))
 
 
 def _describe(session: SessionPlan, seconds: float) -> str:

@@ -39,10 +39,17 @@ def _phase(meaning: str) -> Column:
 
 _UNENDED = "its driver was killed before it could tell; only its results were seen"
 _SESSION = _text("name of the session")
-_QUERY = _count("0, or 1 for the second of two queries", "index")
-_LIFE = _count("how often the query's driver was started before", "index")
-_RUN = _count("how often the query was started before in this life of its driver", "index")
 _EPISODE = _count("number of the episode in its session", "index")
+_LIFE = {
+    "query": _count("0, or 1 for the second of two queries", "index"),
+    "life": _count("how often the query's driver was started before", "index"),
+}
+_RUN = {
+    "session": _SESSION,
+    **_LIFE,
+    "run": _count("how often the query was started before in this life of its driver", "index"),
+}
+_BATCH = {**_RUN, "batch": _count("Spark's number of the batch", "index")}
 
 TABLES: dict[str, dict[str, Column]] = {
     "sessions": {
@@ -95,11 +102,7 @@ TABLES: dict[str, dict[str, Column]] = {
         ),
     },
     "batches": {
-        "session": _SESSION,
-        "query": _QUERY,
-        "life": _LIFE,
-        "run": _RUN,
-        "batch": _count("Spark's number of the batch", "index"),
+        **_BATCH,
         "start_s": _time("when it was triggered", _UNENDED),
         "latest_offset_ms": _phase("asking the source how far it is"),
         "wal_ms": _phase("writing the batch's range to the offset log"),
@@ -124,11 +127,7 @@ TABLES: dict[str, dict[str, Column]] = {
         "end_s": _time("when it ended", _UNENDED),
     },
     "tasks": {
-        "session": _SESSION,
-        "query": _QUERY,
-        "life": _LIFE,
-        "run": _RUN,
-        "batch": _count("Spark's number of the batch", "index"),
+        **_BATCH,
         "stage": _text(
             "map: reads rows, writes the shuffle; reduce: counts, commits a partition of the state"
         ),
@@ -146,10 +145,7 @@ TABLES: dict[str, dict[str, Column]] = {
         "cold_ms": Column("time until it could run: code and data are loaded", "ms", undefined="as run_ms"),
     },
     "windows": {
-        "session": _SESSION,
-        "query": _QUERY,
-        "life": _LIFE,
-        "run": _RUN,
+        **_RUN,
         "window": _count("number of the window; the first begins at t0", "index"),
         "end_s": _time("where the window ends"),
         "seen_s": _time("when its result was complete in the sink"),
@@ -159,8 +155,7 @@ TABLES: dict[str, dict[str, Column]] = {
     "faults": {
         "session": _SESSION,
         "episode": _EPISODE,
-        "query": _QUERY,
-        "life": _LIFE,
+        **_LIFE,
         "fault": _text("kill_executor, kill_driver or stop_executor"),
         "at_s": _time("when the signal was sent"),
         "victim": _count("number of the executor, the oldest; -1: the driver", "index"),

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tideover.calibrate.real.events import EventLog
-from tideover.calibrate.real.pipelines import counts, sentences
+from tideover.calibrate.real.pipelines import counts
+from tideover.calibrate.real.plan import SPEC, DriverSpec, executors_of
 from tideover.calibrate.real.schedule import MICROSECONDS, Schedule
 from tideover.calibrate.real.sink import Sink, oldest_unfinished
-from tideover.calibrate.real.spec import DriverSpec
 from tideover.scenarios.spark import is_embedded
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Driver:
         if not go:
             _end_all()
         threading.Thread(target=_end_with_stdin, daemon=True).start()
-        self.schedule = Schedule(json.loads(go)["t0"], self.spec.pieces, self.spec.end_s)
+        self.schedule = self.spec.plan.schedule(json.loads(go)["t0"])
         time.sleep(max(0.0, self.schedule.t0 - time.time()))  # before its input begins, a batch has no rows
         spark.streams.addListener(_listener(self.log))
         query = self._start(spark)
@@ -65,7 +65,7 @@ class Driver:
         return 3
 
     def _wait_for_executors(self, spark: SparkSession) -> list[str]:
-        while len(found := _executors(spark)) < self.spec.executors:
+        while len(found := _executors(spark)) < executors_of(self.spec.plan.master)[0]:
             time.sleep(POLL_S)
         return found
 
@@ -75,7 +75,8 @@ class Driver:
         The first batch of all takes seconds, on a busy machine half a minute; in the query that is measured,
         what piles up meanwhile would reach into the first episode. A later life is measured cold.
         """
-        schedule = Schedule(int(time.time()), ((0.0, min(rate for _, rate in self.spec.pieces)),), WARM_UP_S)
+        lowest = min(rate for _, rate in self.spec.plan.pieces)
+        schedule = Schedule(int(time.time()), ((0.0, lowest),), WARM_UP_S)
         checkpoint = self.spec.scratch / "warm-up"
         query = self._count(spark, schedule, 0, lambda rows, batch: rows.toArrow(), checkpoint)
         query.processAllAvailable()
@@ -92,7 +93,7 @@ class Driver:
             for executor in lost:
                 self.log.write("executor_removed", executor=executor)
             executors = found
-            if lost and self.spec.strategy == "source_replay":
+            if lost and self.spec.plan.strategy == "source_replay":
                 query.stop()
                 self.log.write("stopped", run=self.run)
                 self.run += 1
@@ -100,11 +101,11 @@ class Driver:
         self.log.write("failed", error=str(query.exception()))
 
     def _start(self, spark: SparkSession) -> StreamingQuery:
-        spec = self.spec
-        replay = spec.strategy == "source_replay"
-        window_s = spec.window_s if spec.pipeline == "word_count" else None
+        spec, plan = self.spec, self.spec.plan
+        replay = plan.strategy == "source_replay"
+        window_s = plan.window_s if plan.pipeline == "word_count" else None
         first = oldest_unfinished(self.sink_directory)
-        start = self.schedule.rows_before(first * spec.window_s * MICROSECONDS) if replay else 0
+        start = self.schedule.rows_before(first * plan.window_s * MICROSECONDS) if replay else 0
         # State that is not kept: every run has a checkpoint of its own, and nobody reads the one before.
         name = f"{spec.query}-{spec.life}-{self.run}" if replay else str(spec.query)
         checkpoint = spec.directory / "checkpoints" / name
@@ -129,17 +130,17 @@ class Driver:
         checkpoint: Path,
     ) -> StreamingQuery:
         """Begin to count the rows of an input, from this one on."""
-        from tideover.calibrate.real.source import NAME, Content, options
+        from tideover.calibrate.real.source import NAME, options
+        from tideover.calibrate.real.truth import content
 
-        spec = self.spec
-        content = Content(spec.seed, start, spec.partitions, sentences(spec.pipeline), spec.keys)
-        rows = spark.readStream.format(NAME).options(**options(schedule, content)).load()
+        plan = self.spec.plan
+        rows = spark.readStream.format(NAME).options(**options(schedule, content(plan, start))).load()
         return (
-            counts(rows, spec.pipeline, spec.window_s, spec.work)
+            counts(rows, plan.pipeline, plan.window_s, plan.work)
             .writeStream.outputMode("update")
             .foreachBatch(sink)
             .option("checkpointLocation", str(checkpoint))
-            .trigger(processingTime=f"{round(spec.trigger_s * 1000)} milliseconds")
+            .trigger(processingTime=f"{round(plan.trigger_s * 1000)} milliseconds")
             .start()
         )
 
@@ -200,8 +201,7 @@ def _end_all() -> None:
 
 def main() -> int:
     """Run the driver that the one argument describes."""
-    spec = DriverSpec.from_json(json.loads(Path(sys.argv[1]).read_text()))
-    return Driver(spec).main()
+    return Driver(SPEC.validate_json(Path(sys.argv[1]).read_bytes())).main()
 
 
 if __name__ == "__main__":

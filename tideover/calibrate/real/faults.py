@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
@@ -16,27 +15,19 @@ class NoVictim(RuntimeError):
     """The process that was to be harmed is not there."""
 
 
-@dataclass(frozen=True)
-class Struck:
-    """What was done, and to what: unix time, number of the executor (-1: the driver), the batch that was
-    logged last and the one that was committed last (-1: none), and when the former was logged (unix time).
+def strike(moment: float, victim: int, harm: Callable[[], None], events: Path) -> dict[str, float]:
+    """Wait for the moment (unix time), look at the query's logs, and do harm at once.
+
+    Returns what was done: ``at`` (unix time), ``victim`` (number of the executor; -1: the driver), the
+    batches that were ``logged`` last and ``committed`` last (-1: none), and ``logged_at`` (unix time of the
+    former).
     """
-
-    at: float
-    victim: int
-    logged: int
-    committed: int
-    logged_at: float
-
-
-def strike(moment: float, victim: int, harm: Callable[[], None], events: Path) -> Struck:
-    """Wait for the moment (unix time), look at the query's logs, and do harm at once."""
     checkpoint = _checkpoint(events)
     time.sleep(max(0.0, moment - time.time()))
     logged, committed, logged_at = _progress(checkpoint)
     at = time.time()
     harm()
-    return Struck(at, victim, logged, committed, logged_at)
+    return {"at": at, "victim": victim, "logged": logged, "committed": committed, "logged_at": logged_at}
 
 
 def oldest(executors: dict[int, psutil.Process]) -> tuple[int, psutil.Process]:

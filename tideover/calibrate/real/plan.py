@@ -7,15 +7,18 @@ its driver included), and an *episode* of it has one rate and at most one fault.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
+
+from pydantic import TypeAdapter
 
 from tideover.calibrate.real.pipelines import Pipeline
 from tideover.calibrate.real.schedule import Schedule
-from tideover.calibrate.real.settings import executors_of
-from tideover.calibrate.real.spec import StrategyName
 
+StrategyName = Literal["micro_batch", "source_replay", "active_replication"]
 FaultName = Literal["kill_executor", "kill_driver", "stop_executor"]
 Purpose = Literal["steady", "recovery"]
 
@@ -74,8 +77,7 @@ class SessionPlan:
 
     def __post_init__(self) -> None:
         executors, _ = executors_of(self.master)
-        borders = list(zip(self.episodes, self.episodes[1:], strict=False))
-        if not self.episodes or any(a.end_s != b.begin_s for a, b in borders):
+        if not self.episodes or any(a.end_s != b.begin_s for a, b in pairwise(self.episodes)):
             raise ValueError(f"session {self.name}: episodes: must follow each other without gaps")
         for episode in self.episodes:
             fault = episode.fault
@@ -104,8 +106,9 @@ class SessionPlan:
         first = self.episodes[0]
         keys = self.keys if self.pipeline == "running_count" else 0
         preload = max(first.rate_per_s, round(keys / PRELOAD_S))
-        pieces = [(0.0, preload), (PRELOAD_S, first.rate_per_s)] if preload > first.rate_per_s else []
-        pieces = pieces or [(0.0, first.rate_per_s)]
+        pieces = [(0.0, preload)]
+        if preload > first.rate_per_s:
+            pieces.append((PRELOAD_S, first.rate_per_s))
         for episode in self.episodes:
             if episode.rate_per_s != pieces[-1][1]:
                 pieces.append((episode.begin_s, episode.rate_per_s))
@@ -132,26 +135,49 @@ class Plan:
         """As JSON."""
         path.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
 
-    @classmethod
-    def read(cls, path: Path) -> Plan:
-        """The inverse of write."""
-        return cls.from_json(json.loads(path.read_text(encoding="utf-8")))
 
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Plan:
-        """The inverse of dataclasses.asdict."""
-        return cls(data["name"], tuple(session_from_json(session) for session in data["sessions"]))
+@dataclass(frozen=True)
+class DriverSpec:
+    """One life of one query's driver.
 
+    plan: of its session. query: 0, or 1 for the second of two. life: how often the driver was started before.
+    tag: in the environment of every process that descends from it. directory: the session's. scratch: for
+    Spark's own files.
+    """
+
+    plan: SessionPlan
+    query: int
+    life: int
+    tag: str
+    directory: Path
+    scratch: Path
+
+    @property
+    def events(self) -> Path:
+        """The file of this life's events."""
+        return self.directory / f"driver-{self.query}-{self.life}.jsonl"
+
+    @property
+    def spark_events(self) -> Path:
+        """The directory of Spark's own record of this life."""
+        return self.directory / "spark-events" / f"{self.query}-{self.life}"
+
+
+SPEC = TypeAdapter(DriverSpec)
+"""Reads a spec from JSON, and writes it."""
 
 OVERHEAD_S = 24.0
 """Start, warm-up and end of a session take about this long."""
 
 
-def session_from_json(data: dict[str, Any]) -> SessionPlan:
-    """The inverse of dataclasses.asdict for a session."""
-    return SessionPlan(**{**data, "episodes": tuple(_episode(episode) for episode in data["episodes"])})
+def executors_of(master: str) -> tuple[int, int]:
+    """(executors, cores) of a master: ``local[2]`` has (0, 2), ``local-cluster[2,1,1024]`` has (2, 2).
 
-
-def _episode(data: dict[str, Any]) -> Episode:
-    fault = data["fault"]
-    return Episode(**{**data, "fault": Fault(**fault) if fault else None})
+    Raises:
+        ValueError: neither of the two forms
+    """
+    if found := re.fullmatch(r"local\[(\d+)\]", master):
+        return 0, int(found[1])
+    if found := re.fullmatch(r"local-cluster\[(\d+),(\d+),\d+\]", master):
+        return int(found[1]), int(found[1]) * int(found[2])
+    raise ValueError(f"master: {master!r} is neither local[N] nor local-cluster[N,C,M]")

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tideover.calibrate.real.pipelines import Pipeline
-from tideover.calibrate.real.plan import Episode, Fault, FaultName, Plan, SessionPlan
-from tideover.calibrate.real.spec import StrategyName
+from tideover.calibrate.real.plan import Episode, Fault, FaultName, Plan, SessionPlan, StrategyName
 
+STRATEGIES: tuple[StrategyName, ...] = ("micro_batch", "source_replay", "active_replication")
 CLUSTER = "local-cluster[2,1,1024]"
 LOCAL = "local[2]"
 
 WORK = 10
-"""Extra work per sentence: without it a row costs next to nothing beside what a batch costs."""
+"""Extra work per sentence: without it a row costs next to nothing, compared with a batch."""
 
 _SETTLE_S = 10.0
 """The first batches of a query, though all is warm, take a few seconds, and have a backlog to work off."""
@@ -42,38 +42,24 @@ def quick(seed: int = 1) -> Plan:
     """About six minutes, all three strategies: kills of both kinds for the fit, and one of each strategy that
     is held out.
     """
-    return Plan(
-        "quick",
-        (
-            _steady("keys-10000", "running_count", LOCAL, 10_000, seed, [2000, 10_000, 5000], held_out=[2]),
-            _kills(
-                "micro-batch",
-                "micro_batch",
-                seed,
-                [
-                    ("kill_executor", 2000, 0.25),
-                    ("kill_executor", 4000, 0.7),
-                    ("kill_driver", 3000, 0.6),
-                    ("kill_executor", 3000, 0.35),
-                ],
-                held_out=[3],
-            ),
-            _kills(
-                "source-replay",
-                "source_replay",
-                seed,
-                [("kill_executor", 2000, 0.3), ("kill_driver", 3000, 0.6), ("kill_executor", 3000, 0.7)],
-                held_out=[2],
-            ),
-            _kills(
-                "active-replication",
-                "active_replication",
-                seed,
-                [("kill_executor", 2000, 0.3), ("kill_driver", 3000, 0.6), ("kill_executor", 3000, 0.7)],
-                held_out=[2],
-            ),
-        ),
-    )
+    micro_batch: list[Kill] = [
+        ("kill_executor", 2000, 0.25),
+        ("kill_executor", 4000, 0.7),
+        ("kill_driver", 3000, 0.6),
+        ("kill_executor", 3000, 0.35),
+    ]
+    others: list[Kill] = [
+        ("kill_executor", 2000, 0.3),
+        ("kill_driver", 3000, 0.6),
+        ("kill_executor", 3000, 0.7),
+    ]
+    sessions = [
+        _steady("keys-10000", "running_count", LOCAL, 10_000, seed, [2000, 10_000, 5000], held_out=[2])
+    ]
+    for strategy in STRATEGIES:
+        kills = micro_batch if strategy == "micro_batch" else others
+        sessions.append(_kills("", strategy, seed, kills, held_out=[len(kills) - 1]))
+    return Plan("quick", tuple(sessions))
 
 
 def full(seed: int = 1) -> Plan:
@@ -111,14 +97,12 @@ def _recoveries(seed: int) -> list[SessionPlan]:
         ("kill_executor", 3500, 0.35),
         ("kill_driver", 3500, 0.2),
     ]
-    strategies: list[StrategyName] = ["micro_batch", "source_replay", "active_replication"]
     sessions = []
-    for strategy in strategies:
-        name = strategy.replace("_", "-")
+    for strategy in STRATEGIES:
         stops: list[Kill] = [("stop_executor", 3000, 0.3)] if strategy == "micro_batch" else []
         sessions += [
-            _kills(f"{name}-fit", strategy, seed, [*fit, *stops]),
-            _kills(f"{name}-held-out", strategy, seed + 1, [*held_out, *stops], range(len(held_out) + 1)),
+            _kills("-fit", strategy, seed, [*fit, *stops]),
+            _kills("-held-out", strategy, seed + 1, [*held_out, *stops], range(len(held_out) + 1)),
         ]
     return sessions
 
@@ -143,9 +127,10 @@ def _steady(
 
 
 def _kills(
-    name: str, strategy: StrategyName, seed: int, kills: Sequence[Kill], held_out: Sequence[int] = ()
+    suffix: str, strategy: StrategyName, seed: int, kills: Sequence[Kill], held_out: Sequence[int] = ()
 ) -> SessionPlan:
     """One fault after the other, each a few seconds after its rate began."""
+    name = f"recovery-{strategy.replace('_', '-')}{suffix}"
     begin = _SETTLE_S
     episodes = []
     for place, (kind, rate, fraction) in enumerate(kills):
@@ -153,4 +138,4 @@ def _kills(
         fault = Fault(kind, 4.0 + fraction, stop_s=4.0 if kind == "stop_executor" else 0.0)
         episodes.append(Episode(begin, end, rate, "recovery", place in held_out, fault))
         begin = end
-    return SessionPlan(f"recovery-{name}", strategy, "word_count", CLUSTER, seed, tuple(episodes), work=WORK)
+    return SessionPlan(name, strategy, "word_count", CLUSTER, seed, tuple(episodes), work=WORK)

@@ -7,10 +7,8 @@ known exactly.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -79,16 +77,6 @@ class Schedule:
         # The stamp floor(j * 10^6 / rate) is below m exactly where j < m * rate / 10^6.
         inside = -(-(moment_us - int(self._starts[piece])) * int(self._rates[piece]) // MICROSECONDS)
         return min(int(self._first[piece]) + inside, int(self._first[piece + 1]))
-
-    def to_json(self) -> dict[str, Any]:
-        """As it goes into a file or an option."""
-        return {"t0": self.t0, "pieces": [list(piece) for piece in self.pieces], "end_s": self.end_s}
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Schedule:
-        """The inverse of to_json."""
-        pieces: Sequence[Sequence[Any]] = data["pieces"]
-        return cls(int(data["t0"]), tuple((float(a), int(b)) for a, b in pieces), float(data["end_s"]))
 
 
 def choices(seed: int, rows: Rows, among: int) -> Rows:

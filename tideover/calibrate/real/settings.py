@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 
-from tideover.calibrate.real.spec import DriverSpec
+from tideover.calibrate.real.plan import DriverSpec
 from tideover.scenarios import spark as sweeps
 from tideover.scenarios.java import Java, java_environment
 
@@ -27,7 +26,7 @@ def settings(spec: DriverSpec) -> dict[str, str]:
     """Spark's settings for a driver of the calibration."""
     java = f"{_JVM} -Djava.io.tmpdir={spec.scratch} -Dtideover.tag={spec.tag}"
     return {
-        **sweeps.settings(spec.master, "tideover calibrate", spec.scratch),
+        **sweeps.settings(spec.plan.master, "tideover calibrate", spec.scratch),
         # Out of the network's reach; and it starts even where the host's own name does not resolve.
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
@@ -38,7 +37,7 @@ def settings(spec: DriverSpec) -> dict[str, str]:
         "spark.driver.memory": "1g",
         "spark.local.dir": str(spec.scratch / "local"),
         # As many partitions of the state as there are cores.
-        "spark.sql.shuffle.partitions": str(spec.partitions),
+        "spark.sql.shuffle.partitions": str(spec.plan.partitions),
         # Would plan each batch anew in the light of its size; stateful queries do not use it.
         "spark.sql.adaptive.enabled": "false",
         # The state store that keeps more state than fits the heap, and the one that is worth measuring.
@@ -85,16 +84,3 @@ def environment(java: Java, tag: str, scratch: Path) -> dict[str, str]:
     }
     kept = {name: value for name, value in os.environ.items() if name not in chosen}
     return kept | {name: value for name, value in chosen.items() if value is not None}
-
-
-def executors_of(master: str) -> tuple[int, int]:
-    """(executors, cores) of a master: ``local[2]`` has (0, 2), ``local-cluster[2,1,1024]`` has (2, 2).
-
-    Raises:
-        ValueError: neither of the two forms
-    """
-    if found := re.fullmatch(r"local\[(\d+)\]", master):
-        return 0, int(found[1])
-    if found := re.fullmatch(r"local-cluster\[(\d+),(\d+),\d+\]", master):
-        return int(found[1]), int(found[1]) * int(found[2])
-    raise ValueError(f"master: {master!r} is neither local[N] nor local-cluster[N,C,M]")

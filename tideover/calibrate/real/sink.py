@@ -12,6 +12,7 @@ import os
 import time
 from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,49 +25,45 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
+@dataclass(eq=False)
 class Sink:
     """The sink of one run of a query.
 
     directory: shared by all queries of a session. name: of this run of the query; a run that goes on from a
     checkpoint has the name of the one before. window_s: length of the windows in s; None: no windows.
-    first: the first window without a result. run: number of this run in the driver's life. end_row: says
+    unfinished: the first window without a result. run: number of this run in the driver's life. end_row: says
     where a batch's rows end.
     """
 
-    def __init__(
-        self,
-        directory: Path,
-        name: str,
-        schedule: Schedule,
-        window_s: int | None,
-        first: int,
-        run: int,
-        end_row: Callable[[int], int],
-        log: EventLog,
-    ) -> None:
-        self._batches = directory / "batches" / name
-        self._windows = directory / "windows"
+    directory: Path
+    name: str
+    schedule: Schedule
+    window_s: int | None
+    unfinished: int
+    run: int
+    end_row: Callable[[int], int]
+    log: EventLog
+
+    def __post_init__(self) -> None:
+        self._batches = self.directory / "batches" / self.name
+        self._windows = self.directory / "windows"
         for path in (self._batches, self._windows):
             path.mkdir(parents=True, exist_ok=True)
-        self._schedule = schedule
-        self._window_s = window_s
-        self._next = first
-        self._run = run
-        self._end_row = end_row
-        self._log = log
         self._counts: dict[int, dict[str, int]] = defaultdict(dict)
-        self._restore()
+        if self.window_s is not None:
+            for _, delivered in read_batches(self._batches):  # by an earlier life of this run
+                self._take(delivered, self.window_s)
 
     def __call__(self, rows: DataFrame, batch: int) -> None:
         """Take a batch's results: Spark calls it once the batch is planned, and collecting runs it."""
         table = rows.toArrow()
-        end = self._end_row(batch)
+        end = self.end_row(batch)
         self._keep(table, batch, end)
         seen = time.time()
-        self._log.write("in_sink", seen, run=self._run, batch=batch, end_row=end, results=table.num_rows)
-        if self._window_s is not None:
-            self._take(table)
-            self._finish(end, seen)
+        self.log.write("in_sink", seen, run=self.run, batch=batch, end_row=end, results=table.num_rows)
+        if self.window_s is not None:
+            self._take(table, self.window_s)
+            self._finish(end, self.window_s, seen)
 
     def _keep(self, table: pa.Table, batch: int, end: int) -> None:
         table = table.replace_schema_metadata({"end_row": str(end)})
@@ -75,28 +72,21 @@ class Sink:
             writer.write_table(table)
         aside.rename(self._batches / f"{batch:06}.arrow")
 
-    def _restore(self) -> None:
-        """What an earlier life of this run has delivered."""
-        if self._window_s is None:
-            return
-        for _, table in read_batches(self._batches):
-            self._take(table)
-
-    def _take(self, table: pa.Table) -> None:
-        assert self._window_s is not None
+    def _take(self, table: pa.Table, window_s: int) -> None:
         columns = (table.column(name).to_pylist() for name in ("start", "word", "count"))
         for start, word, count in zip(*columns, strict=True):
-            self._counts[(start - self._schedule.t0) // self._window_s][word] = count
+            self._counts[(start - self.schedule.t0) // window_s][word] = count
 
-    def _finish(self, end: int, seen: float) -> None:
+    def _finish(self, end: int, window_s: int, seen: float) -> None:
         """Windows of which all rows have been read are finished."""
-        assert self._window_s is not None
-        while self._schedule.rows_before((self._next + 1) * self._window_s * MICROSECONDS) <= end:
-            if (self._next + 1) * self._window_s > self._schedule.end_s:
-                return
-            first = _create(self._windows / f"{self._next:06}.json", self._counts.pop(self._next, {}))
-            self._log.write("window", seen, run=self._run, window=self._next, first=first)
-            self._next += 1
+        window = self.unfinished
+        while self.schedule.rows_before((window + 1) * window_s * MICROSECONDS) <= end:
+            if (window + 1) * window_s > self.schedule.end_s:
+                break
+            first = _create(self._windows / f"{window:06}.json", self._counts.pop(window, {}))
+            self.log.write("window", seen, run=self.run, window=window, first=first)
+            window += 1
+        self.unfinished = window
 
 
 def _create(path: Path, counts: dict[str, int]) -> bool:

@@ -46,16 +46,16 @@ class Content:
 
 def options(schedule: Schedule, content: Content) -> dict[str, str]:
     """The options of ``spark.readStream.format(NAME)``."""
-    return {"schedule": json.dumps(schedule.to_json()), "content": json.dumps(asdict(content))}
+    return {"schedule": json.dumps(asdict(schedule)), "content": json.dumps(asdict(content))}
 
 
 class ScheduleSource(DataSource):
     """The data source, as PySpark wants it (pyspark.sql.datasource, the variant of 4.2)."""
 
     def __init__(self, options: Any) -> None:
-        self.schedule = Schedule.from_json(json.loads(options["schedule"]))
-        found = json.loads(options["content"])
-        self.content = Content(**{**found, "sentences": tuple(found["sentences"])})
+        schedule, content = (json.loads(options[name]) for name in ("schedule", "content"))
+        self.schedule = Schedule(**{**schedule, "pieces": tuple(map(tuple, schedule["pieces"]))})
+        self.content = Content(**{**content, "sentences": tuple(content["sentences"])})
 
     @classmethod
     def name(cls) -> str:

@@ -9,18 +9,17 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from tideover.calibrate.real import faults, processes
 from tideover.calibrate.real.events import EventLog, read_events
 from tideover.calibrate.real.load import OtherWork
-from tideover.calibrate.real.plan import Episode, Fault, SessionPlan
-from tideover.calibrate.real.settings import environment, executors_of
-from tideover.calibrate.real.spec import DriverSpec
+from tideover.calibrate.real.plan import SPEC, DriverSpec, Fault, SessionPlan
+from tideover.calibrate.real.settings import environment
 from tideover.scenarios.java import Java
 
 _TICK_S = 0.02
@@ -42,17 +41,15 @@ class SessionFailed(RuntimeError):
     """A session could not be carried out. The message ends with what Spark printed last."""
 
 
+@dataclass(frozen=True)
 class _Query:
     """The driver of one query, in its present life."""
 
-    def __init__(self, number: int) -> None:
-        self.number = number
-        self.life = -1
-        self.tag = ""
-        self.process: subprocess.Popen[bytes] | None = None
-        self.spec: DriverSpec | None = None
+    spec: DriverSpec
+    process: subprocess.Popen[bytes]
 
 
+@dataclass(eq=False)
 class Supervisor:
     """Carries out one session in a directory of its own.
 
@@ -60,22 +57,16 @@ class Supervisor:
     progress: called with the seconds since t0 while the session goes on.
     """
 
-    def __init__(
-        self,
-        plan: SessionPlan,
-        directory: Path,
-        registry: processes.Registry,
-        java: Java,
-        progress: Callable[[float], None],
-    ) -> None:
-        self.plan = plan
-        self.directory = directory
-        self.scratch = directory / "scratch"
-        self.registry = registry
-        self.java = java
-        self.progress = progress
-        self.log = EventLog(directory / "supervisor.jsonl")
-        self.queries = [_Query(number) for number in range(plan.queries)]
+    plan: SessionPlan
+    directory: Path
+    registry: processes.Registry
+    java: Java
+    progress: Callable[[float], None]
+
+    def __post_init__(self) -> None:
+        self.scratch = self.directory / "scratch"
+        self.log = EventLog(self.directory / "supervisor.jsonl")
+        self.queries: dict[int, _Query] = {}
         self.others = OtherWork()
         self.t0 = 0
 
@@ -86,17 +77,17 @@ class Supervisor:
             SessionFailed: a driver did not start, ended by itself, or did not get done
         """
         try:
-            for query in self.queries:
-                self._spawn(query)
+            for number in range(self.plan.queries):
+                self._spawn(number, life=0)
             self._wait(self._ready, _START_S, "Spark is not ready")
             # The windows are aligned to the epoch, and the first shall begin with the input.
             self.t0 = (int(time.time()) // self.plan.window_s + 1) * self.plan.window_s
             self._write_beginning()
-            for query in self.queries:
+            for query in self.queries.values():
                 self._tell(query)
-            for moment, action in self._timeline():
-                self._until(moment)
-                action()
+            for number, episode in enumerate(self.plan.episodes):
+                if episode.fault is not None:
+                    self._strike(number, episode.begin_s + episode.fault.at_s, episode.fault)
             self._until(self.plan.end_s)
             self._wait(self._drained, _DRAIN_S, "the last rows are not counted")
         except faults.NoVictim as error:
@@ -107,65 +98,44 @@ class Supervisor:
 
     # The drivers.
 
-    def _spawn(self, query: _Query) -> None:
-        query.life += 1
-        query.tag = self.registry.new_tag()
-        scratch = self.scratch / f"{query.number}-{query.life}"
+    def _spawn(self, number: int, life: int) -> None:
+        """Start the driver of a query, in this life of it."""
+        scratch = self.scratch / f"{number}-{life}"
         scratch.mkdir(parents=True)
-        plan = self.plan
-        query.spec = DriverSpec(
-            query=query.number,
-            life=query.life,
-            tag=query.tag,
-            directory=self.directory,
-            scratch=scratch,
-            strategy=plan.strategy,
-            pipeline=plan.pipeline,
-            master=plan.master,
-            executors=executors_of(plan.master)[0],
-            keys=plan.keys,
-            work=plan.work,
-            trigger_s=plan.trigger_s,
-            window_s=plan.window_s,
-            partitions=plan.partitions,
-            seed=plan.seed,
-            pieces=plan.pieces,
-            end_s=plan.end_s,
-        )
+        spec = DriverSpec(self.plan, number, life, self.registry.new_tag(), self.directory, scratch)
         path = scratch / "spec.json"
-        path.write_text(json.dumps(query.spec.to_json()))
-        self.log.write("spawn", query=query.number, life=query.life)
+        path.write_bytes(SPEC.dump_json(spec))
+        self.log.write("spawn", query=number, life=life)
         with (self.directory / "printed.log").open("ab") as printed:
-            query.process = subprocess.Popen(
+            process = subprocess.Popen(
                 [sys.executable, "-m", "tideover.calibrate.real.driver", str(path)],
                 stdin=subprocess.PIPE,
                 stdout=printed,
                 stderr=printed,
-                env=environment(self.java, query.tag, scratch),
+                env=environment(self.java, spec.tag, scratch),
                 start_new_session=True,  # a process group of its own, which can be ended as a whole
             )
-        self.registry.note(query.tag, query.process.pid)
+        self.queries[number] = _Query(spec, process)
+        self.registry.note(spec.tag, process.pid)
 
     def _tell(self, query: _Query) -> None:
         """Tell a driver when the input begins; it reads that when it is ready."""
-        assert query.process is not None
         assert query.process.stdin is not None
-        with suppress(BrokenPipeError):  # it has ended; whoever looks after it will say so
+        with suppress(BrokenPipeError):  # it has ended, as _look_after will say
             query.process.stdin.write(json.dumps({"t0": self.t0}).encode() + b"\n")
             query.process.stdin.flush()
 
-    def _events(self, query: _Query) -> Iterator[dict[str, Any]]:
-        assert query.spec is not None
-        return read_events(query.spec.events)
+    def _events(self) -> list[list[dict[str, Any]]]:
+        """What each query's driver has noted in its present life."""
+        return [list(read_events(query.spec.events)) for query in self.queries.values()]
 
     def _ready(self) -> bool:
-        return all(any(e["event"] == "ready" for e in self._events(query)) for query in self.queries)
+        return all(any(e["event"] == "ready" for e in events) for events in self._events())
 
     def _drained(self) -> bool:
         """Whether every query has ended a batch that reaches to the last row."""
         rows = self.plan.schedule(self.t0).rows
-        for query in self.queries:
-            events = list(self._events(query))
+        for events in self._events():
             last = [e["batch"] for e in events if e["event"] == "in_sink" and e["end_row"] == rows]
             if not any(e["event"] == "progress" and e["progress"]["batchId"] in last for e in events):
                 return False
@@ -193,12 +163,12 @@ class Supervisor:
             time.sleep(min(left, 10 * _TICK_S))
 
     def _look_after(self) -> None:
-        for query in self.queries:
-            if query.process is not None and query.process.poll() is not None:
+        for query in self.queries.values():
+            if query.process.poll() is not None:
                 raise self._failed(f"a driver ended by itself with code {query.process.returncode}")
 
     def _look_around(self) -> None:
-        drivers = [query.process.pid for query in self.queries if query.process is not None]
+        drivers = [query.process.pid for query in self.queries.values()]
         cores = self.others.look([os.getpid(), *drivers])
         if cores is not None:
             self.log.write("others", cores=cores)
@@ -210,54 +180,40 @@ class Supervisor:
 
     # Faults.
 
-    def _timeline(self) -> list[tuple[float, Callable[[], None]]]:
-        """What is to be done and when, in s since t0."""
-        found: list[tuple[float, Callable[[], None]]] = []
-        for number, episode in enumerate(self.plan.episodes):
-            if episode.fault is not None:
-                moment = episode.begin_s + episode.fault.at_s
-                found.append((moment - _LOOK_S, self._strike(number, episode, episode.fault)))
-        return found
+    def _strike(self, number: int, at_s: float, fault: Fault) -> None:
+        """Do what the fault of an episode is, ``at_s`` s after t0, and what follows from it."""
+        self._until(at_s - _LOOK_S)
+        query = self.queries[fault.query]
+        process = query.process
+        if fault.kind == "kill_driver":
+            self._harm(number, at_s, fault, -1, lambda: os.killpg(process.pid, signal.SIGKILL))
+            process.wait()
+            self._spawn(fault.query, query.spec.life + 1)
+            self._tell(self.queries[fault.query])
+            return
+        victim, executor = faults.oldest(processes.executors(process.pid, query.spec.tag))
+        if fault.kind == "kill_executor":
+            self._harm(number, at_s, fault, victim, executor.kill)
+            return
+        struck = self._harm(number, at_s, fault, victim, executor.suspend)
+        self._until(struck - self.t0 + fault.stop_s)
+        executor.resume()
+        self.log.write("continued", episode=number, query=fault.query, executor=victim)
 
-    def _strike(self, number: int, episode: Episode, fault: Fault) -> Callable[[], None]:
-        def act() -> None:
-            query = self.queries[fault.query]
-            assert query.process is not None
-            assert query.spec is not None
-            process = query.process
-            moment = self.t0 + episode.begin_s + fault.at_s
-            if fault.kind == "kill_driver":
-                kill = lambda: os.killpg(process.pid, signal.SIGKILL)  # noqa: E731
-                struck = faults.strike(moment, -1, kill, query.spec.events)
-                self._note(number, fault, query, struck)
-                process.wait()
-                self._spawn(query)
-                self._tell(query)
-                return
-            victim, executor = faults.oldest(processes.executors(process.pid, query.tag))
-            harm = executor.kill if fault.kind == "kill_executor" else executor.suspend
-            struck = faults.strike(moment, victim, harm, query.spec.events)
-            self._note(number, fault, query, struck)
-            if fault.kind == "stop_executor":
-                self._until(struck.at - self.t0 + fault.stop_s)
-                executor.resume()
-                self.log.write("continued", episode=number, query=query.number, executor=victim)
-
-        return act
-
-    def _note(self, episode: int, fault: Fault, query: _Query, struck: faults.Struck) -> None:
-        details = asdict(struck)
-        at = details.pop("at")
-        self.log.write(
-            "fault", at, episode=episode, kind=fault.kind, query=query.number, life=query.life, **details
-        )
+    def _harm(self, number: int, at_s: float, fault: Fault, victim: int, harm: Callable[[], None]) -> float:
+        """Do it at its moment, and note it; returns when it was done (unix time)."""
+        spec = self.queries[fault.query].spec
+        struck = faults.strike(self.t0 + at_s, victim, harm, spec.events)
+        at = struck.pop("at")
+        about = {"episode": number, "kind": fault.kind, "query": spec.query, "life": spec.life}
+        self.log.write("fault", at, **about, **struck)
+        return at
 
     def _end(self) -> None:
-        for query in self.queries:
-            if query.process is not None:
-                processes.end_group(query.process)
-                if query.process.stdin is not None:
-                    with suppress(BrokenPipeError):
-                        query.process.stdin.close()
+        for query in self.queries.values():
+            processes.end_group(query.process)
+            if query.process.stdin is not None:
+                with suppress(BrokenPipeError):
+                    query.process.stdin.close()
         self.registry.end_leftovers()
         shutil.rmtree(self.scratch, ignore_errors=True)

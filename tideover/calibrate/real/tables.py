@@ -4,27 +4,23 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass, field
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from tideover.calibrate.real import truth
+from tideover.calibrate.real import counted, truth
 from tideover.calibrate.real.columns import TABLES, frame
-from tideover.calibrate.real.events import read_events
 from tideover.calibrate.real.machine import machine
-from tideover.calibrate.real.plan import Episode, SessionPlan, session_from_json
-from tideover.calibrate.real.schedule import MICROSECONDS, Schedule
-from tideover.calibrate.real.settings import LOCALITY_WAIT_S, executors_of
-from tideover.calibrate.real.sink import read_batches, read_windows
+from tideover.calibrate.real.plan import SessionPlan, executors_of
+from tideover.calibrate.real.session import NAN, Row, Session
+from tideover.calibrate.real.settings import LOCALITY_WAIT_S
 from tideover.calibrate.real.tasks import read_tasks
 
-Row = dict[str, Any]
-NAN = float("nan")
-
+_PLANNED = ("strategy", "pipeline", "master", "keys", "work", "trigger_s", "window_s", "partitions", "seed")
+"""Columns of ``sessions`` that are as they are in the plan."""
 _PHASES = {
     "latest_offset_ms": "latestOffset",
     "wal_ms": "walCommit",
@@ -49,50 +45,18 @@ _ROCKSDB = {
 }
 
 
-@dataclass
-class Session:
-    """The raw record of one session, read from its directory."""
-
-    directory: Path
-    plan: SessionPlan
-    schedule: Schedule
-    java: str
-    lives: dict[tuple[int, int], list[Row]] = field(default_factory=dict)
-    supervisor: list[Row] = field(default_factory=list)
-
-    @classmethod
-    def read(cls, directory: Path) -> Session:
-        """Read what the supervisor and the drivers have written."""
-        found = json.loads((directory / "session.json").read_text())
-        plan = session_from_json(found["plan"])
-        session = cls(directory, plan, plan.schedule(found["t0"]), found["java"])
-        for path in sorted(directory.glob("driver-*.jsonl")):
-            _, query, life = path.stem.split("-")
-            session.lives[int(query), int(life)] = list(read_events(path))
-        session.lives = dict(sorted(session.lives.items()))
-        session.supervisor = list(read_events(directory / "supervisor.jsonl"))
-        return session
-
-    def since(self, unix: float) -> float:
-        """A unix time as seconds since t0."""
-        return unix - self.schedule.t0
-
-
 def tables(directory: Path, error: str = "") -> dict[str, pd.DataFrame]:
     """All tables of one session, with the columns of ``columns.TABLES``."""
     session = Session.read(directory)
     batches = frame("batches", _batches(session))
-    windows = _windows(session)
-    found = {
-        "sessions": frame("sessions", [_session(session, error)]),
-        "episodes": frame("episodes", _episodes(session, batches)),
-        "batches": batches,
-        "tasks": frame("tasks", _tasks(session)),
-        "windows": frame("windows", windows),
-        "faults": frame("faults", _faults(session, batches)),
+    rows = {
+        "sessions": [_session(session, error)],
+        "episodes": counted.episodes(session, batches),
+        "tasks": _tasks(session),
+        "windows": _windows(session),
+        "faults": _faults(session, batches),
     }
-    assert set(found) == set(TABLES)
-    return found
+    return {table: batches if table == "batches" else frame(table, rows[table]) for table in TABLES}
 
 
 def described(plan: SessionPlan) -> Row:
@@ -100,18 +64,10 @@ def described(plan: SessionPlan) -> Row:
     executors, cores = executors_of(plan.master)
     return {
         "session": plan.name,
-        "strategy": plan.strategy,
-        "pipeline": plan.pipeline,
-        "master": plan.master,
-        "keys": plan.keys,
-        "work": plan.work,
-        "trigger_s": plan.trigger_s,
-        "window_s": plan.window_s,
-        "partitions": plan.partitions,
+        **{name: getattr(plan, name) for name in _PLANNED},
         "executors": executors,
         "cores": cores,
         "locality_wait_s": LOCALITY_WAIT_S,
-        "seed": plan.seed,
         **machine(),
     }
 
@@ -120,7 +76,7 @@ def _session(session: Session, error: str) -> Row:
     versions = [e["version"] for events in session.lives.values() for e in events if e["event"] == "spark"]
     return {
         **described(session.plan),
-        "schedule": json.dumps(session.schedule.to_json()),
+        "schedule": json.dumps(asdict(session.schedule)),
         "t0": datetime.fromtimestamp(session.schedule.t0, UTC).isoformat(),
         "spark": versions[0] if versions else "",
         "java": session.java,
@@ -222,127 +178,24 @@ def _tasks(session: Session) -> list[Row]:
 def _windows(session: Session) -> list[Row]:
     if session.plan.pipeline != "word_count":
         return []
-    results = read_windows(session.directory / "sink")
-    length = session.plan.window_s
     right = {
         window: truth.words_of_window(session.plan, session.schedule, window) == found
-        for window, found in results.items()
+        for window, found in session.windows.items()
     }
     return [
         {
             "session": session.plan.name,
             "query": query,
             "life": life,
-            "run": event["run"],
-            "window": event["window"],
-            "end_s": (event["window"] + 1) * length,
+            **{name: event[name] for name in ("run", "window", "first")},
+            "end_s": (event["window"] + 1) * session.plan.window_s,
             "seen_s": session.since(event["at"]),
-            "first": event["first"],
             "right": right.get(event["window"], False),
         }
         for (query, life), events in session.lives.items()
         for event in events
         if event["event"] == "window"
     ]
-
-
-def _episodes(session: Session, batches: pd.DataFrame) -> list[Row]:
-    counted = _words_counted if session.plan.pipeline == "word_count" else _keys_counted
-    ledgers = counted(session)
-    rows = []
-    for number, episode in enumerate(session.plan.episodes):
-        fault = episode.fault
-        p50, p95 = _latencies(session, batches, episode.begin_s, episode.end_s)
-        rows.append(
-            {
-                "session": session.plan.name,
-                "episode": number,
-                "purpose": episode.purpose,
-                "held_out": episode.held_out,
-                "begin_s": episode.begin_s,
-                "end_s": episode.end_s,
-                "rate_per_s": episode.rate_per_s,
-                "fault": fault.kind if fault else "none",
-                "planned_s": episode.begin_s + fault.at_s if fault else NAN,
-                "stop_s": fault.stop_s if fault and fault.kind == "stop_executor" else NAN,
-                **ledgers[number],
-                "latency_p50_s": p50,
-                "latency_p95_s": p95,
-                "others_cores": _others(session, episode),
-            }
-        )
-    return rows
-
-
-def _words_counted(session: Session) -> list[Row]:
-    """Of each episode, the windows that lie in it wholly."""
-    plan, results = session.plan, read_windows(session.directory / "sink")
-    rows = []
-    for episode in plan.episodes:
-        windows = range(math.ceil(episode.begin_s / plan.window_s), math.floor(episode.end_s / plan.window_s))
-        ledger, right, emitted = truth.Ledger(), 0, 0
-        for window in windows:
-            true = truth.words_of_window(plan, session.schedule, window)
-            emitted += true.total()
-            ledger += truth.compare_words(true, results.get(window, {}))
-            right += true == results.get(window)
-        rows.append(_counted(emitted, ledger, len(windows), right))
-    return rows
-
-
-def _keys_counted(session: Session) -> list[Row]:
-    """The counts of all keys at the first batch that holds all rows of an episode; what is added to what was
-    wrong before is the episode's.
-    """
-    plan, schedule = session.plan, session.schedule
-    got = np.zeros(plan.keys, np.int64)
-    ends = [schedule.rows_before(round(episode.end_s * MICROSECONDS)) for episode in plan.episodes]
-    rows: list[Row] = []
-    before, missing, extra = schedule.rows_before(round(plan.episodes[0].begin_s * MICROSECONDS)), 0, 0
-    for end, table in read_batches(session.directory / "sink" / "batches" / "0"):
-        got[table.column("key").to_numpy()] = table.column("count").to_numpy()
-        while len(rows) < len(ends) and end >= ends[len(rows)]:
-            ledger = truth.compare_keys(truth.keys_until(plan, end), got)
-            new = truth.Ledger(end - before, max(0, ledger.missing - missing), max(0, ledger.extra - extra))
-            emitted = end - before
-            rows.append(_counted(emitted, truth.Ledger(emitted - new.missing, new.missing, new.extra), 0, 0))
-            before, missing, extra = end, ledger.missing, ledger.extra
-    return rows + [_counted(0, truth.Ledger(), 0, 0)] * (len(ends) - len(rows))
-
-
-def _counted(emitted: int, ledger: truth.Ledger, windows: int, right: int) -> Row:
-    return {
-        "emitted": emitted,
-        "counted_right": ledger.right,
-        "missing": ledger.missing,
-        "extra": ledger.extra,
-        "windows": windows,
-        "windows_right": right,
-    }
-
-
-def _others(session: Session, episode: Episode) -> float:
-    begin, end = session.schedule.t0 + episode.begin_s, session.schedule.t0 + episode.end_s
-    seen = [e["cores"] for e in session.supervisor if e["event"] == "others" and begin <= e["at"] < end]
-    return float(np.mean(seen)) if seen else NAN
-
-
-def _latencies(session: Session, batches: pd.DataFrame, begin_s: float, end_s: float) -> tuple[float, float]:
-    """Median and 95th percentile, over the rows of an episode, of the time until the sink first has them."""
-    first, last = (session.schedule.rows_before(round(s * MICROSECONDS)) for s in (begin_s, end_s))
-    if first == last:
-        return NAN, NAN
-    seen = np.full(last - first, np.inf)
-    known = batches.dropna(subset=["sink_s"])
-    spans = known[["first_row", "last_row"]].to_numpy(np.int64)
-    for (a, b), sink_s in zip(np.clip(spans, first, last) - first, known["sink_s"], strict=True):
-        np.minimum(seen[a:b], sink_s, out=seen[a:b])
-    latency = seen - session.schedule.stamps(np.arange(first, last)) / MICROSECONDS
-    latency = latency[np.isfinite(latency)]
-    if not len(latency):
-        return NAN, NAN
-    p50, p95 = np.percentile(latency, [50, 95])
-    return float(p50), float(p95)
 
 
 # Faults.
@@ -361,12 +214,9 @@ def _faults(session: Session, batches: pd.DataFrame) -> list[Row]:
         rows.append(
             {
                 "session": session.plan.name,
-                "episode": event["episode"],
-                "query": event["query"],
-                "life": event["life"],
+                **{name: event[name] for name in ("episode", "query", "life", "victim")},
                 "fault": event["kind"],
                 "at_s": at,
-                "victim": event["victim"],
                 "batch_running": batch,
                 "in_batch_s": at - start,
                 "logged": event["logged"] > event["committed"],
@@ -395,22 +245,17 @@ def _running(session: Session, event: Row, own: pd.DataFrame) -> tuple[float, fl
 
 
 def _recovered(session: Session, event: Row) -> tuple[float, float]:
-    """When the fault was noticed, and when there was a replacement."""
-    query, life, at = event["query"], event["life"], event["at"]
+    """When the fault was noticed, and when there was a replacement; NaN: never."""
+    at, query, life = event["at"], event["query"], event["life"]
     if event["kind"] == "stop_executor":
-        ends = [e["at"] for e in session.supervisor if e["event"] == "continued" and e["at"] > at]
-        return NAN, session.since(min(ends)) if ends else NAN
+        return NAN, session.first_after(at, session.supervisor, event="continued")
     if event["kind"] == "kill_driver":
-        spawned = [
-            e["at"]
-            for e in session.supervisor
-            if e["event"] == "spawn" and e["query"] == query and e["life"] == life + 1
-        ]
-        ready = [e["at"] for e in session.lives.get((query, life + 1), []) if e["event"] == "query"]
-    else:
-        events = session.lives[query, life]
-        spawned = [e["at"] for e in events if e["event"] == "executor_removed" and e["at"] > at]
-        replays = session.plan.strategy == "source_replay"
-        back = "query" if replays else "executor_added"
-        ready = [e["at"] for e in events if e["event"] == back and e["at"] > at]
-    return tuple(session.since(min(found)) if found else NAN for found in (spawned, ready))  # type: ignore[return-value]
+        next_life = {"query": query, "life": life + 1}
+        spawned = session.first_after(at, session.supervisor, event="spawn", **next_life)
+        return spawned, session.first_after(at, session.lives.get((query, life + 1), []), event="query")
+    events = session.lives[query, life]
+    back = "query" if session.plan.strategy == "source_replay" else "executor_added"
+    return (
+        session.first_after(at, events, event="executor_removed"),
+        session.first_after(at, events, event=back),
+    )

@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-Row = dict[str, Any]
-
-NAN = float("nan")
+from tideover.calibrate.real.session import NAN, Row
 
 
 def read_tasks(directory: Path, since: Callable[[float], float]) -> list[Row]:

@@ -29,20 +29,21 @@ class Ledger:
         return Ledger(self.right + other.right, self.missing + other.missing, self.extra + other.extra)
 
 
-def content(plan: SessionPlan) -> Content:
-    """What the rows of a session hold."""
-    return Content(plan.seed, 0, plan.partitions, sentences(plan.pipeline), plan.keys)
+def content(plan: SessionPlan, start: int = 0) -> Content:
+    """What the rows of a session hold, for a query that begins to read at the row ``start``."""
+    return Content(plan.seed, start, plan.partitions, sentences(plan.pipeline), plan.keys)
 
 
 def words_of_window(plan: SessionPlan, schedule: Schedule, window: int) -> Counter[str]:
     """The true counts of one window of a word count."""
     edges = [schedule.rows_before((window + k) * plan.window_s * MICROSECONDS) for k in (0, 1)]
-    numbers = content(plan).numbers(np.arange(*edges, dtype=np.int64))
+    rows = content(plan)
+    numbers, times = np.unique(rows.numbers(np.arange(*edges, dtype=np.int64)), return_counts=True)
     found: Counter[str] = Counter()
-    for number, times in enumerate(np.bincount(numbers, minlength=len(content(plan).sentences))):
-        for word in content(plan).sentences[number].split():
-            found[word] += int(times)
-    return +found
+    for number, n in zip(numbers.tolist(), times.tolist(), strict=True):
+        for word in rows.sentences[number].split():
+            found[word] += n
+    return found
 
 
 def keys_until(plan: SessionPlan, row: int) -> npt.NDArray[np.int64]:
@@ -54,19 +55,14 @@ def keys_until(plan: SessionPlan, row: int) -> npt.NDArray[np.int64]:
     return found
 
 
-def compare_words(true: Mapping[str, int], got: Mapping[str, int]) -> Ledger:
-    """One window's result beside the truth."""
-    words = {*true, *got}
-    pairs = [(true.get(word, 0), got.get(word, 0)) for word in words]
-    return Ledger(
-        sum(min(pair) for pair in pairs),
-        sum(max(0, a - b) for a, b in pairs),
-        sum(max(0, b - a) for a, b in pairs),
-    )
+def compare_words(true: Counter[str], got: Mapping[str, int]) -> Ledger:
+    """One window's result compared with the truth."""
+    counted = Counter(got)
+    return Ledger((true & counted).total(), (true - counted).total(), (counted - true).total())
 
 
 def compare_keys(true: npt.NDArray[np.int64], got: npt.NDArray[np.int64]) -> Ledger:
-    """A running count beside the truth."""
+    """A running count compared with the truth."""
     return Ledger(
         int(np.minimum(true, got).sum()),
         int(np.maximum(true - got, 0).sum()),

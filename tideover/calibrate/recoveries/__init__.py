@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tideover.calibrate.recoveries.fits import Fitted, Report, fit_all
+import pandas as pd
+
+from tideover.calibrate import profile_yaml
+from tideover.calibrate.recoveries import profile, tables
+from tideover.calibrate.recoveries.estimates import Fitted, Report, fit_all
 from tideover.calibrate.recoveries.measurements import Measurements, read
 
-if TYPE_CHECKING:
-    import pandas as pd
+__all__ = ["Calibration", "fit", "read"]
 
 
 @dataclass(frozen=True)
@@ -25,36 +27,27 @@ class Calibration:
     warnings    what makes the measurements, or the profiles, say less than it seems
     """
 
-    measured: Measurements
     fitted: Mapping[str, Fitted]
     profiles: Mapping[str, str]
     frames: Mapping[str, pd.DataFrame]
     provenance: Mapping[str, str]
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[str, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        """The tables and the profiles' names, for ``--json``."""
-        tables = {name: frame.to_dict("records") for name, frame in self.frames.items() if name != "curves"}
+    def record(self) -> dict[str, Any]:
+        """What ``--json`` prints."""
+        rows = {name: frame.to_dict("records") for name, frame in self.frames.items() if name != "curves"}
         more = {"profiles": list(self.profiles), "warnings": list(self.warnings)}
-        return {"schema": 1, "provenance": dict(self.provenance), **more, **tables}
+        return {"schema": 1, "provenance": dict(self.provenance), **more, **rows}
 
 
-def calibrate(path: str | Path, *, seed: int = 1, report: Report | None = None) -> Calibration:
-    """Fit every workload of a CSV of recoveries (``measurements``).
-
-    ``seed``: equal seeds give equal draws. ``report``: called with what is being done, how much of it is
-    done, and of how much. Raises ScenarioError for a file that cannot be used.
-    """
-    return fit(read(Path(path)), seed=seed, report=report)
-
-
-def fit(measured: Measurements, *, seed: int = 1, report: Report | None = None) -> Calibration:
-    """The same for measurements that have been read."""
-    from tideover.calibrate.recoveries import profile, tables
-
+def fit(
+    measured: Measurements, *, seed: int = 1, report: Report = lambda what, done, of: None
+) -> Calibration:
+    """Fit every workload of a file of recoveries. Equal seeds give equal draws."""
     fitted = fit_all(measured, seed, report)
     texts = {
-        name: profile.text(profile.profile(name, found, measured, seed)) for name, found in fitted.items()
+        name: profile_yaml.text(profile.profile(name, found, measured, seed), width=120)
+        for name, found in fitted.items()
     }
     provenance = {
         "File": measured.file,
@@ -63,6 +56,4 @@ def fit(measured: Measurements, *, seed: int = 1, report: Report | None = None) 
         "Seed": str(seed),
     }
     coarse = (text for name, found in fitted.items() for text in profile.too_coarse(name, found))
-    return Calibration(
-        measured, fitted, texts, tables.frames(fitted), provenance, (*measured.remarks, *coarse)
-    )
+    return Calibration(fitted, texts, tables.frames(fitted), provenance, (*measured.remarks, *coarse))

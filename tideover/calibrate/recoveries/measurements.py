@@ -16,12 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from tideover.calibrate.types import Floats, Mask
 from tideover.scenarios import yaml_source
 from tideover.scenarios.errors import Problem, ScenarioError, shorten, suggest
-
-Floats = npt.NDArray[np.float64]
 
 NUMBERS = ("checkpoint_interval_s", "rate_per_s", "recovery_s")
 COLUMNS = ("workload", *NUMBERS)
@@ -46,7 +44,7 @@ class Points:
     rate: Floats
     recovery: Floats
 
-    def without(self, left_out: npt.NDArray[np.bool_]) -> Points:
+    def without(self, left_out: Mask) -> Points:
         """Those that are not left out."""
         kept = ~left_out
         return Points(self.workload, self.interval[kept], self.rate[kept], self.recovery[kept])

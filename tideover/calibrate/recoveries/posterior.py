@@ -1,12 +1,13 @@
 """Which values fit the measurements: draws from their posterior, by sequential Monte Carlo.
 
 A recovery is ``outage + shown(catch_up)``. From run to run the capacity varies (lognormal, ``spread``), which
-matters most near saturation, and so does the outage (Student's t with three degrees of freedom, ``jitter``):
-what is seen in windows that begin with the restart can be off their grid in no other way, and a longer
-outage leaves a longer backlog. One point in twenty may be anything (within a factor of about two). The lag
-window makes the likelihood a staircase, which an optimiser cannot climb; draws can. P. Del Moral, A. Doucet
-and A. Jasra, *Sequential Monte Carlo samplers*, JRSS B 68(3), 2006; moves by C. ter Braak, *A Markov chain
-Monte Carlo version of the genetic algorithm Differential Evolution*, Statistics and Computing 16, 2006.
+matters most near saturation, and so does the outage (Student's t with three degrees of freedom, ``jitter``).
+The outage has to: windows begin with the restart, so a recovery that is seen through them can be off their
+grid in no other way; and a longer outage leaves a longer backlog. One point in twenty may be anything (within
+a factor of about two). The lag window makes the likelihood a staircase, which an optimiser cannot climb;
+draws can. P. Del Moral, A. Doucet and A. Jasra, *Sequential Monte Carlo samplers*, JRSS B 68(3), 2006; moves
+by C. ter Braak, *A Markov chain Monte Carlo version of the genetic algorithm Differential Evolution*,
+Statistics and Computing 16, 2006.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from functools import cached_property
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from tideover.calibrate.recoveries.law import Quantity, Values, catch_up, recovery
-from tideover.calibrate.recoveries.measurements import Floats, Points
+from tideover.calibrate.recoveries.measurements import Points
+from tideover.calibrate.recoveries.recovery_time import Quantity, Values, catch_up, recovery
+from tideover.calibrate.types import Floats
 from tideover.scenarios.prediction import least_relative
 
 OUTLIERS = 0.05
@@ -65,10 +67,10 @@ class Prior:
         )
 
     def values(self, v: Floats) -> Values:
-        """What the law needs.
+        """What the closed form needs.
 
-        Failures strike anywhere in the interval, or, just as likely, always at its end: who looks for the
-        worst case kills just before the next snapshot counts.
+        Failures strike anywhere in the interval, or, just as likely, always at its end: a test of the worst
+        case kills just before the next snapshot counts.
         """
         u = ndtr(v)
         return Values(
@@ -100,12 +102,12 @@ class Posterior:
 
     @cached_property
     def values(self) -> Values:
-        """The draws as values of the law."""
+        """The draws as values of the closed form."""
         return self.prior.values(self.v)
 
     @cached_property
     def runs(self) -> Values:
-        """The same with outage and capacity of a run each."""
+        """The same, each draw with the outage and the capacity of one run."""
         rng, n = np.random.default_rng(2), len(self.v)
         values = self.values
         return values._replace(
@@ -122,6 +124,10 @@ class Posterior:
     def estimate(self, interval: float, rate: float) -> float:
         """The prediction with the least expected relative error, s; infinite if most draws never end."""
         return least_relative(self.predictions(interval, rate))
+
+    def estimates(self, points: Points) -> Floats:
+        """The estimate for each point, s."""
+        return np.array([self.estimate(t, r) for t, r in zip(points.interval, points.rate, strict=True)])
 
     def interval(self, interval: float, rate: float) -> tuple[float, float]:
         """Both ends of the interval of prediction at 90 %, s; infinite if it has no end."""
@@ -183,9 +189,9 @@ def _move(
 
 def _log_likelihood(prior: Prior, points: Points, v: Floats) -> Floats:
     """Of all points together, for each draw; so many draws at a time that they fit into memory."""
-    ways = len(_NORMAL) if prior.window is None else max(1, int(points.recovery.max() / prior.window))
-    part = max(1, _MOST_NUMBERS // (ways * len(points)))
-    return np.concatenate([_log_likelihoods(prior, points, v[i : i + part]) for i in range(0, len(v), part)])
+    cases = len(_NORMAL) if prior.window is None else max(1, int(points.recovery.max() / prior.window))
+    size = max(1, _MOST_NUMBERS // (cases * len(points)))
+    return np.concatenate([_log_likelihoods(prior, points, v[i : i + size]) for i in range(0, len(v), size)])
 
 
 def _log_likelihoods(prior: Prior, points: Points, v: Floats) -> Floats:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from tideover import __version__
-from tideover.calibrate.recoveries.fits import Fitted
-from tideover.calibrate.recoveries.law import Values
+from tideover.calibrate import profile_yaml
+from tideover.calibrate.recoveries.estimates import Fitted
 from tideover.calibrate.recoveries.measurements import Measurements, Points
-from tideover.calibrate.recoveries.parameters import parameters
-from tideover.calibrate.recoveries.tables import errors
+from tideover.calibrate.recoveries.recovery_time import Values
+from tideover.calibrate.recoveries.tables import errors, parameters
 from tideover.sim.train import Ints
 from tideover.sim.units import S, format_duration
 
@@ -29,29 +28,24 @@ UPLOAD = "strategy.aligned_snapshots.upload_time"
 FRACTION = "failures.crash_task.in_interval"
 SERVICE = f"bolts.{BOLT}.service"
 SNAPSHOT = "strategy.aligned_snapshots.snapshot_time"
+KEYS = {"outage": OUTAGE, "capacity": SERVICE, "fraction": FRACTION, "snapshot": SNAPSHOT}
 
 
 def profile(name: str, found: Fitted, measured: Measurements, seed: int) -> dict[str, Any]:
     """A profile as plain data, ready to be written as YAML."""
-    rows = [_values(found.posterior.runs, i) for i in _spread_over(found)]
-    flat = _values(found.posterior.values, found.point)
-    keys = list(flat)
-    known = {p.parameter: p.identified for p in parameters(found)}
-    identified = {
-        OUTAGE: known["outage"],
-        SERVICE: known["capacity"],
-        FRACTION: known["fraction"],
-        SNAPSHOT: known["snapshot"],
-    }
+    values = _text(_values(found.posterior.values, found.point))
+    rows = [_text(_values(found.posterior.runs, i)) for i in _spread_over(found)]
+    identified = {KEYS[p.parameter]: p.identified for p in parameters(found) if p.parameter in KEYS}
+    fixed = {RESTART: "0 s", UPLOAD: "0 s"}
     return {
         "name": name,
         "provenance": _provenance(found, measured, seed),
-        "values": _nested(_text(flat) | {RESTART: "0 s", UPLOAD: "0 s"} | _instrument(found)),
+        "values": profile_yaml.nested(dict(sorted((values | fixed | _instrument(found)).items()))),
         "intervals": {
             key: {"low": low, "high": high, "identified": identified[key]}
             for key, (low, high) in _intervals(found).items()
         },
-        "draws": {"keys": keys, "rows": [list(_text(row).values()) for row in rows]},
+        "draws": {"keys": list(values), "rows": [list(row.values()) for row in rows]},
         "ranges": _ranges(found.points),
         "scatter": {"catch_up_s": 0.0},  # runs differ in the draws themselves
         "errors": {
@@ -72,18 +66,6 @@ def too_coarse(name: str, found: Fitted) -> Iterator[str]:
             f"{name}: a profile holds the time for a tuple in whole nanoseconds, so a capacity of "
             f"{capacity:,.0f}/s may be off by {100 * off:.2g} %; count tuples in thousands"
         )
-
-
-def text(data: dict[str, Any]) -> str:
-    """The profile as YAML."""
-    from ruamel.yaml import YAML
-
-    yaml = YAML()
-    yaml.default_flow_style = None
-    yaml.width = 120
-    stream = io.StringIO()
-    yaml.dump(data, stream)
-    return stream.getvalue()
 
 
 def _provenance(found: Fitted, measured: Measurements, seed: int) -> dict[str, Any]:
@@ -113,7 +95,7 @@ def _ranges(points: Points) -> dict[str, dict[str, str]]:
 
 def _values(values: Values, draw: int) -> dict[str, float]:
     """Values of one draw by key: durations in s, the fraction as it is."""
-    outage, capacity, fraction, snapshot = (float(np.asarray(part)[draw]) for part in values)
+    outage, capacity, fraction, snapshot = (float(np.asarray(draws)[draw]) for draws in values)
     return {OUTAGE: outage, SERVICE: 1 / capacity, FRACTION: fraction, SNAPSHOT: snapshot}
 
 
@@ -140,18 +122,6 @@ def _duration(seconds: float) -> str:
     """In six digits, as far as whole nanoseconds have them: a little less capacity may mean no recovery."""
     nanoseconds = round(seconds * S)
     return format_duration(round(nanoseconds, min(_DIGITS - len(str(nanoseconds)), 0)))
-
-
-def _nested(flat: dict[str, Any]) -> dict[str, Any]:
-    """Dotted keys as mappings."""
-    found: dict[str, Any] = {}
-    for key, value in sorted(flat.items()):
-        *steps, last = key.split(".")
-        inner = found
-        for step in steps:
-            inner = inner.setdefault(step, {})
-        inner[last] = value
-    return found
 
 
 def _coverage(found: Fitted, kind: str) -> dict[str, float]:

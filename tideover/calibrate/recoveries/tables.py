@@ -1,6 +1,6 @@
 """What the fits say, as tidy tables; their columns are documented in ``tideover.reports.columns``.
 
-points          every measured recovery beside the fits, and beside fits that had not seen it
+points          every measured recovery, what the fits say of it, and what fits say that had not seen it
 fit_parameters  what was found for each workload, with intervals at 90 %
 errors          how far off the mechanism and the plain fluid law are, on points seen and not seen
 curves          recovery over the rate, by interval, with the interval of prediction
@@ -9,40 +9,89 @@ curves          recovery over the rate, by interval, with the interval of predic
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from tideover.calibrate.recoveries import fluid
-from tideover.calibrate.recoveries.fits import Fitted
-from tideover.calibrate.recoveries.measurements import Floats
-from tideover.calibrate.recoveries.parameters import parameters
+from tideover.calibrate.recoveries.estimates import Fitted
+from tideover.calibrate.recoveries.posterior import DIMENSIONS
+from tideover.calibrate.recoveries.recovery_time import Values, recovery
+from tideover.calibrate.types import Floats
 
 _RATES = 28
+NARROWER = 0.5
+"""A parameter is identified if the data make its interval at least this much narrower than it was before."""
+_TAIL = 1.6449
+"""5 % of a standard normal distribution lie beyond it."""
+
+MEANING = {
+    "outage": ("s", "detection and restart together; such data cannot tell them apart"),
+    "capacity": ("tuples/s", "most tuples per second that the job can process"),
+    "fraction": ("ratio", "part of the interval that had passed when failures struck"),
+    "snapshot": ("s", "time that a snapshot keeps the job from working"),
+}
+_ON_A_LOG_SCALE = ("outage", "capacity")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One line of the table: value, ends of the interval at 90 %, whether the data determine it."""
+
+    parameter: str
+    value: float
+    low: float
+    high: float
+    unit: str
+    identified: bool
+    meaning: str
 
 
 def frames(fitted: Mapping[str, Fitted]) -> dict[str, pd.DataFrame]:
     """The four tables, workload by workload."""
-    rows: dict[str, list[dict[str, Any]]] = {"points": [], "fit_parameters": [], "errors": [], "curves": []}
-    for name, found in fitted.items():
-        rows["points"] += [{"workload": name} | row for row in _points(found)]
-        rows["fit_parameters"] += [{"workload": name} | p.row() for p in parameters(found)]
-        rows["errors"] += [{"workload": name} | row for row in errors(found)]
-        rows["curves"] += [{"workload": name} | row for row in _curves(found)]
-    return {table: pd.DataFrame(part) for table, part in rows.items()}
+    tables = {"points": _points, "fit_parameters": _parameters, "errors": errors, "curves": _curves}
+    return {
+        table: pd.DataFrame([{"workload": name, **row} for name, one in fitted.items() for row in rows(one)])
+        for table, rows in tables.items()
+    }
+
+
+def _parameters(found: Fitted) -> Iterator[dict[str, Any]]:
+    return map(asdict, parameters(found))
+
+
+def parameters(found: Fitted) -> list[Parameter]:
+    """Those of the mechanism, and last the window of the metric in which the backlog was seen."""
+    posterior = found.posterior
+    point = Values(*(np.asarray(draws)[found.point] for draws in posterior.values))
+    before = posterior.prior.values(np.array([[-_TAIL] * DIMENSIONS, [_TAIL] * DIMENSIONS]))
+    rows = []
+    for name, (unit, meaning) in MEANING.items():
+        low, high = found.intervals[name]
+        known = _width(name, low, high) < NARROWER * _width(name, *getattr(before, name))
+        value = float(getattr(point, name))
+        rows.append(Parameter(name, value, float(low), float(high), unit, bool(known), meaning))
+    window = posterior.prior.window or 0.0
+    text = "window of the metric in which the backlog was seen; 0: it was seen at once"
+    rows.append(Parameter("lag_window", window, window, window, "s", found.window_gain > 1, text))
+    return rows
+
+
+def _width(name: str, low: Floats, high: Floats) -> float:
+    return float(np.log(high / low) if name in _ON_A_LOG_SCALE else high - low)
 
 
 def _points(found: Fitted) -> Iterator[dict[str, Any]]:
     points, alone = found.points, found.held_out["leave_one_out"]
-    plain = fluid.predict(found.fluid, points.interval, points.rate)
+    fitted = found.posterior.estimates(points)
+    plain = recovery(found.fluid, points.interval, points.rate, None)
     for i in range(len(points)):
-        interval, rate = float(points.interval[i]), float(points.rate[i])
         yield {
-            "checkpoint_interval_s": interval,
-            "rate_per_s": rate,
+            "checkpoint_interval_s": float(points.interval[i]),
+            "rate_per_s": float(points.rate[i]),
             "measured_s": float(points.recovery[i]),
-            "fitted_s": _finite(found.posterior.estimate(interval, rate)),
+            "fitted_s": _finite(fitted[i]),
             "left_out_s": _finite(alone.mechanism[i]),
             "fluid_s": _finite(plain[i]),
             "fluid_left_out_s": _finite(alone.fluid[i]),
@@ -52,11 +101,8 @@ def _points(found: Fitted) -> Iterator[dict[str, Any]]:
 def errors(found: Fitted) -> list[dict[str, Any]]:
     """Mean, median and worst of |predicted / measured - 1|, by model and by what was left out."""
     points = found.points
-    ours = np.array(
-        [found.posterior.estimate(t, r) for t, r in zip(points.interval, points.rate, strict=True)]
-    )
-    plain = fluid.predict(found.fluid, points.interval, points.rate)
-    kinds = [("fit", points.recovery, ours, plain)]
+    plain = recovery(found.fluid, points.interval, points.rate, None)
+    kinds = [("fit", points.recovery, found.posterior.estimates(points), plain)]
     kinds += [(k, h.points.recovery, h.mechanism, h.fluid) for k, h in found.held_out.items()]
     rows = []
     for kind, measured, mechanism, law in kinds:

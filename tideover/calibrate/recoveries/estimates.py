@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
-from tideover.calibrate.recoveries import fluid
-from tideover.calibrate.recoveries.law import LAG_WINDOW_S, Values, recovery
-from tideover.calibrate.recoveries.measurements import Floats, Measurements, Points
+from tideover.calibrate.recoveries.measurements import Measurements, Points
 from tideover.calibrate.recoveries.posterior import Posterior, fit
+from tideover.calibrate.recoveries.recovery_time import LAG_WINDOW_S, Values, fit_fluid, recovery
+from tideover.calibrate.types import Floats, Mask
 
 WINDOWS = (None, LAG_WINDOW_S)
-"""Was the end of the backlog seen at once, or through Kafka's metric."""
+"""How the end of the backlog was seen: at once, or through windows of Kafka's metric (s)."""
 _UNLIKELY = 8.0
-"""A reading with so much less log evidence in the whole file is not tried again when points are left out."""
+"""A window with so much less log evidence in the whole file is not tried again when points are left out."""
 
 _USUAL_INTERVAL_S = 60.0
 
 Report = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and of how much."""
 
-Mask = npt.NDArray[np.bool_]
-_Fits = dict[str, dict[float | None, Posterior]]
-"""By workload and window."""
+_Fits = dict[float | None, Posterior]
+"""Of one workload, by window."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +50,9 @@ class HeldOut:
 class Fitted:
     """What was found for one workload.
 
+    fluid        values of the plain fluid law
     held_out     by kind (``leave_one_out``, ``leave_interval_out``, ``leave_top_rate_out``)
-    window_gain  by how much the chosen reading of the instrument has more log evidence than the other, in
-                 the whole file
+    window_gain  by how much the chosen window has more log evidence than the other, in the whole file
     """
 
     points: Points
@@ -67,7 +65,7 @@ class Fitted:
     def intervals(self) -> dict[str, Floats]:
         """Low and high end of each value at 90 %, by its name."""
         values = self.posterior.values._asdict()
-        return {name: np.quantile(np.asarray(part), [0.05, 0.95]) for name, part in values.items()}
+        return {name: np.quantile(np.asarray(draws), [0.05, 0.95]) for name, draws in values.items()}
 
     @cached_property
     def point(self) -> int:
@@ -91,48 +89,43 @@ class Fitted:
         return int(np.argmin(off))
 
 
-def fit_all(measured: Measurements, seed: int = 1, report: Report | None = None) -> dict[str, Fitted]:
-    """A fit for each workload; how the end was seen is what the whole file speaks for most."""
-    work = [(name, kind, mask) for name, p in measured.workloads.items() for kind, mask in _folds(p)]
-    total = len(work) + len(measured.workloads)
-    whole: _Fits = {}
+def fit_all(measured: Measurements, seed: int, report: Report) -> dict[str, Fitted]:
+    """A fit for each workload. The window is the one that the whole file speaks for most."""
+    folds = [(name, kind, mask) for name, p in measured.workloads.items() for kind, mask in _folds(p)]
+    total = len(folds) + len(measured.workloads)
+    whole: dict[str, _Fits] = {}
     for done, (name, points) in enumerate(measured.workloads.items()):
-        if report is not None:
-            report(f"fitting {name}", done, total)
+        report(f"fitting {name}", done, total)
         whole[name] = {window: fit(points, window, seed=seed) for window in WINDOWS}
-    evidence = {window: _evidence(whole, window) for window in WINDOWS}
+    evidence = {window: _evidence(whole.values(), window) for window in WINDOWS}
     most, least = max(evidence.values()), min(evidence.values())
     likely = [window for window in WINDOWS if evidence[window] > most - _UNLIKELY]
-    parts: dict[str, dict[str, list[tuple[Mask, Floats]]]] = {name: {} for name in whole}
-    for done, (name, kind, mask) in enumerate(work, len(whole)):
-        if report is not None:
-            report(f"leaving points of {name} out", done, total)
+    left_out: dict[str, dict[str, list[tuple[Mask, Floats]]]] = {name: {} for name in whole}
+    for done, (name, kind, mask) in enumerate(folds, len(whole)):
+        report(f"leaving points of {name} out", done, total)
         points = measured.workloads[name]
         seen, unseen = points.without(mask), points.without(~mask)
         fits = {window: fit(seen, window, draws=1500, seed=seed + 1 + done) for window in likely}
-        best = fits[_chosen(whole | {name: fits}, likely)]
-        plain = fluid.predict(fluid.fit(seen), unseen.interval, unseen.rate)
-        told = np.vstack([_told(best, unseen), plain])
-        parts[name].setdefault(kind, []).append((mask, told))
+        every = (whole | {name: fits}).values()
+        best = fits[max(likely, key=lambda window: _evidence(every, window))]
+        plain = recovery(fit_fluid(seen), unseen.interval, unseen.rate, None)
+        left_out[name].setdefault(kind, []).append((mask, np.vstack([_predicted(best, unseen), plain])))
+    chosen = max(WINDOWS, key=lambda window: evidence[window])
     return {
         name: Fitted(
             points,
-            whole[name][_chosen(whole, likely)],
-            fluid.fit(points),
-            {kind: _joined(points, found) for kind, found in parts[name].items()},
+            whole[name][chosen],
+            fit_fluid(points),
+            {kind: _joined(points, found) for kind, found in left_out[name].items()},
             most - least,
         )
         for name, points in measured.workloads.items()
     }
 
 
-def _chosen(fits: _Fits, windows: Sequence[float | None]) -> float | None:
-    """The window under which all workloads together are likeliest."""
-    return max(windows, key=lambda window: _evidence(fits, window))
-
-
-def _evidence(fits: _Fits, window: float | None) -> float:
-    return sum(found[window].evidence for found in fits.values())
+def _evidence(fits: Iterable[_Fits], window: float | None) -> float:
+    """Log evidence of all workloads together."""
+    return sum(found[window].evidence for found in fits)
 
 
 def _folds(points: Points) -> Iterator[tuple[str, Mask]]:
@@ -156,15 +149,17 @@ def _enough(points: Points, left_out: Mask) -> bool:
     return len(seen) >= 3 and len(np.unique(seen.rate)) > 1
 
 
-def _told(posterior: Posterior, points: Points) -> Floats:
+def _predicted(posterior: Posterior, points: Points) -> Floats:
     """Estimate, low and high end at 90 % for each point, s."""
-    places = list(zip(points.interval, points.rate, strict=True))
-    return np.array([(posterior.estimate(*place), *posterior.interval(*place)) for place in places]).T
+    places = zip(points.interval, points.rate, strict=True)
+    ends = [posterior.interval(*place) for place in places]
+    return np.vstack([posterior.estimates(points), np.transpose(ends)])
 
 
-def _joined(points: Points, found: list[tuple[Mask, Floats]]) -> HeldOut:
+def _joined(points: Points, folds: list[tuple[Mask, Floats]]) -> HeldOut:
     """Predictions of several folds, in the order of the points."""
-    places = np.concatenate([np.flatnonzero(mask) for mask, _ in found])
-    told = np.concatenate([part for _, part in found], axis=1)[:, np.argsort(places, kind="stable")]
+    places = np.concatenate([np.flatnonzero(mask) for mask, _ in folds])
+    order = np.argsort(places, kind="stable")
+    predicted = np.concatenate([of_fold for _, of_fold in folds], axis=1)[:, order]
     chosen = np.isin(np.arange(len(points)), places)
-    return HeldOut(points.without(~chosen), *told)
+    return HeldOut(points.without(~chosen), *predicted)

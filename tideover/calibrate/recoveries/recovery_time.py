@@ -1,8 +1,8 @@
 """How long a recovery under aligned snapshots takes, in closed form.
 
-A fluid queue: the job is down for ``outage``; meanwhile, and since its last complete snapshot, input has
-piled up in the log, and is worked off at what capacity the snapshots leave. The simulator says the same
-(``tests/calibrate/test_recoveries.py`` holds the two to 2 %) at a thousand times the cost.
+A fluid queue: the job is down for ``outage``. The input of that time, and of the time since the last complete
+snapshot, waits in the log. It is worked off at the capacity that the snapshots leave. The simulator says the
+same (``tests/calibrate/test_recoveries.py`` holds the two to 2 %) at a thousand times the cost.
 """
 
 from __future__ import annotations
@@ -10,14 +10,17 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import least_squares
 
-from tideover.calibrate.recoveries.measurements import Floats
+from tideover.calibrate.recoveries.measurements import Points
+from tideover.calibrate.types import Floats
 
 LAG_WINDOW_S = 30.0
 """Kafka's ``metrics.sample.window.ms``; a metric holds two such windows (``metrics.num.samples``)."""
 _LONGEST_S = 1e6
 """Stands for never."""
-
+_STARTS = (1.2, 1.6, 2.5, 4.0)
+"""Capacities to begin with, in highest measured rates."""
 
 Quantity = Floats | np.float64 | float
 
@@ -53,3 +56,34 @@ def recovery(values: Values, interval: Quantity, rate: Quantity, window: float |
     """Time from the failure until the backlog is seen to be gone, s; infinite if it never is."""
     after = catch_up(values, interval, rate)
     return np.where(after < _LONGEST_S, values.outage + shown(after, window), np.inf)
+
+
+def fit_fluid(points: Points) -> Values:
+    """The plain fluid law that the mechanism is compared with, ``D + r (f T + D) / (C - r)``: outage D,
+    capacity C, fraction f of the interval T. What is measured is taken to be the end of the backlog itself,
+    and snapshots to cost nothing.
+
+    Least squares of the logarithms, robust (soft L1), from several starts.
+    """
+    top = float(points.rate.max())
+    bounds = ([0.01, 1.001 * top, 0.0], [float(points.recovery.max()), 100 * top, 1.0])
+
+    def residuals(x: Floats) -> Floats:
+        values = Values(x[0], x[1], x[2], 0.0)
+        return np.log(recovery(values, points.interval, points.rate, None) / points.recovery)
+
+    half = 0.5 * float(points.recovery.min())
+    found = [
+        least_squares(
+            residuals,
+            [half, start * top, 0.7],
+            bounds=bounds,
+            loss="soft_l1",
+            f_scale=0.1,
+            x_scale=[10, top, 1],
+        )
+        for start in _STARTS
+    ]
+    best = min(found, key=lambda result: float(result.cost))
+    outage, capacity, fraction = map(float, best.x)
+    return Values(outage, capacity, fraction, 0.0)

@@ -7,11 +7,11 @@ from math import ceil
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from tideover.calibrate.course import CALM, Course, Floats, catch_up, output_gap, progress
-from tideover.calibrate.episodes import PRE, Episode, Figures
-from tideover.calibrate.luck import Batches, longer
+from tideover.calibrate.backlog import CALM, BacklogCurve, catch_up, new_outputs, output_gap
+from tideover.calibrate.episodes import NAN, PRE, Episode, Figures
+from tideover.calibrate.noise import Batches
+from tideover.calibrate.types import Floats, Mask
 from tideover.models.coarsening import lump_of, lumped
 from tideover.models.config import Scenario
 from tideover.models.job.components import SpoutConfig
@@ -30,8 +30,8 @@ BEFORE_S = 16.0
 """Simulated time (s) between the loss of an executor and that of the one that took its place."""
 WARM = 3
 """Batches at the start that are not looked at."""
-LUCKS = 40
-"""Ways in which a simulated episode is looked at, with other luck."""
+NOISY_RUNS = 40
+"""How often the noise of an episode's batches is drawn anew."""
 SETTLED = 12
 """Batches that a steady episode is simulated for; the first few see the empty start."""
 
@@ -40,9 +40,9 @@ SETTLED = 12
 class Costs:
     """What a batch costs (s): of one strategy, pipeline and master.
 
-    row_s         of a row, in the task that reads it
-    state_row_s   of a row of state, in the task that keeps it; state_s: of a stateful task besides
-    unsteady      by which batches that are alike differ: standard deviation of the log of their duration
+    row_s        of a row, in the task that reads it
+    state_row_s  of a row of state, in the task that keeps it; state_s: of a stateful task besides
+    noise        standard deviation of the log of the duration of batches that are alike
     """
 
     plan_s: float
@@ -52,7 +52,7 @@ class Costs:
     state_row_s: float
     output_s: float
     commit_s: float
-    unsteady: float = 0.0
+    noise: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -62,13 +62,13 @@ class Faults:
     detection_s       from the fault until it is noticed
     restart_s         from then until the executor, or the driver's query, is there again
     recovery_s        from detection until a query that keeps no state starts anew on the executors left
-    stop_s            by which that is later if a batch has to be stopped first
+    stop_s            by how much that is later if a batch has to be stopped first
     executor_cold_s   of the first task of an executor that has started
     state_cold_s      of the first stateful task there
     cold_s            of the first batch of a query that has started
-    slower            how many times as long the other query's batches last until what was hit has restarted,
-                      which needs processors, too
-    unsteady          by which those batches differ (see ``Costs``)
+    slowdown          how many times as long the other query's batches last until what was hit has restarted:
+                      a restart needs processors, too
+    noise             of those batches (see ``Costs``)
     """
 
     detection_s: float = 0.0
@@ -78,57 +78,62 @@ class Faults:
     executor_cold_s: float = 0.0
     state_cold_s: float = 0.0
     cold_s: float = 0.0
-    slower: float = 1.0
-    unsteady: float = 0.0
+    slowdown: float = 1.0
+    noise: float = 0.0
 
 
 @dataclass(frozen=True)
 class Simulated:
     """A simulated episode, in s since its own zero.
 
-    hit, spared       the batches of its query, and of the other, if there are two
-    emitted           rows created over time, as in ``Course``
-    failed_s          when the fault struck
-    lost, duplicated  what the ledger says of rows
+    batches, other_batches  of the query that the fault hits; of the other one, if there are two
+    emitted                 rows created over time, as in ``BacklogCurve``
+    failed_s                when the fault struck
+    lost, duplicated        what the ledger says of rows
     """
 
     episode: Episode
     costs: Costs
     faults: Faults
-    hit: Batches
-    spared: Batches | None
+    batches: Batches
+    other_batches: Batches | None
     emitted: tuple[Floats, Floats]
     failed_s: float
     lost: int
     duplicated: int
 
-    def course(self, bits: np.random.Generator | None = None) -> Course:
-        """What the sink sees, where every batch takes its mean time; with ``bits``, each has luck of its own.
+    def curve(self, rng: np.random.Generator | None = None) -> BacklogCurve:
+        """The backlog as the sink sees it. Every batch takes its mean time; with ``rng``, each has noise of
+        its own.
 
         Of two queries that do not know of each other the sink keeps what comes first.
         """
-        made = [self._outputs(self.hit, np.zeros(len(self.hit.done), np.bool_), bits)]
-        if self.spared is not None:
+        made = [self._outputs(self.batches, np.zeros(len(self.batches.done), np.bool_), rng)]
+        if self.other_batches is not None:
             restarted = self.failed_s + self.faults.detection_s + self.faults.restart_s
-            began = self.spared.triggered
-            made.append(self._outputs(self.spared, (began > self.failed_s) & (began <= restarted), bits))
-        moments, rows = (np.concatenate(parts) for parts in zip(*made, strict=True))
-        return Course(*progress(moments, rows), self.emitted)
+            began = self.other_batches.triggered
+            slowed = (began > self.failed_s) & (began <= restarted)
+            made.append(self._outputs(self.other_batches, slowed, rng))
+        moments, rows = (np.concatenate(of_all) for of_all in zip(*made, strict=True))
+        return BacklogCurve(*new_outputs(moments, rows), self.emitted)
 
     def _outputs(
-        self, batches: Batches, held_up: npt.NDArray[np.bool_], bits: np.random.Generator | None
+        self, batches: Batches, slowed: Mask, rng: np.random.Generator | None
     ) -> tuple[Floats, Floats]:
-        """Moments of the outputs, and rows done up to each."""
-        slower = np.where(held_up, self.faults.slower, 1.0)
-        unsteady = np.where(held_up, self.faults.unsteady, self.costs.unsteady)
-        luck = np.zeros(len(held_up)) if bits is None else bits.standard_normal(len(held_up))
-        more = longer(batches, slower, unsteady, luck)
-        return batches.put_off(more, self.episode.trigger_s, self.episode.rate_per_s)
+        """Moments of the outputs, and rows done up to each; ``slowed``: those that the fault slows down."""
+        slowdown = np.where(slowed, self.faults.slowdown, 1.0)
+        sigma = np.where(slowed, self.faults.noise, self.costs.noise)
+        z = np.zeros(len(slowed)) if rng is None else rng.standard_normal(len(slowed))
+        extra = batches.extra_s(slowdown, sigma, z)
+        return batches.delayed(extra, self.episode.setup.trigger_s, self.episode.rate_per_s)
 
-    def batch_s(self) -> float:
-        """Mean duration of its batches, after the first few."""
-        lasted = (self.hit.committed - self.hit.triggered)[WARM:]
-        return float(lasted.mean()) if len(lasted) else float("nan")
+    def figures(self, rng: np.random.Generator | None = None) -> Figures:
+        """Those of its fault, read off ``curve(rng)``; NaN: there is no such moment before its end."""
+        until = self.failed_s + self.episode.end_s - self.episode.fault.at_s
+        curve = self.curve(rng)
+        gap = output_gap(curve, self.failed_s, until)
+        back = catch_up(curve, self.failed_s - PRE, self.failed_s, until + CALM)
+        return {"output_gap_s": NAN if gap is None else gap, "catch_up_s": NAN if back is None else back}
 
 
 def scenario(episode: Episode, costs: Costs, faults: Faults) -> Scenario:
@@ -138,12 +143,12 @@ def scenario(episode: Episode, costs: Costs, faults: Faults) -> Scenario:
     start (as a cost per batch).
     """
     failed, duration = _span(episode)
-    lump = max(1, ceil(episode.rate_per_s / LUMPS))
-    state = costs.state_s + costs.state_row_s * _state_rows(episode) / episode.partitions
+    setup = episode.setup
+    state = costs.state_s + costs.state_row_s * _state_rows(episode) / setup.partitions
     strategy = {
         "kind": "micro_batch",
-        "cores": max(1, episode.cores // max(episode.executors, 1)),
-        "trigger_interval": _time(episode.trigger_s),
+        "cores": max(1, setup.cores // max(setup.executors, 1)),
+        "trigger_interval": _time(setup.trigger_s),
         "plan_time": _time(costs.plan_s),
         "task_time": _time(costs.task_s),
         "state_time": _time(state),
@@ -151,20 +156,21 @@ def scenario(episode: Episode, costs: Costs, faults: Faults) -> Scenario:
         "commit_time": _time(costs.commit_s),
         "executor_cold": _time(faults.executor_cold_s),
         "state_cold": _time(faults.state_cold_s),
-        "locality_wait": _time(episode.locality_wait_s),
+        "locality_wait": _time(setup.locality_wait_s),
         "cold_time": _time(faults.cold_s),
         "output_mode": "update",
     }
-    if episode.strategy == "source_replay":
-        stop = 0.0 if np.isnan(episode.moment_s) else faults.stop_s
+    if setup.strategy == "source_replay":
+        stop = 0.0 if np.isnan(episode.fault.in_batch_s) else faults.stop_s
         strategy |= {"recovery": "replay", "recovery_time": _time(faults.recovery_s + stop)}
+    lump = max(1, ceil(episode.rate_per_s / LUMPS))
     return load(
         {
-            "name": f"{episode.pipeline} under {episode.strategy}",
+            "name": f"{setup.pipeline} under {setup.strategy}",
             "topology": _topology(episode, costs),
             "strategy": strategy,
             "failures": _failures(episode, faults, failed),
-            "hosts": max(episode.executors, 1) + 1,
+            "hosts": max(setup.executors, 1) + 1,
             "run": {"duration": _time(duration), "seed": 1, "lump": lump},
         }
     )
@@ -172,24 +178,25 @@ def scenario(episode: Episode, costs: Costs, faults: Faults) -> Scenario:
 
 def _span(episode: Episode) -> tuple[float, float]:
     """When the fault strikes, and the duration, in the episode's simulated time."""
-    interval = episode.trigger_s
-    if episode.fault == "none":
+    interval, fault = episode.setup.trigger_s, episode.fault
+    if fault.kind == "none":
         return 0.0, SETTLED * interval
-    phase = (episode.t0 + episode.at_s) % interval
-    before = PRE + 2 * interval + (BEFORE_S if episode.prior else 0.0)
+    phase = (episode.setup.t0.timestamp() + fault.at_s) % interval
+    before = PRE + 2 * interval + (BEFORE_S if fault.second_kill else 0.0)
     failed = ceil(before / interval) * interval + phase
-    return failed, failed + episode.end_s - episode.at_s + 2 * CALM
+    return failed, failed + episode.end_s - fault.at_s + 2 * CALM
 
 
 def _state_rows(episode: Episode) -> float:
-    return float(episode.keys) if episode.pipeline == "running_count" else 0.0
+    return float(episode.setup.keys) if episode.setup.pipeline == "running_count" else 0.0
 
 
 def _topology(episode: Episode, costs: Costs) -> dict[str, Any]:
-    """Rows are read in one stage and counted in the next, whatever they hold: no batch lasts by its words."""
-    executors = max(episode.executors, 1)
-    tasks = {"parallelism": episode.partitions, "hosts": [i % executors for i in range(episode.partitions)]}
-    length = episode.window_s if episode.pipeline == "word_count" else WHOLE_S
+    """Rows are read in one stage and counted in the next; which words they hold makes no batch longer."""
+    setup = episode.setup
+    executors = max(setup.executors, 1)
+    tasks = {"parallelism": setup.partitions, "hosts": [i % executors for i in range(setup.partitions)]}
+    length = setup.window_s if setup.pipeline == "word_count" else WHOLE_S
     return {
         "rows": {
             "spout": "keys",
@@ -197,7 +204,7 @@ def _topology(episode: Episode, costs: Costs) -> dict[str, Any]:
             "order": "in_turn",
             "rate": f"{episode.rate_per_s}/s",
             "offset": "0 s",
-            "hosts": [executors],  # the log is none of the hosts that die
+            "hosts": [executors],  # the log is on none of the hosts that die
         },
         "read": {"bolt": "forward", "from": {"rows": "direct"}, "service": _time(costs.row_s), **tasks},
         "count": {
@@ -211,24 +218,18 @@ def _topology(episode: Episode, costs: Costs) -> dict[str, Any]:
 
 
 def _failures(episode: Episode, faults: Faults, failed: float) -> list[dict[str, Any]]:
-    times = {"at": _time(failed), "detection": _time(faults.detection_s), "restart": _time(faults.restart_s)}
-    match episode.fault:
-        case "kill_executor" if episode.prior:
-            first = {"kind": "crash_host", "host": 0, **times, "at": _time(2 * episode.trigger_s)}
+    at, fault = {"at": _time(failed)}, episode.fault
+    times = {**at, "detection": _time(faults.detection_s), "restart": _time(faults.restart_s)}
+    match fault.kind:
+        case "kill_executor" if fault.second_kill:
+            first = {"kind": "crash_host", "host": 0, **times, "at": _time(2 * episode.setup.trigger_s)}
             return [first, {"kind": "crash_host", "host": 1, **times}]
         case "kill_executor":
             return [{"kind": "crash_host", "host": 0, **times}]
         case "kill_driver":
             return [{"kind": "crash_task", "component": "driver", **times}]
         case "stop_executor":
-            return [
-                {
-                    "kind": "pause",
-                    "component": "count",
-                    "at": _time(failed),
-                    "duration": _time(episode.stop_s),
-                }
-            ]
+            return [{"kind": "pause", "component": "count", **at, "duration": _time(fault.stop_s)}]
     return []
 
 
@@ -243,16 +244,16 @@ def simulated(episode: Episode, costs: Costs, faults: Faults | None = None) -> S
     """
     failed, _ = _span(episode)
     asked = scenario(episode, costs, faults or Faults())
-    whole = asked.model_copy(update={"failures": ()})
-    world = _run(whole if faults is None else asked)
-    twice = faults is not None and episode.strategy == "active_replication"
+    calm = asked.model_copy(update={"failures": ()})
+    world = _run(calm if faults is None else asked)
+    twice = faults is not None and episode.setup.strategy == "active_replication"
     created, lump = _created(world), lump_of(asked)
     return Simulated(
         episode=episode,
         costs=costs,
         faults=faults or Faults(),
-        hit=_batches(world, created),
-        spared=_batches(_run(whole), created) if twice else None,
+        batches=_batches(world, created),
+        other_batches=_batches(_run(calm), created) if twice else None,
         emitted=(np.arange(len(created), dtype=np.float64) * (SLOT / S), created),
         failed_s=failed,
         lost=world.balance()["lost"] * lump,
@@ -267,7 +268,7 @@ def _run(asked: Scenario) -> World:
 
 
 def _created(world: World) -> Floats:
-    """Rows created up to each slot boundary. What enters the system would not do: a row that is read again
+    """Rows created up to each slot boundary. Those that entered the system are more: a row that is read again
     enters again.
     """
     spout = world.job.topology.spouts[0].config
@@ -290,27 +291,21 @@ def _batches(world: World, created: Floats) -> Batches:
 
 
 def predicted(episode: Episode, costs: Costs, faults: Faults | None) -> Figures:
-    """The figures of an episode as the simulation has them, under the same definitions as the measured; every
-    batch takes its mean time.
+    """The figures of an episode as the simulation has them, under the same definitions as the measured ones;
+    every batch takes its mean time.
     """
     run = simulated(episode, costs, faults)
     if faults is not None:
-        return _fault_figures(run, run.course())
-    latency = run.course().latencies(WARM * episode.trigger_s, SETTLED * episode.trigger_s)
+        return run.figures()
+    trigger_s = episode.setup.trigger_s
+    latency = run.curve().latencies(WARM * trigger_s, SETTLED * trigger_s)
     p50, p95 = np.quantile(latency, (0.5, 0.95)).tolist()
-    return {"batch_duration_s": run.batch_s(), "latency_p50_s": p50, "latency_p95_s": p95}
+    lasted = (run.batches.committed - run.batches.triggered)[WARM:]
+    mean = float(lasted.mean()) if len(lasted) else NAN
+    return {"batch_duration_s": mean, "latency_p50_s": p50, "latency_p95_s": p95}
 
 
-def likely(episode: Episode, costs: Costs, faults: Faults, bits: np.random.Generator) -> list[Figures]:
-    """What a fault may look like, in as many ways, equally likely: batches have luck of their own."""
+def noisy(episode: Episode, costs: Costs, faults: Faults, rng: np.random.Generator) -> list[Figures]:
+    """The figures of a fault in ``NOISY_RUNS`` runs, equally likely, that differ by the noise of batches."""
     run = simulated(episode, costs, faults)
-    return [_fault_figures(run, run.course(bits)) for _ in range(LUCKS)]
-
-
-def _fault_figures(run: Simulated, course: Course) -> Figures:
-    """NaN: there is no such moment before the episode ends."""
-    until = run.failed_s + run.episode.end_s - run.episode.at_s
-    gap = output_gap(course, run.failed_s, until)
-    back = catch_up(course, run.failed_s - PRE, run.failed_s, until + CALM)
-    nan = float("nan")
-    return {"output_gap_s": nan if gap is None else gap, "catch_up_s": nan if back is None else back}
+    return [run.figures(rng) for _ in range(NOISY_RUNS)]

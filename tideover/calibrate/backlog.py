@@ -1,7 +1,7 @@
-"""The course of an episode, measured or simulated, and the figures that both are compared by.
+"""Backlog over time, measured or simulated, and the figures of a fault that are read off it.
 
 A measured and a simulated episode are brought into the same form, and the same functions read both: so a
-difference between them is not one of definitions.
+difference between the two is not one of definitions.
 """
 
 from __future__ import annotations
@@ -9,14 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from tideover.calibrate.types import Floats
 from tideover.models.evaluation import normal
 from tideover.sim.recorder import SLOT
 from tideover.sim.units import S
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 STEP = SLOT / S
 """Resolution of backlogs, s."""
@@ -25,7 +22,7 @@ CALM = normal.CALM / S
 
 
 @dataclass(frozen=True)
-class Course:
+class BacklogCurve:
     """Rows that came in and rows whose results were out, over time.
 
     outputs   moments (s, rising) at which the sink got results of rows that it had none of before
@@ -37,26 +34,17 @@ class Course:
     done: Floats
     emitted: tuple[Floats, Floats]
 
-    def created_by(self, at: Floats) -> Floats:
-        """Rows created up to the moments ``at``."""
-        return np.interp(at, *self.emitted)
-
-    def done_by(self, at: Floats) -> Floats:
-        """Rows whose results are out at the moments ``at``."""
-        before = np.searchsorted(self.outputs, at, "right")
-        return np.concatenate(([0.0], self.done))[before]
-
     def backlog(self, at: Floats) -> Floats:
-        """Rows created whose results are not out at the moments ``at``."""
-        return np.maximum(self.created_by(at) - self.done_by(at), 0.0)
+        """Rows created whose results are not out at the moments ``at`` (s)."""
+        done = np.concatenate(([0.0], self.done))[np.searchsorted(self.outputs, at, "right")]
+        return np.maximum(np.interp(at, *self.emitted) - done, 0.0)
 
     def latencies(self, begin: float, end: float, rows: int = 20_000) -> Floats:
         """Time (s) from creation until the result is out, of rows evenly chosen among those whose results
         come out in [begin, end).
         """
         first, last = np.searchsorted(self.outputs, (begin, end), "left")
-        if first == 0:
-            first = 1  # of what came before the first output nothing is known
+        first = max(first, 1)  # when the rows of the first output came in is not known
         if last <= first:
             return np.zeros(0)
         low, high = self.done[first - 1], self.done[last - 1]
@@ -66,45 +54,44 @@ class Course:
         return self.outputs[np.searchsorted(self.done, row, "left")] - created
 
 
-def progress(moments: Floats, rows: Floats) -> tuple[Floats, Floats]:
-    """Outputs that tell something new: those after which more rows are done than after any before.
+def new_outputs(moments: Floats, rows: Floats) -> tuple[Floats, Floats]:
+    """Those outputs after which more rows are done than after any before: their moments, and rows done.
 
-    ``moments`` (s) in any order, ``rows``: rows done up to each. A batch that is run again after a failure,
-    or the slower of two queries, brings nothing new.
+    ``moments`` (s) in any order, ``rows``: rows done up to each. A batch that is run again after a failure
+    brings nothing new, nor does the slower of two queries.
     """
     order = np.argsort(moments, kind="stable")
     moments, rows = np.asarray(moments, float)[order], np.asarray(rows, float)[order]
-    best = np.maximum.accumulate(rows)
-    new = np.concatenate((best[:1] > 0, best[1:] > best[:-1]))
-    return moments[new], best[new]
+    most = np.maximum.accumulate(rows)
+    new = np.concatenate((most[:1] > 0, most[1:] > most[:-1]))
+    return moments[new], most[new]
 
 
-def output_gap(course: Course, failed: float, until: float) -> float | None:
+def output_gap(curve: BacklogCurve, failed: float, until: float) -> float | None:
     """The longest silence of the sink (s) that contains or follows the fault and ends before ``until``."""
-    starts, ends = course.outputs[:-1], course.outputs[1:]
+    starts, ends = curve.outputs[:-1], curve.outputs[1:]
     counted = (ends > failed) & (ends <= until)
     return float((ends - starts)[counted].max()) if counted.any() else None
 
 
-def catch_up(course: Course, since: float, failed: float, until: float) -> float | None:
+def catch_up(curve: BacklogCurve, since: float, failed: float, until: float) -> float | None:
     """From the fault to the first output from which on the backlog stays usual (s); None: not before
     ``until``.
 
     The tolerance is that of a simulated run (`tideover.models.evaluation.normal`): a quarter more than usual,
     for 4 s.
-    But nobody knows what a real run would have been without its fault. Its rate is constant, so usual is what
-    it was in [since, failed), its 99th percentile there, for real batches vary. If it stays so from the fault
-    on, there was nothing to catch up with: 0.
+    But nobody knows what a real run would have been without its fault. Its rate is constant, so usual is the
+    99th percentile of its backlog in [since, failed), for real batches vary. If the backlog stays usual from
+    the fault on, there was nothing to catch up with: 0.
     """
-    before = course.backlog(np.arange(since, failed, STEP))
-    after = course.outputs[(course.outputs > failed) & (course.outputs <= until)]
+    before = curve.backlog(np.arange(since, failed, STEP))
+    after = curve.outputs[(curve.outputs > failed) & (curve.outputs <= until)]
     if not len(before) or not len(after):
         return None
     usual = normal.SLACK * float(np.quantile(before, 0.99))
     at = np.arange(failed, until, STEP)
-    calm = normal.first_calm(course.backlog(at) > usual, 0, 0)
+    calm = normal.first_calm(curve.backlog(at) > usual, 0, 0)
     if not calm:
         return None if calm is None else 0.0
-    moment = at[calm]
-    # the backlog falls at outputs only: of the moment on the grid, the output just before
-    return float(after[np.searchsorted(after, moment, "right") - 1]) - failed
+    # The backlog falls at outputs only, so it became usual at the last one before this moment of the grid.
+    return float(after[np.searchsorted(after, at[calm], "right") - 1]) - failed

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.calibrate.test_faults import TRUE, killed, steady_episode
-from tideover.calibrate.episodes import figures
-from tideover.calibrate.luck import Batches, longer
-from tideover.calibrate.worlds import likely, simulated
+from tideover.calibrate.counterpart import noisy, simulated
+from tideover.calibrate.noise import Batches
 
 
 def batches(triggered, lasted, commit=0.0, rate=100.0):
@@ -27,9 +26,9 @@ def test_longer_batches_are_as_simulated(more):
     """
     episode, costs = steady_episode()
     costs = replace(costs, row_s=0.0)
-    plain = simulated(episode, costs).hit
-    moments, rows = plain.put_off(np.full(len(plain.done), more), 1.0, episode.rate_per_s)
-    slow = simulated(episode, replace(costs, output_s=costs.output_s + more)).hit
+    plain = simulated(episode, costs).batches
+    moments, rows = plain.delayed(np.full(len(plain.done), more), 1.0, episode.rate_per_s)
+    slow = simulated(episode, replace(costs, output_s=costs.output_s + more)).batches
     n = min(len(moments), len(slow.visible))
     assert n > 5
     lump = episode.rate_per_s / 40
@@ -40,7 +39,7 @@ def test_longer_batches_are_as_simulated(more):
 def test_a_late_batch_puts_off_those_that_wait_for_it():
     """1.6 s instead of 0.6 s: the next starts at 2.7 s instead of 2 s, the one after it at 3.4 s, then 4."""
     plain = batches([1, 2, 3, 4, 5], 0.6, commit=0.1)
-    moments, rows = plain.put_off(np.array([1.0, 0, 0, 0, 0]), 1.0, 100.0)
+    moments, rows = plain.delayed(np.array([1.0, 0, 0, 0, 0]), 1.0, 100.0)
     assert moments == pytest.approx([2.6, 3.3, 4.0, 4.7, 5.6])
     assert rows == pytest.approx([100, 270, 340, 410, 500])
 
@@ -48,22 +47,22 @@ def test_a_late_batch_puts_off_those_that_wait_for_it():
 def test_an_early_batch_lets_the_waiting_one_begin_at_its_trigger():
     """The second has waited for the first until 2.5 s; if that is done at 1.9 s, it begins at 2 s."""
     plain = batches([1, 2.5, 3.1], [1.5, 0.6, 0.6])
-    moments, _ = plain.put_off(np.array([-0.6, 0, 0]), 1.0, 100.0)
+    moments, _ = plain.delayed(np.array([-0.6, 0, 0]), 1.0, 100.0)
     assert moments == pytest.approx([1.9, 2.6, 3.6])
 
 
 @given(st.lists(st.floats(0.1, 3.0), min_size=1, max_size=20))
-def test_without_luck_nothing_moves(lasted):
+def test_without_delay_nothing_moves(lasted):
     plain = batches(np.cumsum([1, *np.ceil(lasted[:-1])]), lasted)
-    moments, rows = plain.put_off(np.zeros(len(lasted)), 1.0, 100.0)
+    moments, rows = plain.delayed(np.zeros(len(lasted)), 1.0, 100.0)
     assert moments == pytest.approx(plain.visible)
     assert rows == pytest.approx(plain.done)
 
 
-def test_longer_batches_are_as_unsteady_as_the_measured_ones():
+def test_longer_batches_are_as_noisy_as_the_measured_ones():
     plain = batches(np.arange(10_000), 0.5)
-    luck = np.random.default_rng(1).standard_normal(10_000)
-    lasted = 0.5 + longer(plain, np.full(10_000, 1.2), np.full(10_000, 0.15), luck)
+    z = np.random.default_rng(1).standard_normal(10_000)
+    lasted = 0.5 + plain.extra_s(np.full(10_000, 1.2), np.full(10_000, 0.15), z)
     assert np.median(lasted) == pytest.approx(0.6, rel=0.02)
     assert np.log(lasted).std() == pytest.approx(0.15, rel=0.05)
 
@@ -73,8 +72,8 @@ def test_the_other_query_is_slower_until_the_restart():
     the sink has nothing but those.
     """
     episode, costs = killed("kill_driver", 12.3, strategy="active_replication")
-    run = simulated(episode, costs, replace(TRUE["kill_driver"], slower=1.5))
-    seen, usual = run.course(), run.spared.usual_s()
+    run = simulated(episode, costs, replace(TRUE["kill_driver"], slowdown=1.5))
+    seen, usual = run.curve(), run.other_batches.median_s()
     lasted = seen.outputs - np.floor(seen.outputs)  # triggers are at whole seconds
     truth = TRUE["kill_driver"]
     restarted = run.failed_s + truth.detection_s + truth.restart_s
@@ -90,24 +89,26 @@ def test_rows_that_are_read_again_are_not_created_again(after_output):
     other query has no more to do than before.
     """
     episode, costs = killed("kill_driver", 12.3, strategy="active_replication")
-    batch = simulated(episode, costs).hit
-    at = episode.begin_s + 12 + batch.usual_s() + after_output
+    batch = simulated(episode, costs).batches
+    at = episode.begin_s + 12 + batch.median_s() + after_output
     episode, _ = killed("kill_driver", at - episode.begin_s, strategy="active_replication")
     run = simulated(episode, costs, TRUE["kill_driver"])
-    assert run.hit.triggered[run.hit.visible < run.failed_s][-1] > run.failed_s  # run again, seen before
-    assert figures(episode)["catch_up_s"] == 0
-    outputs = run.course().outputs
+    assert (
+        run.batches.triggered[run.batches.visible < run.failed_s][-1] > run.failed_s
+    )  # run again, seen before
+    assert episode.figures()["catch_up_s"] == 0
+    outputs = run.curve().outputs
     after = outputs[outputs > run.failed_s]
-    assert (run.course().backlog(after) <= 1.01 * episode.rate_per_s * batch.usual_s() + 100).all()
+    assert (run.curve().backlog(after) <= 1.01 * episode.rate_per_s * batch.median_s() + 100).all()
 
 
-def test_luck_decides_what_hangs_by_a_hair():
+def test_noise_decides_what_hangs_by_a_hair():
     """With batches of the other query nearly long enough to be noticed, some ways are, and some are not."""
     episode, costs = killed("kill_driver", 12.3, strategy="active_replication")
-    costs = replace(costs, unsteady=0.1)
-    faults = replace(TRUE["kill_driver"], slower=1.6, unsteady=0.3)
-    ways = likely(episode, costs, faults, np.random.default_rng(1))
+    costs = replace(costs, noise=0.1)
+    faults = replace(TRUE["kill_driver"], slowdown=1.6, noise=0.3)
+    ways = noisy(episode, costs, faults, np.random.default_rng(1))
     late = [way["catch_up_s"] > 0 for way in ways]
     assert 0.1 < np.mean(late) < 0.95
-    again = likely(episode, costs, faults, np.random.default_rng(1))
+    again = noisy(episode, costs, faults, np.random.default_rng(1))
     assert ways == again
