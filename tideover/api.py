@@ -19,7 +19,7 @@ from tideover.models.results import headline
 from tideover.models.schema.fields import frame
 from tideover.scenarios import runs
 from tideover.scenarios.loader import load, load_for_strategies
-from tideover.scenarios.overrides import Settings
+from tideover.scenarios.settings import Settings
 from tideover.scenarios.writer import to_data
 
 if TYPE_CHECKING:

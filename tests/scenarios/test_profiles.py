@@ -1,52 +1,21 @@
-"""Profiles and short parameters: who wins, what is refused, and what a prediction is made of."""
+"""Profiles: what a scenario takes from them, and what is refused."""
 
 from __future__ import annotations
 
 import hashlib
-import json
 from pathlib import Path
 
 import jsonschema
 import pytest
 
 import tideover
+from tests.scenarios.profile_texts import PROFILE, SCENARIO
 from tideover.scenarios import grid, library, loader, profiles
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.json_schema import json_schema
-from tideover.scenarios.loader import load, load_text
+from tideover.scenarios.loader import load
 from tideover.scenarios.writer import to_data
 from tideover.sim.units import MS, S
-
-SCENARIO = """\
-name: test
-topology:
-  log: {spout: keys, keys: 10, rate: 100/s}
-  job: {bolt: forward, from: {log: shuffle}, service: 5 ms}
-  end: {bolt: windowed_count, from: {job: shuffle}, service: 1 ms, window: 30 s}
-strategy: {kind: rsm}
-strategies: {rsm: {checkpoint_interval: 7 s}}
-failures:
-  - {kind: crash_task, at: 30 s, component: job, while_down: hold}
-  - {kind: crash_task, at: 31 s, component: end, detection: 1 s}
-run: {duration: 100 s, warmup: 5 s}
-profile: measured.yaml
-"""
-PROFILE = """\
-name: measured
-provenance: {source: a test}
-values:
-  strategy: {rsm: {checkpoint_interval: 9 s, restore_time: 3 ms}, source_replay: {ack_cost: 1 ms}}
-  failures: {crash_task: {detection: 10 s, restart: 5 s}, crash_host: {restart: 7 s}, driver: {restart: 9 s}}
-  bolts: {forward: {service: 2 ms}, windowed_count: {service: 2 ms}}
-  run: {seed: 5}
-intervals:
-  failures.crash_task.restart: {low: 3 s, high: 8 s, identified: false}
-draws:
-  keys: [failures.crash_task.detection, failures.crash_task.restart]
-  rows: [[8 s, 4 s], [10 s, 5 s], [12 s, 6 s]]
-scatter: {catch_up_s: 0.05}
-errors: {leave_one_out: 0.1}
-"""
 
 
 @pytest.fixture
@@ -310,203 +279,6 @@ def test_a_profile_that_is_no_text_is_refused_at_the_scenario(files: Path) -> No
         load(files, ["profile=5"])
     with pytest.raises(ScenarioError, match="did you mean 'micro-batch-word-count'"):
         load(files, ["profile=micro-batch-wordcount"])
-
-
-# -- predictions ---------------------------------------------------------------------------------------------
-
-
-def outage() -> str:
-    """log -> job at 100/s and a capacity of 200/s; down for d, it has caught up 2 d after the failure."""
-    return """\
-topology:
-  log: {spout: keys, keys: 10, rate: 100/s}
-  job: {bolt: forward, from: {log: shuffle}, service: 5 ms}
-strategy: none
-failures: [{kind: crash_task, at: 30 s, component: job, while_down: hold}]
-run: {duration: 100 s, warmup: 5 s, seed: 1}
-parameters:
-  rate: {sets: topology.log.rate, description: input rate}
-  capacity: {sets: topology.job.service, inverse: true, description: most tuples per second}
-profile: measured.yaml
-"""
-
-
-def predicted(tmp_path: Path, profile: str, *settings: str) -> dict:
-    (tmp_path / "measured.yaml").write_text(profile)
-    (tmp_path / "test.yaml").write_text(outage())
-    return tideover.run(tmp_path / "test.yaml", settings).to_dict()
-
-
-def test_a_prediction_spans_the_draws_and_the_scatter(tmp_path: Path) -> None:
-    """Draws of detection + restart of 12, 15 and 18 s: catch-up of 24, 30 and 36 s, estimate the middle one.
-
-    Without scatter the ends are the first and the last draw; a scatter of 5 % moves both outwards by less
-    than its 2.1 standard deviations, since the ends are those of a mixture, and the estimate a little down.
-    """
-    found = predicted(tmp_path, PROFILE.replace("0.05", "0"))
-    (recovery,) = found["recoveries"]
-    assert recovery["catch_up_s"] == pytest.approx(30, abs=0.1)
-    exact = found["prediction"]["catch_up_s"]
-    assert [exact[k] for k in ("low", "estimate", "high")] == pytest.approx([24, 30, 36], abs=0.1)
-    assert (exact["level"], exact["undefined"]) == (0.9, 0)
-    wide = predicted(tmp_path, PROFILE)["prediction"]["catch_up_s"]
-    assert 30 * 0.95 < wide["estimate"] < 30
-    assert 24 * 0.9 < wide["low"] < 24
-    assert 36 < wide["high"] < 36 * 1.1
-
-
-def test_draws_that_do_not_fit_are_left_out_and_told(tmp_path: Path) -> None:
-    """Snapshots begin every 20 s: a fault at 0.5 of the interval strikes at 30 s, at 0.4 at 48 s, after the end.
-
-    The last two draws are left to predict from; without them there is no prediction.
-    """
-    profile = """\
-name: moments
-values: {failures: {crash_task: {in_interval: 0.5, restart: 1 s}}}
-draws: {keys: [failures.crash_task.in_interval], rows: [[0.4], [0.5], [0.6]]}
-scatter: {catch_up_s: 0}
-"""
-    settings = ["strategy={kind: rsm, checkpoint_interval: 20 s}", "run.duration=47 s"]
-    found = predicted(tmp_path, profile, *settings)
-    assert found["prediction"]["catch_up_s"]["undefined"] == 0
-    (remark,) = [text for text in found["warnings"] if text.startswith("profile moments")]
-    assert "1 of its draws do not fit the scenario, and the prediction is without them: " in remark
-    assert "failures.0.in_interval: the first such moment is 48 s" in remark
-    found = predicted(tmp_path, profile.replace("[[0.4], [0.5], [0.6]]", "[[0.4]]"), *settings)
-    assert found["prediction"] is None
-
-
-RANGES = "ranges: {rate: {low: 90/s, high: 120/s}, interval: {low: 5 s, high: 5 s}}\n"
-
-
-@pytest.mark.parametrize(
-    ("settings", "says"),
-    [
-        ([], []),
-        (["rate=90/s"], []),
-        (["rate=80/s"], ["the rate is 80/s, but measured was 90/s to 120/s"]),
-        (["topology.log.parallelism=2"], ["the rate is 200/s, but measured was 90/s to 120/s"]),
-        (["strategy={kind: rsm, checkpoint_interval: 5 s}"], []),
-        (["strategy={kind: rsm, checkpoint_interval: 6 s}"], ["the interval is 6 s, but measured was 5 s"]),
-    ],
-)
-def test_what_lies_outside_of_what_was_measured_is_told(
-    tmp_path: Path, settings: list[str], says: list[str]
-) -> None:
-    """The rate is that of all tasks of all spouts; a strategy without an interval cannot leave its range."""
-    warnings = predicted(tmp_path, PROFILE + RANGES, *settings)["warnings"]
-    expected = [f"profile measured: {text}: the prediction extrapolates" for text in says]
-    assert [text for text in warnings if text.endswith("extrapolates")] == expected
-
-
-def test_what_is_set_by_hand_is_not_drawn(tmp_path: Path) -> None:
-    found = predicted(tmp_path, PROFILE.replace("0.05", "0"), "failures.0.detection=10 s")
-    exact = found["prediction"]["catch_up_s"]
-    assert [exact[k] for k in ("low", "high")] == pytest.approx([2 * (10 + 4), 2 * (10 + 6)], abs=0.1)
-
-
-def test_an_end_without_a_value_is_null(tmp_path: Path) -> None:
-    """Down for 18 s at 180/s, the job needs 162 s more: longer than the run. At 12 s: 108 s, too long too."""
-    found = predicted(tmp_path, PROFILE, "topology.log.rate=180/s")
-    assert found["recoveries"][0]["catch_up_s"] is None
-    assert found["prediction"]["catch_up_s"]["high"] is None
-    assert found["prediction"]["catch_up_s"]["undefined"] == 1
-    (cut,) = (text for text in found["warnings"] if text.startswith("profile"))
-    assert "3 of 3 recoveries under its draws are not over at the end of the run (100 s)" in cut
-    longer = predicted(tmp_path, PROFILE, "topology.log.rate=180/s", "run.duration=600 s")
-    assert longer["recoveries"][0]["catch_up_s"] == pytest.approx(15 * 200 / (200 - 180), rel=0.02)
-    assert longer["prediction"]["catch_up_s"]["undefined"] == 0
-    assert not [text for text in longer["warnings"] if "end of the run" in text]
-
-
-def test_a_profile_that_has_changed_gives_no_intervals(tmp_path: Path) -> None:
-    predicted(tmp_path, PROFILE)
-    found = load(tmp_path / "test.yaml")
-    (tmp_path / "measured.yaml").write_text(PROFILE + "# another\n")
-    result = tideover.run(found)
-    assert result.prediction is None
-    assert any("has changed" in text for text in result.warnings)
-
-
-def test_the_same_seed_gives_the_same_prediction(tmp_path: Path) -> None:
-    first, second = (predicted(tmp_path, PROFILE) for _ in range(2))
-    assert json.dumps(first) == json.dumps(second)
-
-
-# -- short parameters ----------------------------------------------------------------------------------------
-
-
-def test_a_short_parameter_sets_its_key() -> None:
-    text = outage().replace("profile: measured.yaml\n", "")
-    assert load_text(text, settings=["rate=50/s"]).topology["log"].arrivals.rate == 50
-    assert load_text(text, settings=["capacity=400/s"]).topology["job"].service.value == 2_500_000
-    both = text.replace("sets: topology.log.rate", "sets: [topology.log.rate, failures.0.at]")
-    with pytest.raises(ScenarioError, match=r"--set: failures.0.at: '50/s' is not a duration"):
-        load_text(both, settings=["rate=50/s"])
-
-
-def test_layers_of_a_default(tmp_path: Path) -> None:
-    """--set, then the file, then the profile, then the default of the short parameter."""
-    text = outage().replace("service: 5 ms}", "parallelism: 1}")
-    text = text.replace("inverse: true", "inverse: true, default: 1000/s")
-    (tmp_path / "measured.yaml").write_text(PROFILE)
-
-    def service(*settings: str, name: str = "a.yaml", source: str = text) -> int:
-        (tmp_path / name).write_text(source)
-        return int(load(tmp_path / name, settings).topology["job"].service.value)
-
-    assert service("profile=null") == MS
-    assert service() == 2 * MS
-    assert service("capacity=250/s") == 4 * MS
-    assert service(source=text.replace("parallelism: 1}", "service: 3 ms}")) == 3 * MS
-
-
-def test_defaults_of_the_strategy_go_only_where_they_belong() -> None:
-    text = outage().replace("profile: measured.yaml\n", "").replace("strategy: none", "strategy: {kind: rsm}")
-    text += "  interval: {sets: strategy.checkpoint_interval, default: 6 s}\n"
-    assert load_text(text).strategy.checkpoint_interval == 6 * S
-    block = "strategies: {rsm: {checkpoint_interval: 8 s}}\n"
-    assert load_text(text + block).strategy.checkpoint_interval == 8 * S
-    assert load_text(text, settings=["interval=5 s"]).strategy.checkpoint_interval == 5 * S
-    found = loader.load_for_strategies(
-        {**_plain(text), "strategies": {"rsm": {"checkpoint_interval": "8 s"}, "none": {}}},
-        settings=["interval=5 s"],
-    )
-    assert found["rsm"].strategy.checkpoint_interval == 5 * S
-
-
-def _plain(text: str) -> dict:
-    from tideover.scenarios import yaml_source
-
-    plain = yaml_source.parse(text, "a").plain()
-    assert isinstance(plain, dict)
-    return plain
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "settings", "says"),
-    [
-        ("", "", ["rat=50/s"], "--set: rat: unknown key; did you mean 'rate'?"),
-        ("", "", ["rate=50"], "--set: topology.log.rate: 50 has no unit"),
-        ("", "", ["capacity=2 ms"], "--set: capacity: '2 ms' is not a rate"),
-        ("  rate: {", "  run: {", [], "a:8: parameters.run: is the name of a key of every scenario"),
-        ("  rate: {", "  a.b: {", [], "a:8: parameters.a.b: a parameter's name"),
-        ("sets: topology.log.rate", "set: topology.log.rate", [], "a:8: parameters.rate.set: unknown key"),
-        ("sets: topology.log.rate, ", "", [], "a:8: parameters.rate.sets: is missing"),
-        ("sets: topology.log.rate", "sets: [1]", [], "a:8: parameters.rate.sets: must be a dotted key"),
-        ("inverse: true", "inverse: 1", [], "a:9: parameters.capacity.inverse: must be true or false, not 1"),
-        ("service: 5 ms}", "parallelism: 1}", ["run.seed=1"], "a:3: topology.job.service: is missing"),
-        ("input rate", "input rate, default: 3", ["topology.log={spout: keys, keys: 1}"], "a:8: topology.log.rate: 3 has no unit"),
-        ("sets: topology.log.rate", "default: 3 s, sets: topology.x.rate", [], "a:8: parameters.rate.sets: topology.x.rate: unknown component 'x'"),
-        ("parameters:", "parameters: 3", [], ""),
-    ],
-)  # fmt: skip
-def test_broken_parameters(old: str, new: str, settings: list[str], says: str) -> None:
-    text = outage().replace("profile: measured.yaml\n", "").replace(old, new, 1)
-    with pytest.raises(ScenarioError) as caught:
-        load_text(text, "a", settings)
-    assert says in str(caught.value)
-    assert "Traceback" not in str(caught.value)
 
 
 def test_a_profile_can_be_read_again_by_its_name(files: Path) -> None:

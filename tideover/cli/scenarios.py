@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from tideover.cli.output import BadInput, Json, print_json, show
+from tideover.cli.output import BadInput, Json, Settings, print_json, show
 
 app = typer.Typer(help="Built-in scenarios: list, show or copy them; the schema of scenario files.")
 
@@ -45,8 +45,38 @@ def list_scenarios(as_json: Json = False) -> None:
 
 
 @app.command("show")
-def show_scenario(name: Name) -> None:
-    """Print the file of a built-in scenario, and what its short parameters mean."""
+def show_scenario(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME", help="Name of a built-in scenario or sweep; with --resolved, a file too."
+        ),
+    ],
+    resolved: Annotated[
+        bool, typer.Option("--resolved", help="Print the whole scenario, and where each value comes from.")
+    ] = False,
+    settings: Settings = None,
+    point: Annotated[
+        int, typer.Option(metavar="N", help="With --resolved: this point of a sweep.", min=0)
+    ] = 0,
+) -> None:
+    """Print the file of a built-in scenario, and what its short parameters mean.
+
+    For example: tideover scenarios show wordcount --resolved --set strategy.kind=rsm
+    """
+    if resolved:
+        from tideover.scenarios.resolved import is_sweep, resolve, to_yaml
+
+        if point and not is_sweep(name):
+            raise BadInput(f"--point: {name} is no sweep; only a sweep has points")
+        sys.stdout.write(to_yaml(resolve(name, settings or (), point)))
+        return
+    if settings or point:
+        raise BadInput(f"{'--set' if settings else '--point'}: goes with --resolved")
+    _show_file(name)
+
+
+def _show_file(name: str) -> None:
     from tideover.scenarios import library, shorthand, yaml_source
 
     text = library.file_text(name)

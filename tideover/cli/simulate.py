@@ -34,11 +34,12 @@ def run(
     For example: tideover run wordcount --set strategy.kind=rsm --set failures.0.at=80s
     """
     from tideover import api
-    from tideover.scenarios.loader import partly_used
+    from tideover.scenarios.settings import partly_used, read_settings
     from tideover.sim.registry import kind_of
 
-    found = api.loaded(scenario, settings or ())
-    output.note(partly_used([kind_of(found.strategy)], settings or ()))
+    given = read_settings(settings or ())
+    found = api.loaded(scenario, given)
+    output.note(partly_used([kind_of(found.strategy)], given))
     output.announce([found])
     output.prepare(out, "run")
     with Bar() as bar:
@@ -79,11 +80,12 @@ def compare(
     """
     from tideover import api
     from tideover.scenarios.errors import ScenarioError
-    from tideover.scenarios.loader import partly_used
+    from tideover.scenarios.settings import partly_used, read_settings
 
     kinds = None if strategies is None else [kind.strip() for kind in strategies.split(",") if kind.strip()]
+    given = read_settings(settings or ())
     try:
-        asked = api.compared(scenario, kinds, settings or ())  # before anything is written or run
+        asked = api.compared(scenario, kinds, given)  # before anything is written or run
     except ScenarioError as error:
         raise ScenarioError(
             replace(p, file="--strategies") if kinds and p.key == "strategy.kind" and p.line is None else p
@@ -91,11 +93,11 @@ def compare(
         ) from None
     except ValueError as error:
         raise BadInput(f"--strategies: {error}") from None
-    output.note(partly_used(list(asked), settings or ()))
+    output.note(partly_used(list(asked), given))
     output.announce(asked.values())
     output.prepare(out, "compare")
     with Bar() as bar:
-        found = api.compare(scenario, kinds, settings or (), report=bar.runs)
+        found = api.compare(scenario, kinds, given, report=bar.runs)
         records = found.to_list()
     if as_json:
         for result in found.results.values():

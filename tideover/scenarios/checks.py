@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from graphlib import TopologicalSorter
 from typing import Any
 
 from tideover.models.coarsening import counting
@@ -18,7 +19,7 @@ from tideover.models.job.components import BoltConfig, Run, SpoutConfig
 from tideover.models.job.topology import TopologyError
 from tideover.models.strategies.base import STRATEGIES, Strategy
 from tideover.scenarios.errors import Problem, suggest
-from tideover.scenarios.yaml_source import Node
+from tideover.scenarios.nodes import Node
 from tideover.sim.faults.base import Fault
 from tideover.sim.units import format_duration
 
@@ -49,17 +50,16 @@ class Draft:
         """The node at a path, or the last one on the way that exists; and whether it is the one."""
         node = self.root
         for step in path:
-            inner = node.value
-            in_list = isinstance(inner, list) and isinstance(step, int) and step < len(inner)
-            if not in_list and not (isinstance(inner, dict) and step in inner):
+            inner = node.get(str(step))
+            if inner is None:
                 return node, False
-            node = inner[step]
+            node = inner
         return node, True
 
     def keys(self, *path: str | int) -> dict[str, Node]:
         """The entries of the mapping at a path; empty if there is none."""
         node, found = self.find(*path)
-        return node.value if found and isinstance(node.value, dict) else {}
+        return dict(node.items()) if found else {}
 
     def problem(self, message: str, *path: str | int) -> Problem:
         """A problem of the value at a path."""
@@ -189,7 +189,8 @@ def _grouping_fields(draft: Draft, configs: dict[str, SpoutConfig | BoltConfig])
                 known[name] = (own | passed if "key" in own else own) or passed
         return known[name]
 
-    for name in _upstream_first(configs):
+    upstreams = {name: list(getattr(config, "from_", ())) for name, config in configs.items()}
+    for name in TopologicalSorter(upstreams).static_order():
         emitted(name)
         config = configs[name]
         for upstream, grouping in getattr(config, "from_", {}).items():
@@ -198,18 +199,6 @@ def _grouping_fields(draft: Draft, configs: dict[str, SpoutConfig | BoltConfig])
                     hint = suggest(wanted, sorted(known[upstream]))
                     message = f"{upstream} does not emit a field {wanted!r}; {hint}"
                     yield draft.problem(message, "topology", name, "from", upstream, "fields")
-
-
-def _upstream_first(configs: dict[str, Any]) -> list[str]:
-    """Names so that each comes after what it reads; there is no cycle."""
-    order: list[str] = []
-    left = dict(configs)
-    while left:
-        ready = [n for n, c in left.items() if not any(u in left for u in getattr(c, "from_", ()))]
-        order += ready
-        for name in ready:
-            del left[name]
-    return order
 
 
 def _run(draft: Draft) -> Iterator[Problem]:

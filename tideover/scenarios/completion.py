@@ -1,16 +1,18 @@
-"""Completing a scenario from its profile: who wins over whom, and what to say if the two do not fit."""
+"""Completing a scenario from its profile: which value goes where, and what to say if the two do not fit."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any
 
 from tideover.models.job.components import BoltConfig
 from tideover.models.strategies.base import STRATEGIES
-from tideover.scenarios import overrides
+from tideover.scenarios import precedence
 from tideover.scenarios.errors import ScenarioError, listed
+from tideover.scenarios.nodes import Node
 from tideover.scenarios.profiles import DRIVER, Profile, measurable
-from tideover.scenarios.yaml_source import Node
+from tideover.scenarios.settings import Setting
 from tideover.sim.registry import Part
 
 
@@ -23,12 +25,12 @@ def apply(root: Node, profile: Profile) -> tuple[Node, dict[str, str]]:
     taken = {}
     completed = root
     for key, source in _places(root, profile):
-        if not overrides.has(completed, key):
-            try:
-                completed = overrides.fill(completed, key, profile.values[source])
-            except ScenarioError:
-                continue  # what is there is broken, and said so when the scenario is built
-            taken[key] = source
+        if key in taken:
+            continue  # by a value that is more special
+        with suppress(ScenarioError):  # what is there is broken, and said so when the scenario is built
+            before, completed = completed, precedence.put(completed, Setting(key, profile.values[source]))
+            if completed is not before:
+                taken[key] = source
     return (completed, taken) if any(not _of_run(key) for key in taken) else (root, {})
 
 
@@ -54,7 +56,7 @@ def why_idle(root: Node, profile: Profile) -> str:
 def missing(root: Node, profile: Profile, key: str) -> str | None:
     """What to say of a key that neither the scenario nor its profile gives; None if no profile could."""
     source = _source(root, key)
-    if source is None or overrides.has(root, key):
+    if source is None or root.get(*key.split(".")) is not None:
         return None
     sort, *_, name = source.split(".")
     near = [other for other in profile.values if other.startswith(f"{sort}.") and other.endswith(f".{name}")]
@@ -72,30 +74,25 @@ def _kinds(keys: Iterable[str]) -> dict[str, list[str]]:
 
 def _here(root: Node) -> dict[str, list[str]]:
     """The same of a scenario."""
-    topology, strategy = root.value.get("topology"), overrides.strategy_kind(root)
-    components = topology.value.values() if topology is not None and _is_mapping(topology) else ()
-    bolts = [_text(node, "bolt") for node in components if _is_mapping(node)]
     failures = [
-        DRIVER if _text(node, "component") == DRIVER else _text(node, "kind")
-        for node in _items(root.value.get("failures"))
+        DRIVER if _text(node, "component") == DRIVER else _text(node, "kind") for node in _failures(root)
     ]
-    found = {"strategy": [strategy], "failures": failures, "bolts": bolts}
+    bolts = [_text(node, "bolt") for _, node in _components(root)]
+    found = {"strategy": [precedence.strategy_kind(root)], "failures": failures, "bolts": bolts}
     return {sort: [*dict.fromkeys(str(kind) for kind in kinds if kind)] for sort, kinds in found.items()}
 
 
 def _source(root: Node, key: str) -> str | None:
     """What a profile calls a key of the scenario; None for one that is not in profiles."""
-    sort, *middle, name = key.split(".")
+    steps = key.split(".")
     cls: type[Part]
-    if sort == "strategy" and not middle and (kind := overrides.strategy_kind(root)):
-        cls = STRATEGIES[kind]
-    elif sort == "topology" and len(middle) == 1 and _is_mapping(root.value.get(sort)):
-        node = root.value[sort].value.get(middle[0])
-        kind = _text(node, "bolt") if node is not None and _is_mapping(node) else None
-        sort, cls = "bolts", BoltConfig
+    if steps[0] == "strategy" and len(steps) == 2 and (kind := precedence.strategy_kind(root)):
+        sort, cls = "strategy", STRATEGIES[kind]
+    elif steps[0] == "topology" and len(steps) == 3 and (node := root.get(*steps[:2])) is not None:
+        sort, cls, kind = "bolts", BoltConfig, _text(node, "bolt")
     else:
         return None
-    return f"{sort}.{kind}.{name}" if kind and name in measurable(cls) else None
+    return f"{sort}.{kind}.{steps[-1]}" if kind and steps[-1] in measurable(cls) else None
 
 
 def _places(root: Node, profile: Profile) -> Iterator[tuple[str, str]]:
@@ -105,30 +102,30 @@ def _places(root: Node, profile: Profile) -> Iterator[tuple[str, str]]:
         if sort == "run":
             yield f"run.{name}", source
         elif sort == "strategy":
-            if overrides.strategy_kind(root) == kind[0]:
+            if precedence.strategy_kind(root) == kind[0]:
                 yield f"strategy.{name}", source
         elif sort == "failures":
-            for i, node in enumerate(_items(root.value.get("failures"))):
+            for i, node in enumerate(_failures(root)):
                 is_driver = _text(node, "component") == DRIVER
-                drawn = name == "in_interval" and "every" in node.value
+                drawn = name == "in_interval" and node.get("every") is not None
                 if (_text(node, "kind") == kind[0] or (is_driver and kind[0] == DRIVER)) and not drawn:
                     yield f"failures.{i}.{name}", source
         else:
-            topology = root.value.get("topology")
-            for component, node in topology.value.items() if _is_mapping(topology) else ():
-                if _is_mapping(node) and _text(node, "bolt") == kind[0]:
+            for component, node in _components(root):
+                if _text(node, "bolt") == kind[0]:
                     yield f"topology.{component}.{name}", source
 
 
-def _is_mapping(node: Node | None) -> bool:
-    return node is not None and isinstance(node.value, dict)
+def _components(root: Node) -> Iterable[tuple[str, Node]]:
+    topology = root.get("topology")
+    return topology.items() if topology is not None else ()
 
 
-def _items(node: Node | None) -> list[Node]:
-    """The mappings in a list."""
-    items = node.value if node is not None and isinstance(node.value, list) else []
-    return [item if _is_mapping(item) else Node({}, item.source, item.line) for item in items]
+def _failures(root: Node) -> list[Node]:
+    node = root.get("failures")
+    return node.value if node is not None and isinstance(node.value, list) else []
 
 
 def _text(node: Node, key: str) -> Any:
-    return node.value[key].value if key in node.value else None
+    found = node.get(key) if node.is_mapping else None
+    return None if found is None else found.value

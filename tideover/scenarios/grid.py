@@ -16,16 +16,17 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tideover.models.config import Scenario
-from tideover.scenarios import library, loader, overrides, swept, yaml_source
+from tideover.scenarios import library, loader, precedence, swept, yaml_source
 from tideover.scenarios.errors import MOST_SHOWN, Problem, ScenarioError, suggest
-from tideover.scenarios.overrides import Settings
-from tideover.scenarios.yaml_source import FROM_SET, WHOLE, Node
+from tideover.scenarios.loader import Resolved
+from tideover.scenarios.nodes import WHOLE, Giver, Node, Origin
+from tideover.scenarios.settings import Setting, Settings, read_settings
 
 TOP = {
     "name": "a short title; default: the scenario's",
@@ -93,7 +94,14 @@ def read(
     """
     loader.load_plugins()
     root, directory = _tree(source)
-    return _Sweep(root, directory, overrides.texts(settings)).grid(report or _silent)
+    return _Sweep(root, directory, read_settings(settings)).grid(report or _silent)
+
+
+def resolve(source: str | Path | Mapping[str, Any], settings: Settings = (), point: int = 0) -> Resolved:
+    """The scenario of one point, and the tree that it was made of; raises ScenarioError."""
+    loader.load_plugins()
+    root, directory = _tree(source)
+    return _Sweep(root, directory, read_settings(settings)).resolve(point)
 
 
 def _silent(done: int, total: int) -> None:
@@ -102,7 +110,7 @@ def _silent(done: int, total: int) -> None:
 
 def _tree(source: str | Path | Mapping[str, Any]) -> tuple[Node, Path]:
     if isinstance(source, Mapping):
-        return yaml_source.from_plain(source, "sweep"), Path()
+        return yaml_source.from_plain(source, Origin("sweep")), Path()
     if isinstance(source, str) and not library.is_path(source):
         return yaml_source.parse(library.sweep_text(source), library.file_name(source)), Path()
     text = yaml_source.text_of(Path(source), "give a YAML file or the name of a built-in sweep")
@@ -113,94 +121,86 @@ def _tree(source: str | Path | Mapping[str, Any]) -> tuple[Node, Path]:
 class _Sweep:
     """A sweep file that is being read."""
 
-    def __init__(self, root: Node, directory: Path, settings: Sequence[str]) -> None:
+    def __init__(self, root: Node, directory: Path, settings: Sequence[Setting]) -> None:
         self.root = root
         self.directory = directory
         self.problems: list[Problem] = []
-        self.fixed = self._mapping("set")
-        self.swept = {key: self._values(key, node) for key, node in self._mapping("grid").items()}
-        self.settings = [text for text in settings if not self._replaces(text)]
+        self.fixed = [_given(key, node, Giver.SWEEP, f"set.{key}") for key, node in self._mapping("set")]
+        given = [(name, root.get(name)) for name in SHORT]
+        self.fixed += [_given(SHORT[name], node, Giver.SWEEP, name) for name, node in given if node]
+        self.swept = {key: self._values(key, node) for key, node in self._mapping("grid")}
+        self.settings = [setting for setting in settings if not self._replaces(setting)]
 
     def grid(self, report: Report) -> Grid:
         """All points, checked."""
-        self._check_keys()
-        scenario = self._scenario()
-        if self.problems or scenario is None:
-            raise ScenarioError(self.problems)
-        base, directory = scenario
-        total = math.prod(len(values) for values in self.swept.values())
-        if total > MOST_POINTS:
-            message = f"has {total:,} combinations; at most {MOST_POINTS:,} are allowed"
-            raise ScenarioError([self.root.value["grid"].problem("grid", message)])
-        base = self._settled(base)
-        name = self.root.value.get("name")
-        points = tuple(self._points(base, directory, report, total))
+        base, directory = self._base()
+        name = self.root.get("name")
+        points = tuple(self._points(base, directory, report))
         title = points[0].scenario.name if name is None else str(name.value)
         units = {key: swept.unit_of(node.plain() for node in nodes) for key, nodes in self.swept.items()}
         grid = Grid(title, units, points)
         if grid.runs > MOST_RUNS:
             message = f"amounts to {grid.runs:,} runs; at most {MOST_RUNS:,} are allowed"
-            raise ScenarioError([self.root.problem("grid", message)])
+            raise self.root.refused("grid", message)
         return grid
 
-    def _points(self, base: Node, directory: Path, report: Report, total: int) -> Iterator[Point]:
+    def resolve(self, number: int) -> Resolved:
+        """One point, checked; its profile may give it nothing, as long as it gives something to others."""
+        base, directory = self._base()
+        if not 0 <= number < self.total:
+            raise self.root.refused("grid", f"there is no point {number}; points are 0 to {self.total - 1}")
+        chosen = next(itertools.islice(itertools.product(*self.swept.values()), number, None))
+        return loader.build_one(self._at(base, chosen), directory)
+
+    @property
+    def total(self) -> int:
+        """Number of points."""
+        return math.prod(len(values) for values in self.swept.values())
+
+    def _base(self) -> tuple[Node, Path]:
+        """The tree that all points have in common, and where it looks for files."""
+        self._check_keys()
+        scenario = self._scenario()
+        if self.problems or scenario is None:
+            raise ScenarioError(self.problems)
+        if self.total > MOST_POINTS:
+            message = f"has {self.total:,} combinations; at most {MOST_POINTS:,} are allowed"
+            raise self.root.value["grid"].refused("grid", message)
+        tree, directory = scenario
+        return precedence.settle(precedence.settle(tree, self.fixed), self.settings), directory
+
+    def _at(self, base: Node, chosen: Sequence[Node]) -> Node:
+        """The tree of a point."""
+        pairs = zip(self.swept, chosen, strict=True)
+        return precedence.settle(base, [_given(key, node, Giver.POINT, f"grid.{key}") for key, node in pairs])
+
+    def _points(self, base: Node, directory: Path, report: Report) -> Iterator[Point]:
         found: dict[Problem, None] = {}
         idle: list[Problem] = []
         for number, chosen in enumerate(itertools.product(*self.swept.values())):
-            nodes = dict(zip(self.swept, chosen, strict=True))
-            texts = [overrides.text_of(key, node) for key, node in nodes.items()]
             try:
-                scenario, reason = loader.built(loader.settled(base, texts), directory)
+                point = loader.build_one(self._at(base, chosen), directory)
             except ScenarioError as error:
-                found |= dict.fromkeys(self._placed(problem, nodes) for problem in error.problems)
+                found |= dict.fromkeys(error.problems)
                 if len(found) >= MOST_SHOWN:
                     break
                 continue
-            report(number + 1, total)
-            idle += [self._placed(problem, nodes) for problem in reason]
+            report(number + 1, self.total)
+            idle += point.idle
             if not found:
-                yield Point(number, {key: node.plain() for key, node in nodes.items()}, scenario)
-        if found or len(idle) == total:  # a profile that gives nothing to any point
+                values = {key: node.plain() for key, node in zip(self.swept, chosen, strict=True)}
+                yield Point(number, values, point.scenario)
+        if found or len(idle) == self.total:  # a profile that gives nothing to any point
             raise ScenarioError(found or idle[:1])
 
-    def _settled(self, base: Node) -> Node:
-        """The scenario with what holds for all points: the file's ``set``, then the command line's."""
-        short = {key: self.root.value[key] for key in SHORT if key in self.root.value}
-        fixed = self.fixed | {SHORT[key]: node for key, node in short.items()}
-        texts = [overrides.text_of(key, node) for key, node in fixed.items()]
-        try:
-            base = loader.settled(base, texts)
-        except ScenarioError as error:
-            raise ScenarioError(self._placed(problem, {}) for problem in error.problems) from None
-        return loader.settled(base, self.settings)
-
-    def _placed(self, problem: Problem, chosen: Mapping[str, Node]) -> Problem:
-        """A problem of a value that this file set, at the line where it was set."""
-        if problem.file != FROM_SET:
-            return problem
-        given = {key: (f"grid.{key}", node) for key, node in chosen.items()}
-        if not _concerned(problem.key, given):
-            # The command line comes after what the file fixes.
-            if _concerned(problem.key, [text.partition("=")[0].strip() for text in self.settings]):
-                return problem
-            given = {key: (f"set.{key}", node) for key, node in self.fixed.items()}
-            given |= {SHORT[k]: (k, self.root.value[k]) for k in SHORT if k in self.root.value}
-        key = _concerned(problem.key, given)
-        if key is None:
-            return problem
-        shown_key, node = given[key]
-        rest = problem.key.removeprefix(key) if problem.key.startswith(key) else ""
-        return Problem(node.source, None if node.is_set else node.line, f"{shown_key}{rest}", problem.message)
-
-    def _replaces(self, setting: str) -> bool:
+    def _replaces(self, setting: Setting) -> bool:
         """Whether a setting gives other values to a key of the grid; then it is done."""
-        key, equals, text = setting.partition("=")
-        if not equals or key.strip() not in self.swept:
+        if setting.faults or setting.key not in self.swept:
             return False
-        node = yaml_source.parse_value(text, key.strip())
-        self.swept[key.strip()] = node.value if isinstance(node.value, list) else [node]
-        if not self.swept[key.strip()]:
-            raise ScenarioError([node.problem(key.strip(), "lists no value; give at least one")])
+        node = setting.node
+        self.swept[setting.key] = node.value if isinstance(node.value, list) else [node]
+        if not self.swept[setting.key]:
+            raise node.refused(setting.key, "lists no value; give at least one")
         return True
 
     def _scenario(self) -> tuple[Node, Path] | None:
@@ -230,7 +230,7 @@ class _Sweep:
     def _check_keys(self) -> None:
         if (topology := self.root.value.get("topology")) is not None:
             message = "belongs to a scenario; this must be a sweep file, with scenario: and grid:"
-            raise ScenarioError([topology.problem("topology", message)])
+            raise topology.refused("topology", message)
         for key, node in self.root.value.items():
             if key not in TOP:
                 self.problems.append(node.problem(key, f"unknown key; {suggest(key, TOP)}"))
@@ -238,23 +238,22 @@ class _Sweep:
             node = self.root.value.get(key)
             if node is not None and not isinstance(node.value, str):
                 self.problems.append(node.problem(key, f"must be a text, not {node.shown()}"))
-        every = [*self.swept, *self.fixed, *(SHORT[key] for key in SHORT if key in self.root.value)]
+        every = [*self.swept, *(setting.key for setting in self.fixed)]
         for i, key in enumerate(self.swept):
             others = [*every[:i], *every[i + 1 :]]
             if clash := next((o for o in others if f"{o}.".startswith(f"{key}.")), None):
                 message = f"is swept, so {clash} cannot be set as well; keep one of the two"
                 self.problems.append(self.root.value["grid"].value[key].problem(f"grid.{key}", message))
 
-    def _mapping(self, name: str) -> dict[str, Node]:
-        node = self.root.value.get(name)
+    def _mapping(self, name: str) -> Iterable[tuple[str, Node]]:
+        node = self.root.get(name)
         if node is None or node.value is None:
-            return {}
-        if not isinstance(node.value, dict):
+            return ()
+        if not node.is_mapping:
             hint = "key: [value, value]" if name == "grid" else "key: value"
             message = f"must be a mapping {hint}, not {node.shown()}"
             self.problems.append(node.problem(name, message))
-            return {}
-        return node.value
+        return node.items()
 
     def _values(self, key: str, node: Node) -> list[Node]:
         if not isinstance(node.value, list) or not node.value:
@@ -270,7 +269,6 @@ class _Sweep:
         return node.value
 
 
-def _concerned(key: str, given: Any) -> str | None:
-    """The longest of the given keys that is this key, or above it, or below it."""
-    near = [g for g in given if f"{key}.".startswith(f"{g}.") or f"{g}.".startswith(f"{key}.")]
-    return max(near, key=len, default=None)
+def _given(key: str, node: Node, giver: Giver, shown: str) -> Setting:
+    """A value of the sweep for a key of its scenario; ``shown``: what the sweep's file calls the key."""
+    return Setting(key, node.given(giver=giver, key=key, shown=shown))

@@ -13,7 +13,7 @@ from typing import Any
 from tideover.scenarios import library, loader, yaml_source
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.runs import code
-from tideover.scenarios.yaml_source import FROM_SET
+from tideover.scenarios.settings import read_settings
 
 _LONGEST_NAME = 255
 
@@ -38,8 +38,10 @@ def fingerprint(source: str | Path | Mapping[str, Any], settings: Sequence[str] 
 def _parts(source: str | Path | Mapping[str, Any], settings: Sequence[str]) -> Iterator[bytes]:
     """The texts and files that count."""
     yield json.dumps(list(settings)).encode()
-    for text in settings:
-        yield from _named(yaml_source.parse_value(text.partition("=")[2], FROM_SET).plain(), Path())
+    for setting in read_settings(settings):
+        if setting.faults:
+            raise ScenarioError(setting.faults)
+        yield from _named(setting.node.plain(), Path())
     if isinstance(source, Mapping):
         yield json.dumps(source, default=repr).encode()
         yield from _swept(source, Path())

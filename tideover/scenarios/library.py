@@ -11,7 +11,8 @@ from importlib.resources import files
 from pathlib import Path
 
 from tideover.scenarios.errors import Problem, ScenarioError
-from tideover.scenarios.yaml_source import WHOLE, parse
+from tideover.scenarios.nodes import WHOLE
+from tideover.scenarios.yaml_source import parse
 
 SWEEP = "-sweep"
 """Names of sweeps end so."""

@@ -35,8 +35,8 @@ from tideover.models.operators.base import BOLTS
 from tideover.models.strategies.base import STRATEGIES
 from tideover.scenarios import library, yaml_source
 from tideover.scenarios.errors import ScenarioError, suggest
-from tideover.scenarios.parts import Builder, fields_of, join
-from tideover.scenarios.yaml_source import Node
+from tideover.scenarios.nodes import FROM_SET, Giver, Node, Origin
+from tideover.scenarios.part_builder import PartBuilder, fields_of, join
 from tideover.sim.distributions.base import Distribution
 from tideover.sim.faults.base import FAULTS, Fault
 from tideover.sim.registry import Part
@@ -120,7 +120,7 @@ def read(path: Path) -> Profile:
 
 def again(name: str) -> Profile:
     """A profile by what ``Profile.file`` said of it; raises ScenarioError."""
-    return named(Node(name, yaml_source.FROM_SET), Path())
+    return named(Node(name, Origin(FROM_SET, None, Giver.SETTING)), Path())
 
 
 @lru_cache(maxsize=8)
@@ -147,7 +147,7 @@ def parse(text: str, name: str) -> Profile:
     return found
 
 
-class _Reader(Builder):
+class _Reader(PartBuilder):
     """Reads a profile's tree; what is wrong is collected."""
 
     def name(self, root: Node) -> str | None:
@@ -187,7 +187,7 @@ class _Reader(Builder):
             for name in [name for name in known if name in node.value]:
                 value = node.value[name]
                 if self.fits(cls, known[name], value, f"values.{key}.{name}"):
-                    yield f"{key}.{name}", value
+                    yield f"{key}.{name}", value.given(giver=Giver.PROFILE)
 
     def fits(self, cls: type[Part], name: str, node: Node, key: str) -> bool:
         """Whether a value can be that of a field; a problem if not."""
@@ -213,16 +213,12 @@ class _Reader(Builder):
 
     def free(self, root: Node, key: str) -> dict[str, Any]:
         """A mapping of whatever is worth saying."""
-        node = root.value.get(key)
-        return node.plain() if node is not None and self.mapping(node, key) else {}
+        return {name: node.plain() for name, node in self.entries(root, key).items()}
 
     def intervals(self, root: Node, values: Mapping[str, Node]) -> dict[str, dict[str, Any]]:
         """``low``, ``high`` and ``identified`` by dotted key."""
-        node = root.value.get("intervals")
-        if node is None or not self.mapping(node, "intervals"):
-            return {}
         found = {}
-        for key, inner in node.value.items():
+        for key, inner in self.entries(root, "intervals").items():
             place = f"intervals.{key}"
             if key not in values:
                 self.refuse(inner, place, f"there is no such value; {suggest(key, values)}")
@@ -238,14 +234,10 @@ class _Reader(Builder):
 
     def ranges(self, root: Node) -> dict[str, tuple[float, float]]:
         """Lowest and highest that was measured, by what it is."""
-        node = root.value.get("ranges")
-        if node is None or not self.mapping(node, "ranges"):
-            return {}
-        self.unknown_keys(node, "ranges", _RANGES)
         found = {}
-        for name, kind in _RANGES.items():
-            inner, place = node.value.get(name), f"ranges.{name}"
-            if inner is not None and self.mapping(inner, place):
+        for name, inner in self.entries(root, "ranges", _RANGES).items():
+            place, kind = f"ranges.{name}", _RANGES.get(name)
+            if kind is not None and self.mapping(inner, place):
                 self.unknown_keys(inner, place, ("low", "high"))
                 ends = self._ends(inner, place, partial(self._as, kind))
                 if ends is not None:
@@ -276,17 +268,11 @@ class _Reader(Builder):
 
     def draws(self, root: Node, values: Mapping[str, Node]) -> Iterator[dict[str, str]]:
         """Rows of values by dotted key."""
-        node = root.value.get("draws")
-        if node is None or not self.mapping(node, "draws"):
+        node, given = root.get("draws"), self.entries(root, "draws", ("keys", "rows"))
+        if node is None or not node.is_mapping:
             return
-        self.unknown_keys(node, "draws", ("keys", "rows"))
-        keys, rows = node.value.get("keys"), node.value.get("rows")
-        if (
-            keys is None
-            or rows is None
-            or not isinstance(keys.value, list)
-            or not isinstance(rows.value, list)
-        ):
+        keys, rows = (given.get(name, node.like(None)) for name in ("keys", "rows"))
+        if not isinstance(keys.value, list) or not isinstance(rows.value, list):
             self.refuse(node, "draws", "needs keys (a list of dotted keys) and rows (a list of lists)")
             return
         for i, key in enumerate(keys.value):
@@ -308,19 +294,14 @@ class _Reader(Builder):
 
     def scatter(self, root: Node) -> dict[str, float]:
         """Standard deviation of the logarithm of measured / predicted, by measure."""
-        node = root.value.get("scatter")
-        if node is None or not self.mapping(node, "scatter"):
-            return {}
-        self.unknown_keys(node, "scatter", MEASURES)
-        for name, inner in node.value.items():
+        given = self.entries(root, "scatter", MEASURES)
+        for name, inner in given.items():
             number = inner.value
             usable = isinstance(number, int | float) and not isinstance(number, bool)
             if not usable or not 0 <= number <= MOST_SCATTER:
                 message = f"must be a number, at least 0 and at most {MOST_SCATTER:g}, not {inner.shown()}"
                 self.refuse(inner, f"scatter.{name}", message)
-        return {
-            str(name): float(value) for name, value in node.plain().items() if isinstance(value, int | float)
-        }
+        return {name: float(n.value) for name, n in given.items() if isinstance(n.value, int | float)}
 
 
 _RANGES: dict[str, TypeAdapter[Any]] = {"rate": TypeAdapter(Rate), "interval": TypeAdapter(Duration)}

@@ -6,7 +6,7 @@ is in it too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from pydantic.fields import FieldInfo
@@ -18,13 +18,13 @@ from tideover.models.job.spouts.base import Spout
 from tideover.models.operators.base import Bolt
 from tideover.models.strategies.base import Strategy
 from tideover.scenarios import grid, profiles
-from tideover.scenarios.json_schema import Schema, field_schema, json_schema, keys_of, limits, meaning_of
-from tideover.scenarios.parts import REGISTRIES, unit_of, without_none
+from tideover.scenarios.json_schema import Schema, json_schema, keys_of, meaning_of, part_schemas
+from tideover.scenarios.part_builder import REGISTRIES, unit_of, without_none
 from tideover.scenarios.results_reference import results_reference
 from tideover.sim.distributions.base import Distribution
 from tideover.sim.faults.base import Fault
 from tideover.sim.registry import Part
-from tideover.sim.units import BANDWIDTH_HINT, DURATION_HINT, RATE_HINT, SIZE_HINT
+from tideover.sim.units import BANDWIDTH, DURATION, RATE, SIZE
 
 Row = tuple[str, str, str, str]
 """Key, what it takes, default, meaning."""
@@ -57,7 +57,13 @@ _LIMITS = {
     "minItems": "at least",
     "maxItems": "at most",
 }
+_BOUNDS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
+_UNITS = {unit.pattern: unit.name for unit in (DURATION, RATE, SIZE, BANDWIDTH)}
 _FROM = "In `from`, by the component that is read: `{sentences: shuffle}`, `{split: {fields: [word]}}`."
+_TOPOLOGY = """\
+The key `topology` names the components. Each is a spout (`spout: KIND`) or a bolt (`bolt: KIND`);
+the keys of its kind stand beside those that every spout or bolt has."""
+_STRATEGY = "The key `strategy`: `{kind: rsm, checkpoint_interval: 10 s}`, or a kind alone: `source_replay`."
 _SPOUT_KEYS = "Keys of every spout. For `arrivals`, `rate` may stand here, or `pause` with `emit_cost`."
 
 _INTRODUCTION = f"""\
@@ -82,35 +88,17 @@ says.
 
 | value | written as |
 |---|---|
-| duration | {DURATION_HINT.removeprefix("write a duration, ")} |
-| rate | {RATE_HINT.removeprefix("write a rate, ")} |
-| size | {SIZE_HINT.removeprefix("write a size, ")} |
-| bandwidth | {BANDWIDTH_HINT.removeprefix("write a bandwidth, ")} |
+| duration | {DURATION.hint.removeprefix("write a duration, ")} |
+| rate | {RATE.hint.removeprefix("write a rate, ")} |
+| size | {SIZE.hint.removeprefix("write a size, ")} |
+| bandwidth | {BANDWIDTH.hint.removeprefix("write a bandwidth, ")} |
 | distribution | a duration, which then is always the same, or a mapping with `kind` and that kind's keys |
 """
 
 
 def markdown() -> str:
     """The whole reference."""
-    schema = json_schema()  # with the plugins loaded
-    sections = [
-        _INTRODUCTION,
-        "\n".join(_contents()),
-        _section("Scenario", "The keys of a scenario file.", map(_top_row, *zip(*_top(schema), strict=True))),
-        "\n".join(_topology()),
-        "\n".join(_kinds("Distributions", Distribution, "Wherever a duration may vary.")),
-        "\n".join(_strategies()),
-        "\n".join(_failures()),
-        _section("Links", f"The key `links`. {_prose(Links)}", _rows(keys_of(Links), required=False)),
-        _part("Store", Store, "The key `store`: where checkpoints and snapshots are written to."),
-        _part("Run", Run, "The key `run`."),
-        _section("Short parameters", _SHORT, _schema_rows(schema["properties"]["parameters"])),
-        _meanings("Sweep files", _SWEEPS, grid.TOP),
-        _meanings("Profiles", _PROFILES, profiles.TOP),
-        _meanings("Values of a profile", "The keys of the block `values`.", profiles.PARTS, level=3),
-        results_reference(),
-    ]
-    return "\n".join(section.rstrip() + "\n" for section in sections)
+    return _Reference().text()
 
 
 _SHORT = "The key `parameters` gives names to keys that are mostly changed: `--set rate=30000/s`."
@@ -141,65 +129,85 @@ def _contents() -> Iterator[str]:
 # Sections.
 
 
-def _top(schema: Schema) -> list[tuple[str, Schema, bool]]:
-    return [(key, entry, key in schema["required"]) for key, entry in schema["properties"].items()]
+class _EveryFault(Fault):
+    """What all failures have in common."""
 
 
-def _top_row(key: str, entry: Schema, required: bool) -> Row:
-    takes = _TOP.get(key) or _takes(entry)
-    return (f"`{key}`", takes, _default(entry, required), str(entry["description"]))
+class _Reference:
+    """The sections that list keys of parts, and all of them together."""
 
+    def __init__(self) -> None:
+        self.parts = part_schemas(_EveryFault)
 
-def _topology() -> Iterator[str]:
-    yield "## Topology\n"
-    yield "The key `topology` names the components. Each is a spout (`spout: KIND`) or a bolt (`bolt: KIND`);"
-    yield "the keys of its kind stand beside those that every spout or bolt has.\n"
-    spout = {key: info for key, info in keys_of(SpoutConfig).items() if key != "spout"}
-    yield _section("Spouts", _SPOUT_KEYS, _rows(spout), level=3)
-    yield from _each(Spout, "spout", level=4)
-    bolt = {key: info for key, info in keys_of(BoltConfig).items() if key != "bolt"}
-    yield _section("Bolts", "Keys of every bolt.", _rows(bolt), level=3)
-    yield from _each(Bolt, "bolt", level=4)
-    yield from _kinds("Arrivals", Arrivals, "The key `arrivals` of a spout.", level=3)
-    yield from _kinds("Groupings", Grouping, _FROM, level=3)
+    def text(self) -> str:
+        """All sections."""
+        schema = json_schema()
+        scenario = [(key, entry, key in schema["required"]) for key, entry in schema["properties"].items()]
+        links = self.rows(Links, required=False)
+        sections = [
+            _INTRODUCTION,
+            " · ".join(f"[{name}](#{name.lower().replace(' ', '-')})" for name in _HEADINGS),
+            _section("Scenario", "The keys of a scenario file.", (_top_row(*row) for row in scenario)),
+            "\n".join(self.topology()),
+            "\n".join(self.kinds("Distributions", Distribution, "Wherever a duration may vary.")),
+            "\n".join(self.strategies()),
+            "\n".join(self.failures()),
+            _section("Links", f"The key `links`. {_prose(Links)}", links),
+            self.part(Store, "The key `store`: where checkpoints and snapshots are written to."),
+            self.part(Run, "The key `run`."),
+            _section("Short parameters", _SHORT, _schema_rows(schema["properties"]["parameters"])),
+            _meanings("Sweep files", _SWEEPS, grid.TOP),
+            _meanings("Profiles", _PROFILES, profiles.TOP),
+            _meanings("Values of a profile", "The keys of the block `values`.", profiles.PARTS, level=3),
+            results_reference(),
+        ]
+        return "\n".join(section.rstrip() + "\n" for section in sections)
 
+    def topology(self) -> Iterator[str]:
+        """Spouts, bolts, arrivals and groupings."""
+        yield f"## Topology\n\n{_TOPOLOGY}\n"
+        yield _section("Spouts", _SPOUT_KEYS, self.rows(SpoutConfig, without=["spout"]), level=3)
+        yield from self.each(Spout, "spout", level=4)
+        yield _section("Bolts", "Keys of every bolt.", self.rows(BoltConfig, without=["bolt"]), level=3)
+        yield from self.each(Bolt, "bolt", level=4)
+        yield from self.kinds("Arrivals", Arrivals, "The key `arrivals` of a spout.", level=3)
+        yield from self.kinds("Groupings", Grouping, _FROM, level=3)
 
-def _strategies() -> Iterator[str]:
-    yield "## Strategies\n"
-    yield "The key `strategy`: `{kind: rsm, checkpoint_interval: 10 s}`, or a kind alone: `source_replay`.\n"
-    for name, part in REGISTRIES[Strategy].items():
-        survives = ", ".join(f"`{kind}`" for kind in sorted(part.survives)) or "nothing for sure"
-        more = f"Promise: {part.promise}. Survives: {survives}."
-        yield _section(f"`{name}`", f"{_prose(part)} {more}", _rows(keys_of(part)), level=3)
+    def strategies(self) -> Iterator[str]:
+        """Each with its promise."""
+        yield f"## Strategies\n\n{_STRATEGY}\n"
+        for name, part in REGISTRIES[Strategy].items():
+            survives = ", ".join(f"`{kind}`" for kind in sorted(part.survives)) or "nothing for sure"
+            more = f"Promise: {part.promise}. Survives: {survives}."
+            yield _section(f"`{name}`", f"{_prose(part)} {more}", self.rows(part), level=3)
 
+    def failures(self) -> Iterator[str]:
+        """What they have in common, and what each has beside that."""
+        intro = "The key `failures` is a list: `[{kind: crash_task, at: 75 s, component: count}]`. "
+        yield _section("Failures", intro + "Keys of every kind:", self.rows(_EveryFault))
+        common = self.parts[_EveryFault]["properties"]
+        for name, part in REGISTRIES[Fault].items():
+            own = self.parts[part]["properties"]
+            same = [key for key, entry in own.items() if common.get(key) == entry]
+            yield _section(f"`{name}`", _prose(part), self.rows(part, without=same), level=3)
 
-def _failures() -> Iterator[str]:
-    kinds = REGISTRIES[Fault].items()
-    common = keys_of(Fault)
-    intro = "The key `failures` is a list: `[{kind: crash_task, at: 75 s, component: count}]`. "
-    yield _section("Failures", intro + "Keys of every kind:", _rows(common))
-    for name, part in kinds:
-        own = {key: info for key, info in keys_of(part).items() if _differs(key, info, common)}
-        yield _section(f"`{name}`", _prose(part), _rows(own), level=3)
+    def kinds(self, title: str, base: type[Part], intro: str, level: int = 2) -> Iterator[str]:
+        """A registry."""
+        yield f"{'#' * level} {title}\n\n{intro}\n"
+        yield from self.each(base, "kind", level + 1)
 
+    def each(self, base: type[Part], key: str, level: int) -> Iterator[str]:
+        """A section for each kind of a registry."""
+        for name, part in REGISTRIES[base].items():
+            yield _section(f"`{key}: {name}`", _prose(part), self.rows(part), level)
 
-def _differs(key: str, info: FieldInfo, common: Mapping[str, FieldInfo]) -> bool:
-    return key not in common or field_schema(info) != field_schema(common[key])
+    def part(self, part: type[Part], intro: str) -> str:
+        """A section for a part that is no registry's."""
+        return _section(part.__name__, f"{intro} {_prose(part)}", self.rows(part))
 
-
-def _kinds(title: str, base: type[Part], intro: str, level: int = 2) -> Iterator[str]:
-    yield f"{'#' * level} {title}\n\n{intro}\n"
-    yield from _each(base, "kind", level + 1)
-
-
-def _each(base: type[Part], key: str, level: int) -> Iterator[str]:
-    """A section for each kind of a registry."""
-    for name, part in REGISTRIES[base].items():
-        yield _section(f"`{key}: {name}`", _prose(part), _rows(keys_of(part)), level)
-
-
-def _part(title: str, part: type[Part], intro: str) -> str:
-    return _section(title, f"{intro} {_prose(part)}", _rows(keys_of(part)))
+    def rows(self, part: type[Part], without: Collection[str] = (), required: bool = True) -> Iterator[Row]:
+        """A row a key; ``required``: False if the loader gives what is missing."""
+        return _rows(part, self.parts[part], without=without, required=required)
 
 
 def _prose(part: type[Part]) -> str:
@@ -223,23 +231,25 @@ def _meanings(title: str, intro: str, keys: Mapping[str, str], level: int = 2) -
 # Rows.
 
 
-def _rows(keys: Mapping[str, FieldInfo], above: str = "", required: bool = True) -> Iterator[Row]:
-    """A row a key; the keys of a part that is no registry's follow it, dotted.
-
-    ``required``: False if the loader gives what is missing.
-    """
-    for key, info in keys.items():
-        entry = field_schema(info)
-        takes = _takes(entry) + _limited(info)
-        yield (
-            f"`{above}{key}`",
-            takes,
-            _default(entry, required and info.is_required()),
-            info.description or "",
-        )
+def _rows(
+    part: type[Part], schema: Schema, above: str = "", without: Collection[str] = (), required: bool = True
+) -> Iterator[Row]:
+    """A row a key; the keys of a part that is no registry's follow it, dotted."""
+    whole = next(form for form in (schema, *schema.get("anyOf", ())) if "properties" in form)
+    for key, info in keys_of(part).items():
+        if key in without:
+            continue
+        entry = whole["properties"][key]
+        default = _default(entry, required and info.is_required())
+        yield (f"`{above}{key}`", _takes(entry) + _limited(info), default, info.description or "")
         inner = without_none(info.annotation)[0]
         if isinstance(inner, type) and issubclass(inner, Part) and inner not in REGISTRIES:
-            yield from _rows(keys_of(inner), f"{above}{key}.")
+            yield from _rows(inner, entry, f"{above}{key}.")
+
+
+def _top_row(key: str, entry: Schema, required: bool) -> Row:
+    takes = _TOP.get(key) or _takes(entry)
+    return (f"`{key}`", takes, _default(entry, required), str(entry["description"]))
 
 
 def _schema_rows(schema: Schema) -> Iterator[Row]:
@@ -269,8 +279,8 @@ def _limited(info: FieldInfo) -> str:
         return ""
     # An optional quantity has its own limits inside; what every one has comes before its unit.
     own = info.metadata[info.metadata.index(unit) + 1 :] if unit in info.metadata else info.metadata
-    found = limits(tuple(own))
-    return "".join(f", {_LIMITS[name]} {unit.format(limit)}" for name, limit in found.items())
+    found = [(words, getattr(mark, name, None)) for mark in own for name, words in _BOUNDS.items()]
+    return "".join(f", {words} {unit.format(limit)}" for words, limit in found if limit is not None)
 
 
 def _takes(entry: Schema) -> str:
@@ -288,8 +298,8 @@ def _takes(entry: Schema) -> str:
     if kind == "object":
         inner = entry.get("additionalProperties")
         return f"mapping of names to {_takes(inner)}" if isinstance(inner, dict) else "mapping"
-    if entry.get("pattern") and "title" in entry:
-        return str(entry["title"])
+    if entry.get("pattern") in _UNITS:
+        return _UNITS[entry["pattern"]]
     return (_PLAIN[str(kind)] if kind else "any value") + _bounds(entry)
 
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from tideover.models.config import Scenario
 from tideover.models.simulation import Replication, simulate
 from tideover.scenarios.errors import shorten
-from tideover.scenarios.parts import REGISTRIES
+from tideover.scenarios.part_builder import REGISTRIES
 from tideover.scenarios.prediction import predict
 from tideover.scenarios.writer import to_data
 from tideover.sim.histogram import Histogram

@@ -12,14 +12,14 @@ file, nor ``--set``, nor a profile gives.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tideover.scenarios import overrides
-from tideover.scenarios.errors import Problem, ScenarioError, is_misspelt
-from tideover.scenarios.parts import Builder, join
-from tideover.scenarios.yaml_source import Node, parse_value
+from tideover.scenarios.errors import Problem, ScenarioError
+from tideover.scenarios.nodes import Giver, Node
+from tideover.scenarios.part_builder import PartBuilder, join
+from tideover.scenarios.settings import Setting
 from tideover.sim.units import format_duration, parse_rate
 
 KEY = "parameters"
@@ -42,13 +42,24 @@ class Parameter:
         """What its keys are set to. Raises ValueError if a rate is needed and it is none."""
         if not self.inverse or node.value is None:
             return node
-        rate = parse_rate(str(node.value))
-        return Node(format_duration(max(1, round(1e9 / rate))), node.source, node.line)
+        rate = parse_rate(str(node.plain()))
+        return node.like(format_duration(max(1, round(1e9 / rate))))
+
+    def defaults(self) -> Iterator[Setting | Problem]:
+        """What its keys are set to unless somebody else gives them; a problem if that is not possible."""
+        if self.default is None or (self.default.value is None and self.default.is_set):
+            return
+        try:
+            node = self.value(self.default).given(giver=Giver.DEFAULT, short=self.name)
+        except ValueError as error:
+            yield self.default.problem(f"{KEY}.{self.name}.default", str(error))
+        else:
+            yield from (Setting(key, node) for key in self.sets)
 
 
-def declared(root: Node, top: Sequence[str] = ()) -> dict[str, Parameter]:
+def declared(root: Node, top: Collection[str] = ()) -> dict[str, Parameter]:
     """The parameters that a scenario declares; raises ScenarioError. ``top``: names that are taken."""
-    block = root.value.get(KEY)
+    block = root.get(KEY)
     if block is None or block.value is None:
         return {}
     reader = _Reader(Path())
@@ -58,11 +69,11 @@ def declared(root: Node, top: Sequence[str] = ()) -> dict[str, Parameter]:
     return {parameter.name: parameter for parameter in found}
 
 
-class _Reader(Builder):
+class _Reader(PartBuilder):
     """Reads the block ``parameters``."""
 
-    def parameters(self, block: Node, top: Sequence[str]) -> Iterator[Parameter]:
-        for name, node in block.value.items() if self.mapping(block, KEY) else ():
+    def parameters(self, block: Node, top: Collection[str]) -> Iterator[Parameter]:
+        for name, node in block.items() if self.mapping(block, KEY) else ():
             key = join(KEY, name)
             if name in top:
                 self.refuse(node, key, "is the name of a key of every scenario; choose another")
@@ -74,17 +85,15 @@ class _Reader(Builder):
                     yield parameter
 
     def _parameter(self, name: str, node: Node, key: str) -> Parameter | None:
-        sets = node.value.get("sets")
+        sets, inverse, about = (node.get(k) for k in ("sets", "inverse", "description"))
         if sets is None:
             self.refuse(node, join(key, "sets"), "is missing; give the dotted key that is set, or a list")
             return None
         targets = sets.value if isinstance(sets.value, list) else [sets]
         if not targets or not all(isinstance(t.value, str) and "." in t.value for t in targets):
-            self.refuse(
-                sets, join(key, "sets"), "must be a dotted key, as in topology.events.rate, or a list"
-            )
+            message = "must be a dotted key, as in topology.events.rate, or a list"
+            self.refuse(sets, join(key, "sets"), message)
             return None
-        inverse, about = (node.value.get(k) for k in ("inverse", "description"))
         if inverse is not None and not isinstance(inverse.value, bool):
             self.refuse(inverse, join(key, "inverse"), f"must be true or false, not {inverse.shown()}")
             return None
@@ -92,7 +101,7 @@ class _Reader(Builder):
             name,
             tuple(t.value for t in targets),
             " ".join(str(about.value).split()) if about is not None else "",
-            node.value.get("default"),
+            node.get("default"),
             inverse is not None and inverse.value,
         )
 
@@ -107,52 +116,21 @@ def shown(root: Node) -> list[tuple[str, str, str]]:
     return found
 
 
-def expand(root: Node, settings: Sequence[str]) -> list[str]:
+def expand(root: Node, settings: Sequence[Setting]) -> list[Setting]:
     """The settings, short parameters replaced by what they stand for; raises ScenarioError."""
     try:
         known = declared(root)
     except ScenarioError:
         return list(settings)  # said when the scenario is built
-    found: list[str] = []
+    found: list[Setting] = []
     for setting in settings:
-        name, equals, text = setting.partition("=")
-        parameter = known.get(name.strip())
-        if parameter is None or not equals:
+        parameter = known.get(setting.key)
+        if parameter is None or setting.faults:
             found.append(setting)
             continue
-        if parameter.inverse:
-            node = parse_value(text, parameter.name)
-            try:
-                text = str(parameter.value(node).value if node.value is not None else "null")
-            except ValueError as error:
-                raise ScenarioError([Problem("--set", None, parameter.name, str(error))]) from None
-        found += [f"{key}={text}" for key in parameter.sets]
-    return found
-
-
-def with_defaults(root: Node, known: Mapping[str, Parameter]) -> Node:
-    """The tree with the defaults of the parameters whose keys it does not give; raises ScenarioError."""
-    problems: list[Problem] = []
-    for parameter in known.values():
-        if parameter.default is None:
-            continue
-        place = f"{KEY}.{parameter.name}"
         try:
-            value = parameter.value(parameter.default)
+            node = parameter.value(setting.node)
         except ValueError as error:
-            problems.append(parameter.default.problem(f"{place}.default", str(error)))
-            continue
-        for key in (key for key in parameter.sets if not overrides.has(root, key)):
-            try:
-                root = overrides.fill(root, key, value)
-            except ScenarioError as error:
-                message = f"{key}: {error.problems[0].message}"
-                problems.append(parameter.default.problem(f"{place}.sets", message))
-    if problems:
-        raise ScenarioError(problems)
-    return root
-
-
-def misspelt(name: str, known: Sequence[str]) -> list[str]:
-    """The parameter that a name probably means."""
-    return [other for other in known if is_misspelt(other, [name])][:1]
+            raise setting.node.refused(parameter.name, str(error)) from None
+        found += [setting.at(key, node, parameter.name) for key in parameter.sets]
+    return found

@@ -9,7 +9,7 @@ from typing import Any
 
 from tideover.models.config import Scenario
 from tideover.models.job.components import BoltConfig, SpoutConfig
-from tideover.scenarios.parts import REGISTRIES, key_of, unit_of
+from tideover.scenarios.part_builder import REGISTRIES, key_of, unit_of
 from tideover.sim.distributions import Constant
 from tideover.sim.registry import Part, kind_of
 from tideover.sim.units import format_duration

@@ -1,20 +1,22 @@
 """YAML 1.2 to a tree that knows its lines, with limits: a file may come from anywhere.
 
 The tree is built from ruamel.yaml's events, one by one, so that neither deep nesting nor a bomb of aliases
-is ever expanded. Refused: duplicate keys, tags, more than one document, more than 100 levels, more than
-20,000 values (each use of an alias counts in full), files over 1 MiB or not in UTF-8.
+is ever expanded, and a key that is given twice is refused with both of its lines (ruamel.yaml's own trees
+with lines, ``.lc``, are built only after all of that, of merged keys, dates and ``1_000`` as well). Refused:
+duplicate keys, tags, more than one document, more than 100 levels, more than 20,000 values (each use of an
+alias counts in full), files over 1 MiB or not in UTF-8.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from tideover.scenarios.errors import Problem, ScenarioError, shorten
+from tideover.scenarios.nodes import FROM_SET, WHOLE, Giver, Node, Origin
 
 MAX_BYTES = 2**20
 MAX_DEPTH = 100
@@ -24,9 +26,6 @@ _MAX_SCALAR = 100_000
 _WANTED = "give a YAML file or the name of a built-in scenario"
 _SCENARIO = "a scenario is a mapping with topology, strategy and run"
 
-FROM_SET = "--set"
-WHOLE = "(file)"
-
 _NULL = re.compile(r"|~|null|Null|NULL")
 _BOOL = re.compile(r"true|True|TRUE|false|False|FALSE")
 _INT = re.compile(r"[-+]?[0-9]{1,40}")
@@ -34,50 +33,6 @@ _OTHER_INT = re.compile(r"0o[0-7]{1,40}|0x[0-9a-fA-F]{1,40}")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _INF = re.compile(r"([-+]?)\.(?:inf|Inf|INF)")
 _NAN = re.compile(r"\.(?:nan|NaN|NAN)")
-
-
-@dataclass
-class Node:
-    """A value and where it was written: ``source`` is the file as named, or ``--set`` (then ``line`` is
-    None).
-
-    ``value`` is None, bool, int, float, str, a list of nodes or a dict of nodes by key.
-    """
-
-    value: Any
-    source: str
-    line: int | None = None
-    depth: int = 1  # levels below and including this one
-    count: int = 1  # values below and including this one, each alias in full
-
-    def plain(self) -> Any:
-        """The value without places."""
-        if isinstance(self.value, dict):
-            return {key: child.plain() for key, child in self.value.items()}
-        if isinstance(self.value, list):
-            return [child.plain() for child in self.value]
-        return self.value
-
-    @property
-    def is_set(self) -> bool:
-        """Whether it came from ``--set``."""
-        return self.source == FROM_SET
-
-    def problem(self, key: str, message: str) -> Problem:
-        """A problem of this value."""
-        return Problem(self.source, None if self.is_set else self.line, key or WHOLE, message)
-
-    def shown(self) -> str:
-        """The value as a message shows it."""
-        if isinstance(self.value, dict):
-            return "a mapping"
-        if isinstance(self.value, list):
-            return "a list"
-        if isinstance(self.value, bool):
-            return str(self.value).lower()
-        if isinstance(self.value, str):
-            return repr(shorten(self.value, 60))
-        return "nothing" if self.value is None else shorten(str(self.value), 60)
 
 
 def read(path: Path) -> Node:
@@ -120,7 +75,7 @@ def parse(text: str, name: str, meant: str = _SCENARIO) -> Node:
         line = text.count("\n", 0, control.start()) + 1
         message = f"holds the control character {control[0]!r}; it must be plain text"
         raise ScenarioError([Problem(name, line, WHOLE, message)])
-    node = _Tree(name).build(text)
+    node = _Tree(text, lambda line: Origin(name, line)).build()
     if node is None or node.value is None:
         raise ScenarioError([Problem(name, 1, WHOLE, f"is empty; {meant}")])
     if not isinstance(node.value, dict):
@@ -130,36 +85,33 @@ def parse(text: str, name: str, meant: str = _SCENARIO) -> Node:
 
 def parse_value(text: str, key: str) -> Node:
     """The value after ``--set key=``: a scalar, or a list or mapping in flow style; raises ScenarioError."""
+    origin = Origin(FROM_SET, None, Giver.SETTING)
     try:
-        node = _Tree(FROM_SET).build(text)
+        node = _Tree(text, lambda line: origin).build()
     except ScenarioError as error:
         raise ScenarioError([Problem(FROM_SET, None, key, p.message) for p in error.problems]) from None
-    return Node(None, FROM_SET) if node is None else node
+    return Node(None, origin) if node is None else node
 
 
-def from_plain(value: Any, name: str, key: str = "") -> Node:
+def from_plain(value: Any, origin: Origin, path: tuple[str, ...] = ()) -> Node:
     """The tree of a value made in Python, without lines: what a file may hold, a path, and what numpy and
-    pandas have for numbers and lists. ``key``: where it stands. Raises ScenarioError for anything else, and
+    pandas have for numbers and lists. ``path``: where it stands. Raises ScenarioError for anything else, and
     if it is nested too deep.
     """
-    return _plain_tree(value, name, (key,) if key else ())
-
-
-def _plain_tree(value: Any, name: str, path: tuple[str, ...]) -> Node:
     if len(path) >= MAX_DEPTH:
-        raise ScenarioError([Problem(name, None, WHOLE, f"is nested more than {MAX_DEPTH} levels deep")])
+        raise Node(None, origin).refused("", f"is nested more than {MAX_DEPTH} levels deep")
     if hasattr(value, "tolist"):  # an array, a series, or one of their numbers
         value = value.tolist()
     if isinstance(value, os.PathLike):
         value = os.fspath(value)
     if isinstance(value, Mapping):
-        return Node({str(k): _plain_tree(v, name, (*path, str(k))) for k, v in value.items()}, name)
+        return Node({str(k): from_plain(v, origin, (*path, str(k))) for k, v in value.items()}, origin)
     if isinstance(value, list | tuple | range):
-        return Node([_plain_tree(v, name, (*path, str(i))) for i, v in enumerate(value)], name)
+        return Node([from_plain(v, origin, (*path, str(i))) for i, v in enumerate(value)], origin)
     if value is None or isinstance(value, bool | int | float | str):
-        return Node(value, name)
+        return Node(value, origin)
     what = f"is a {type(value).__name__}; give a number, a text, a list or a mapping"
-    raise ScenarioError([Problem(name, None, ".".join(path) or WHOLE, what)])
+    raise Node(None, origin).refused(".".join(path), what)
 
 
 def scalar(text: str) -> Any:
@@ -183,131 +135,123 @@ def scalar(text: str) -> Any:
     return float("nan") if _NAN.fullmatch(text) else text
 
 
-@dataclass
-class _Open:
-    """A collection that is being read."""
-
-    node: Node
-    anchor: str | None
-    key: str | None = None
-    key_line: int = 0
-    seen: dict[str, int] = field(default_factory=dict)
-
-
 class _Tree:
-    """Builds the tree from events; ``stack`` holds the open collections, outermost first."""
+    """Builds the tree from events, one level of nesting a call: at most ``MAX_DEPTH`` deep.
 
-    def __init__(self, source: str) -> None:
-        self.source = source
-        self.stack: list[_Open] = []
-        self.anchors: dict[str, Node] = {}
-        self.root: Node | None = None
-        self.values = 0
+    ``origin``: that of a value by its line.
+    """
 
-    def build(self, text: str) -> Node | None:
+    def __init__(self, text: str, origin: Callable[[int], Origin]) -> None:
         from ruamel.yaml import YAML
+
+        self.events: Iterator[Any] = YAML(typ="safe", pure=True).parse(text)
+        self.origin = origin
+        self.anchors: dict[str, Node] = {}
+        self.path: list[str | None] = []
+        """Key or index in each open collection; None between two keys."""
+        self.counts = [0]
+        """Values so far, in each open collection."""
+
+    def build(self) -> Node | None:
+        """The one document; None if there is none."""
         from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
+        root: Node | None = None
         try:
-            for event in YAML(typ="safe", pure=True).parse(text):
-                self._take(event)
+            for event in self.events:
+                kind, line = type(event).__name__, event.start_mark.line + 1
+                if kind == "DocumentStartEvent" and root is not None:
+                    raise self._refused("starts a second document; a scenario file holds one", line)
+                if not kind.startswith(("Stream", "Document")):
+                    root = self._node(event, line)
         except MarkedYAMLError as error:
             # What is never closed is found at the end, and mended where it begins.
             unclosed = "end" in str(error.problem) and "stream" in str(error.problem)
             marks = (error.context_mark, error.problem_mark)
             mark = next((m for m in (marks if unclosed else reversed(marks)) if m is not None), None)
             what = ", ".join(str(part) for part in (error.context, error.problem) if part)
-            raise self._refuse(f"is not valid YAML: {what}", mark.line + 1 if mark else 1) from None
+            raise self._refused(f"is not valid YAML: {what}", mark.line + 1 if mark else 1) from None
         except YAMLError as error:
-            raise self._refuse(f"is not valid YAML: {str(error).splitlines()[0]}", 1) from None
-        return self.root
+            raise self._refused(f"is not valid YAML: {str(error).splitlines()[0]}", 1) from None
+        return root
 
-    def _take(self, event: Any) -> None:
-        line = event.start_mark.line + 1
-        kind = type(event).__name__
-        if getattr(event, "tag", None) is not None and kind != "AliasEvent":
-            raise self._refuse(f"has the tag {str(event.tag)!r}; tags are not allowed", line)
-        if kind == "DocumentStartEvent" and self.root is not None:
-            raise self._refuse("starts a second document; a scenario file holds one", line)
+    def _node(self, event: Any, line: int) -> Node:
+        """The value that begins with an event; ``line``: of its key, if it has one."""
+        kind, at = type(event).__name__, event.start_mark.line + 1
+        if kind == "AliasEvent":
+            node = self.anchors.get(event.anchor)
+            if node is None:
+                raise self._refused(f"the alias *{event.anchor} stands for nothing that is complete here", at)
+            return node
+        self._no_tag(event, at)
         if kind == "ScalarEvent":
-            self._scalar(event, line)
-        elif kind in ("MappingStartEvent", "SequenceStartEvent"):
-            self._open(event, line, {} if kind == "MappingStartEvent" else [])
-        elif kind in ("MappingEndEvent", "SequenceEndEvent"):
-            closed = self.stack.pop()
-            self._anchor(closed.anchor, closed.node)
-            self._add(closed.node, closed.node.line or 1)
-        elif kind == "AliasEvent":
-            if event.anchor not in self.anchors:
-                raise self._refuse(
-                    f"the alias *{event.anchor} stands for nothing that is complete here", line
-                )
-            self._add(self.anchors[event.anchor], line)
-
-    def _scalar(self, event: Any, line: int) -> None:
-        if len(event.value) > _MAX_SCALAR:
-            raise self._refuse(f"a text of {len(event.value)} characters; at most {_MAX_SCALAR}", line)
-        top = self.stack[-1] if self.stack else None
-        if top is not None and isinstance(top.node.value, dict) and top.key is None:
-            if event.value in top.seen:
-                at = top.seen[event.value]
-                message = (
-                    f"the key {shorten(event.value, 60)!r} is given twice (first in line {at}); give it once"
-                )
-                raise self._refuse(message, line, event.value)
-            top.key, top.key_line = event.value, line
-            top.seen[event.value] = line
-            return
-        if top is not None and top.key is not None:
-            line = top.key_line
-        value = scalar(event.value) if event.implicit[0] else event.value
-        node = Node(value, self.source, line)
-        self._anchor(event.anchor, node)
-        self._add(node, line)
-
-    def _open(self, event: Any, line: int, empty: Any) -> None:
-        if len(self.stack) >= MAX_DEPTH:
-            raise self._refuse(f"is nested more than {MAX_DEPTH} levels deep", line)
-        top = self.stack[-1] if self.stack else None
-        if top is not None and isinstance(top.node.value, dict):
-            if top.key is None:
-                raise self._refuse("a key must be a plain text, not a list or a mapping", line)
-            line = top.key_line
-        self.stack.append(_Open(Node(empty, self.source, line), event.anchor))
-
-    def _anchor(self, name: str | None, node: Node) -> None:
-        if name is not None:
-            self.anchors[name] = node
-
-    def _add(self, node: Node, line: int) -> None:
-        """Put a complete value where it belongs."""
-        if not self.stack:
-            self.root = node
-            return
-        top = self.stack[-1]
-        if len(self.stack) + node.depth > MAX_DEPTH + 1:
-            raise self._refuse(f"is nested more than {MAX_DEPTH} levels deep", line)
-        top.node.depth = max(top.node.depth, node.depth + 1)
-        top.node.count += node.count
-        self.values = max(self.values, sum(open_.node.count for open_ in self.stack))
-        if self.values > MAX_VALUES:
-            raise self._refuse(f"holds more than {MAX_VALUES} values (aliases count in full)", line)
-        if isinstance(top.node.value, list):
-            top.node.value.append(node)
-        elif top.key is None:
-            raise self._refuse("a key must be a plain text, not an alias", line)
+            self._no_long_text(event, at)
+            node = Node(scalar(event.value) if event.implicit[0] else event.value, self.origin(line))
         else:
-            top.node.value[top.key] = node
-            top.key = None
+            if len(self.path) >= MAX_DEPTH:
+                raise self._refused(f"is nested more than {MAX_DEPTH} levels deep", at)
+            self.path.append(None)
+            self.counts.append(1)
+            read = self._mapping if kind == "MappingStartEvent" else self._list
+            value, depth = read()
+            self.path.pop()
+            node = Node(value, self.origin(line), depth + 1, self.counts.pop())
+        if event.anchor is not None:
+            self.anchors[event.anchor] = node
+        return node
 
-    def _refuse(self, message: str, line: int, key: str | None = None) -> ScenarioError:
-        place = [*self._path(), *([key] if key is not None else [])]
-        return ScenarioError([Problem(self.source, line, ".".join(place) or WHOLE, message)])
+    def _mapping(self) -> tuple[dict[str, Node], int]:
+        """Keys and values up to the end, and the levels of the deepest value."""
+        found: dict[str, Node] = {}
+        lines: dict[str, int] = {}
+        depth = 0
+        while type(event := next(self.events)).__name__ != "MappingEndEvent":
+            at = event.start_mark.line + 1
+            self._no_tag(event, at)
+            if type(event).__name__ != "ScalarEvent":
+                what = "an alias" if type(event).__name__ == "AliasEvent" else "a list or a mapping"
+                raise self._refused(f"a key must be a plain text, not {what}", at)
+            self._no_long_text(event, at)
+            key = event.value
+            if key in lines:
+                first = f"the key {shorten(key, 60)!r} is given twice (first in line {lines[key]})"
+                raise self._refused(f"{first}; give it once", at, key)
+            lines[key], self.path[-1] = at, key
+            found[key] = self._inner(at)
+            depth = max(depth, found[key].depth)
+            self.path[-1] = None
+        return found, depth
 
-    def _path(self) -> Iterator[str]:
-        """Keys of the open collections; only the first few of a deep nest."""
-        for open_ in self.stack[:8]:
-            if isinstance(open_.node.value, list):
-                yield str(len(open_.node.value))
-            elif open_.key is not None:
-                yield open_.key
+    def _list(self) -> tuple[list[Node], int]:
+        """Values up to the end, and the levels of the deepest."""
+        found: list[Node] = []
+        self.path[-1] = "0"
+        while type(event := next(self.events)).__name__ != "SequenceEndEvent":
+            found.append(self._inner(event.start_mark.line + 1, event))
+            self.path[-1] = str(len(found))
+        return found, max((node.depth for node in found), default=0)
+
+    def _inner(self, line: int, event: Any = None) -> Node:
+        """A value in a collection, within the limits."""
+        node = self._node(next(self.events) if event is None else event, line)
+        if len(self.path) + node.depth > MAX_DEPTH + 1:
+            raise self._refused(f"is nested more than {MAX_DEPTH} levels deep", line)
+        self.counts[-1] += node.count
+        if sum(self.counts) > MAX_VALUES:
+            raise self._refused(f"holds more than {MAX_VALUES} values (aliases count in full)", line)
+        return node
+
+    def _no_tag(self, event: Any, line: int) -> None:
+        if getattr(event, "tag", None) is not None and type(event).__name__ != "AliasEvent":
+            raise self._refused(f"has the tag {str(event.tag)!r}; tags are not allowed", line)
+
+    def _no_long_text(self, event: Any, line: int) -> None:
+        if len(event.value) > _MAX_SCALAR:
+            raise self._refused(f"a text of {len(event.value)} characters; at most {_MAX_SCALAR}", line)
+
+    def _refused(self, message: str, line: int, key: str | None = None) -> ScenarioError:
+        """``key``: in the innermost mapping. Of a deep nest only the first few keys are told."""
+        open_ = [step for step in self.path[:8] if step is not None]
+        place = [*open_, *([key] if key is not None else [])]
+        at = self.origin(line)
+        return ScenarioError([Problem(at.file, at.line, ".".join(place) or WHOLE, message)])

@@ -25,7 +25,7 @@ from tideover.models.operators.base import BOLTS, Bolt
 from tideover.models.operators.window import Window
 from tideover.models.strategies.base import STRATEGIES, Strategy
 from tideover.scenarios.errors import Problem, is_misspelt, shorten, suggest
-from tideover.scenarios.yaml_source import Node
+from tideover.scenarios.nodes import Node
 from tideover.sim.distributions import Constant
 from tideover.sim.distributions.base import DISTRIBUTIONS, Distribution
 from tideover.sim.faults.base import FAULTS, Fault
@@ -97,7 +97,7 @@ def join(key: str, *more: str) -> str:
     return ".".join(part for part in (key, *more) if part)
 
 
-class Builder:
+class PartBuilder:
     """Builds parts, and collects what is wrong in ``problems``.
 
     ``directory``: where files named in a scenario are looked for; parts find it in pydantic's validation
@@ -126,6 +126,17 @@ class Builder:
             self.refuse(node.value[name], join(key, name), f"unknown key; {suggest(name, known)}")
         return unknown
 
+    def entries(self, node: Node, key: str, known: Iterable[str] | None = None) -> dict[str, Node]:
+        """What a block of the file has, if it is there; a problem if it is no mapping, or has other keys than
+        those that are ``known``.
+        """
+        block = node.get(key)
+        if block is None or not self.mapping(block, key):
+            return {}
+        if known is not None:
+            self.unknown_keys(block, key, known)
+        return dict(block.items())
+
     def part(
         self,
         cls: type[P],
@@ -141,7 +152,7 @@ class Builder:
         """
         bare = BARE.get(cls)
         if bare is not None and not isinstance(node.value, dict):
-            node, flat = Node({bare: node}, node.source, node.line), bare
+            node, flat = node.like({bare: node}), bare
         else:
             flat = None
         if not self.mapping(node, key):
@@ -169,7 +180,7 @@ class Builder:
             return typing.cast("P | None", self.part(Constant, node, key))
         if isinstance(node.value, str):
             cls = self.kind(registry, node, key)
-            return cls and self.part(cls, Node({}, node.source, node.line), key)
+            return cls and self.part(cls, node.like({}), key)
         if not self.mapping(node, key):
             return None
         if "kind" not in node.value:

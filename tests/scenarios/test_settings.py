@@ -6,9 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tideover.scenarios import overrides, yaml_source
+from tideover.scenarios import yaml_source
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import load, load_text
+from tideover.scenarios.precedence import settle
+from tideover.scenarios.settings import read_settings
 from tideover.sim.distributions import Constant, Exponential
 from tideover.sim.registry import kind_of
 from tideover.sim.units import MS, S
@@ -165,7 +167,7 @@ def test_all_broken_settings_are_reported() -> None:
 
 def test_the_tree_that_is_changed_stays_as_it_was() -> None:
     root = yaml_source.parse("a: &x {b: 1}\nc: *x\nd: [1, 2]\n", "x.yaml")
-    changed = overrides.apply(root, ["a.b=2", "d.0=9"])
+    changed = settle(root, read_settings(["a.b=2", "d.0=9"]))
     assert root.plain() == {"a": {"b": 1}, "c": {"b": 1}, "d": [1, 2]}
     assert changed.plain() == {"a": {"b": 2}, "c": {"b": 1}, "d": [9, 2]}
 
