@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tideover.sim import recorder
 from tideover.sim.histogram import Histogram
 from tideover.sim.recorder import SLOT, LatencyLog, Series, Span
 from tideover.sim.units import S
@@ -87,13 +88,25 @@ def test_empty_and_cleared() -> None:
     assert filled([3]).summary(unit=2)["mean"] == 1.5
 
 
-@given(st.lists(st.tuples(st.integers(0, 3 * S), st.integers(0, 10**9)), min_size=1, max_size=60))
-def test_latencies_are_kept_by_second(done: list[tuple[int, int]]) -> None:
-    done.sort()
+def logged(done: list[tuple[int, int]], gathered: int, cuts: list[int]) -> LatencyLog:
+    """A log that bins what it has got after so many latencies."""
     log = LatencyLog()
-    cut = len(done) // 2
-    for part in (done[:cut], done[cut:]):
-        log.add(np.array([t for t, _ in part], np.int64), np.array([v for _, v in part], np.int64))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(recorder, "GATHERED", gathered)
+        for part in np.split(np.array(done, np.int64), sorted(cuts)):
+            log.add(part[:, 0], part[:, 1])
+    return log
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3 * S), st.integers(0, 10**9)), min_size=1, max_size=60),
+    st.sampled_from((1, 8, 16, 1 << 16)),
+    st.lists(st.integers(0, 60), max_size=20),
+)
+def test_latencies_are_kept_by_second(done: list[tuple[int, int]], gathered: int, cuts: list[int]) -> None:
+    """Law: whether they are binned as they come, later, or when they are read."""
+    done.sort()
+    log = logged(done, gathered, cuts)
     for second in range(5):
         values = [v for t, v in done if t // S == second]
         found = log.second(second)
@@ -101,14 +114,40 @@ def test_latencies_are_kept_by_second(done: list[tuple[int, int]]) -> None:
     chosen = [v for t, v in done if t // S in (1, 3)]
     mask = np.array([True, False, True])
     assert log.over(mask, 1).summary() == filled(chosen).summary()
+    copy = log.copy()
+    log.add(np.array([S], np.int64), np.array([7], np.int64))
+    assert copy.over(mask, 1).summary() == filled(chosen).summary()
+    assert log.over(mask, 1).summary() == filled([*chosen, 7]).summary()
 
 
-@given(st.lists(st.lists(st.integers(0, 2000 * SLOT), max_size=30), max_size=5))
-def test_series_count_up_to_each_boundary(parts: list[list[int]]) -> None:
-    """Law: an event at x shows at the first multiple of 10 ms at or after x; nothing else shows."""
+def test_what_comes_late_is_binned_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second that was over is packed again: no latencies stay as they are for good."""
+    monkeypatch.setattr(recorder, "GATHERED", 8)
+    log = LatencyLog()
+    for second in (*range(10), 2, 3, 4, *range(10, 20)):
+        log.add(np.arange(4, dtype=np.int64) + second * S, np.arange(4, dtype=np.int64))
+    parts = [log._seconds[second] for second in range(18)]
+    assert [part.count for part in parts] == [8 if second in (2, 3, 4) else 4 for second in range(18)]
+    assert not any(part._buffer or part._tallied for part in parts)
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 2000 * SLOT), max_size=30), max_size=5),
+    st.booleans(),
+    st.sampled_from((1, 8, 16, 1 << 16)),
+)
+def test_series_count_up_to_each_boundary(parts: list[list[int]], rising: bool, gathered: int) -> None:
+    """Law: an event at x shows at the first multiple of 10 ms at or after x; nothing else shows; whether
+    events are counted as they come, later, or when they are read.
+    """
     series = Series()
-    for part in parts:
-        series.add(np.array(sorted(part), np.int64))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(recorder, "GATHERED", gathered)
+        for part in parts:
+            if rising:
+                series.add(np.array(sorted(part), np.int64))
+            else:
+                series.count(np.array(part, np.int64))
     counts = series.until(2000 * SLOT)
     times = [t for part in parts for t in part]
     assert len(counts) == 2001

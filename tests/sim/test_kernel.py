@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tideover.sim.kernel import Kernel, Process, Rank
+from tideover.sim.kernel import BEHIND, Kernel, Process, Rank
+from tideover.sim.link import Channel
 from tideover.sim.node import Node
 
 
@@ -67,6 +69,67 @@ def test_data_are_moved_before_every_action(plan: list[tuple[int, Rank]]) -> Non
     acted = sorted(plan, key=lambda action: action)
     expected = [line for when, rank in acted for line in (("up", when), ("down", when), (rank.name, when))]
     assert log == [*expected, ("up", 10), ("down", 10)]
+
+
+def chain(kernel: Kernel, log: list[tuple[str, int]]) -> dict[str, Clock]:
+    """a -> c, b -> c, c -> d, a -> e."""
+    nodes = {name: Clock(kernel, name, log) for name in "abcde"}
+    for up, down in ("ac", "bc", "cd", "ae"):
+        nodes[down].inputs.append(Channel(nodes[up], nodes[down], 0, 1, remote=False))
+    return nodes
+
+
+@pytest.mark.parametrize(
+    ("reads", "moved"),
+    [("", ""), ("a", "a"), ("c", "abc"), ("d", "abcd"), ("e", "ae"), ("ea", "ae"), ("be", "abe")],
+)
+def test_an_action_that_says_what_it_reads_moves_that_and_what_is_upstream(reads: str, moved: str) -> None:
+    kernel = Kernel()
+    log: list[tuple[str, int]] = []
+    heard: list[int] = []
+    nodes = chain(kernel, log)
+    kernel.listeners.append(heard.append)
+    kernel.at(
+        3, Rank.WINDOW, lambda: log.append(("acts", kernel.now)), reads=tuple(nodes[name] for name in reads)
+    )
+    kernel.every(
+        5, 20, Rank.WINDOW, lambda i: log.append(("ticks", i)), reads=tuple(nodes[name] for name in reads)
+    )
+    kernel.run(6)
+    some = list(moved)
+    expected = [*((name, 3) for name in some), ("acts", 3), *((name, 5) for name in some), ("ticks", 0)]
+    assert log == [*expected, *((name, 6) for name in "abcde")]
+    assert heard == [6]
+
+
+@pytest.mark.parametrize("why", ["feedback", "made"])
+def test_all_is_moved_where_news_may_come_from_anywhere_or_much_is_behind(why: str) -> None:
+    kernel = Kernel()
+    log: list[tuple[str, int]] = []
+    nodes = chain(kernel, log)
+    kernel.feedback = why == "feedback"
+    kernel.made = BEHIND + 1 if why == "made" else 0
+    for moment in (3, 4):
+        kernel.at(moment, Rank.WINDOW, lambda: None, reads=(nodes["a"],))
+    kernel.run(4)
+    second = "abcde" if why == "feedback" else "a"
+    assert log == [*((name, 3) for name in "abcde"), *((name, 4) for name in second + "abcde")]
+
+
+def test_what_is_read_is_moved_in_the_steps_of_its_own_sources() -> None:
+    """What else makes tuples is asked when it is moved."""
+    kernel = Kernel()
+    log: list[tuple[str, int]] = []
+
+    class Source(Clock):
+        def horizon(self, now: int) -> int:
+            return min(now, 10 if self.name == "near" else 0)
+
+    near, far = Source(kernel, "near", log), Source(kernel, "far", log)
+    kernel.sources += [near, far]
+    kernel.at(5, Rank.WINDOW, lambda: None, reads=(near,))
+    kernel.env.run(6)
+    assert log == [("near", 5)]
 
 
 def test_a_process_that_yields_finds_the_data_moved() -> None:

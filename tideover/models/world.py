@@ -109,6 +109,7 @@ class World:
         """Run from 0 to the scenario's end."""
         self.start()
         self._kernel.run(self.scenario.run.duration)
+        self.backlog.settle()
         if self.reference is not None:
             self.reference.finish(self.job)
         if self.trace is not None:

@@ -20,7 +20,7 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _M1 = np.uint64(0xBF58476D1CE4E5B9)
 _M2 = np.uint64(0x94D049BB133111EB)
 _ATTEMPT = np.uint64(0xD6E8FEB86659FD93)
-_S30, _S27, _S31, _S11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
+_S30, _S27, _S31, _S11, _S32 = (np.uint64(n) for n in (30, 27, 31, 11, 32))
 
 
 class Purpose(Enum):
@@ -115,4 +115,7 @@ def uniform01(bits: Bits) -> npt.NDArray[np.float64]:
 
 def below(bits: Bits, n: int) -> npt.NDArray[np.int64]:
     """Bits to integers in [0, n), n < 2**31, from the upper 32 bits (bias below n / 2**32)."""
-    return (((bits >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)).astype(np.int64)
+    found = bits >> _S32
+    found *= np.uint64(n)
+    found >>= _S32
+    return found.view(np.int64)

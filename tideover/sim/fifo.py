@@ -18,9 +18,11 @@ def departures(arrival: Ints, service: Ints, free_at: int) -> Ints:
     """Departure times D[i] = max(A[i], D[i-1]) + S[i], with D[-1] = ``free_at`` (Lindley's recursion).
 
     With C the running sum of S, D[i] - C[i] is the running maximum of A[i] - C[i-1]. In integers the result
-    does not depend on where a train is cut. ``service`` is overwritten.
+    does not depend on where a train is cut. ``arrival`` rises; ``service`` is overwritten.
     """
     n = len(arrival)
+    if service[-1] == 0 and not service.any():  # a batch that comes out
+        return np.maximum(arrival, free_at)
     if n <= SMALL:
         out = np.empty(n, np.int64)
         last = free_at
@@ -28,7 +30,7 @@ def departures(arrival: Ints, service: Ints, free_at: int) -> Ints:
             last = (a if a > last else last) + s
             out[i] = last
         return out
-    done = np.cumsum(service)
+    done = service.cumsum()
     np.subtract(done, service, out=service)
     np.subtract(arrival, service, out=service)
     if service[0] < free_at:

@@ -60,6 +60,8 @@ class Histogram:
         """Counts of the bins from ``_low`` on: only the range that occurs."""
         self._buffer: list[Ints] = []
         self._buffered = 0
+        self._tallied: list[Ints] = []
+        """Values that are in the sums, but not in a bin."""
 
     def add(self, values: Ints) -> None:
         """Count the values."""
@@ -71,10 +73,11 @@ class Histogram:
 
     def flush(self) -> None:
         """Bin what is buffered."""
-        if not self._buffered:
+        self.tally()
+        if not self._tallied:
             return
-        values = np.concatenate(self._buffer)
-        self._buffer, self._buffered = [], 0
+        values = self._tallied[0] if len(self._tallied) == 1 else np.concatenate(self._tallied)
+        self._tallied = []
         code = _code(values)
         first = int(code.min())
         if first < _FIRST:  # zeros
@@ -82,6 +85,14 @@ class Histogram:
             np.maximum(code, first, out=code)
         code -= first
         self._add_bins(first - _FIRST, np.bincount(code))
+
+    def tally(self) -> None:
+        """Sum up what is buffered: enough for count, mean and greatest value."""
+        if not self._buffered:
+            return
+        values = self._buffer[0] if len(self._buffer) == 1 else np.concatenate(self._buffer)
+        self._buffer, self._buffered = [], 0
+        self._tallied.append(values)
         most = int(values.max())
         self.count += len(values)
         self.sum += int(values.sum())
@@ -156,13 +167,13 @@ class Histogram:
     @property
     def mean(self) -> float | None:
         """Exact mean; None if empty."""
-        self.flush()
+        self.tally()
         return self.sum / self.count if self.count else None
 
     @property
     def std(self) -> float | None:
         """Exact standard deviation (of the population); None if empty."""
-        self.flush()
+        self.tally()
         if not self.count:
             return None
         return math.sqrt(max(0, self.squares * self.count - self.sum * self.sum)) / self.count

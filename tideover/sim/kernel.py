@@ -3,12 +3,16 @@
 Control actions are SimPy events with a rank. Each of them first moves the data plane up to now: tasks in
 topological order hand on only what departs at or before now, the rest stays inside them. So a crash at now
 loses exactly what was queued or in service, and nothing is ever taken back.
+
+An action that says what it reads moves only that and what is upstream of it. The rest catches up later, in
+longer trains; what anybody sees of it is the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from enum import IntEnum
+from functools import partial
 from typing import Any, Protocol
 
 import simpy
@@ -33,6 +37,8 @@ class Rank(IntEnum):
 
 ORDER = 1 << 20
 """Room for an order among control actions of one rank."""
+BEHIND = 1 << 16
+"""Most roots that a part of the data plane may be behind."""
 
 
 class Mover(Protocol):
@@ -45,6 +51,13 @@ class Mover(Protocol):
         """The next instant at which data moves here by itself; None: never."""
 
 
+Reads = tuple[Mover, ...] | None
+"""Where in the data plane the things are that a control action looks at or changes: in these nodes or
+upstream of them. What it sends must not arrive now anywhere else: there it has to come behind all data of
+this instant. None: they may be anywhere, or in an account of the whole.
+"""
+
+
 class Source(Protocol):
     """A node that makes tuples: says how far the data plane may be moved in one step."""
 
@@ -55,41 +68,53 @@ class Source(Protocol):
 class Kernel:
     """Clock, control events, and the nodes of the data plane in topological order.
 
-    nodes register themselves, in topological order; ``listeners`` are called with the instant after every
-    step of the data plane.
+    nodes        register themselves, in topological order
+    listeners    are called with the instant after every step that all of the data plane has taken
+    made         roots that sources have made since then
+    feedback     whether what happens anywhere may reach a source at once: then all is moved, whatever an
+                 action reads
     """
 
     def __init__(self) -> None:
         self.env = simpy.Environment(initial_time=0)
+        self.now = 0
+        """The present, ns."""
         self.nodes: list[Mover] = []
         self.sources: list[Source] = []
         self.listeners: list[Callable[[int], None]] = []
         self.moved_to = -1
-
-    @property
-    def now(self) -> int:
-        """The present, ns."""
-        return int(self.env.now)
+        self.made = 0
+        self.feedback = False
+        self._upstream: dict[tuple[Mover, ...], tuple[list[Source], list[Mover]]] = {}
 
     # -- control plane ---------------------------------------------------------------------------------------
 
-    def until(self, when: int, rank: int, order: int = 0) -> simpy.Event:
+    def until(self, when: int, rank: int, order: int = 0, reads: Reads = None) -> simpy.Event:
         """An event at ``when`` (ns, not in the past) for a process to yield; the data plane is moved before
         it resumes.
 
         ``rank`` decides among the control actions of one instant, then ``order`` (the number of the task that
-        acts).
+        acts). ``reads``: what of the data plane is moved.
         """
         event = simpy.Event(self.env)
         event._ok, event._value = True, None
         assert event.callbacks is not None
-        event.callbacks.append(lambda _: self.advance())
+        event.callbacks.append(partial(self._move, reads))
         self.env.schedule(event, priority=rank * ORDER + order, delay=when - self.now)
         return event
 
-    def at(self, when: int, rank: int, action: Callable[[], None], order: int = 0) -> None:
-        """Call ``action`` at ``when``, after the data plane has been moved there."""
-        event = self.until(when, rank, order)
+    def at(
+        self,
+        when: int,
+        rank: int,
+        action: Callable[[], None],
+        order: int = 0,
+        reads: Reads = None,
+    ) -> None:
+        """Call ``action`` at ``when``, after what it ``reads`` has been moved there (None: the whole data
+        plane).
+        """
+        event = self.until(when, rank, order, reads)
         assert event.callbacks is not None
         event.callbacks.append(lambda _: action())
 
@@ -98,14 +123,20 @@ class Kernel:
         self.env.process(process)
 
     def every(
-        self, first: int, interval: int, rank: int, action: Callable[[int], None], order: int = 0
+        self,
+        first: int,
+        interval: int,
+        rank: int,
+        action: Callable[[int], None],
+        order: int = 0,
+        reads: Reads = None,
     ) -> None:
         """Call ``action(i)`` at ``first`` + i * ``interval``, i = 0, 1, …"""
 
         def ticking() -> Process:
             i = 0
             while True:
-                yield self.until(first + i * interval, rank, order)
+                yield self.until(first + i * interval, rank, order, reads)
                 action(i)
                 i += 1
 
@@ -121,10 +152,43 @@ class Kernel:
             for node in self.nodes:
                 node.flow(step)
             self.moved_to = step
+            self.made = 0
             for listen in self.listeners:
                 listen(step)
             if step >= now:
                 return
+
+    def _move(self, reads: Reads, _: simpy.Event) -> None:
+        """Move what an action reads."""
+        self.now = int(self.env.now)
+        if reads is None or self.feedback or self.made > BEHIND:
+            self.advance()
+            return
+        if not reads:
+            return
+        now = self.now
+        sources, nodes = self._up_to(reads)
+        while True:
+            step = min((source.horizon(now) for source in sources), default=now)
+            for node in nodes:
+                node.flow(step)
+            if step >= now:
+                return
+
+    def _up_to(self, reads: tuple[Mover, ...]) -> tuple[list[Source], list[Mover]]:
+        """These nodes and all that is upstream of them: the sources among them, and the nodes in topological
+        order.
+        """
+        if reads not in self._upstream:
+            found: set[object] = set(reads)
+            movers: set[object] = set(self.nodes)
+            for each in reversed(self.nodes):
+                if each in found:
+                    found.update(channel.up for channel in getattr(each, "inputs", ()))
+            nodes = [each for each in self.nodes if each in found]
+            sources = [each for each in self.sources if each in found or each not in movers]
+            self._upstream[reads] = sources, nodes
+        return self._upstream[reads]
 
     def next_data_event(self) -> int | None:
         """The next instant at which data moves by itself somewhere; None: never."""
@@ -137,4 +201,5 @@ class Kernel:
         stop._ok, stop._value = True, None
         self.env.schedule(stop, priority=1000 * ORDER, delay=until - self.now)
         self.env.run(stop)
+        self.now = until
         self.advance()

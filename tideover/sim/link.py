@@ -85,7 +85,7 @@ class Channel:
             if train.time[-1] <= until:
                 out.append(train)
                 continue
-            now, later = train.split(int(np.searchsorted(train.time, until, "right")))
+            now, later = train.split(int(train.time.searchsorted(until, "right")))
             out.append(now)
             wire.appendleft(later)
         return join(out)

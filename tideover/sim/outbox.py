@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-import numpy as np
-
 from tideover.sim.train import Train
 
 Deliver = Callable[[Train], None]
@@ -31,7 +29,7 @@ class Outbox:
         trains = self._trains
         while trains and trains[0][0].time[0] <= now:
             train, deliver, lost = trains.popleft()
-            due = int(np.searchsorted(train.time, now, "right"))
+            due = int(train.time.searchsorted(now, "right"))
             if due < train.n:
                 train, later = train.split(due)
                 trains.appendleft((later, deliver, lost))
@@ -46,6 +44,9 @@ class Outbox:
     def postpone(self, shift: int) -> None:
         """All of it leaves ``shift`` ns later."""
         self._trains = deque((t.replace(time=t.time + shift), out, lost) for t, out, lost in self._trains)
+
+    def __bool__(self) -> bool:
+        return bool(self._trains)
 
     @property
     def next(self) -> int | None:

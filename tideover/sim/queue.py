@@ -124,22 +124,26 @@ class Queue:
 
     # -- what goes out ---------------------------------------------------------------------------------------
 
-    def move(self, now: int, posted: Callable[[], None]) -> None:
-        """Serve up to ``now``; ``posted`` is called after each trigger, which may have posted something."""
+    def move(self, now: int, let_out: Callable[[int], None]) -> None:
+        """Serve up to ``now``; ``let_out(now)`` is called after each trigger, which may have posted
+        something.
+        """
         while self._arrived and isinstance(self._arrived[0], Train):
             train = self._arrived.popleft()
             assert isinstance(train, Train)
             self._inbox.append(train)
         while True:
-            self._schedule()
-            self._release(now)
+            if self._inbox:
+                self._schedule()
+            if self._served:
+                self._release(now)
             if self._trigger_at is None or self._trigger_at > now:
                 return
             at, self._trigger_at = self._trigger_at, None
             stall = self._service.fire(at)
             self._busy.free_at = at + stall
             self._busy.total += stall
-            posted()
+            let_out(now)
 
     def _schedule(self) -> None:
         """Give departures to the inbox, up to the first trigger."""
@@ -166,7 +170,7 @@ class Queue:
         while served and served[0][1][0] <= now:
             train, done = served.popleft()
             if done[-1] > now:
-                due = int(np.searchsorted(done, now, "right"))
+                due = int(done.searchsorted(now, "right"))
                 train, later = train.split(due)
                 served.appendleft((later, done[due:]))
                 done = done[:due]

@@ -17,19 +17,29 @@ from tideover.sim.units import S
 
 SLOT = S // 100
 """Resolution of throughput and backlog, ns."""
+GATHERED = 1 << 16
+"""Most latencies, or times of events, that are kept as they are."""
+NONE: Ints = np.zeros(0, np.int64)
 
 
 class Series:
-    """Counts of events in slots of 10 ms; grows by a few bytes per slot."""
+    """Counts of events in slots of 10 ms; grows by a few bytes per slot.
+
+    Events that come one or a few at a time are gathered, and counted when there are many, or when the counts
+    are read.
+    """
 
     def __init__(self) -> None:
         self._counts: Ints = np.zeros(1024, np.int64)
+        self._gathered: list[Ints] = []
+        self._size = 0
 
     def add(self, times: Ints) -> None:
         """Count events at rising times; an event at time x shows at the first slot boundary at or after
         it.
         """
-        if not len(times):
+        if len(times) <= GATHERED // 8:
+            self._gather(times)
             return
         first, last = -(-int(times[0]) // SLOT), -(-int(times[-1]) // SLOT)
         self._reserve(last + 1)
@@ -40,20 +50,39 @@ class Series:
         upto[1:] -= upto[:-1].copy()
         self._counts[first : last + 1] += upto
 
-    def times(self) -> Ints:
-        """Boundaries of the slots in which something happened."""
-        return np.flatnonzero(self._counts) * SLOT
-
     def count(self, times: Ints) -> None:
         """Count events in any order."""
-        if (times[1:] >= times[:-1]).all():
+        if len(times) <= GATHERED // 8:
+            self._gather(times)
+        elif (times[1:] >= times[:-1]).all():
             self.add(times)
-            return
+        else:
+            self._count(times)
+
+    def _gather(self, times: Ints) -> None:
+        if len(times):
+            self._gathered.append(times)
+            self._size += len(times)
+            if self._size > GATHERED:
+                self._flush()
+
+    def _flush(self) -> None:
+        """Count what was gathered."""
+        if self._gathered:
+            self._count(np.concatenate(self._gathered))
+            self._gathered, self._size = [], 0
+
+    def _count(self, times: Ints) -> None:
         slots = (times + (SLOT - 1)) // SLOT
         first = int(slots.min())
         counts = np.bincount(slots - first)
         self._reserve(first + len(counts))
         self._counts[first : first + len(counts)] += counts
+
+    def times(self) -> Ints:
+        """Boundaries of the slots in which something happened."""
+        self._flush()
+        return np.flatnonzero(self._counts) * SLOT
 
     def _reserve(self, slots: int) -> None:
         if slots > len(self._counts):
@@ -63,6 +92,7 @@ class Series:
 
     def until(self, end: int) -> Ints:
         """Counts of all slots whose boundary is at or before ``end`` ns."""
+        self._flush()
         n = end // SLOT + 1
         out = np.zeros(n, np.int64)
         out[: min(n, len(self._counts))] = self._counts[:n]
@@ -70,18 +100,41 @@ class Series:
 
 
 class LatencyLog:
-    """Latencies by second of completion: exact moments, and histograms."""
+    """Latencies by second of completion: exact moments, and histograms.
+
+    What comes in short trains is gathered first: to bin it second by second costs more than to simulate it,
+    and a short run is over before there is much of it.
+    """
 
     def __init__(self) -> None:
         self._seconds: dict[int, Histogram] = {}
         self._filling: set[int] = set()
-        self._current: Histogram | None = None
-        self._second = -1
+        self._gathered: list[tuple[Ints, Ints]] = []
+        """Times and latencies that are not in the histograms."""
+        self._size = 0
 
     def add(self, times: Ints, latency: Ints) -> None:
         """Tuples done at ``times`` (rising), each with its latency (ns)."""
-        if not len(times):
-            return
+        n = len(times)
+        if n > GATHERED // 8:
+            self._sort_in(times, latency)
+        elif n:
+            self._gathered.append((times, latency))
+            self._size += n
+            if self._size > GATHERED:
+                self._sort_in(*self._rest())
+                self._gathered, self._size = [], 0
+
+    def _rest(self) -> tuple[Ints, Ints]:
+        """What is not in the histograms, in order of time."""
+        if len(self._gathered) > 1:
+            times = np.concatenate([times for times, _ in self._gathered])
+            latency = np.concatenate([latency for _, latency in self._gathered])
+            order = np.argsort(times, kind="stable")
+            self._gathered = [(times[order], latency[order])]
+        return self._gathered[0] if self._gathered else (NONE, NONE)
+
+    def _sort_in(self, times: Ints, latency: Ints) -> None:
         first, last = int(times[0]) // S, int(times[-1]) // S
         if first == last:
             self._of(first).add(latency)
@@ -94,13 +147,13 @@ class LatencyLog:
             begin = end
 
     def _of(self, second: int) -> Histogram:
-        if second not in self._seconds:
-            self._seconds[second] = Histogram()
+        if second not in self._filling:
             # tasks report a step one after the other: the second before may not be over yet
             for past in [s for s in self._filling if s < second - 1]:
                 self._seconds[past].pack()
                 self._filling.discard(past)
             self._filling.add(second)
+            self._seconds.setdefault(second, Histogram())
         return self._seconds[second]
 
     def over(self, seconds: npt.NDArray[np.bool_], first: int) -> Histogram:
@@ -109,11 +162,35 @@ class LatencyLog:
         for second, part in self._seconds.items():
             if first <= second < first + len(seconds) and seconds[second - first]:
                 whole.merge(part)
+        times, latency = self._rest()
+        place = times // S - first
+        inside = (place >= 0) & (place < len(seconds))
+        inside[inside] = seconds[place[inside]]
+        whole.add(latency[inside])
+        whole.flush()
         return whole
 
     def second(self, second: int) -> Histogram | None:
         """Histogram of one second; None if nothing was done in it."""
-        return self._seconds.get(second)
+        times, latency = self._rest()
+        begin, end = times.searchsorted((second * S, (second + 1) * S)).tolist()
+        binned = self._seconds.get(second)
+        if begin == end:
+            return binned
+        found = Histogram()
+        found.add(latency[begin:end])
+        if binned is not None:
+            found.merge(binned)
+        found.tally()
+        return found
+
+    def copy(self) -> LatencyLog:
+        """The same, to go its own way."""
+        new = LatencyLog()
+        new._seconds = deepcopy(self._seconds)
+        new._filling = set(self._filling)
+        new._gathered, new._size = list(self._gathered), self._size
+        return new
 
 
 class Span:
@@ -151,7 +228,7 @@ class Span:
             self._tail.clear()
             self._replayed = False
         for times, latency in self._step:
-            inside = int(np.searchsorted(times, self._end, "right"))
+            inside = int(times.searchsorted(self._end, "right"))
             self.committed.add(latency[:inside])
             self._tail.add(latency[inside:])
         self._step.clear()
@@ -177,7 +254,7 @@ class Recorder:
         """
         latency = times - created
         if self.from_first is None and first is not created:
-            self.from_first = deepcopy(self.latency)
+            self.from_first = self.latency.copy()
         self.latency.add(times, latency)
         self.done.add(times)
         if self.from_first is None:

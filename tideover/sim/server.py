@@ -72,9 +72,13 @@ class Server(Node):
         return self.up and not self.gate.closed
 
     def flow(self, now: int) -> None:
-        self.outbox.let_out(now)
-        self._collect(now)
-        self.queue.move(now, lambda: self.outbox.let_out(now))
+        if self.outbox:
+            self.outbox.let_out(now)
+        for channel in self.inputs:
+            if channel.wire:
+                self._collect(now)
+                break
+        self.queue.move(now, self.outbox.let_out)
 
     def _collect(self, now: int) -> None:
         """Take what has arrived off the channels, in order of time, then of sender, then of sequence."""

@@ -75,7 +75,9 @@ class Train:
             values = getattr(self, name)
         else:
             values = None if self.more is None else self.more.get(name)
-        return np.full(self.n, _DEFAULT.get(name, 0), np.int64) if values is None else values
+        if values is not None:
+            return values
+        return np.ones(self.n, np.int64) if _DEFAULT.get(name) else np.zeros(self.n, np.int64)
 
     def has(self, name: str) -> bool:
         """Whether a mechanism has given the train its column ``name``."""
@@ -139,14 +141,14 @@ def join(trains: Sequence[Train]) -> Train:
     whole.created = np.concatenate([t.created for t in trains])
     whole.key = np.concatenate([t.key for t in trains])
     whole.n = len(whole.time)
-    whole.more = None
-    if all(t.plain for t in trains):
-        whole.value = whole.attempt = whole.epoch = whole.mark = None
+    whole.value = whole.attempt = whole.epoch = whole.mark = whole.more = None
+    special = [t for t in trains if not t.plain]
+    if not special:
         return whole
     for name in _OPTIONAL:
-        some = any(getattr(t, name) is not None for t in trains)
-        setattr(whole, name, np.concatenate([t.column(name) for t in trains]) if some else None)
-    names = {name for t in trains if t.more is not None for name in t.more}
+        if any(getattr(t, name) is not None for t in special):
+            setattr(whole, name, np.concatenate([t.column(name) for t in trains]))
+    names = {name for t in special if t.more is not None for name in t.more}
     if names:
         whole.more = {name: np.concatenate([t.column(name) for t in trains]) for name in sorted(names)}
     return whole
@@ -173,12 +175,7 @@ def single(time: int, uid: int, created: int | None = None, key: int = 0, **colu
     """A train of one tuple, for markers and hand-made worlds; other columns than a train's own are
     mechanisms'.
     """
-
-    def one(value: int) -> Ints:
-        return np.array([value], np.int64)
-
-    own = {name: one(value) for name, value in columns.items() if name in _DEFAULT}
-    more = {name: one(value) for name, value in columns.items() if name not in _DEFAULT}
-    return Train(
-        one(time), one(uid), one(time if created is None else created), one(key), **own, more=more or None
-    )
+    values = {"time": time, "uid": uid, "created": time if created is None else created, "key": key} | columns
+    cells = dict(zip(values, np.array(list(values.values()), np.int64)[:, None], strict=True))
+    more = {name: cells.pop(name) for name in columns if name not in _DEFAULT}
+    return Train(**cells, more=more or None)

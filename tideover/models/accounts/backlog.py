@@ -8,9 +8,11 @@ import numpy as np
 
 from tideover.models.runtime.stream import Sent
 from tideover.models.runtime.views import BoltView, SpoutView, TaskView
-from tideover.sim.recorder import Recorder
+from tideover.sim.recorder import GATHERED, Recorder
 from tideover.sim.train import Ints, Train, distinct
 
+Change = tuple[Ints, Ints, Ints | int]
+"""Roots, when, and how many open tuples more each."""
 _COLUMNS = ("_open", "_last", "_inside", "_first")
 
 
@@ -18,7 +20,9 @@ class Backlog:
     """Counts the open tuples of each root; a root leaves the backlog when the last of them is done.
 
     Roots enter at their emission or at a control action, and leave when data moves: so the result does not
-    depend on how far the data plane is moved at a time.
+    depend on how far the data plane is moved at a time. A root without open tuples stays so until a control
+    action opens it again: so it may be found at any time before that, and changes are gathered until there
+    are many.
     """
 
     def __init__(self, recorder: Recorder, replicas: Mapping[str, int], clock: Callable[[], int]) -> None:
@@ -33,6 +37,9 @@ class Backlog:
         self._used = 0
         """Roots from the base to the newest; the arrays are longer."""
         self._touched: list[slice | Ints] = []
+        self._gathered: list[Change] = []
+        self._changes = 0
+        """Roots in what is gathered."""
 
     def _place(self, roots: Ints) -> slice | Ints:
         """Where the roots are; roots that follow one another without a gap are a slice, which is ten times
@@ -127,8 +134,9 @@ class Backlog:
             self._change(train.uid >> task.component.bits, self._now(train.uid), -1)
 
     def on_moved(self, now: int) -> None:
-        """After a step of the data plane: roots without open tuples leave, each at its last instant."""
-        self._settle()
+        """After a step of the data plane: settle, if there is much to settle."""
+        if self._touched or self._changes > GATHERED:
+            self.settle()
 
     def _now(self, roots: Ints) -> Ints:
         return np.full(len(roots), self._clock(), np.int64)
@@ -141,6 +149,9 @@ class Backlog:
             return
         place = self._place(roots)
         inside = self._inside[place]
+        if inside.any():  # some of them may have been done before
+            self.settle()
+            inside = self._inside[place]
         self._recorder.entered.add(times[~inside] if inside.any() else times)
         self._inside[place] = True
         self._add(place, times, tuples)
@@ -151,13 +162,24 @@ class Backlog:
 
     def _change(self, roots: Ints, times: Ints, net: Ints | int) -> None:
         """At ``times`` (rising), ``net`` (mostly negative) is added to the open tuples of each root."""
-        if not len(roots):
-            return
+        if len(roots) > GATHERED // 8:
+            self._apply(roots, times, net)
+        elif len(roots):
+            self._gathered.append((roots, times, net))
+            self._changes += len(roots)
+
+    def _apply(self, roots: Ints, times: Ints, net: Ints | int) -> None:
         place = self._place(roots)
         self._add(place, times, net)
         self._touched.append(place)
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
+        """Roots without open tuples leave, each at its last instant."""
+        if self._gathered:
+            roots, times, net = zip(*self._gathered, strict=True)
+            self._gathered, self._changes = [], 0
+            each = [np.broadcast_to(np.asarray(n, np.int64), len(r)) for r, n in zip(roots, net, strict=True)]
+            self._apply(np.concatenate(roots), np.concatenate(times), np.concatenate(each))
         spans: list[tuple[int, int]] = []
         for place in self._touched:
             if isinstance(place, slice):
@@ -182,13 +204,15 @@ class Backlog:
     def _leave(self, done: slice | Ints) -> None:
         if isinstance(done, slice) or len(done):
             self._inside[done] = False
-            self._recorder.left.count(self._last[done])
+            last = self._last[done]
+            self._recorder.left.count(last.copy() if isinstance(done, slice) else last)
 
     def prune(self, before: int) -> None:
         """Forget the roots < ``before``: none of them is open or can be emitted again."""
         cut = before - self._base
         if cut <= 0:
             return
+        self.settle()
         used, kept = self._used, max(0, self._used - cut)
         self._base, self._used = before, kept
         room = max(1 << 12, 2 * used)
@@ -207,6 +231,7 @@ class Backlog:
 
     def tuples(self) -> int:
         """Open tuples of all roots."""
+        self.settle()
         return int(self._open.sum())
 
 

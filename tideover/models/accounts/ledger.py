@@ -244,7 +244,7 @@ class Ledger:
     @property
     def size(self) -> int:
         """Slots in use: when to close."""
-        return max(book.size for book in self._books.values())
+        return max([book.size for book in self._books.values()])
 
     def close(self, before: int) -> None:
         """Settle the roots with a number < ``before`` for good.

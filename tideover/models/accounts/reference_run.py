@@ -9,7 +9,7 @@ from tideover.models.job.topology import Component
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.stream import Sent
 from tideover.models.runtime.views import SpoutView
-from tideover.sim.train import Train
+from tideover.sim.train import Train, join
 
 STEP = 20_000
 """Roots that are gathered before the reference run is moved."""
@@ -38,6 +38,8 @@ class ReferenceRun:
         self.audit = WindowAudit()
         self.counts: dict[str, int] = {}
         """emitted, correct, wrong, missing windows, at the end."""
+        self._gathered: list[list[Train]] = [[] for _ in job.spouts]
+        """What each of its spouts is to emit."""
         self._fed = 0
 
     def _count_at_arrival(self, component: Component) -> None:
@@ -70,16 +72,25 @@ class ReferenceRun:
         if train.attempt is not None:
             train = train.pick(train.attempt == 0).replace(attempt=None)
         if train.n:
-            feed = self._job.spouts[spout.spout_number].feed
-            assert feed is not None
-            feed.append(train)
+            if train.epoch is not None:  # it has its own
+                train = train.replace(epoch=None)
+            self._gathered[spout.spout_number].append(train)
             self._fed += train.n
+
+    def _hand_over(self) -> None:
+        """Feed what was gathered, in trains as long as can be."""
+        for spout, trains in zip(self._job.spouts, self._gathered, strict=True):
+            if trains:
+                assert spout.feed is not None
+                spout.feed.append(join(trains))
+                trains.clear()
+        self._fed = 0
 
     def on_moved(self, now: int) -> None:
         """Move the reference run to just before ``now``, if there is enough to move."""
         if self._fed >= STEP and now > self._job.kernel.now + 1:
+            self._hand_over()
             self._job.kernel.run(now - 1)
-            self._fed = 0
             self.audit.match(self._found, self._truth)
 
     def finish(self, job: Job) -> None:
@@ -87,6 +98,7 @@ class ReferenceRun:
         emitted by then.
         """
         kernel = self._job.kernel
+        self._hand_over()
         kernel.run(job.deployment.run.duration)
         self.audit.match(self._found, self._truth)
         waiting = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from tideover.models.job.components import BoltConfig, SpoutConfig
 from tideover.models.job.groupings.base import Grouping
@@ -91,21 +92,21 @@ class Component:
     def tasks(self) -> int:
         return self.config.parallelism
 
-    @property
+    @cached_property
     def is_spout(self) -> bool:
         return isinstance(self.config, SpoutConfig)
 
-    @property
+    @cached_property
     def bolt(self) -> Bolt:
         assert isinstance(self.config, BoltConfig)
         return self.config.bolt
 
-    @property
+    @cached_property
     def window(self) -> Window | None:
         """What ends the windows of the component; None: it keeps no state."""
         return None if self.is_spout else self.bolt.ends
 
-    @property
+    @cached_property
     def trigger(self) -> str | None:
         """What ends the component's windows: tick, marker, tuples; None: it has none."""
         window = self.window

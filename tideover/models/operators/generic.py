@@ -19,10 +19,10 @@ def expand(copies: Ints) -> tuple[Ints, Ints]:
     >>> [a.tolist() for a in expand(np.array([2, 0, 1]))]
     [[0, 0, 2], [0, 1, 0]]
     """
-    rows = np.repeat(np.arange(len(copies), dtype=np.int64), copies)
-    starts = np.cumsum(copies) - copies
+    rows = np.arange(len(copies), dtype=np.int64).repeat(copies)
+    starts = copies.cumsum() - copies
     position = np.arange(len(rows), dtype=np.int64)
-    position -= np.repeat(starts, copies)
+    position -= starts.repeat(copies)
     return rows, position
 
 

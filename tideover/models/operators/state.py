@@ -127,10 +127,14 @@ class EpochState(State):
         if train.epoch is None:
             self._add(0, train)
             return
-        changes = np.flatnonzero(np.diff(train.epoch)) + 1
+        epoch = train.epoch
+        changes = (epoch[1:] != epoch[:-1]).nonzero()[0]
+        if not len(changes):
+            self._add(int(epoch[0]), train)
+            return
+        changes += 1
         for begin, end in zip([0, *changes.tolist()], [*changes.tolist(), train.n], strict=True):
-            part = train if end - begin == train.n else train.pick(slice(begin, end))
-            self._add(int(train.epoch[begin]), part)
+            self._add(int(epoch[begin]), train.pick(slice(begin, end)))
 
     def _add(self, epoch: int, train: Train) -> None:
         if epoch not in self._contents:

@@ -81,7 +81,7 @@ class BoltTask(Server):
         return self._context.hooks.admit(self, train)
 
     def _take_in(self, train: Train) -> None:
-        rows = () if train.mark is None else np.flatnonzero(train.mark == BARRIER).tolist()
+        rows = () if train.mark is None else (train.mark == BARRIER).nonzero()[0].tolist()
         begin = 0
         for row in rows:
             if row > begin:
@@ -121,7 +121,7 @@ class BoltTask(Server):
     def _find_trigger(self, train: Train) -> int | None:
         row = None
         if train.mark is not None:
-            marks = np.flatnonzero(train.mark)
+            marks = train.mark.nonzero()[0]
             row = int(marks[0]) if len(marks) else None
         window = self.component.window
         if window is not None and window.tuples is not None:
@@ -135,7 +135,7 @@ class BoltTask(Server):
         if train.more is not None:
             hooks.passed(self, train)
         if train.mark is not None:
-            data = np.flatnonzero(train.mark == 0)
+            data = (train.mark == 0).nonzero()[0]
             self._last_mark = train.pick(slice(train.n - 1, None)) if train.mark[-1] else None
             if len(data) < train.n:
                 train, arrival = train.pick(data), arrival[data]

@@ -147,7 +147,9 @@ class Job:
             window = task.component.window
             if task.windows.trigger == "tick" and window is not None and window.length is not None:
                 tick = partial(_tick, task)
-                self.kernel.every(window.length, window.length, Rank.WINDOW, tick, task.number)
+                # what leaves now comes behind all that arrives now at who reads it
+                reads = None if task.outlets else (task,)
+                self.kernel.every(window.length, window.length, Rank.WINDOW, tick, task.number, reads)
         length = self.topology.marker_length
         if length is not None:
             for spout in self.spouts:
@@ -156,6 +158,7 @@ class Job:
         self.supervisor.start()
         self.kernel.listeners.append(self._moved)
         self.hooks.start()
+        self.kernel.feedback = any(spout.most_pending is not None for spout in self.spouts)
 
     def _moved(self, now: int) -> None:
         self.hooks.moved(now)

@@ -122,7 +122,7 @@ class SpoutTask(Node):
         while feed and feed[0].time[0] <= now:
             train = feed.popleft()
             if train.time[-1] > now:
-                train, later = train.split(int(np.searchsorted(train.time, now, "right")))
+                train, later = train.split(int(train.time.searchsorted(now, "right")))
                 feed.appendleft(later)
             self._send(train.replace(epoch=self._epoch_of(train.n)))
             self.next_root += train.n
@@ -134,7 +134,7 @@ class SpoutTask(Node):
             return
         while self.up and not self._capped:
             self._look_ahead()
-            due = int(np.searchsorted(self._ahead[self._used :], now, "right"))
+            due = int(self._ahead[self._used :].searchsorted(now, "right"))
             if self.most_pending is not None:
                 due = min(due, self.most_pending - self.pending)
             if due == 0:
@@ -170,6 +170,7 @@ class SpoutTask(Node):
         sent: list[Sent] = []
         for outlet in self.outlets:
             sent += outlet.send(train, Children())
+        self._kernel.made += train.n
         self._context.say.emitted(self, train, sent)
         if self.feed is None:
             self._context.hooks.emitted(self, train, sent)

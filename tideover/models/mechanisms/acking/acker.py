@@ -169,7 +169,7 @@ def group_xor(values: Bits, copies: Ints | None) -> Bits:
     """XOR of the children's ids by parent; ``copies``: how many each parent has, None: one."""
     if copies is None:
         return values
-    starts = np.cumsum(copies) - copies
+    starts = copies.cumsum() - copies
     if copies.all():
         return np.bitwise_xor.reduceat(values, starts)
     out = np.zeros(len(copies), np.uint64)

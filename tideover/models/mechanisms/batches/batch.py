@@ -28,13 +28,15 @@ class Batch:
 
     content    what it reads
     shares     what its tasks have to do, worked out when its range is logged (before: empty)
-    before     states before its results came out; None: they have not, or are taken back
+    start      states of its tasks before it, known since then
+    before     the same, while its results are out; None: they are not, or are taken back
     shown_at   when they came out for the first time (ns)
     """
 
     number: int
     content: Content
     shares: Shares = field(default_factory=dict)
+    start: dict[BoltTask, SavedState] = field(default_factory=dict)
     before: dict[BoltTask, SavedState] | None = None
     shown_at: int | None = None
 
@@ -58,9 +60,9 @@ class Batch:
         """What it reads, end markers too."""
         return sum(train.n for train in self.content.values())
 
-    def come_out(self, now: int, tasks: list[BoltTask]) -> None:
-        """All of it takes effect now, through all ``tasks`` of the query."""
-        self.before = {task: SavedState.of(task) for task in tasks}
+    def come_out(self, now: int) -> None:
+        """All of it takes effect now, through the tasks that read it."""
+        self.before = self.start
         self.shown_at = now if self.shown_at is None else self.shown_at
         for task, train in self.content.items():
             task.queue.refill([train])

@@ -12,14 +12,18 @@ from tideover.models.mechanisms.batches.query import Query
 from tideover.models.mechanisms.batches.settings import BatchSettings
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.plans import Plans
+from tideover.models.runtime.spout_task import SpoutTask
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
-from tideover.sim.kernel import Rank
+from tideover.sim.kernel import Rank, Reads
 
 OutputMode = Literal["append", "update"]
 
 
 class Batches(Query):
     """Spouts fill the log, a driver empties it batch by batch.
+
+    What is in the tasks changes by a batch's output only, and the rehearsal knows what it was before. So the
+    driver moves nothing but the data of the log, and tasks work off the outputs of many batches at a time.
 
     ``output_mode``: what the sink gets: finished windows, or from every batch what it has changed.
     """
@@ -33,9 +37,14 @@ class Batches(Query):
         """When the last batch was triggered, and how many there are in the offset log."""
         self.cold = False
         """Whether the next batch is the first since a restart."""
+        ups = {task: {isinstance(c.up, SpoutTask) for c in task.inputs} for task in self.cluster.tasks}
+        self._sources: Reads = tuple(task for task in ups if True in ups[task])
+        """The tasks that fill the log."""
+        self._mixed = any(len(kinds) > 1 for kinds in ups.values())
+        """Whether a task reads the log and other tasks too: of each batch the log comes first."""
 
     def start(self) -> None:
-        self.driver.at(0, Rank.BATCH, self._trigger)
+        self.driver.at(0, Rank.BATCH, self._trigger, self._sources)
 
     # -- 1. every trigger interval: the batch is all that has arrived meanwhile ------------------------------
 
@@ -44,14 +53,15 @@ class Batches(Query):
         now = self.triggered = self._job.kernel.now
         if self.log.waiting:
             batch = self.batch = Batch(self.logged, self.log.take())
-            self.driver.after(s.plan_time, Rank.BATCH, partial(self._log_offsets, batch))
+            self.driver.after(s.plan_time, Rank.BATCH, partial(self._log_offsets, batch), ())
         else:
-            self.driver.at(s.looks_again(now), Rank.BATCH, self._trigger)
+            self.driver.at(s.looks_again(now), Rank.BATCH, self._trigger, self._sources)
 
     # -- 2. its offsets are logged: whatever happens now, this batch will be run -----------------------------
 
     def _log_offsets(self, batch: Batch) -> None:
         self.logged += 1
+        batch.start = self.rehearsal.states(self.cluster.tasks)
         batch.shares = self.rehearsal.play(batch.content)
         self._run(batch)
 
@@ -59,27 +69,36 @@ class Batches(Query):
 
     def _run(self, batch: Batch) -> None:
         run = partial(self.cluster.start, batch.shares, partial(self._ended, batch))
-        self.driver.after(self.settings.cold_time if self.cold else 0, Rank.BATCH, run)
+        self.driver.after(self.settings.cold_time if self.cold else 0, Rank.BATCH, run, ())
 
     def _ended(self, batch: Batch) -> None:
-        self.driver.after(self.settings.output_time, Rank.BATCH, partial(self._output, batch))
+        self.driver.after(self.settings.output_time, Rank.BATCH, partial(self._output, batch), ())
 
     # -- 4. the sink has the results: all its tuples take effect at this instant; then offsets are committed -
 
     def _output(self, batch: Batch) -> None:
         now = self._job.kernel.now
-        batch.come_out(now, self.cluster.tasks)
+        batch.come_out(now)
         if self._output_mode == "update" and batch.tuples:
             self._job.say.put_out((DRIVER, 0, batch.number), now)
         self._job.say.note(now, f"{DRIVER}: batch {batch.number} is in the sink")
-        self.driver.after(self.settings.commit_time, Rank.BATCH, partial(self._commit, batch))
+        commit = partial(self._commit, batch)
+        self.driver.after(self.settings.commit_time, Rank.BATCH, commit, self._read_by_commit())
+
+    def _read_by_commit(self) -> Reads:
+        """What has to have been moved before a commit: the log, whose size falls; all, where some of the
+        batch has run again, which is forgotten then.
+        """
+        return None if self._mixed or self.cluster.runs_again else self._sources
 
     def _commit(self, batch: Batch) -> None:
         now = self._job.kernel.now
+        self.moved(now)
         self.history.append(batch.committed(self.triggered, now))
         self.batch, self.cold = None, False
         self.cluster.forget()
-        self.driver.at(max(now, self.settings.next_trigger(self.triggered)), Rank.BATCH, self._trigger)
+        due = max(now, self.settings.next_trigger(self.triggered))
+        self.driver.at(due, Rank.BATCH, self._trigger, self._sources)
 
     # -- 5. lost executor, or a task alone: tasks run again elsewhere, states are loaded from the checkpoint -
 

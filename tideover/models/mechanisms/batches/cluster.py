@@ -103,6 +103,11 @@ class Cluster:
         for p in self.partitions:
             p.again = -1
 
+    @property
+    def runs_again(self) -> bool:
+        """Whether some task has run again in this batch, because of an outage."""
+        return any(p.again >= 0 for p in self.partitions)
+
     def _schedule(self) -> None:
         """Start every task that can be started; or say that the batch is done."""
         if not self._active:
@@ -174,7 +179,7 @@ class Cluster:
         self._look(when)
 
     def _look(self, when: int) -> None:
-        self._job.kernel.at(when, Rank.BATCH, self._schedule, LATE)
+        self._job.kernel.at(when, Rank.BATCH, self._schedule, LATE, ())
 
     def _launch(self, p: Partition, executor: Executor) -> None:
         s, now = self._settings, self._job.kernel.now
@@ -183,6 +188,7 @@ class Cluster:
         loads = p.home is not None and p.stateful and (p.home != here or p.stale)
         if p.stateful:
             if loads:
+                self._job.kernel.advance()  # its state as it is now
                 assert p.task.state is not None
                 before += s.reload_time + p.task.state.entries * s.reload_cost
             p.home, p.stale = here, loads
@@ -200,7 +206,8 @@ class Cluster:
         """The attempt ends then, unless it is lost before."""
         self._attempts += 1
         p.attempt, p.ends_at = self._attempts, when
-        self._job.kernel.at(when, Rank.BATCH, partial(self._ended, p, p.attempt), p.task.number)
+        ended = partial(self._ended, p, p.attempt)
+        self._job.kernel.at(when, Rank.BATCH, ended, p.task.number, ())
 
     def _ended(self, p: Partition, attempt: int) -> None:
         if p.attempt != attempt:
@@ -213,6 +220,7 @@ class Cluster:
         executor.warm |= not p.stateful
         executor.has_store |= p.stateful
         if p.loaded is not None:
+            self._job.kernel.advance()
             since, spoilt, lost_by = p.loaded
             p.stale = p.spoilt != spoilt
             self._job.say.reloaded(p.task, lost_by, since)

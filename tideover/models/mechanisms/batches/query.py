@@ -138,7 +138,7 @@ class Query(Mechanism, Keeper, Runner):
         """What a batch has put out is undone: states and outputs are those of the one before it."""
         job = self._job
         for task, state in (batch.before or {}).items():
-            roll_back(job, task, state.state)
+            roll_back(job, task, None if state.state is None else state.state.copy())
             task.windows.epochs, task.windows.ended = dict(state.epochs), state.windows
         batch.before = None
         for name, uid in self._effects(batch.content).items():

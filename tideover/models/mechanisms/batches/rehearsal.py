@@ -47,6 +47,10 @@ class Rehearsal:
         for task in tasks:
             SavedState.of(task).put_into(self._mirror(task))
 
+    def states(self, tasks: list[BoltTask]) -> dict[BoltTask, SavedState]:
+        """Copies of the states that these tasks will have before the next batch."""
+        return {task: SavedState.of(self._mirror(task)) for task in tasks}
+
     def _mirror(self, task: BoltTask) -> BoltTask:
         return self._job.bolts[task.component.name, task.index][0]
 

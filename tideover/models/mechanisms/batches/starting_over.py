@@ -14,7 +14,7 @@ from tideover.models.runtime.job import Job
 from tideover.models.runtime.keeper import NOTHING, Mask
 from tideover.models.runtime.saved_state import roll_back
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
-from tideover.sim.kernel import Rank
+from tideover.sim.kernel import Rank, Reads
 from tideover.sim.train import Ints, Train, distinct
 
 
@@ -49,6 +49,9 @@ class StartingOver(Batches):
     def _output(self, batch: Batch) -> None:
         super()._output(batch)
         self.log.keep(batch.content)
+
+    def _read_by_commit(self) -> Reads:
+        return None  # the windows of all tasks say how much of the log is kept
 
     def _commit(self, batch: Batch) -> None:
         super()._commit(batch)
