@@ -105,22 +105,23 @@ def test_a_boast_is_found(registry: list[str]) -> None:
 
 @pytest.mark.parametrize("trigger", ["marker", "tick"])
 def test_a_window_that_is_wrong_without_a_failure_is_found(registry: list[str], trigger: str) -> None:
-    """What a run without failures says of its windows is not believed: the first root of a spout is counted
-    in the window after its own; ticks are late.
+    """What a run without failures says of its windows is not believed: the first marker of a spout does not
+    come; ticks do not either.
     """
     registry.append("late")
 
     class Lateness(Protocol):
-        def start(self) -> None:
+        def __init__(self, job: Any) -> None:
+            super().__init__(job)
             if trigger == "marker":
-                self.world.spouts[0].epoch = 1
+                job.spouts[0]._epoch = 1
             else:
-                self.world.bolts["count", 0][0].tick = lambda number: None  # type: ignore[method-assign]
+                job.bolts["count", 0][0].windows.tick = lambda number: None
 
     @STRATEGIES.register("late")
     class Late(Amnesia):
-        def protocol(self, world: Any) -> Protocol:
-            return Lateness(world)
+        def protocol(self, job: Any) -> Protocol:
+            return Lateness(job)
 
     with pytest.raises(AssertionError, match="windows that differ"):
         conformance.survives_without_failures(Late())
@@ -156,14 +157,15 @@ def test_a_private_generator_is_found(registry: list[str]) -> None:
     runs: list[int] = []
 
     class Mood(Protocol):
-        def overhead_ns(self, component: Any) -> int:
-            return 1_000_000 * len(runs)
+        def __init__(self, job: Any) -> None:
+            super().__init__(job)
+            self.do.charge("count", 1_000_000 * len(runs))
 
     @STRATEGIES.register("moody")
     class Moody(Amnesia):
-        def protocol(self, world: Any) -> Protocol:
+        def protocol(self, job: Any) -> Protocol:
             runs.append(1)
-            return Mood(world)
+            return Mood(job)
 
     with pytest.raises(AssertionError, match="same seed"):
         conformance.draws_its_luck(Moody())

@@ -95,18 +95,18 @@ def test_a_backup_that_outlives_its_window_is_found(example: Any, interval_ms: i
 
     class Outliving(example.Backups):
         def look(self, task: Any, i: int) -> None:
-            if task.available and not self.backups[task].writing:
-                self.backups[task].take({}, lambda saved: None)
+            if task.available:
+                self.backups.take(task)
 
-        def window_ended(self, task: Any, held: Any, now: int) -> int:
+        def window_ended(self, task: Any, parts: Any, now: int) -> int:
             return 0
 
     @STRATEGIES.register("outliving")
     class Forgetful(example.ApproximateBackup):
         """Backs up, and forgets to forget (as Huang and Lee, 2016, do not)."""
 
-        def protocol(self, world: Any) -> Any:
-            return Outliving(world, self)
+        def protocol(self, job: Any) -> Any:
+            return Outliving(job, self)
 
     try:
         with pytest.raises(AssertionError, match="duplicates"):

@@ -27,7 +27,7 @@ from tideover.sim.units import MS, Duration
 if TYPE_CHECKING:
     from tideover.models.job.topology import Component
     from tideover.models.remarks.plan import Plan
-    from tideover.models.world import World
+    from tideover.models.runtime.job import Job
 
 
 class Copying(Strategy):
@@ -59,15 +59,18 @@ class Copying(Strategy):
     def remarks(self, plan: Plan) -> list[str]:
         return [f"{self.copied}: up to {self.k} tuples are lost" for fault in plan.hit(self.copied)]
 
-    def protocol(self, world: World) -> Protocol:
-        return Copies(world)
+    def protocol(self, job: Job) -> Protocol:
+        return Copies(job, self)
 
 
 class Copies(Protocol):
     """At each tuple a part of the copy."""
 
-    def overhead_ns(self, component: Component) -> int:
-        return round(self.world.strategy.load(component).per_tuple)
+    def __init__(self, job: Job, strategy: Copying) -> None:
+        super().__init__(job)
+        for task in self.view.bolts:
+            if task.index == 0:
+                self.do.charge(task.component.name, round(strategy.load(task.component).per_tuple))
 
 
 class Twofold(Copying):

@@ -234,7 +234,7 @@ def test_state_equals_what_it_was_plus_what_came_since(
     )
     running = World(scenario, trace=True)
     running.start()
-    task = running.bolts["count", 0][0]
+    task = running.job.bolts["count", 0][0]
     running.kernel.run(at - 1)
     assert task.state is not None
     before = set(task.state.effects().uid.tolist())
@@ -242,7 +242,7 @@ def test_state_equals_what_it_was_plus_what_came_since(
     while moment < 300 * MS:
         moment = min(moment + MS, 300 * MS)
         running.kernel.run(moment)
-        if task.available and running.protocol.settled(running.outages[0]):
+        if task.available and running.job.context.settled(running.outages[0]):
             check_state(running, before)
             running.kernel.run(300 * MS)
             break
@@ -251,7 +251,7 @@ def test_state_equals_what_it_was_plus_what_came_since(
 
 def check_state(running: World, before: set[int]) -> None:
     """What the count holds is what split has sent and what is not still to come."""
-    task = running.bolts["count", 0][0]
+    task = running.job.bolts["count", 0][0]
     assert task.state is not None
     assert running.trace is not None
     held = task.state.effects().uid.tolist()
@@ -259,7 +259,7 @@ def check_state(running: World, before: set[int]) -> None:
     assert before <= set(held)
     roots = np.array([row[3] for row in running.trace.processed if row[0] == "split"], np.int64)
     # a fault so early that nothing had come yet: no effects at all
-    sent = expected_effects(running.topology, running.draws, roots).get("count", np.zeros(0, np.int64))
+    sent = expected_effects(running.job.topology, running.job.draws, roots).get("count", np.zeros(0, np.int64))
     trains = [*task.queue.trains(), *(train for channel in task.inputs for train in channel.wire)]
     coming = {int(uid) for train in trains for uid in train.uid[train.column("mark") == 0]}
     assert set(held) == set(sent.tolist()) - coming

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from tideover.models.config import Scenario
-from tideover.models.results.result import LATENCIES
 from tideover.models.simulation import Replication
 from tideover.sim.registry import kind_of
 from tideover.sim.units import S
 
 from .figures import SECOND, SLOT, Figures, Latencies
 
+LATENCIES = ("median", "mean", "std", "p95", "p99", "max")
 BIN = 0.01
 """How far a quantile may be off, of a histogram whose bins are at most 1 % wide."""
 ROUNDING = 1e-9

@@ -52,6 +52,10 @@ class Verbs:
         """Keep a task busy from now, or from when it is free."""
         self._task(task).occupy(duration)
 
+    def charge(self, component: str, duration: int) -> None:
+        """Let each tuple of a bolt take so much longer than its service; said when the protocol is made."""
+        self._job.context.overhead[component] = self._job.context.overhead.get(component, 0) + duration
+
     # -- spouts ----------------------------------------------------------------------------------------------
 
     def cap_pending(self, spout: SpoutView, most: int | None) -> None:

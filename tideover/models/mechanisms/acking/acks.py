@@ -13,6 +13,7 @@ from tideover.models.runtime.hooks import Needs
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.spout_task import SpoutTask
 from tideover.models.runtime.stream import Sent
+from tideover.models.runtime.verbs import Verbs
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
 from tideover.sim.train import Ints, Train
 
@@ -27,7 +28,7 @@ class AckCosts(Mechanism):
         self.ack_cost = ack_cost
         for c in job.topology.components:
             if not c.is_spout and c.anchored and not c.window:
-                job.context.overhead[c.name] = ack_cost
+                Verbs(job).charge(c.name, ack_cost)
 
     def window_ended(self, task: BoltView, parts: list[Effects], now: int) -> int:
         return self.ack_cost * sum(len(p.uid) for p in parts) if task.component.anchored else 0
