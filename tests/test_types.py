@@ -33,8 +33,8 @@ tideover.run("wordcount", "run.seed=3", trace="yes")
 tideover.Nope
 """
 REVEALED = {
-    3: r"def \(scenario: .*\) -> tideover\.models\.results\.Result",
-    5: r"tideover\.models\.results\.Result",
+    3: r"def \(scenario: .*\) -> tideover\.models\.results\.result\.Result",
+    5: r"tideover\.models\.results\.result\.Result",
     6: r"pandas\..*DataFrame",
     7: r"tideover\.api\.Comparison",
     8: r"typing\.Mapping\[str, str\]",

@@ -259,7 +259,9 @@ def check_state(running: World, before: set[int]) -> None:
     assert before <= set(held)
     roots = np.array([row[3] for row in running.trace.processed if row[0] == "split"], np.int64)
     # a fault so early that nothing had come yet: no effects at all
-    sent = expected_effects(running.job.topology, running.job.draws, roots).get("count", np.zeros(0, np.int64))
+    sent = expected_effects(running.job.topology, running.job.draws, roots).get(
+        "count", np.zeros(0, np.int64)
+    )
     trains = [*task.queue.trains(), *(train for channel in task.inputs for train in channel.wire)]
     coming = {int(uid) for train in trains for uid in train.uid[train.column("mark") == 0]}
     assert set(held) == set(sent.tolist()) - coming

@@ -158,7 +158,7 @@ class Job:
         self.supervisor.start()
         self.kernel.listeners.append(self._moved)
         self.hooks.start()
-        self.kernel.feedback = any(spout.most_pending is not None for spout in self.spouts)
+        self.kernel.feedback = any(spout.in_flight.most is not None for spout in self.spouts)
 
     def _moved(self, now: int) -> None:
         self.hooks.moved(now)

@@ -10,6 +10,7 @@ from tideover.models.job.components import SpoutConfig
 from tideover.models.job.topology import Component
 from tideover.models.operators.base import Children
 from tideover.models.runtime.context import Context
+from tideover.models.runtime.in_flight import InFlight
 from tideover.models.runtime.stream import Outlet, Sent
 from tideover.sim.node import Node
 from tideover.sim.train import Ints, Train, single
@@ -26,7 +27,7 @@ class SpoutTask(Node):
     spout_number   number among all spout tasks: the low bits of its roots
     next_root      how many roots it has made
     retries        what is to be emitted again, oldest first
-    most_pending   cap on roots in flight (None: there is none); ``pending``: how many there are
+    in_flight      roots that are neither done nor given up
     feed           what it emits instead of calling, at the times of these trains (None: it calls)
     """
 
@@ -43,8 +44,7 @@ class SpoutTask(Node):
         self.outlets: list[Outlet] = []
         self.next_root = 0
         self.retries: list[Retries] = []
-        self.most_pending: int | None = None
-        self.pending = 0
+        self.in_flight = InFlight(self._go_on_from)
         self.feed: deque[Train] | None = deque() if fed else None
         self._epoch = 0
         self._calls = 0
@@ -54,7 +54,6 @@ class SpoutTask(Node):
         self._ahead: Ints = np.zeros(0, np.int64)
         self._used = 0
         self._reach = AHEAD
-        self._capped = False
         context.kernel.sources.append(self)
 
     # -- when ------------------------------------------------------------------------------------------------
@@ -83,29 +82,20 @@ class SpoutTask(Node):
             return int(min(now, self.feed[0].time[-1])) if self.feed else now
         if not self.up:
             return now
-        if self._capped:
+        if self.in_flight.capped:
             event = self._kernel.next_data_event()
             return now if event is None else min(now, event)
         self._look_ahead()
-        free = self._context.train_cap
-        if self.most_pending is not None:
-            free = min(free, self.most_pending - self.pending)
+        free = self.in_flight.room(self._context.train_cap)
         last = self._used + free - 1
         return min(now, int(self._ahead[min(last, len(self._ahead) - 1)])) if len(self._ahead) else now
 
     def next_event(self) -> int | None:
-        if not self.up or self._capped or self.feed is not None:
+        if not self.up or self.in_flight.capped or self.feed is not None:
             return self.outbox.next
         self._look_ahead()
         known = (self.outbox.next, *self._ahead[self._used : self._used + 1].tolist())
         return min((t for t in known if t is not None), default=None)
-
-    def settled(self, roots: int, moment: int) -> None:
-        """So many roots left the pending map at ``moment``: if the cap was reached, calls go on."""
-        self.pending -= roots
-        if self._capped and self.most_pending is not None and self.pending < self.most_pending:
-            self._capped = False
-            self._go_on_from(moment)
 
     def occupy(self, duration: int) -> None:
         super().occupy(duration)
@@ -132,11 +122,10 @@ class SpoutTask(Node):
         if self.feed is not None:
             self._flow_fed(self.feed, now)
             return
-        while self.up and not self._capped:
+        while self.up and not self.in_flight.capped:
             self._look_ahead()
             due = int(self._ahead[self._used :].searchsorted(now, "right"))
-            if self.most_pending is not None:
-                due = min(due, self.most_pending - self.pending)
+            due = self.in_flight.room(due)
             if due == 0:
                 return
             times = self._ahead[self._used : self._used + due]
@@ -152,7 +141,7 @@ class SpoutTask(Node):
             times = times[: limit - self.next_root + sum(len(roots) for roots, _ in self.retries)]
         if len(times):
             self._emit(times)
-        self._capped = self.most_pending is not None and self.pending >= self.most_pending
+        self.in_flight.look()
 
     def _emit(self, times: Ints) -> None:
         roots, attempt = self._roots(len(times))
@@ -213,8 +202,7 @@ class SpoutTask(Node):
         self._ahead = self._ahead[:0]
         self._used = 0
         self.retries.clear()
-        self.pending = 0
-        self._capped = False
+        self.in_flight.clear()
         return super().crash()
 
     def revive(self) -> None:

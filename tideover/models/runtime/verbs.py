@@ -60,7 +60,7 @@ class Verbs:
 
     def cap_pending(self, spout: SpoutView, most: int | None) -> None:
         """Let a spout have at most so many roots in flight."""
-        self._job.spouts[spout.spout_number].most_pending = most
+        self._job.spouts[spout.spout_number].in_flight.most = most
 
     def emit_again(self, spout: SpoutView, roots: Ints, attempt: Ints, outage: Ints) -> None:
         """Give up these attempts of roots (``outage``: number of that which is why they were not done; -1:
@@ -71,7 +71,7 @@ class Verbs:
             say.timed_out(task, roots, attempt, outage)
             task.retries.append((roots, attempt + 1))
             say.retrying(task, roots)
-            task.settled(len(roots), self._job.kernel.now)
+            task.in_flight.settle(len(roots), self._job.kernel.now)
 
     # -- state -----------------------------------------------------------------------------------------------
 

@@ -68,14 +68,14 @@ class Acks(AckCosts):
 
     def emitted(self, spout: SpoutView, train: Train, sent: list[Sent]) -> None:
         self.acker.begin(spout, train, sent)
-        self._job.spouts[spout.spout_number].pending += train.n
+        self._job.spouts[spout.spout_number].in_flight.count += train.n
 
     def _ack(self, task: BoltView, sent: list[Sent], train: Train) -> None:
         """At zero the tree is done, and the spout forgets the root."""
         self._job.say.transferred(train.n * self._ack_size)
         for number, done in self.acker.ack(task, train, sent):
             self._job.say.completed(done.root, done.attempt, done.time)
-            self._job.spouts[number].settled(len(done.root), int(done.time.min()))
+            self._job.spouts[number].in_flight.settle(len(done.root), int(done.time.min()))
 
     def processed(self, task: BoltView, train: Train, sent: list[Sent]) -> None:
         if not task.component.window:

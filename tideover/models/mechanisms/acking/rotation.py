@@ -49,6 +49,6 @@ class Rotation(Mechanism):
         self._job.kernel.every(first, period, Rank.ROTATION, rotate, spout.number)
 
     def _rotate(self, spout: SpoutTask, before: int) -> None:
-        self._verbs.keep(sum(s.pending for s in self._job.spouts))
+        self._verbs.keep(sum(s.in_flight.count for s in self._job.spouts))
         roots, attempt, outage = self._acks.acker.maps[spout.spout_number].expire(before)
         self._verbs.emit_again(spout, roots, attempt, outage)
