@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tideover.cli.output import announce
-from tideover.models.coarsening import lump_of, lumped
+from tideover.models.coarsening import coarsened, coarseness
 from tideover.models.results.result import Result
 from tideover.models.simulation import simulate
 from tideover.scenarios.errors import ScenarioError
@@ -63,9 +63,9 @@ def test_results_are_in_real_tuples() -> None:
 
 
 def test_the_lump_follows_the_rate() -> None:
-    assert lump_of(scenario("run.lump_rate=100/s")) == 9
-    assert lump_of(scenario("run.lump_rate=100/s", "topology.log.rate=901/s")) == 10
-    assert lump_of(scenario("run.lump_rate=100/s", "topology.log.rate=5/s")) == 1
+    assert coarseness(scenario("run.lump_rate=100/s")) == 9
+    assert coarseness(scenario("run.lump_rate=100/s", "topology.log.rate=901/s")) == 10
+    assert coarseness(scenario("run.lump_rate=100/s", "topology.log.rate=5/s")) == 1
 
 
 def test_what_a_tuple_costs_is_multiplied_and_what_it_does_not_cost_is_not() -> None:
@@ -73,7 +73,7 @@ def test_what_a_tuple_costs_is_multiplied_and_what_it_does_not_cost_is_not() -> 
     rsm = f"strategy={{kind: rsm, checkpoint_interval: 5 s, {costs}}}"
     pulled = "topology.log={spout: keys, keys: 10, pause: 10 ms, emit_cost: 1 ms}"
     drawn = "topology.job.service={kind: lognormal, mean: 1 ms, cv: 2}"
-    found = lumped(scenario(rsm, pulled, drawn), 3)
+    found = coarsened(scenario(rsm, pulled, drawn), 3)
     strategy, arrivals = found.strategy, found.topology["log"].arrivals
     assert (strategy.replay_cost, strategy.replay_rate, strategy.restore_cost) == (6 * MS, 30, 3 * MS)
     assert (arrivals.pause, arrivals.emit_cost) == (30 * MS, 3 * MS)
@@ -125,7 +125,7 @@ def test_a_curve_of_rates_goes_with_lumps(tmp_path: Path, settings: list[str]) -
     each tuple is 0.5 ms of work, so the job is busy for 90 s, however coarse it is simulated.
     """
     found = with_curve(tmp_path, *settings)
-    assert lump_of(found) == 6
+    assert coarseness(found) == 6
     run = simulate(found)
     assert run.ledger["emitted"] == pytest.approx(180_000, abs=6)
     assert run.cost["cpu_s"] == pytest.approx(90, abs=0.01)

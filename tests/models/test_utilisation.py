@@ -88,7 +88,7 @@ def test_a_result_has_the_mean_of_each_task_and_the_peak() -> None:
 def test_lumps_change_only_the_grain() -> None:
     """A lump of 2 of half the rate and twice the work: as busy as without; counts are of real tuples."""
     scenario = line(4, until=10_000)
-    lumped = scenario.model_copy(update={"run": scenario.run.model_copy(update={"lump": 2})})
-    one, two = rows(scenario)["p.0"], rows(lumped)["p.0"]
+    coarsened = scenario.model_copy(update={"run": scenario.run.model_copy(update={"lump": 2})})
+    one, two = rows(scenario)["p.0"], rows(coarsened)["p.0"]
     assert two["utilisation"] == pytest.approx(one["utilisation"], abs=0.002)
     assert two["queued"] % 2 == 0

@@ -12,7 +12,7 @@ from tideover.calibrate.backlog import CALM, BacklogCurve, catch_up, new_outputs
 from tideover.calibrate.episodes import NAN, PRE, Episode, Figures
 from tideover.calibrate.noise import Batches
 from tideover.calibrate.types import Floats, Mask
-from tideover.models.coarsening import lump_of, lumped
+from tideover.models.coarsening import coarsened, coarseness
 from tideover.models.config import Scenario
 from tideover.models.job.components import SpoutConfig
 from tideover.models.mechanisms.batches.query import Query
@@ -247,7 +247,7 @@ def simulated(episode: Episode, costs: Costs, faults: Faults | None = None) -> S
     calm = asked.model_copy(update={"failures": ()})
     world = _run(calm if faults is None else asked)
     twice = faults is not None and episode.setup.strategy == "active_replication"
-    created, lump = _created(world), lump_of(asked)
+    created, lump = _created(world), coarseness(asked)
     return Simulated(
         episode=episode,
         costs=costs,
@@ -262,7 +262,7 @@ def simulated(episode: Episode, costs: Costs, faults: Faults | None = None) -> S
 
 
 def _run(asked: Scenario) -> World:
-    world = World(lumped(asked, lump_of(asked)), judge_windows=False)
+    world = World(coarsened(asked, coarseness(asked)), judge_windows=False)
     world.run()
     return world
 
@@ -275,7 +275,7 @@ def _created(world: World) -> Floats:
     assert isinstance(spout, SpoutConfig)
     slots = np.arange(world.scenario.run.duration // SLOT + 1)
     calls = slots * SLOT // round(spout.arrivals.mean_gap_ns) + 1
-    return (calls * lump_of(world.scenario)).astype(np.float64)
+    return (calls * coarseness(world.scenario)).astype(np.float64)
 
 
 def _batches(world: World, created: Floats) -> Batches:
@@ -283,7 +283,7 @@ def _batches(world: World, created: Floats) -> Batches:
     query = world.job.context.runner
     assert isinstance(query, Query)
     inside, _ = world.recorder.backlog(world.scenario.run.duration)
-    done = created - inside * lump_of(world.scenario)
+    done = created - inside * coarseness(world.scenario)
     times = np.array([(b.triggered, b.visible, b.committed) for b in query.history], np.int64).reshape(-1, 3)
     slots = np.minimum(-(-times[:, 1] // SLOT), len(done) - 1)
     triggered, visible, committed = times.T / S

@@ -21,7 +21,7 @@ from tideover.sim.registry import Part
 from tideover.sim.units import DURATION, RATE, Unit
 
 
-def lump_of(scenario: Scenario) -> int:
+def coarseness(scenario: Scenario) -> int:
     """How many real tuples a simulated one stands for: ``run.lump``, or what ``run.lump_rate`` asks for."""
     most = scenario.run.lump_rate
     if most is None:
@@ -31,7 +31,7 @@ def lump_of(scenario: Scenario) -> int:
     return max(1, *(math.ceil(c.parallelism * 1e9 / c.arrivals.mean_gap_ns / most - 1e-3) for c in spouts))
 
 
-def lumped(scenario: Scenario, lump: int) -> Scenario:
+def coarsened(scenario: Scenario, lump: int) -> Scenario:
     """The scenario as it is simulated: rates divided, services, costs per tuple and sizes multiplied."""
     if lump == 1:
         return scenario

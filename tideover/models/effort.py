@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tideover.models.advice.loads import task_loads
-from tideover.models.coarsening import lump_of, lumped
+from tideover.models.coarsening import coarsened, coarseness
 from tideover.models.config import Scenario, topology_of
 from tideover.models.job.components import SpoutConfig
 from tideover.sim.units import S
@@ -38,14 +38,14 @@ class Effort:
 def roots(config: SpoutConfig, scenario: Scenario) -> float:
     """How many roots a component emits in a run, lumps taken as one each."""
     limit = config.spout.limit
-    each = config.arrivals.expected(scenario.run.duration) / lump_of(scenario)
+    each = config.arrivals.expected(scenario.run.duration) / coarseness(scenario)
     return config.parallelism * (each if limit is None else min(each, float(limit)))
 
 
 def effort(scenario: Scenario) -> Effort:
     """What one replication has to do."""
     strategy, seconds = scenario.strategy, scenario.run.duration / S
-    topology = topology_of(lumped(scenario, lump_of(scenario)))
+    topology = topology_of(coarsened(scenario, coarseness(scenario)))
     loads = task_loads(topology, strategy)
     tuples, decisions, tasks = 0.0, 0.0, 0
     for c in topology.components:

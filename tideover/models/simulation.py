@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tideover.models.accounts.trace import Trace
-from tideover.models.coarsening import lump_of, lumped, real
+from tideover.models.coarsening import coarsened, coarseness, real
 from tideover.models.config import Scenario
 from tideover.models.evaluation import measures
 from tideover.models.evaluation.curves import SECOND, Curves, curves
@@ -75,8 +75,8 @@ def simulate(
     ``trace`` keeps every tuple (small runs only). ``train_cap``: most roots that travel in one train; the
     result does not depend on it. Raises TopologyError for a topology that cannot be simulated.
     """
-    lump = lump_of(scenario)
-    world = World(lumped(scenario, lump), replication, trace=trace, train_cap=train_cap)
+    lump = coarseness(scenario)
+    world = World(coarsened(scenario, lump), replication, trace=trace, train_cap=train_cap)
     world.run()
     found = evaluate(world, replication)
     return found if lump == 1 else _in_tuples(found, lump)

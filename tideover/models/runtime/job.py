@@ -62,7 +62,7 @@ class Job:
 
     @property
     def draws(self) -> Draws:
-        """The luck of this replication."""
+        """The random draws of this replication."""
         return self.context.draws
 
     @property

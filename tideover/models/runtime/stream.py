@@ -33,7 +33,7 @@ class Outlet:
         self.edge = edge
         self.channels = channels
         self.pooled = False
-        """In a twin: the first task gets the keys of all tuples, and counts for the others."""
+        """In a reference run: the first task gets the keys of all tuples, and counts for the others."""
         self.draws = draws
         self._first_path = first_path
         self._new_uids = bool(edge.digits) or edge.down.bits != edge.up.output_bits

@@ -23,7 +23,7 @@ class View:
 
     @property
     def draws(self) -> Draws:
-        """The luck of this replication: every draw is a function of what it is for."""
+        """The random draws of this replication: each is a function of what it is for."""
         return self._job.draws
 
     @property
