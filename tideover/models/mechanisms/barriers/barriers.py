@@ -34,7 +34,7 @@ class Barriers(Mechanism):
         super().__init__(job)
         self._schedule, self._costs, self._uploading = schedule, costs, uploading
         self._members: dict[TaskView, Member] = {task: Member(job, task) for task in job.bolt_tasks}
-        self.coordinator = Coordinator(job, self._members, schedule, self._insert)
+        self.coordinator = Coordinator(job, self._members, schedule, self._insert, self.completed)
         if costs.saving or costs.saving_entry:
             job.context.rhythm = lambda: schedule.interval
 
@@ -46,9 +46,9 @@ class Barriers(Mechanism):
     def _insert(self, snapshot: Snapshot) -> None:
         for task, member in self._members.items():
             if member.reads_log:
-                self._bolt(task).enqueue(
-                    Rank.CHECKPOINT, partial(self._align, task, snapshot.number, None), first=True
-                )
+                align = partial(self._align, task, snapshot.number, None)
+                # what waits is still in the log, behind the barrier; without a log it was sent before it
+                self._bolt(task).enqueue(Rank.CHECKPOINT, align, first=self._job.needs.log)
 
     def receive(self, task: BoltView, channel: Channel, train: Train) -> Train:
         return self._members[task].receive(channel.position, train)
@@ -81,6 +81,17 @@ class Barriers(Mechanism):
 
     def took_part(self, task: TaskView, snapshot: Snapshot) -> None:
         """For those who build on it: all barriers of a snapshot have come at ``task``."""
+
+    def completed(self, snapshot: Snapshot) -> None:
+        """For those who build on it: the parts of all tasks are safe."""
+
+    def interrupt(self) -> None:
+        """A snapshot under way does not count, nothing waits for its barriers any more, and no other is
+        triggered until the coordinator starts again.
+        """
+        self.coordinator.stop()
+        for member in self._members.values():
+            member.let_go()
 
     def window_ended(self, task: BoltView, parts: list[Effects], now: int) -> int:
         if task.component.anchored:
