@@ -7,7 +7,7 @@ emitted again. So nothing is lost; a root counts twice if not all of it was comm
 does what a window has put out since the commit.
 
 Simplified: all hear of commit and rollback at once, and a marker holds up what is behind it. What bolts with
-state put out is not acked: what other bolts count of it goes back to the last commit, and does not come again.
+state put out is not acked: what others count of it goes back to the last commit, and does not come again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from tideover.models.job.topology import Component
 from tideover.models.mechanisms.acking.acks import Acks
 from tideover.models.mechanisms.barriers.barriers import Barriers
 from tideover.models.mechanisms.barriers.coordinator import Schedule
@@ -29,17 +28,15 @@ from tideover.models.remarks import timeouts
 from tideover.models.remarks.plan import Plan
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
-from tideover.models.runtime.keeper import Keeper
 from tideover.models.runtime.saved_state import read
 from tideover.models.runtime.verbs import Verbs
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
 from tideover.models.strategies.base import STRATEGIES
 from tideover.models.strategies.source_replay import Replay, SourceReplay
-from tideover.sim.train import Ints
 from tideover.sim.units import MS, Duration, S
 
 
-class Transactions(Barriers, Keeper):
+class Transactions(Barriers):
     """Prepare, commit, roll back; ``acks`` have to be held ones."""
 
     def __init__(self, job: Job, acks: Acks, schedule: Schedule) -> None:
@@ -48,7 +45,6 @@ class Transactions(Barriers, Keeper):
         self.prepared: dict[TaskView, list[Effects]] = defaultdict(list)
         self.down: dict[TaskView, OutageView] = {}
         """Tasks that have failed and are not rolled back yet, and why."""
-        job.context.keepers.append(self)
 
     def took_part(self, task: TaskView, snapshot: Snapshot) -> None:
         self.prepared[task] += self.acks.mark(task)
@@ -86,9 +82,6 @@ class Transactions(Barriers, Keeper):
 
     def settled(self, outage: OutageView) -> bool:
         return outage not in self.down.values()
-
-    def effects(self) -> list[tuple[Component, Ints]]:
-        return self.coordinator.effects()
 
 
 @STRATEGIES.register("storm_checkpoint")

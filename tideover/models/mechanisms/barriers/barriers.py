@@ -23,9 +23,9 @@ from tideover.sim.link import Channel
 from tideover.sim.train import Ints, Train
 
 
-class Barriers(Mechanism):
+class Barriers(Mechanism, Keeper):
     """At each trigger a barrier goes in where sources are read; a task aligns its inputs' barriers, hands
-    them on, and snapshots its state (in this order, as Flink does).
+    them on, and snapshots its state (in this order, as Flink does). The last complete snapshot is kept.
 
     ``uploading``: time until a task's snapshot is durable after the store has it (ns); the task works on.
     """
@@ -37,6 +37,7 @@ class Barriers(Mechanism):
         self.coordinator = Coordinator(job, self._members, schedule, self._insert, self.completed)
         if costs.saving or costs.saving_entry:
             job.context.rhythm = lambda: schedule.interval
+        job.context.keepers.append(self)
 
     def start(self) -> None:
         self.coordinator.start(self._schedule.first)
@@ -98,8 +99,11 @@ class Barriers(Mechanism):
             self._members[task].window_emitted(parts)
         return 0
 
+    def effects(self) -> list[tuple[Component, Ints]]:
+        return self.coordinator.effects()
 
-class GlobalRollback(Barriers, Keeper):
+
+class GlobalRollback(Barriers):
     """Any failure stops the whole job: every task goes back to the last complete snapshot, and the sources
     are read again from there. A snapshot under way is interrupted, and does not count.
     """
@@ -113,7 +117,6 @@ class GlobalRollback(Barriers, Keeper):
         self._cut_short: frozenset[int] = frozenset()
         """Numbers of the outages that a newer one has overtaken before all was replayed."""
         self._last = job.bolt_tasks[-1]
-        job.context.keepers.append(self)
 
     def part(self, task: TaskView) -> Part:
         """A task's part of the last complete snapshot; where there is none yet, the beginning."""
@@ -171,9 +174,6 @@ class GlobalRollback(Barriers, Keeper):
 
     def roots(self) -> Ints:
         return np.concatenate([NOTHING, *(roots for m in self._members.values() for roots in m.roots())])
-
-    def effects(self) -> list[tuple[Component, Ints]]:
-        return self.coordinator.effects()
 
     def replayed(self, task: BoltView, train: Train, outage: int) -> Mask | None:
         if self._job.context.newest.get(task, -1) != outage or not task.component.ends_roots:
