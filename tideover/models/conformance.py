@@ -9,7 +9,8 @@ The world of the checks is a word count in seconds, small enough to be simulated
     words x 2 ──shuffle──▶ split x 2 ──fields──▶ count x 2    2 sentences/s a task, windows of 10 s ended by
     markers, 150 s
 
-In a second one ticks end the windows, for strategies that promise exactly once also then.
+In a second one ticks end the windows, for strategies that promise exactly once also then. Checks that
+simulate can be given another ``bolt`` with state in place of the count.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from tideover.models.job.groupings.fields import Fields
 from tideover.models.job.groupings.shuffle import Shuffle
 from tideover.models.job.spouts.sentences import Sentences
 from tideover.models.operators.split_words import SplitWords
+from tideover.models.operators.stateful import Stateful
 from tideover.models.operators.window import Window
 from tideover.models.operators.windowed_count import WindowedCount
 from tideover.models.results.result import Result
@@ -98,15 +100,22 @@ EXEMPTIONS: tuple[Exemption, ...] = (
 
 
 def word_count(
-    strategy: Strategy, failures: tuple[Fault, ...] = (), *, seed: int = 1, trigger: Trigger = "marker"
+    strategy: Strategy,
+    failures: tuple[Fault, ...] = (),
+    *,
+    seed: int = 1,
+    trigger: Trigger = "marker",
+    bolt: type[Stateful] = WindowedCount,
 ) -> Scenario:
-    """The world of the checks, every task on a host of its own; ``trigger``: what ends its windows."""
+    """The world of the checks, every task on a host of its own; ``trigger``: what ends its windows;
+    ``bolt``: what counts.
+    """
     words = SpoutConfig(spout=Sentences(), arrivals=Periodic(rate=2.0), parallelism=2)
     split = BoltConfig(
         bolt=SplitWords(), from_={"words": Shuffle()}, service=Exponential(mean=2 * MS), parallelism=2
     )
     count = BoltConfig(
-        bolt=WindowedCount(window=Window(length=WINDOW, trigger=trigger)),
+        bolt=bolt(window=Window(length=WINDOW, trigger=trigger)),
         from_={"split": Fields(fields=("word",))},
         service=Constant(value=1 * MS),
         parallelism=2,
@@ -151,11 +160,11 @@ def variants(strategy: Strategy) -> list[Strategy]:
     return found
 
 
-def off_beat(strategy: Strategy) -> tuple[Strike, ...]:
+def off_beat(strategy: Strategy, bolt: type[Stateful] = WindowedCount) -> tuple[Strike, ...]:
     """Strikes at moments that are the strategy's own: just after it has emitted a window, and drawn ones, one
     within the first period of its cycle after the window's end, one anywhere in the next window.
     """
-    done = run(word_count(strategy), trace=True)
+    done = run(word_count(strategy, bolt=bolt), trace=True)
     assert done.trace is not None
     emitted = [row[4] for row in done.trace.windows if row[:2] == ("count", 0) and row[4] >= END]
     cycle = strategy.cycle()
@@ -210,19 +219,19 @@ def cites_its_source(strategy: Strategy) -> None:
         assert re.search(r"[A-Z][a-z]+.*\b(19|20)\d\d\b", doc, re.DOTALL), "the docstring cites nothing"
 
 
-def survives_without_failures(strategy: Strategy) -> None:
+def survives_without_failures(strategy: Strategy, bolt: type[Stateful] = WindowedCount) -> None:
     """Nothing is lost, replayed or counted twice, and the windows are those of the baseline, sum by sum: what
     a run without failures says itself of its windows may be taken for granted. Markers end them, and ticks if
     the strategy says that they cannot come out wrong.
     """
-    _windows_are_those_of_the_baseline(strategy, "marker")
+    _windows_are_those_of_the_baseline(strategy, "marker", bolt)
     if not (strategy.needs.comparison or strategy.needs.log):
-        _windows_are_those_of_the_baseline(strategy, "tick")
+        _windows_are_those_of_the_baseline(strategy, "tick", bolt)
 
 
-def _windows_are_those_of_the_baseline(strategy: Strategy, trigger: Trigger) -> None:
+def _windows_are_those_of_the_baseline(strategy: Strategy, trigger: Trigger, bolt: type[Stateful]) -> None:
     baseline = STRATEGIES["none"].model_validate({})
-    found, truth = (run(word_count(s, trigger=trigger), trace=True) for s in (strategy, baseline))
+    found, truth = (run(word_count(s, trigger=trigger, bolt=bolt), trace=True) for s in (strategy, baseline))
     bad = {name: found.ledger[name] for name in ("lost", "replayed", "duplicated", "false_timeouts")}
     assert not any(bad.values()), f"without any failure: {bad}"
     emitted = found.windows["emitted"]
@@ -241,19 +250,19 @@ def first_windows(done: Replication) -> dict[tuple[str, int, int], dict[int, int
     return windows
 
 
-def keeps_its_promise(strategy: Strategy) -> None:
+def keeps_its_promise(strategy: Strategy, bolt: type[Stateful] = WindowedCount) -> None:
     """One fault of a kind that it survives, all else healthy: at most once duplicates nothing, at least once
     loses nothing, exactly once neither, and then no window that ends markers is wrong. On its beat and off
     it, and with other intervals too.
     """
     for each in variants(strategy):
-        strikes = off_beat(each) + (STRIKES if each is strategy else ())
+        strikes = off_beat(each, bolt) + (STRIKES if each is strategy else ())
         for component, fault in single_faults(each.survives, ("words", "split", "count"), strikes):
             if not is_exempt(each, "keeps_its_promise", component):
-                _keeps_its_promise_after(fault, each)
+                _keeps_its_promise_after(fault, each, "marker", bolt)
 
 
-def keeps_its_promise_between_ticks(strategy: Strategy) -> None:
+def keeps_its_promise_between_ticks(strategy: Strategy, bolt: type[Stateful] = WindowedCount) -> None:
     """Exactly once also where ticks end the windows: that of a fault, if it is over before its window ends,
     and all others come out right, and nothing is lost or counted twice. What a tick finds during a recovery
     is not asked for (it cannot wait for a replay), nor what has ended a moment ago (a store has to have it).
@@ -262,15 +271,17 @@ def keeps_its_promise_between_ticks(strategy: Strategy) -> None:
     if strategy.promise != "exactly once" or strategy.needs.log or strategy.needs.comparison:
         return
     for each in variants(strategy):
-        strikes = (*off_beat(each), *STRIKES)
+        strikes = (*off_beat(each, bolt), *STRIKES)
         within = [s for s in strikes if 10 * STORE < s.at - END < WINDOW - 4 * s.detection - S]
         for component, fault in single_faults(each.survives, ("words", "split", "count"), within):
             if not is_exempt(each, "keeps_its_promise_between_ticks", component):
-                _keeps_its_promise_after(fault, each, "tick")
+                _keeps_its_promise_after(fault, each, "tick", bolt)
 
 
-def _keeps_its_promise_after(fault: Fault, strategy: Strategy, trigger: Trigger = "marker") -> None:
-    done = run(word_count(strategy, (fault,), trigger=trigger))
+def _keeps_its_promise_after(
+    fault: Fault, strategy: Strategy, trigger: Trigger, bolt: type[Stateful]
+) -> None:
+    done = run(word_count(strategy, (fault,), trigger=trigger, bolt=bolt))
     where = f"windows by {trigger}, {fault!r} under {strategy!r}"
     what = f"{strategy.promise}, {where}: {done.ledger}, {done.windows}"
     assert strategy.promise == "at least once" or done.ledger["duplicated"] == 0, f"duplicates; {what}"
@@ -280,21 +291,21 @@ def _keeps_its_promise_after(fault: Fault, strategy: Strategy, trigger: Trigger 
     assert strategy.promise != "exactly once" or bad_windows == 0, f"bad windows; {what}"
 
 
-def conserves_roots(strategy: Strategy) -> None:
+def conserves_roots(strategy: Strategy, bolt: type[Stateful] = WindowedCount) -> None:
     """Emitted = completed + in flight + lost, whatever breaks, and whatever breaks during its recovery."""
     for kind, then in itertools.product(FAULTS, repeat=2):
         for first, second in (("words", "count"), ("split", "count"), ("count", "split"), ("count", "count")):
             one = list(single_faults((kind,), (first,)))[2][1]
             other = list(single_faults((then,), (second,)))[3][1]
-            run(word_count(strategy, (one, other)))
+            run(word_count(strategy, (one, other), bolt=bolt))
 
 
-def draws_its_luck(strategy: Strategy) -> None:
+def draws_its_luck(strategy: Strategy, bolt: type[Stateful] = WindowedCount) -> None:
     """The same seed gives the same bytes, another seed gives others."""
     fault = list(single_faults(("crash_task",), ("count",)))[2][1]
 
     def text(seed: int) -> str:
-        scenario = word_count(strategy, (fault,), seed=seed)
+        scenario = word_count(strategy, (fault,), seed=seed, bolt=bolt)
         return Result(scenario, [run(scenario)]).to_json()
 
     first = text(1)
@@ -306,11 +317,11 @@ def _without_seed(text: str) -> str:
     return re.sub(r'"seed": \d+', "", text)
 
 
-def does_not_depend_on_trains(strategy: Strategy) -> None:
+def does_not_depend_on_trains(strategy: Strategy, bolt: type[Stateful] = WindowedCount) -> None:
     """Trains of one root, of seven, and of any number give the same result, to the byte."""
     for kind in FAULTS:
         fault = list(single_faults((kind,), ("count",)))[2][1]
-        scenario = word_count(strategy, (fault,))
+        scenario = word_count(strategy, (fault,), bolt=bolt)
         one, seven, many = (
             Result(scenario, [run(scenario, train_cap=cap)]).to_json() for cap in (1, 7, 20_000)
         )
@@ -318,7 +329,7 @@ def does_not_depend_on_trains(strategy: Strategy) -> None:
         assert seven == many, f"trains of seven roots change the result after {fault!r}"
 
 
-CHECKS: tuple[Callable[[Strategy], None], ...] = (
+CHECKS: tuple[Callable[..., None], ...] = (
     describes_itself,
     cites_its_source,
     survives_without_failures,

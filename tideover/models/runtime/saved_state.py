@@ -59,11 +59,11 @@ class SavedState:
 
     def put_into(self, task: BoltTask, rewind: bool = True) -> None:
         """The task has this state, whatever it had before. ``rewind``: its inputs come again from where the
-        state was taken; else the markers that it has seen since still count.
+        state was taken; else the markers that it has seen and the windows that it has ended since count.
         """
         newer = {} if rewind else task.windows.epochs
         task.windows.epochs = {i: max(n, newer.get(i, 0)) for i, n in self.epochs.items()}
-        task.windows.ended = self.windows
+        task.windows.ended = self.windows if rewind else max(self.windows, task.windows.ended)
         if self.state is not None:
             task.state = self.state.copy()
 

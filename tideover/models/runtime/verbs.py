@@ -86,7 +86,7 @@ class Verbs:
     def restore(self, task: BoltView, state: SavedState, outage: OutageView, rewind: bool = True) -> None:
         """A task that an outage had hit has this state, and can go on; then ``open`` it. ``rewind``: its
         inputs come again from where the state was taken (a replay); else the end markers that it has seen
-        since still count.
+        and the windows that it has ended since still count.
         """
         restore(self._job, self._bolt(task), state, outage, rewind)
 
@@ -94,7 +94,7 @@ class Verbs:
         """A task goes back to an earlier state: what it has taken in since is undone, unless a window has
         put it out.
         """
-        roll_back(self._job, self._bolt(task), state.state)
+        roll_back(self._job, self._bolt(task), None if state.state is None else state.state.copy())
 
     # -- life ------------------------------------------------------------------------------------------------
 

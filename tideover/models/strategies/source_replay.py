@@ -82,12 +82,18 @@ class SourceReplay(Acking):
 
 
 class Replay(Protocol):
-    """The protocol: acks, a rotating map of pending roots, retries by the spout."""
+    """The protocol: acks, a rotating map of pending roots, retries by the spout.
+
+    ``held``: bolts with state hold their acks until somebody releases them.
+    """
+
+    held: ClassVar[bool] = False
 
     def __init__(self, job: Job, strategy: SourceReplay) -> None:
         super().__init__(job)
         s = self.strategy = strategy
-        self.acks = Acks(job, s.ack_cost, s.ack_size, s.message_timeout, s.acker_buckets, s.acker_host)
+        ack = s.ack_cost, s.ack_size
+        self.acks = Acks(job, *ack, s.message_timeout, s.acker_buckets, s.acker_host, self.held)
         self.rotation = Rotation(job, self.acks, s.message_timeout, s.timeout_buckets, s.timeout_phase)
 
     def start(self) -> None:

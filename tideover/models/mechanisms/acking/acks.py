@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -100,22 +101,25 @@ class Acks(AckCosts):
 
     # -- acks that are held until an effect is safe elsewhere ------------------------------------------------
 
-    def mark(self, task: BoltView) -> list[Effects]:
+    def mark(self, task: TaskView) -> list[Effects]:
         """Tuples that ``task`` holds acks of, taken out: for ``release`` when they are safe."""
         assert self._held is not None
         return self._held.pop(task, [])
 
-    def release(self, task: BoltView, parts: list[Effects]) -> None:
+    def release(self, task: TaskView, parts: list[Effects]) -> None:
         """The effects of these tuples are safe: they are acked now."""
         if parts:
             bolt = self._bolt(task)
-            bolt.occupy(self._post(task, parts, self._job.kernel.now))
+            bolt.occupy(self._post(bolt, parts, self._job.kernel.now))
             bolt.outbox.let_out(self._job.kernel.now)
 
-    def forget(self, task: BoltView) -> None:
-        """Acks that ``task`` holds are never sent: it has gone back to a state without these tuples."""
-        if self._held is not None:
-            self._held.pop(task, None)
+    def forget(self, task: TaskView, outage: OutageView, marked: Sequence[Effects] = ()) -> None:
+        """Because of an outage the acks that ``task`` holds are never sent, nor those of ``marked``, which
+        were not released: it has gone back to a state without these tuples, or has lost it.
+        """
+        held = [] if self._held is None else self._held.pop(task, [])
+        uid, attempt = joined([*marked, *held])
+        self.destroyed(outage.number, uid >> task.component.bits, attempt)
 
     # -- lost state means lost ids: those roots are never acked; a spout that crashes loses its map ----------
 
@@ -128,8 +132,7 @@ class Acks(AckCosts):
 
     def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
         self._job.tasks[task.number].outbox.clear()
-        if self._held is not None:
-            self._held.pop(task, None)
+        self.forget(task, outage)
         failed = self._job.tasks[task.number]
         if isinstance(failed, SpoutTask) and not failed.up:
             self.acker.maps[failed.spout_number].clear()

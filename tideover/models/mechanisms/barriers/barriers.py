@@ -23,9 +23,9 @@ from tideover.sim.link import Channel
 from tideover.sim.train import Ints, Train
 
 
-class Barriers(Mechanism):
+class Barriers(Mechanism, Keeper):
     """At each trigger a barrier goes in where sources are read; a task aligns its inputs' barriers, hands
-    them on, and snapshots its state (in this order, as Flink does).
+    them on, and snapshots its state (in this order, as Flink does). The last complete snapshot is kept.
 
     ``uploading``: time until a task's snapshot is durable after the store has it (ns); the task works on.
     """
@@ -34,9 +34,10 @@ class Barriers(Mechanism):
         super().__init__(job)
         self._schedule, self._costs, self._uploading = schedule, costs, uploading
         self._members: dict[TaskView, Member] = {task: Member(job, task) for task in job.bolt_tasks}
-        self.coordinator = Coordinator(job, self._members, schedule, self._insert)
+        self.coordinator = Coordinator(job, self._members, schedule, self._insert, self.completed)
         if costs.saving or costs.saving_entry:
             job.context.rhythm = lambda: schedule.interval
+        job.context.keepers.append(self)
 
     def start(self) -> None:
         self.coordinator.start(self._schedule.first)
@@ -46,9 +47,9 @@ class Barriers(Mechanism):
     def _insert(self, snapshot: Snapshot) -> None:
         for task, member in self._members.items():
             if member.reads_log:
-                self._bolt(task).enqueue(
-                    Rank.CHECKPOINT, partial(self._align, task, snapshot.number, None), first=True
-                )
+                align = partial(self._align, task, snapshot.number, None)
+                # what waits is still in the log, behind the barrier; without a log it was sent before it
+                self._bolt(task).enqueue(Rank.CHECKPOINT, align, first=self._job.needs.log)
 
     def receive(self, task: BoltView, channel: Channel, train: Train) -> Train:
         return self._members[task].receive(channel.position, train)
@@ -82,13 +83,27 @@ class Barriers(Mechanism):
     def took_part(self, task: TaskView, snapshot: Snapshot) -> None:
         """For those who build on it: all barriers of a snapshot have come at ``task``."""
 
+    def completed(self, snapshot: Snapshot) -> None:
+        """For those who build on it: the parts of all tasks are safe."""
+
+    def interrupt(self) -> None:
+        """A snapshot under way does not count, nothing waits for its barriers any more, and no other is
+        triggered until the coordinator starts again.
+        """
+        self.coordinator.stop()
+        for member in self._members.values():
+            member.let_go()
+
     def window_ended(self, task: BoltView, parts: list[Effects], now: int) -> int:
         if task.component.anchored:
             self._members[task].window_emitted(parts)
         return 0
 
+    def effects(self) -> list[tuple[Component, Ints]]:
+        return self.coordinator.effects()
 
-class GlobalRollback(Barriers, Keeper):
+
+class GlobalRollback(Barriers):
     """Any failure stops the whole job: every task goes back to the last complete snapshot, and the sources
     are read again from there. A snapshot under way is interrupted, and does not count.
     """
@@ -102,7 +117,6 @@ class GlobalRollback(Barriers, Keeper):
         self._cut_short: frozenset[int] = frozenset()
         """Numbers of the outages that a newer one has overtaken before all was replayed."""
         self._last = job.bolt_tasks[-1]
-        job.context.keepers.append(self)
 
     def part(self, task: TaskView) -> Part:
         """A task's part of the last complete snapshot; where there is none yet, the beginning."""
@@ -160,9 +174,6 @@ class GlobalRollback(Barriers, Keeper):
 
     def roots(self) -> Ints:
         return np.concatenate([NOTHING, *(roots for m in self._members.values() for roots in m.roots())])
-
-    def effects(self) -> list[tuple[Component, Ints]]:
-        return self.coordinator.effects()
 
     def replayed(self, task: BoltView, train: Train, outage: int) -> Mask | None:
         if self._job.context.newest.get(task, -1) != outage or not task.component.ends_roots:

@@ -34,7 +34,8 @@ class Schedule:
 class Coordinator:
     """Triggers snapshots: one at a time, and at once after the last if that took longer than the interval.
 
-    ``insert`` puts a new snapshot's barriers into the sources.
+    ``insert`` puts a new snapshot's barriers into the sources; ``completed`` is told of each that is
+    complete.
     """
 
     def __init__(
@@ -43,9 +44,11 @@ class Coordinator:
         members: dict[TaskView, Member],
         schedule: Schedule,
         insert: Callable[[Snapshot], None],
+        completed: Callable[[Snapshot], None],
     ) -> None:
         self._job, self._kernel = job, job.kernel
-        self._members, self._schedule, self._insert = members, schedule, insert
+        self._members, self._schedule = members, schedule
+        self._insert, self._completed = insert, completed
         self.under_way: Snapshot | None = None
         self.complete: Snapshot | None = None
         """The newest; None: there is none yet."""
@@ -66,7 +69,7 @@ class Coordinator:
         self._next(first)
 
     def stop(self) -> None:
-        """The job has stopped: a snapshot under way is interrupted, and does not count."""
+        """Nothing is triggered until ``start``; a snapshot under way is interrupted, and does not count."""
         self._plans.void()
         self.under_way = None
 
@@ -110,6 +113,7 @@ class Coordinator:
             for each, member in self._members.items():
                 member.completed(snapshot.number, snapshot.parts[each])
             self._ended("is complete")
+            self._completed(snapshot)
 
     def _expired(self, snapshot: Snapshot) -> None:
         """It takes too long: its barriers, where they still are, mean nothing."""

@@ -55,7 +55,8 @@ class Member:
 
     def admit(self, train: Train) -> Train:
         """Of messages that have arrived: note those of the log, set aside those that a barrier holds up."""
-        self._log.add(self._from_log(train))
+        if self._job.needs.log:
+            self._log.add(self._from_log(train))
         if not self._come:
             return train
         aside = self._held_up(train)
@@ -90,11 +91,16 @@ class Member:
 
     def take_part(self, snapshot: Snapshot) -> Part:
         """All barriers are here: what the task contributes."""
-        waiting = [*self.task.queue.trains(), *self.task.gate.aside]
-        position = self._log.read - sum(self._from_log(train).n for train in waiting)
-        part = snapshot.parts[self.task] = Part(SavedState.of(self.task), position)
+        part = snapshot.parts[self.task] = Part(SavedState.of(self.task), self._position())
         self._number = snapshot.number
         return part
+
+    def _position(self) -> int:
+        """How far it has read its log (0 without one)."""
+        if not self._job.needs.log:
+            return 0
+        waiting = [*self.task.queue.trains(), *self.task.gate.aside]
+        return self._log.read - sum(self._from_log(train).n for train in waiting)
 
     def hand_on(self, snapshot: Snapshot) -> None:
         """Send the snapshot's barrier on all channels."""
@@ -109,10 +115,13 @@ class Member:
                 kernel.at(channel.last_arrival, Rank.CHECKPOINT, turn, channel.down.number)
 
     def let_go(self) -> None:
-        """No barrier holds up anything any more: what was set aside arrives now."""
+        """No barrier holds up anything any more: what was set aside arrives now, or, if the task takes in
+        nothing, when it does.
+        """
         self._come = set()
-        aside, self.task.gate.aside = self.task.gate.aside, []
-        self.task.queue.refill(aside)
+        if self.task.available:
+            aside, self.task.gate.aside = self.task.gate.aside, []
+            self.task.queue.refill(aside)
 
     def window_emitted(self, parts: list[Effects]) -> None:
         """The task has emitted a window of these tuples."""

@@ -1,0 +1,165 @@
+"""A strategy from outside the package that is acks and barriers in one: Storm's state checkpointing.
+
+s ──▶ p ──▶ count    a one every 10 ms from 10 ms on; times in ms; wires take none, and the
+                          store 1 ns for an entry
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tideover
+from tests.models.counting import failed
+from tests.oracle.worlds import MS, bolt, fault, spout, world
+from tideover.models.conformance import CHECKS
+from tideover.models.simulation import Replication, simulate
+from tideover.models.strategies.base import STRATEGIES
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def example() -> Iterator[Any]:
+    """The module, imported as a user's; what it registers is taken out again."""
+    spec = spec_from_file_location("storm_checkpoint", EXAMPLES / "storm_checkpoint.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    sys.modules[spec.name] = module  # its annotations are resolved there
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules[spec.name]
+    STRATEGIES.discard("storm_checkpoint")
+
+
+def run(
+    failures: tuple[Any, ...] = (),
+    interval: float = 25,
+    at_p: float = 1,
+    window: dict[str, Any] | None = None,
+    until: float = 395,
+) -> Replication:
+    """Twelve ones; rotations every 100: what is not acked 100 to 200 after its emission comes again."""
+    topology = {
+        "s": spout("values", values=(1,) * 12),
+        "p": bolt("forward", {"s": "shuffle"}, at_p),
+        "count": bolt("windowed_count", {"p": "shuffle"}, window=window or {"length": 10_000 * MS}),
+    }
+    settings = {"checkpoint_interval": round(interval * MS), "message_timeout": 100 * MS, "timeout_phase": 0}
+    return simulate(world(topology, "storm_checkpoint", failures, until, **settings), trace=True)
+
+
+def crash(component: str, at: float, restart: float = 0) -> Any:
+    return fault("crash_task", at, component=component, restart=restart)
+
+
+def acked(done: Replication) -> list[tuple[int, int]]:
+    """(root, when the store had the state that has it) in ms, less the 1 ns of the store."""
+    assert done.trace is not None
+    assert all(time % MS == 1 for _, _, time in done.trace.completed)
+    return sorted((root, time // MS) for root, _, time in done.trace.completed)
+
+
+def state(done: Replication) -> int:
+    """What the count has at the end."""
+    assert done.trace is not None
+    return done.trace.final_state["count", 0, 0].get(0, 0)
+
+
+def test_acks_wait_for_the_commit() -> None:
+    """Roots 0, 1, … are emitted at 10, 20, …, and markers go in at 25, 50, …: that of 50 comes behind the
+    tuple of the same instant, which p has done at 51. All is acked when the state that has it is saved.
+    """
+    assert [time for _, time in acked(run())[:10]] == [25] * 2 + [51] * 3 + [75] * 2 + [101] * 3
+
+
+def test_a_marker_waits_its_turn() -> None:
+    """p takes 15 ms: done at 25, 40, 55, 70, 85. The marker of 25 comes behind the tuple of 20, that of 50
+    behind the one of 50, with two more ahead: there is no log that could give them again.
+    """
+    assert [time for _, time in acked(run(at_p=15))[:5]] == [40] * 2 + [85] * 3
+
+
+def test_a_failure_takes_every_state_back_to_the_commit() -> None:
+    """p crashes at 62: the count forgets the one of 60, which times out at the rotation at 200. A live task
+    gives it up, but because of the failure: no timeout is false. Nothing is lost or counted twice.
+    """
+    done = run((crash("p", 62),))
+    assert failed(done) == [(5, 0, 200)]
+    assert state(done) == 12
+    assert [done.ledger[name] for name in ("completed", "lost", "duplicated", "false_timeouts")] == [
+        12,
+        0,
+        0,
+        0,
+    ]
+
+
+def test_a_commit_can_be_gone_back_to_twice() -> None:
+    """Markers at 40 and, after the failure at 62, not before 102: that at 72 goes back to the commit of
+    41 again, and what was counted at 71 is not in it.
+    """
+    done = run((crash("p", 62), crash("p", 72)), interval=40)
+    assert [root for root, _, _ in failed(done)] == [4, 5, 6]
+    assert state(done) == 12
+    assert (done.ledger["lost"], done.ledger["duplicated"]) == (0, 0)
+
+
+def test_windows_of_tuples_that_were_put_out_keep_their_numbers() -> None:
+    """Windows of four: those of 50 to 80 are put out at 81, after the commit of 75, and the count crashes at
+    82. With the committed ones of 50 to 70 and that of 90 a window is full again: it is another one, for what
+    it has of 90 comes in no other. Twice count the four of 50 to 80.
+    """
+    done = run((crash("count", 82),), window={"tuples": 4})
+    assert done.trace is not None
+    assert [row[3] for row in done.trace.windows] == [1, 2, 3, 4]
+    assert [done.ledger[name] for name in ("lost", "duplicated", "false_timeouts")] == [0, 4, 0]
+
+
+def test_nobody_waits_for_a_marker_that_is_lost() -> None:
+    """s ──▶ a (1), b (30) ──▶ count: the marker of 25 comes from a at once; from b it would at 70, behind the
+    tuples of 10 and 20. The count sets aside what comes from a meanwhile, until b crashes at 50.
+    """
+    topology = {
+        "s": spout("values", values=(1,) * 12),
+        "a": bolt("forward", {"s": "shuffle"}, 1),
+        "b": bolt("forward", {"s": "shuffle"}, 30),
+        "count": bolt("windowed_count", {"a": "shuffle", "b": "shuffle"}, window={"length": 10_000 * MS}),
+    }
+    down = crash("b", 50, restart=1000)
+    done = simulate(world(topology, "storm_checkpoint", (down,), 95, checkpoint_interval=25 * MS), trace=True)
+    assert done.trace is not None
+    counted = [row[6] / MS for row in done.trace.processed if row[0] == "count"]
+    assert counted == [11, 21, 40, 50, 50, 51, 61, 71, 81, 91]
+
+
+def test_it_says_when_roots_must_time_out() -> None:
+    """A root that waits for a commit as long as its timeout is emitted again and again."""
+    scenario = EXAMPLES / "storm-word-count.yaml"
+    warned = [
+        any(
+            text.startswith("checkpoint_interval: ")
+            for text in tideover.run(scenario, more).to_dict()["warnings"]
+        )
+        for more in ({}, {"strategy.checkpoint_interval": "10 s"})
+    ]
+    assert warned == [False, True]
+
+
+def test_the_example() -> None:
+    """One file; its scenario loses nothing."""
+    assert len((EXAMPLES / "storm_checkpoint.py").read_text("utf-8").splitlines()) <= 120
+    ledger = tideover.run(EXAMPLES / "storm-word-count.yaml").to_dict()["ledger"]
+    assert (ledger["completed"], ledger["false_timeouts"]) == (ledger["emitted"], 0)
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_it_keeps_its_word(example: Any, check: Any) -> None:
+    """The conformance suite, which is asked of every strategy."""
+    check(example.StormCheckpoint())
