@@ -165,6 +165,8 @@ def _strategies() -> Iterator[str]:
     yield "The key `strategy`: `{kind: rsm, checkpoint_interval: 10 s}`, or a kind alone: `source_replay`.\n"
     for name, part in REGISTRIES[Strategy].items():
         survives = ", ".join(f"`{kind}`" for kind in sorted(part.survives)) or "nothing for sure"
+        if part.survives and not part.stateless_too:
+            survives += " (not of a bolt without state)"
         more = f"Promise: {part.promise}. Survives: {survives}."
         yield _section(f"`{name}`", f"{_prose(part)} {more}", _rows(keys_of(part)), level=3)
 
