@@ -1,9 +1,9 @@
 """A strategy from outside the package: passive standby. A secondary has each task's last checkpoint and takes
 over as soon as the failure is noticed; upstream replays what has come since.
 
-What it survives is the loss of one task with state. It does not survive: the crash of a task without state (what
-that has in memory is lost, for it has no secondary), of a whole host, or of a sender together with its receiver (the
-sender's buffer goes down with it). A checkpoint is with the secondary at once: links have no bandwidth here.
+It survives a fault of one task with state. It does not survive the crash of a task without state, which has
+no secondary (what that has in memory is lost), nor that of a sender together with its receiver: the buffer
+that would be replayed goes down with it. A checkpoint reaches the secondary at once.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ class PassiveStandby(Strategy):
 
     promise: ClassVar[Promise] = "exactly once"
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task"})
+    stateless_too: ClassVar[bool] = False
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (UpstreamBuffers,)
     after_failures: ClassVar[frozenset[str]] = frozenset({"replay_cost"})
     per_tuple: ClassVar[frozenset[str]] = frozenset({"replay_cost"})
