@@ -2,8 +2,8 @@
 over as soon as the failure is noticed; upstream replays what has come since.
 
 It survives a fault of one task with state. It does not survive the crash of a task without state, which has
-no secondary (what that has in memory is lost), nor that of a sender together with its receiver: the buffer
-that would be replayed goes down with it. A checkpoint reaches the secondary at once.
+no secondary (what that has in memory is lost), nor that of such a sender, or a spout, together with its
+receiver: the buffer goes down with it. What is sent to a secondary is there at once.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pydantic import Field
 
 from tideover.models.job.topology import Component
 from tideover.models.mechanisms.buffers.recovery import UpstreamBuffers
+from tideover.models.mechanisms.buffers.upstream_buffer import Kept
 from tideover.models.mechanisms.checkpoints import Checkpoint
 from tideover.models.operators.state import Effects
 from tideover.models.runtime.hooks import Hooks
@@ -23,6 +24,7 @@ from tideover.models.runtime.keeper import Keeper
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
 from tideover.models.strategies.base import STRATEGIES, Promise, Protocol, Strategy
 from tideover.sim.kernel import Rank
+from tideover.sim.link import Channel
 from tideover.sim.train import Ints
 from tideover.sim.units import Duration, Size
 
@@ -59,15 +61,17 @@ class Secondaries(Protocol, Keeper):
         super().__init__(job)
         self.strategy = strategy
         self.buffers = UpstreamBuffers(
-            job, at_spouts=False, replay_cost=strategy.replay_cost, replay_rate=None
+            job, at_spouts=True, replay_cost=strategy.replay_cost, replay_rate=None
         )
         self.saved: dict[TaskView, Checkpoint] = {}
-        """What the secondary of each task with state has."""
+        self.outputs: dict[TaskView, dict[Channel, Kept]] = {}
+        """What the secondary of each task with state has: its state, its output queues."""
         job.context.keepers.append(self)
 
     def start(self) -> None:
         for task in self.view.stateful:
             self.saved[task] = Checkpoint(self.do.first_state(task), {})
+            self.outputs[task] = self.buffers.outputs(task)
             self.do.every(self.strategy.interval, partial(self.tick, task), Rank.CHECKPOINT, task)
 
     def tick(self, task: BoltView, i: int) -> None:
@@ -81,11 +85,19 @@ class Secondaries(Protocol, Keeper):
             saved = Checkpoint(self.do.copy_state(task), dict(self.buffers.positions(task)))
             self.saved[task] = saved
             self.do.transfer(saved.state.entries * self.strategy.entry_size)
+            self.send_outputs(task)
             self.buffers.trim(task, saved.positions)
+
+    def send_outputs(self, task: BoltView) -> None:
+        """What the task has put into its output queues since the last time goes to the secondary."""
+        old, new = self.outputs[task], self.buffers.outputs(task)
+        self.do.transfer(sum((new[c].sent - old[c].sent) * c.message_bytes for c in new))
+        self.outputs[task] = new
 
     def window_ended(self, task: BoltView, parts: list[Effects], now: int) -> int:
         if task.component.trigger == "tick":  # a tick does not come again in the replay, as a marker does
             self.checkpoint(task)
+        self.send_outputs(task)  # a window that was put out is not put out again
         return 0
 
     def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
@@ -95,6 +107,7 @@ class Secondaries(Protocol, Keeper):
     def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
         if self.view.is_stateful(task):
             saved = self.saved[task]
+            self.buffers.put_back(task, self.outputs[task])
             self.buffers.empty_queue(task)
             self.buffers.restored(task, saved.positions)
             self.do.restore(task, saved.state, outage)
