@@ -69,6 +69,14 @@ def test_exemptions_are_needed() -> None:
             conformance.EXEMPTIONS = kept
 
 
+@pytest.mark.parametrize("kind", [kind for kind in BUILT_IN if not STRATEGIES[kind].stateless_too])
+def test_who_leaves_out_bolts_without_state_has_to(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A strategy that says that it does not save what they have in memory does not."""
+    monkeypatch.setattr(STRATEGIES[kind], "stateless_too", True)
+    with pytest.raises(AssertionError, match="component='split'"):
+        conformance.keeps_its_promise(of(kind))
+
+
 # -- the suite itself ----------------------------------------------------------------------------------------
 
 

@@ -178,6 +178,8 @@ class _Reference:
         yield f"## Strategies\n\n{_STRATEGY}\n"
         for name, part in REGISTRIES[Strategy].items():
             survives = ", ".join(f"`{kind}`" for kind in sorted(part.survives)) or "nothing for sure"
+            if part.survives and not part.stateless_too:
+                survives += " (not of a bolt without state)"
             more = f"Promise: {part.promise}. Survives: {survives}."
             yield _section(f"`{name}`", f"{_prose(part)} {more}", self.rows(part), level=3)
 

@@ -35,6 +35,9 @@ class Strategy(Part):
     survives: ClassVar[frozenset[str]] = frozenset()
     """Failure kinds after which the promise holds (of one task, with nothing else failing)."""
 
+    stateless_too: ClassVar[bool] = True
+    """Whether that is so also for a bolt without state; if not, what its task had in memory may be lost."""
+
     composed_of: ClassVar[tuple[type[Hooks], ...]] = ()
     """The mechanisms that its protocol makes: they say what they need of the job."""
 

@@ -31,6 +31,7 @@ class StateManagement(Strategy):
 
     promise: ClassVar[Promise] = "exactly once"
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task"})
+    stateless_too: ClassVar[bool] = False
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (UpstreamBuffers, TaskCheckpoints)
     per_tuple: ClassVar[frozenset[str]] = frozenset({"replay_cost"})
     after_failures: ClassVar[frozenset[str]] = frozenset(

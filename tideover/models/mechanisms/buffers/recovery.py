@@ -8,7 +8,7 @@ from tideover.models.job.topology import Component
 from tideover.models.mechanisms.base import Mechanism
 from tideover.models.mechanisms.buffers.receiver import Receiver
 from tideover.models.mechanisms.buffers.replays import Replays
-from tideover.models.mechanisms.buffers.upstream_buffer import RECOVERY, UpstreamBuffer
+from tideover.models.mechanisms.buffers.upstream_buffer import RECOVERY, Kept, UpstreamBuffer
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.keeper import Keeper, Mask
@@ -59,6 +59,23 @@ class UpstreamBuffers(Mechanism, Keeper):
             up = buffer.channel.up
             if up.available:
                 up.enqueue(Rank.TRIM, _trimming(buffer, positions[position]))
+
+    # -- a sender's buffers, copied --------------------------------------------------------------------------
+
+    def outputs(self, task: TaskView) -> dict[Channel, Kept]:
+        """A copy of what a task keeps now of what it has sent: its output queues."""
+        return {buffer.channel: buffer.copy() for buffer in self._sent_by(task)}
+
+    def put_back(self, task: TaskView, outputs: dict[Channel, Kept]) -> None:
+        """A task that is up again, and not open yet, keeps what it had when its output queues were copied, if
+        they went down with it. What it sent after that stays lost.
+        """
+        for buffer in self._sent_by(task):
+            if buffer.channel in outputs:
+                buffer.put_back(outputs[buffer.channel])
+
+    def _sent_by(self, task: TaskView) -> list[UpstreamBuffer]:
+        return [buffer for _, buffer in self._buffers if buffer.channel.up is self._job.tasks[task.number]]
 
     # -- failures --------------------------------------------------------------------------------------------
 

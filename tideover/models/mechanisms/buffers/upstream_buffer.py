@@ -6,6 +6,8 @@ State Management*, SIGMOD 2013, section 3.2.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from tideover.sim.link import Channel
@@ -19,6 +21,14 @@ RECOVERY = "recovery"
 """Column: number of the recovery for which a message is replayed; 0: it is sent for the first time."""
 CHANNEL = "channel"
 """Column, inside the receiver: position of the channel over which a message came."""
+
+
+class Kept(NamedTuple):
+    """A copy of an upstream buffer: its messages, the newest number sent, and the newest that was lost."""
+
+    trains: tuple[Train, ...]
+    sent: int
+    gone_to: int
 
 
 class UpstreamBuffer:
@@ -57,6 +67,17 @@ class UpstreamBuffer:
         self.gone_to = self.sent
         self._trains = []
         self.size = 0
+
+    def copy(self) -> Kept:
+        """What is in it now."""
+        return Kept(tuple(self._trains), self.sent, self.gone_to)
+
+    def put_back(self, kept: Kept) -> None:
+        """Have again what went down with the sender, as far as the copy has it."""
+        if self.gone_to == self.sent:
+            self._trains = list(kept.trains)
+            self.size = sum(train.n for train in kept.trains)
+            self.gone_to = kept.gone_to if kept.sent == self.sent else self.sent
 
     def after(self, number: int) -> Train | None:
         """The messages above ``number``, in order; None if there are none."""

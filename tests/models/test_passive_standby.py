@@ -1,0 +1,216 @@
+"""Passive standby, from outside the package: R+SM without a restart and without a store.
+
+Most tests have   s ──▶ p (1) ──▶ count (1)   with a root every 10 ms from 10 on: root n is with p until
+10n + 11 and is counted at 10n + 12. Checkpoints go to the secondary every 20 ms; p keeps the upstream buffer.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.models.chain import EVERY_10, chain, counted, lost, windows
+from tests.oracle.worlds import MS, bolt, fault, spout, world
+from tideover.models.config import Scenario
+from tideover.models.conformance import CHECKS
+from tideover.models.job.components import Links
+from tideover.models.simulation import Replication, simulate
+from tideover.models.strategies.base import STRATEGIES
+from tideover.scenarios.loader import load
+from tideover.sim.distributions.constant import Constant
+from tideover.sim.distributions.exponential import Exponential
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def example() -> Iterator[Any]:
+    """The module, imported as a user's; what it registers is taken out again."""
+    spec = spec_from_file_location("passive_standby", EXAMPLES / "passive_standby.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    sys.modules[spec.name] = module  # its annotations are resolved there
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules[spec.name]
+    STRATEGIES.discard("passive_standby")
+
+
+def crash(at: float, detection: float = 5, restart: float = 100) -> Any:
+    return fault("crash_task", at, component="count", detection=detection, restart=restart)
+
+
+def passive(scenario: Scenario, **keys: Any) -> Replication:
+    """The same world, with secondaries every 20 ms."""
+    strategy = STRATEGIES["passive_standby"].model_validate({"interval": 20 * MS} | keys)
+    return simulate(scenario.with_strategy(strategy), trace=True)
+
+
+def test_it_is_one_short_file() -> None:
+    assert len((EXAMPLES / "passive_standby.py").read_text("utf-8").splitlines()) <= 120
+
+
+def test_the_scenario_is_ready_at_detection() -> None:
+    """A crash at 72 s that is noticed 2 s later: the restart of 20 s is not waited for. The words of 2 s
+    since the checkpoint of 70 s, and of the 2 s until 74 s, come again, in steps of 3 ms.
+    """
+    done = simulate(load(EXAMPLES / "passive-standby.yaml"))
+    (row,) = done.recoveries
+    assert (row["ready_at_s"], row["restart_s"], row["missing"], row["extra"]) == (74, 0, 0, 0)
+    assert row["replay_s"] == pytest.approx(0.003 * row["replayed"], abs=0.002)
+    assert row["replayed"] == pytest.approx(10 * 4.4 * (2 + 2), rel=0.15)
+    assert (done.ledger["lost"], done.ledger["duplicated"]) == (0, 0)
+    assert done.windows == {"emitted": 4, "correct": 4, "wrong": 0, "missing": 0}
+    assert done.cost["store_bytes"] == 0
+
+
+# -- the time to recover is detection and replay -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("restart", [0, 100, 10_000])
+def test_it_takes_over_at_detection_and_replays(restart: float) -> None:
+    """The checkpoint of 40 holds roots 0, 1, 2; root 3 was counted at 42. Crash at 45, noticed at 50, when
+    root 4 comes to p: the request waits for it until 51. Then 3 and 4 leave at 52 and 53; root 4, which came
+    directly at 51, is dropped. Root 5 follows as if nothing had been, however long a restart takes.
+    """
+    done = passive(chain((crash(45, restart=restart),), until=75), replay_cost=MS)
+    assert counted(done) == [*EVERY_10[:4], (3, 53), (4, 54), *EVERY_10[5:7]]
+    (row,) = done.recoveries
+    assert (row["detected_at_s"], row["ready_at_s"]) == (0.05, 0.05)
+    assert (row["restored"], row["replayed"], row["dropped"]) == (3, 2, 1)
+    assert (row["missing"], row["extra"], done.ledger["lost"]) == (0, 0, 0)
+
+
+def test_a_restart_that_is_waited_for_costs_its_length() -> None:
+    """The same crash under R+SM: root 4 comes with the replay at 150 ms, 100 ms later."""
+    done = simulate(chain((crash(45),), until=195, replay_cost=1), trace=True)
+    assert dict(counted(done)[4:])[4] == 154
+
+
+def test_spouts_keep_what_they_sent() -> None:
+    """s ──▶ count (1): root n is counted at 10n + 11. The checkpoint of 40 waits for root 3, until 41. Crash
+    at 45, noticed at 50, when root 4 is sent, and not taken in: it comes again at 51. That keeps the spout
+    for 1, and its pause of 10 begins after it.
+    """
+    scenario = chain((crash(45),), until=66)
+    count = bolt("windowed_count", {"s": "shuffle"}, 1, window={"length": 1000 * MS})
+    direct = {"s": scenario.topology["s"], "count": count}
+    done = passive(scenario.model_copy(update={"topology": direct}), replay_cost=MS)
+    assert counted(done) == [(0, 11), (1, 21), (2, 31), (3, 41), (4, 52), (5, 62)]
+    assert done.ledger["lost"] == 0
+
+
+@pytest.mark.parametrize("trigger", ["tick", "tuples"])
+@pytest.mark.parametrize("cap", [1, 20_000])
+def test_the_secondary_has_the_output_queue(trigger: str, cap: int) -> None:
+    """s ──▶ split ──▶ count ──▶ total, with checkpoints every 70. The count puts out a window and crashes; 9
+    ms after it is back the total crashes, which had that window in its state alone. It comes again out of the
+    output queue of the count's secondary. Under R+SM it is lost with the count.
+    """
+    window = {"length": 20 * MS} if trigger == "tick" else {"tuples": 10}
+    topology = {
+        "s": spout("sentences", 5),
+        "split": bolt("split_words", {"s": "shuffle"}),
+        "count": bolt("windowed_count", {"split": "shuffle"}, window=window),
+        "total": bolt("windowed_count", {"count": "shuffle"}, window={"length": 100 * MS}),
+    }
+    times = {"detection": 1, "restart": 4}
+    faults = [
+        fault("crash_task", at, component=name, **times) for at, name in ((161, "count"), (175, "total"))
+    ]
+    scenario = world(topology, "passive_standby", tuple(faults), 531, interval=70 * MS)
+    done = simulate(scenario, train_cap=cap)
+    assert done.windows["wrong"] == done.windows["missing"] == 0
+    managed = STRATEGIES["rsm"].model_validate({"checkpoint_interval": 70 * MS})
+    assert simulate(scenario.with_strategy(managed)).windows["wrong"] > 0
+
+
+def test_a_window_that_has_come_is_not_put_out_again() -> None:
+    """Windows of 50 ended by ticks; that of 50 has four roots. The count is lost at 51: what the secondary
+    has is the empty state of 50, not that of 40.
+    """
+    done = passive(chain((lost(51),), 115, {"length": 50 * MS}))
+    assert windows(done) == [(1, 50, 4), (2, 100, 5)]
+    assert done.windows == {"emitted": 2, "correct": 2, "wrong": 0, "missing": 0}
+
+
+# -- it changes nothing while nothing fails ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [0, 64, 1000])
+def test_without_a_failure_it_costs_only_its_bytes(size: int) -> None:
+    """Every tuple at its time under amnesia; and one entry at 20, 40, 60 and 80 ms on the network."""
+    scenario = chain(until=95)
+    done = passive(scenario, entry_size=size)
+    none = simulate(scenario.with_strategy(STRATEGIES["none"]()), trace=True)
+    assert done.trace is not None
+    assert none.trace is not None
+    assert sorted(done.trace.processed) == sorted(none.trace.processed)
+    assert done.timeline == none.timeline
+    assert done.cost["network_bytes"] - none.cost["network_bytes"] == 4 * size
+
+
+# -- R+SM without a restart, and a store that takes no time --------------------------------------------------
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 2**40),
+    at=st.integers(1, 200 * MS),
+    kind=st.sampled_from(("lose_state", "crash_task")),
+    detection=st.integers(0, 30 * MS),
+    hold=st.booleans(),
+    tasks=st.integers(1, 2),
+    trigger=st.sampled_from(("marker", "tick")),
+    cost=st.integers(0, 1 * MS),
+)
+def test_it_recovers_as_state_management_would_at_once(
+    seed: int, at: int, kind: str, detection: int, hold: bool, tasks: int, trigger: str, cost: int
+) -> None:
+    """s x 2 ──▶ split ──▶ count, one fault at any moment: every tuple is processed at the same time, every
+    window put out at the same time, with the same sum, and the recovery is described by the same figures.
+    """
+    window = {"length": 30 * MS, "trigger": trigger}
+    topology = {
+        "s": spout("sentences", 9, None, parallelism=2),
+        "split": bolt("split_words", {"s": "shuffle"}, Exponential(mean=MS // 2), parallelism=tasks),
+        "count": bolt(
+            "windowed_count", {"split": "shuffle"}, Constant(value=MS // 10), parallelism=tasks, window=window
+        ),
+    }
+    jitter, down = Exponential(mean=MS), "hold" if hold else "drop"
+    links = Links(latency=jitter, local=jitter)
+
+    def under(strategy: str, restart: int, **keys: int) -> Replication:
+        times = {"detection": detection / MS, "restart": restart / MS, "while_down": down}
+        hit = fault(kind, at / MS, component="count", **times)
+        keys |= {"replay_cost": cost, "entry_size": 0}
+        return simulate(world(topology, strategy, (hit,), 300, seed, links=links, **keys), trace=True)
+
+    ours, theirs = (
+        under("passive_standby", 50 * MS, interval=20 * MS),
+        under("rsm", 0, checkpoint_interval=20 * MS),
+    )
+    assert ours.trace is not None
+    assert theirs.trace is not None
+    assert sorted(ours.trace.processed) == sorted(theirs.trace.processed)
+    assert sorted(ours.trace.windows, key=str) == sorted(theirs.trace.windows, key=str)
+    assert ours.recoveries == theirs.recoveries
+    assert (ours.ledger, ours.windows) == (theirs.ledger, theirs.windows)
+
+
+# -- its word ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_it_keeps_its_word(example: Any, check: Any) -> None:
+    """The conformance suite, which is asked of every strategy."""
+    check(example.PassiveStandby(interval=2000 * MS, replay_cost=MS))
