@@ -15,6 +15,7 @@ from tideover.scenarios import grid, library, loader, profiles, yaml_source
 from tideover.scenarios.loader import Resolved
 from tideover.scenarios.nodes import Giver, Node, Origin
 from tideover.scenarios.part_builder import BARE, fields_of
+from tideover.scenarios.python_values import from_plain
 from tideover.scenarios.settings import Settings
 from tideover.scenarios.writer import to_data
 
@@ -46,7 +47,7 @@ def to_yaml(found: Resolved) -> str:
     data, root, stream = to_data(found.scenario), found.root, io.StringIO()
     path = root.get(profiles.KEY)
     if path is not None and not path.is_mapping and profiles.KEY in data:
-        root = root.like(root.value | {profiles.KEY: yaml_source.from_plain(data[profiles.KEY], path.origin)})
+        root = root.like(root.value | {profiles.KEY: from_plain(data[profiles.KEY], path.origin)})
     writer.dump(_mapping(data, root), stream)
     return stream.getvalue()
 
