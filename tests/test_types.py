@@ -58,8 +58,8 @@ SourceReplay(mesage_timeout="30 s")
 base.with_(run="120 s")
 """
 REVEALED = {
-    6: r"def \(scenario: .*\) -> tideover\.models\.results\.Result",
-    8: r"tideover\.models\.results\.Result",
+    6: r"def \(scenario: .*\) -> tideover\.models\.results\.result\.Result",
+    8: r"tideover\.models\.results\.result\.Result",
     9: r"pandas\..*DataFrame",
     10: r"tideover\.api\.Comparison",
     11: r"typing\.Mapping\[str, str\]",

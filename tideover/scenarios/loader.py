@@ -46,8 +46,8 @@ class Tree(NamedTuple):
     directory: Path
 
 
-Source = str | Path | Mapping[str, Any] | Tree
-"""A built-in name, a path, a mapping as a file would hold it, or what was read of one."""
+Source = str | Path | Mapping[str, Any]
+"""A built-in name, a path, or a mapping as a file would hold it."""
 
 
 @lru_cache(maxsize=1)
@@ -85,7 +85,7 @@ def load_text(text: str, name: str = "scenario", settings: Sequence[str] = ()) -
 
 
 def load_for_strategies(
-    source: Source, kinds: Sequence[str] | None = None, settings: Settings = ()
+    source: Source | Tree, kinds: Sequence[str] | None = None, settings: Settings = ()
 ) -> dict[str, Scenario]:
     """The same scenario under several strategies, by their kinds; raises ScenarioError.
 
@@ -111,8 +111,8 @@ def load_for_strategies(
 _TWICE = "does not go with a list of strategies to compare; give the strategies there"
 
 
-def tree(source: Source) -> Tree:
-    """The tree of a source; raises ScenarioError."""
+def tree(source: Source | Tree) -> Tree:
+    """The tree of a source; what is one stays as it is. Raises ScenarioError."""
     load_plugins()
     if isinstance(source, Tree):
         return source
