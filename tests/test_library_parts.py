@@ -131,7 +131,12 @@ def test_shorter_forms_of_a_file_are_taken() -> None:
         ),
         (lambda: parts.BoltConfig(from_={"a": "shufle"}), r"from_\.a: unknown grouping 'shufle'; did you"),
         (lambda: parts.Periodic(rate="5/s", fixed_offset=1), r"^Periodic: fixed_offset: 1 has no unit"),
-        (lambda: parts.Window(), r"^Window: .*: give either length \(a duration\) or tuples"),
+        (lambda: parts.Window(), r"^Window: length, tuples: give either length \(a duration\) or tuples"),
+        (lambda: parts.Window(tuples=5, trigger="marker"), r"^Window: tuples, trigger: a window of tuples"),
+        (
+            lambda: tideover.Run(duration="5 s", lump=2, lump_rate="9/s"),
+            r"^Run: lump, lump_rate: give either lump ",
+        ),
         (lambda: tideover.StateManagement(), r"^StateManagement: checkpoint_interval: is missing; distance"),
         (lambda: tideover.Run(duration="5 s", lump=0), r"^Run: lump: must be at least 1, not 0$"),
         (lambda: tideover.CrashTask(at="-5 s", component="a"), r"^CrashTask: at: '-5 s' is negative"),

@@ -93,6 +93,27 @@ def test_a_sweep_of_a_scenario_knows_its_short_parameters_and_its_folder(tmp_pat
     assert grid.read({"scenario": scenario, "grid": {"scale": [1, 2]}}) == wanted
 
 
+def test_a_sweep_sets_what_was_changed_before(base: tideover.Scenario, tmp_path: Path) -> None:
+    """As it does for the file written of the changed scenario: its ``set`` and its keys win."""
+    changed = base.with_({"run.seed": 3, "run.warmup": None}, strategy=REPLAY)
+    changed.to_yaml(tmp_path / "mine.yaml")
+    sweep = {
+        "set": {"run.seed": 4, "run.warmup": "20 s", "strategy.timeout_phase": "2 s"},
+        "grid": {"strategy.message_timeout": ["8 s", "9 s"]},
+    }
+    found = grid.read({"scenario": changed, **sweep})
+    assert found == grid.read({"scenario": tmp_path / "mine.yaml", **sweep})
+    wanted = tideover.SourceReplay(message_timeout="9 s", timeout_phase="2 s")
+    assert found.points[1].scenario == changed.with_({"run.seed": 4, "run.warmup": "20 s"}, strategy=wanted)
+
+
+def test_points_and_compared_scenarios_can_be_varied(base: tideover.Scenario) -> None:
+    points = grid.read({"scenario": base, "grid": {"run.seed": [5]}}).points
+    assert tideover.load(points[0].scenario, {"run.seed": 1}) == base
+    compared = api.compared(base, [REPLAY, RESTORE])
+    assert compared["rsm"].with_(strategy=REPLAY) == compared["source_replay"]
+
+
 def test_what_is_wrong_with_a_sweep_of_a_scenario_has_its_key(base: tideover.Scenario) -> None:
     with pytest.raises(
         tideover.ScenarioError, match=r"^sweep: grid\.strategy\.mesage_timeout: unknown key; did"

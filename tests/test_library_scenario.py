@@ -145,6 +145,28 @@ def test_a_profile_goes_on_giving_what_it_gave() -> None:
     assert once.profile.taken.keys() == base.profile.taken.keys() - {"strategy.plan_time"}
 
 
+def test_a_profile_is_found_from_where_it_was_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a change: from the folder in which that was made, not from the scenario's; also after other ones."""
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "mine.yaml").write_text(library.text("micro-batch"))
+    measured = Path(library.__file__).parent / "measured" / "micro-batch-word-count.yaml"
+    (tmp_path / "other.yaml").write_text(measured.read_text())
+    monkeypatch.chdir(tmp_path)
+    changed = tideover.load("there/mine.yaml").with_(profile="other.yaml")
+    assert changed.profile is not None
+    assert changed.profile.file == "other.yaml"
+    assert changed.with_({"run.seed": 8}).profile == changed.profile
+
+
+def test_a_key_that_was_taken_away_has_its_default() -> None:
+    """``null`` takes away what has a default, in the scenario itself and in later ones."""
+    base = tideover.load("wordcount").with_({"run.warmup": None, "topology.split.parallelism": None})
+    assert (base.run.warmup, base.topology["split"].parallelism) == (0, 1)
+    assert base.with_(description="x").run == base.run
+    assert base.with_({"run.warmup": "7 s"}).run.warmup == 7 * 10**9
+    assert from_text(base.to_yaml()) == base
+
+
 def test_what_is_not_named_stays() -> None:
     base = tideover.load("wordcount")
     links, store = parts.Links(latency="3 ms"), parts.Store(latency="9 ms")
@@ -203,6 +225,11 @@ def test_nothing_changes_the_scenario_itself(changed: dict[str, Any], wrong: str
                 name="x", topology={}, strategy="none", run=tideover.Run(duration="5 s")
             ),
             r"^Scenario: topology: is empty; it needs at least one spout and one bolt$",
+        ),
+        (
+            lambda base: tideover.Scenario(nam="x", topologie={}, strategy="none"),
+            r"^Scenario: nam: unknown parameter; did you mean 'name'\? .*\n"
+            r"Scenario: topologie: unknown parameter; did you mean 'topology'\? ",
         ),
     ],
 )

@@ -7,8 +7,10 @@ each public name is not the simulator's class, but stands for it.
 from __future__ import annotations
 
 import inspect
+import re
 import types
 import typing
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -17,8 +19,8 @@ from typing import Any, TypeVar
 from tideover.models.job.components import Links
 from tideover.models.job.groupings.base import Grouping
 from tideover.scenarios import loader
-from tideover.scenarios.errors import Problem, ScenarioError, suggest
-from tideover.scenarios.nodes import Origin
+from tideover.scenarios.errors import Problem, ScenarioError, unknown_parameters
+from tideover.scenarios.nodes import WHOLE, Origin
 from tideover.scenarios.part_builder import BARE, PartBuilder, key_of, unit_of, without_none
 from tideover.scenarios.python_values import from_plain
 from tideover.sim.distributions.base import Distribution
@@ -123,24 +125,22 @@ def _built(part: type[Part], fields: dict[str, Any]) -> Part:
     """A part of these fields, checked as those of a file; raises ScenarioError."""
     known = list(part.model_fields)
     loader.load_plugins()
-    problems = [
-        Problem(part.__name__, None, name, f"unknown parameter; {suggest(name, known)}")
-        for name in fields
-        if name not in known
-    ]
-    if problems:
+    if problems := unknown_parameters(part.__name__, fields, known):
         raise ScenarioError(problems)
     data = {key_of(name): value for name, value in {**DEFAULTS.get(part, {}), **fields}.items()}
     node = from_plain(data, Origin(part.__name__))
     builder = PartBuilder(Path())
     found = builder.part(part, node, "")
     if found is None:
-        names = {key_of(name): name for name in known}
-        raise ScenarioError(replace(p, key=_in_python(p.key, names)) for p in builder.problems)
+        raise ScenarioError(_in_python(problem, known) for problem in builder.problems)
     return found
 
 
-def _in_python(key: str, names: dict[str, str]) -> str:
-    """A dotted key of a file, its first step as Python has it."""
-    first, dot, rest = key.partition(".")
-    return f"{names.get(first, first)}{dot}{rest}"
+def _in_python(problem: Problem, known: Sequence[str]) -> Problem:
+    """A problem of a file, its key as Python has it; if it has none, the parameters that it is about."""
+    if problem.key == WHOLE:
+        about = [name for name in known if re.search(rf"\b{name}\b", problem.message)]
+        return replace(problem, key=", ".join(about or known))
+    first, dot, rest = problem.key.partition(".")
+    names = {key_of(name): name for name in known}
+    return replace(problem, key=f"{names.get(first, first)}{dot}{rest}")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ParamSpec, Self
 
 from pydantic import PrivateAttr
 
@@ -13,8 +14,8 @@ from tideover.models import config
 from tideover.models.config import AppliedProfile
 from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig, Store
 from tideover.models.strategies.base import Strategy
-from tideover.scenarios import loader, precedence, profiles, shorthand, yaml_source
-from tideover.scenarios.errors import ScenarioError
+from tideover.scenarios import loader, precedence, profiles, shorthand, yaml_text
+from tideover.scenarios.errors import ScenarioError, unknown_parameters
 from tideover.scenarios.loader import Tree
 from tideover.scenarios.nodes import Giver, Node, Origin
 from tideover.scenarios.python_values import from_plain
@@ -29,6 +30,22 @@ _KEEP: Any = object()
 """Stands for an argument that was not given, where None means something."""
 
 
+P = ParamSpec("P")
+
+
+def _with_nearest(init: Callable[P, None]) -> Callable[P, None]:
+    """A constructor that names the nearest parameter for one that it does not know."""
+    _, *known = inspect.signature(init).parameters
+
+    @wraps(init)
+    def checked(*args: P.args, **given: P.kwargs) -> None:
+        if problems := unknown_parameters("Scenario", given, known):
+            raise ScenarioError(problems)
+        init(*args, **given)
+
+    return checked
+
+
 class Scenario(config.Scenario):
     """Everything that one simulation depends on. It never changes; ``with_`` makes another one.
 
@@ -39,6 +56,7 @@ class Scenario(config.Scenario):
     _tree: Tree | None = PrivateAttr(default=None)
     """What it was built from, and where that looks for files; None: its fields alone say all."""
 
+    @_with_nearest
     def __init__(
         self,
         *,
@@ -148,7 +166,7 @@ class Scenario(config.Scenario):
         >>> print(tideover.load("wordcount").to_yaml().splitlines()[0])
         name: word count
         """
-        text = _yaml(_as_file(self, absolute=path is not None))
+        text = yaml_text.write(yaml_text.quoted(_as_file(self, absolute=path is not None)))
         if path is not None:
             Path(path).write_text(text, encoding="utf-8")
         return text
@@ -222,25 +240,3 @@ def _says(data: dict[str, Any], scenario: Scenario) -> bool:
         return load(data) == scenario
     except ScenarioError:
         return False
-
-
-def _yaml(data: Mapping[str, Any]) -> str:
-    from ruamel.yaml import YAML
-    from ruamel.yaml.representer import SafeRepresenter
-
-    class Representer(SafeRepresenter):
-        """Quotes what the loader would otherwise read as something else than a text."""
-
-        def represent_str(self, text: str) -> Any:
-            style = None if isinstance(yaml_source.scalar(text), str) else '"'
-            return self.represent_scalar("tag:yaml.org,2002:str", text, style=style)
-
-    Representer.add_representer(str, Representer.represent_str)
-    writer = YAML(typ="safe", pure=True)
-    writer.Representer = Representer
-    writer.default_flow_style = False  # a line for each key
-    writer.width = 10_000
-    writer.representer.sort_base_mapping_type_on_output = False
-    stream = io.StringIO()
-    writer.dump(data, stream)
-    return stream.getvalue()
