@@ -17,7 +17,10 @@ import tideover
 ROOT = Path(__file__).parents[1]
 
 PROGRAM = """\
+from datetime import timedelta
+
 import tideover
+from tideover import CrashTask, Run, Scenario, SourceReplay, StateManagement, parts
 
 reveal_type(tideover.run)
 result = tideover.run("wordcount", {"run.seed": 3, "run.duration": tideover.seconds(90)})
@@ -31,16 +34,43 @@ reveal_type(tideover.seconds([3, 4]))
 error: type[Exception] = tideover.ScenarioError
 tideover.run("wordcount", "run.seed=3", trace="yes")
 tideover.Nope
+base = tideover.load("wordcount").with_({"strategy.message_timeout": "9 s"}, hosts=None)
+reveal_type(base.with_(failures=[CrashTask(at=timedelta(seconds=75), component="count")], rate="5/s"))
+reveal_type(tideover.compare(base, [SourceReplay(), StateManagement(checkpoint_interval="5 s"), "none"]))
+reveal_type(tideover.sweep(base, {"strategy": [SourceReplay()], "run.seed": range(2)}, master=None))
+mine = Scenario(
+    name="mine",
+    topology={
+        "in": parts.SpoutConfig(spout=parts.Keys(), arrivals=parts.Poisson(rate=tideover.per_second(5))),
+        "out": parts.BoltConfig(
+            bolt=parts.WindowedCount(window="5 s"),
+            from_={"in": "shuffle"},
+            service=parts.Exponential(mean="1 ms"),
+        ),
+    },
+    strategy=base.strategy,
+    run=Run(duration="60 s"),
+)
+reveal_type(mine.to_yaml("mine.yaml"))
+reveal_type(SourceReplay().message_timeout)
+SourceReplay(message_timeout=30)
+SourceReplay(mesage_timeout="30 s")
+base.with_(run="120 s")
 """
 REVEALED = {
-    3: r"def \(scenario: .*\) -> tideover\.models\.results\.result\.Result",
-    5: r"tideover\.models\.results\.result\.Result",
-    6: r"pandas\..*DataFrame",
-    7: r"tideover\.api\.Comparison",
-    8: r"typing\.Mapping\[str, str\]",
-    9: r"int",
-    10: r"str",
-    11: r"list\[str\]",
+    6: r"def \(scenario: .*\) -> tideover\.models\.results\.result\.Result",
+    8: r"tideover\.models\.results\.result\.Result",
+    9: r"pandas\..*DataFrame",
+    10: r"tideover\.api\.Comparison",
+    11: r"typing\.Mapping\[str, str\]",
+    12: r"int",
+    13: r"str",
+    14: r"list\[str\]",
+    19: r"tideover\.scenarios\.scenario\.Scenario",
+    20: r"tideover\.api\.Comparison",
+    21: r"tideover\.scenarios\.sweep\.Sweep",
+    35: r"str",
+    36: r"int",
 }
 """By line of the program, what mypy says a thing is."""
 
@@ -71,12 +101,16 @@ def test_what_is_exported_has_its_type(said: list[str]) -> None:
 
 def test_what_is_not_there_or_does_not_fit_is_an_error(said: list[str]) -> None:
     """A name that the module lacks; a text for a list of settings is one to a type checker (a text is a
-    sequence of texts), so only the flag of a wrong type is found in line 13.
+    sequence of texts), so only the flag of a wrong type is found in line 16. Of typed objects: a number
+    without a unit, a parameter that there is not, a text for an object.
     """
     errors = [line for line in said if " error: " in line]
-    assert [int(line.split(":")[1]) for line in errors] == [13, 14]
+    assert [int(line.split(":")[1]) for line in errors] == [16, 17, 37, 38, 39]
     assert 'Argument "trace" to "run" has incompatible type "str"' in errors[0]
     assert 'Module has no attribute "Nope"' in errors[1]
+    assert 'Argument "message_timeout" to "SourceReplay" has incompatible type "int"' in errors[2]
+    assert 'Unexpected keyword argument "mesage_timeout" for "SourceReplay"' in errors[3]
+    assert 'Argument "run" to "with_" of "Scenario" has incompatible type "str"' in errors[4]
 
 
 def test_type_checkers_see_what_is_exported() -> None:

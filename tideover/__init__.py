@@ -17,14 +17,25 @@ _WHERE = {
     "run": "tideover.api",
     "compare": "tideover.api",
     "sweep": "tideover.api",
-    "load": "tideover.scenarios.loader",
+    "load": "tideover.api",
     "Comparison": "tideover.api",
     "Result": "tideover.models.results.result",
     "RunFailed": "tideover.scenarios.runs",
-    "Scenario": "tideover.models.config",
+    "Scenario": "tideover.scenarios.scenario",
     "ScenarioError": "tideover.scenarios.errors",
     "Sweep": "tideover.scenarios.sweep",
-} | dict.fromkeys(
+}
+_STRATEGIES = (
+    "ActiveReplication",
+    "AlignedSnapshots",
+    "Amnesia",
+    "MicroBatch",
+    "SourceReplay",
+    "StateManagement",
+)
+_FAILURES = ("CrashHost", "CrashTask", "LoseState", "Pause")
+_WHERE |= dict.fromkeys(("Run", *_STRATEGIES, *_FAILURES), "tideover.parts")
+_WHERE |= dict.fromkeys(
     ("seconds", "milliseconds", "per_second", "n_bytes", "bytes_per_second"), "tideover.scenarios.quantities"
 )
 

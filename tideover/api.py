@@ -8,19 +8,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
-from tideover.models.config import Scenario
+from tideover.models import config
 from tideover.models.results import headline
 from tideover.models.schema.fields import frame
+from tideover.models.strategies.base import Strategy
 from tideover.scenarios import runs
-from tideover.scenarios.loader import load, load_for_strategies
-from tideover.scenarios.settings import Settings
-from tideover.scenarios.writer import to_data
+from tideover.scenarios import scenario as scenarios
+from tideover.scenarios.loader import load_for_strategies
+from tideover.scenarios.scenario import Scenario, Source, tree_of
+from tideover.scenarios.settings import Settings, read_settings
+from tideover.sim.registry import kind_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,8 +32,16 @@ if TYPE_CHECKING:
     from tideover.reports.verdict import Verdict
     from tideover.scenarios.sweep import Sweep
 
-Source = str | Path | Mapping[str, Any] | Scenario
-"""A scenario: a built-in name, a path, a mapping as a file would hold it, or one that is loaded already."""
+
+def load(source: Source, settings: Settings = ()) -> Scenario:
+    """The scenario of a built-in name, a path, a mapping as a file would hold it, or of another scenario.
+
+    ``settings``: texts ``key=value`` as given to ``--set``, or a mapping: ``{"run.seed": 3}``.
+
+    Raises ScenarioError for a scenario that cannot be used, TypeError for settings that are neither a list of
+    texts nor a mapping.
+    """
+    return scenarios.load(source, settings)
 
 
 def run(
@@ -42,28 +53,26 @@ def run(
 ) -> Result:
     """Simulate all replications of a scenario.
 
-    ``settings``: texts ``key=value`` as given to ``--set``, or a mapping: ``{"run.seed": 3}``. ``trace``:
-    keep every tuple, for small runs. ``report``: called with the number of replications that are done, and of
-    all.
+    ``scenario`` and ``settings`` as for ``load``. ``trace``: keep every tuple, for small runs. ``report``:
+    called with the number of replications that are done, and of all.
 
-    Raises ScenarioError for a scenario that cannot be used, TypeError for settings that are neither a list of
-    texts nor a mapping, RunFailed if a replication fails.
+    Raises like ``load``, and RunFailed if a replication fails.
     """
     return runs.run(loaded(scenario, settings), trace=trace, report=report)
 
 
 def compare(
     scenario: Source,
-    strategies: Sequence[str] | None = None,
+    strategies: Sequence[str | Strategy] | None = None,
     settings: Settings = (),
     *,
     report: Callable[[int, int], None] | None = None,
 ) -> Comparison:
     """Simulate the same scenario, failures and luck under several strategies; the first is the reference.
 
-    ``strategies``: their kinds, each with the parameters that the scenario's block ``strategies`` has for it;
-    None for all that the block names. ``settings`` and ``report`` as for ``run``. Raises like ``run``, and
-    ValueError if there are not two strategies.
+    ``strategies``: typed objects, or kinds, each with the parameters that the scenario's block ``strategies``
+    has for it; None for all that the block names. ``settings`` and ``report`` as for ``run``. Raises like
+    ``run``, and ValueError if there are not two strategies, or two of one kind.
     """
     found = compared(scenario, strategies, settings)
     total = sum(one.run.replications for one in found.values())
@@ -80,6 +89,18 @@ def compare(
     return Comparison(results)
 
 
+@overload
+def sweep(
+    scenario: config.Scenario,
+    grid: Mapping[str, Iterable[Any]],
+    /,
+    *,
+    master: str | None = "local[*,4]",
+    out: str | Path | None = None,
+    partitions: int | None = None,
+    report: Callable[[str, float, int], None] | None = None,
+) -> Sweep: ...
+@overload
 def sweep(
     spec: str | Path | Mapping[str, Any],
     settings: Settings = (),
@@ -88,10 +109,21 @@ def sweep(
     out: str | Path | None = None,
     partitions: int | None = None,
     report: Callable[[str, float, int], None] | None = None,
+) -> Sweep: ...
+def sweep(
+    spec: str | Path | Mapping[str, Any] | config.Scenario,
+    settings: Any = (),
+    *,
+    master: str | None = "local[*,4]",
+    out: str | Path | None = None,
+    partitions: int | None = None,
+    report: Callable[[str, float, int], None] | None = None,
 ) -> Sweep:
-    """Simulate every point of a grid: a sweep file, the name of a built-in sweep, or a mapping.
+    """Simulate every point of a grid: a scenario and the values that some of its keys take, or a sweep file,
+    the name of a built-in sweep, or a mapping as such a file would hold it.
 
-    ``settings``: as for ``run``; a list of values for a key of the grid takes the place of the grid's.
+    Values may be typed objects: ``sweep(scenario, {"strategy": [SourceReplay(), Amnesia()]})``. ``settings``:
+    as for ``run``; a list of values for a key of the grid takes the place of the grid's.
     ``master``: Spark's; None does without Spark, in this process. ``out``: a directory in which runs are kept
     as they are done; what is there already is not done again. ``partitions``: of one Spark job for all runs.
     ``report``: called with what is being done, how many runs are done, and of how many.
@@ -99,6 +131,8 @@ def sweep(
     Raises ScenarioError; JavaNotFound, SparkNotStarted and SweepFailed if Spark does not work; ValueError and
     OSError for ``out``.
     """
+    if isinstance(spec, config.Scenario):
+        spec, settings = {"scenario": spec, "grid": settings}, ()
     from tideover.reports.parquet import prepare
     from tideover.scenarios import grid
     from tideover.scenarios import sweep as sweeps
@@ -204,24 +238,26 @@ class Comparison:
         return rows
 
 
-def loaded(scenario: Source, settings: Settings = ()) -> Scenario:
+def loaded(scenario: Source, settings: Settings = ()) -> config.Scenario:
     """The scenario of a source, with the settings applied; raises ScenarioError."""
-    if not isinstance(scenario, Scenario):
-        return load(scenario, settings)
-    return load(to_data(scenario), settings) if len(settings) else scenario
+    if isinstance(scenario, config.Scenario) and not len(settings):
+        return scenario
+    return load(scenario, settings)
 
 
 def compared(
-    scenario: Source, strategies: Sequence[str] | None = None, settings: Settings = ()
+    scenario: Source, strategies: Sequence[str | Strategy] | None = None, settings: Settings = ()
 ) -> dict[str, Scenario]:
-    """The scenario under each strategy; raises ScenarioError, and ValueError if there are not two."""
-    source = to_data(scenario) if isinstance(scenario, Scenario) else scenario
+    """The scenario under each strategy, by kind; raises like ``compare``."""
     if isinstance(strategies, str):
         raise TypeError(f"strategies is the text {strategies!r}; give a list, {[strategies]}")
-    if strategies is not None and len(set(strategies)) < len(strategies):
-        raise ValueError(f"a strategy is named twice in {', '.join(strategies)}; name each once")
-    found = load_for_strategies(source, strategies, settings)
+    kinds = None if strategies is None else [s if isinstance(s, str) else kind_of(s) for s in strategies]
+    if kinds is not None and len(set(kinds)) < len(kinds):
+        raise ValueError(f"a strategy is named twice in {', '.join(kinds)}; name each once")
+    typed = {f"strategies.{kind_of(s)}": s for s in strategies or () if isinstance(s, Strategy)}
+    given = [*read_settings(typed), *read_settings(settings)]
+    found = load_for_strategies(tree_of(scenario), kinds, given)
     if len(found) < 2:
         only = f", not only {', '.join(found)}" if found else ""
         raise ValueError(f"a comparison needs at least two strategies{only}")
-    return found
+    return {kind: Scenario.of(one) for kind, one in found.items()}

@@ -57,6 +57,16 @@ def suggest(name: str, known: Iterable[str], elsewhere: Iterable[str] = ()) -> s
     return f"did you mean {' or '.join(map(repr, near))}? ({listed})" if near else listed
 
 
+def unknown_parameters(of: str, given: Iterable[str], known: Sequence[str]) -> list[Problem]:
+    """Names of parameters that there are not; ``of``: what they were given to.
+
+    >>> print(*unknown_parameters("Run", ["durtion"], ["duration", "seed"]))
+    Run: durtion: unknown parameter; did you mean 'duration'? (known: duration, seed)
+    """
+    unknown = [name for name in given if name not in known]
+    return [Problem(of, None, name, f"unknown parameter; {suggest(name, known)}") for name in unknown]
+
+
 def listed(names: Sequence[str]) -> str:
     """Names as a sentence has them.
 

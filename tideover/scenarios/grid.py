@@ -21,11 +21,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tideover.models.config import Scenario
+from tideover.models import config
 from tideover.scenarios import library, loader, precedence, swept, yaml_source
 from tideover.scenarios.errors import MOST_SHOWN, Problem, ScenarioError, suggest
-from tideover.scenarios.loader import Resolved
+from tideover.scenarios.loader import Resolved, Tree
 from tideover.scenarios.nodes import WHOLE, Giver, Node, Origin
+from tideover.scenarios.python_values import from_plain
+from tideover.scenarios.scenario import Scenario, tree_of
 from tideover.scenarios.settings import Setting, Settings, read_settings
 
 TOP = {
@@ -86,15 +88,20 @@ class Grid:
 def read(
     source: str | Path | Mapping[str, Any], settings: Settings = (), report: Report | None = None
 ) -> Grid:
-    """The grid of a sweep file, of a built-in name, or of a mapping as a file would hold it.
+    """The grid of a sweep file, of a built-in name, or of a mapping as a file would hold it, of which the
+    scenario may also be a ``Scenario``.
 
     ``settings``: texts ``key=value`` as given to ``--set``, or a mapping, for keys of the scenario. A key of
     the grid takes the value or the list of values given here instead of the file's. Every point is checked
     before this returns; raises ScenarioError. ``report`` hears how many points have been.
     """
     loader.load_plugins()
+    base = None
+    if isinstance(source, Mapping) and isinstance(source.get("scenario"), config.Scenario):
+        base = tree_of(source["scenario"])
+        source = {**source, "scenario": {}}
     root, directory = _tree(source)
-    return _Sweep(root, directory, read_settings(settings)).grid(report or _silent)
+    return _Sweep(root, directory, read_settings(settings), base).grid(report or _silent)
 
 
 def resolve(source: str | Path | Mapping[str, Any], settings: Settings = (), point: int = 0) -> Resolved:
@@ -110,7 +117,7 @@ def _silent(done: int, total: int) -> None:
 
 def _tree(source: str | Path | Mapping[str, Any]) -> tuple[Node, Path]:
     if isinstance(source, Mapping):
-        return yaml_source.from_plain(source, Origin("sweep")), Path()
+        return from_plain(source, Origin("sweep")), Path()
     if isinstance(source, str) and not library.is_path(source):
         return yaml_source.parse(library.sweep_text(source), library.file_name(source)), Path()
     text = yaml_source.text_of(Path(source), "give a YAML file or the name of a built-in sweep")
@@ -121,8 +128,12 @@ def _tree(source: str | Path | Mapping[str, Any]) -> tuple[Node, Path]:
 class _Sweep:
     """A sweep file that is being read."""
 
-    def __init__(self, root: Node, directory: Path, settings: Sequence[Setting]) -> None:
+    def __init__(
+        self, root: Node, directory: Path, settings: Sequence[Setting], base: Tree | None = None
+    ) -> None:
+        """``base``: the tree of the scenario, if it is there already."""
         self.root = root
+        self.base = base
         self.directory = directory
         self.problems: list[Problem] = []
         self.fixed = [_given(key, node, Giver.SWEEP, f"set.{key}") for key, node in self._mapping("set")]
@@ -189,7 +200,7 @@ class _Sweep:
             idle += point.idle
             if not found:
                 values = {key: node.plain() for key, node in zip(self.swept, chosen, strict=True)}
-                yield Point(number, values, point.scenario)
+                yield Point(number, values, Scenario.of(point.scenario))
         if found or len(idle) == self.total:  # a profile that gives nothing to any point
             raise ScenarioError(found or idle[:1])
 
@@ -203,15 +214,17 @@ class _Sweep:
             raise node.refused(setting.key, "lists no value; give at least one")
         return True
 
-    def _scenario(self) -> tuple[Node, Path] | None:
-        """The tree of the scenario, and where it looks for files."""
+    def _scenario(self) -> Tree | None:
+        """The tree of the scenario."""
+        if self.base is not None:
+            return self.base
         node = self.root.value.get("scenario")
         if node is None:
             message = "is missing; give a built-in name, a path, or a mapping as in a scenario file"
             self.problems.append(self.root.problem("scenario", message))
             return None
         if isinstance(node.value, dict):
-            return node, self.directory
+            return Tree(node, self.directory)
         if not isinstance(node.value, str):
             message = f"{node.shown()} is neither a name nor a path nor a mapping"
             self.problems.append(node.problem("scenario", message))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tideover.models.config import AppliedProfile, Scenario
 from tideover.models.strategies.base import STRATEGIES
@@ -19,6 +19,7 @@ from tideover.scenarios import completion, library, precedence, profiles, shorth
 from tideover.scenarios.errors import Problem, ScenarioError, listed
 from tideover.scenarios.nodes import FROM_SET, Node, Origin
 from tideover.scenarios.part_builder import PartBuilder, fields_of
+from tideover.scenarios.python_values import from_plain
 from tideover.scenarios.scenario_builder import TOP, ScenarioBuilder
 from tideover.scenarios.settings import Settings, is_for_others, read_settings, setting
 
@@ -38,6 +39,17 @@ class Resolved:
     idle: tuple[Problem, ...] = ()
 
 
+class Tree(NamedTuple):
+    """The tree of a scenario, and the directory in which it looks for other files."""
+
+    root: Node
+    directory: Path
+
+
+Source = str | Path | Mapping[str, Any]
+"""A built-in name, a path, or a mapping as a file would hold it."""
+
+
 @lru_cache(maxsize=1)
 def load_plugins() -> None:
     """Import what other packages offer under the entry-point group ``tideover.plugins``; once per process.
@@ -51,7 +63,7 @@ def load_plugins() -> None:
             warnings.warn(f"plugin {entry.name!r} could not be loaded: {error}", RuntimeWarning, stacklevel=2)
 
 
-def load(source: str | Path | Mapping[str, Any], settings: Settings = ()) -> Scenario:
+def load(source: Source, settings: Settings = ()) -> Scenario:
     """The scenario of a file, of a built-in name, or of a mapping as a file would hold it.
 
     ``settings``: texts ``dotted.key=value`` as given to ``--set``, or a mapping. Raises ScenarioError.
@@ -59,7 +71,7 @@ def load(source: str | Path | Mapping[str, Any], settings: Settings = ()) -> Sce
     return resolve(source, settings).scenario
 
 
-def resolve(source: str | Path | Mapping[str, Any], settings: Settings = ()) -> Resolved:
+def resolve(source: Source, settings: Settings = ()) -> Resolved:
     """The same, and the tree that it was made of. Raises ScenarioError."""
     root, directory = tree(source)
     return build(precedence.settle(root, read_settings(settings)), directory)
@@ -73,7 +85,7 @@ def load_text(text: str, name: str = "scenario", settings: Sequence[str] = ()) -
 
 
 def load_for_strategies(
-    source: str | Path | Mapping[str, Any], kinds: Sequence[str] | None = None, settings: Settings = ()
+    source: Source | Tree, kinds: Sequence[str] | None = None, settings: Settings = ()
 ) -> dict[str, Scenario]:
     """The same scenario under several strategies, by their kinds; raises ScenarioError.
 
@@ -99,14 +111,16 @@ def load_for_strategies(
 _TWICE = "does not go with a list of strategies to compare; give the strategies there"
 
 
-def tree(source: str | Path | Mapping[str, Any]) -> tuple[Node, Path]:
-    """The tree of a source, and the directory in which it looks for other files."""
+def tree(source: Source | Tree) -> Tree:
+    """The tree of a source; what is one stays as it is. Raises ScenarioError."""
     load_plugins()
+    if isinstance(source, Tree):
+        return source
     if isinstance(source, Mapping):
-        return yaml_source.from_plain(source, Origin("scenario")), Path()
+        return Tree(from_plain(source, Origin("scenario")), Path())
     if isinstance(source, str) and not library.is_path(source):
-        return yaml_source.parse(library.text(source), library.file_name(source)), Path()
-    return yaml_source.read(Path(source)), Path(source).parent
+        return Tree(yaml_source.parse(library.text(source), library.file_name(source)), Path())
+    return Tree(yaml_source.read(Path(source)), Path(source).parent)
 
 
 def build(root: Node, directory: Path) -> Resolved:

@@ -19,6 +19,7 @@ class Giver(Enum):
     DEFAULT = "default of a short parameter"
     PROFILE = "profile"
     FILE = "scenario file"
+    CHANGE = "change in Python"
     SWEEP = "sweep file, for all points"
     SETTING = "--set"
     POINT = "grid point"
@@ -78,6 +79,11 @@ class Node:
     def is_set(self) -> bool:
         """Whether it was set from outside of the scenario's file."""
         return self.origin.giver in (Giver.SWEEP, Giver.SETTING, Giver.POINT)
+
+    @property
+    def is_outside(self) -> bool:
+        """Whether it is not in the scenario's file, but set, now or by an earlier change in Python."""
+        return self.is_set or self.origin.giver is Giver.CHANGE
 
     @property
     def is_mapping(self) -> bool:

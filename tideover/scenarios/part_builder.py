@@ -216,7 +216,7 @@ class PartBuilder:
             return not info.is_required(), False, None
         if child.value is None and not optional:
             # --set key=null takes a key away that has a default.
-            removed = child.is_set and not info.is_required()
+            removed = child.is_outside and not info.is_required()
             if not removed:
                 self.refuse(child, place, f"is empty{meaning}")
             return removed, False, None

@@ -7,6 +7,7 @@ a part's own    the default of its field; it is not in the tree, the part adds i
 ``DEFAULT``     the ``default`` of a short parameter
 ``PROFILE``     a measured value of the scenario's profile
 ``FILE``        the scenario file: first its block ``strategies``, then everything else
+``CHANGE``      ``Scenario.with_``, and settings of ``tideover.load``, once the scenario is there
 ``SWEEP``       ``set``, ``seed`` and ``replications`` of a sweep file
 ``SETTING``     ``--set``, and settings in Python; a short parameter stands for the keys that it sets
 ``POINT``       a grid point; a ``--set`` of a swept key takes the place of the grid's values
@@ -33,7 +34,7 @@ from tideover.scenarios.nodes import Giver, Node
 from tideover.scenarios.part_builder import fields_of
 from tideover.scenarios.settings import Setting
 
-RISING = (Giver.DEFAULT, Giver.PROFILE, Giver.FILE, Giver.SWEEP, Giver.SETTING, Giver.POINT)
+RISING = (Giver.DEFAULT, Giver.PROFILE, Giver.FILE, Giver.CHANGE, Giver.SWEEP, Giver.SETTING, Giver.POINT)
 
 
 def strength(node: Node) -> int:

@@ -105,7 +105,7 @@ def named(node: Node, directory: Path) -> Profile:
         raise ScenarioError([node.problem(KEY, f"must be the path of a profile, not {node.shown()}")])
     if node.value in library.profiles():
         return parse(library.profile_text(node.value), library.file_name(node.value))
-    path = Path(node.value) if node.is_set else directory / node.value
+    path = Path(node.value) if node.is_outside else directory / node.value
     if not path.is_file():
         hint = suggest(node.value, library.profiles())
         message = f"there is no file {str(path)!r}; give the path of a profile, or a built-in one: {hint}"

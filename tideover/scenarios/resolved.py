@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 from typing import Any
 
-from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
-from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
 from tideover.models.job.arrivals.periodic import Periodic
-from tideover.scenarios import grid, library, loader, profiles, yaml_source
+from tideover.scenarios import grid, library, loader, profiles, yaml_source, yaml_text
 from tideover.scenarios.loader import Resolved
 from tideover.scenarios.nodes import Giver, Node, Origin
 from tideover.scenarios.part_builder import BARE, fields_of
+from tideover.scenarios.python_values import from_plain
 from tideover.scenarios.settings import Settings
 from tideover.scenarios.writer import to_data
 
@@ -41,14 +39,11 @@ def to_yaml(found: Resolved) -> str:
 
     Read as a scenario file, it is an equal scenario.
     """
-    writer = YAML()
-    writer.width = 2**31  # a comment belongs to one line
-    data, root, stream = to_data(found.scenario), found.root, io.StringIO()
+    data, root = to_data(found.scenario), found.root
     path = root.get(profiles.KEY)
     if path is not None and not path.is_mapping and profiles.KEY in data:
-        root = root.like(root.value | {profiles.KEY: yaml_source.from_plain(data[profiles.KEY], path.origin)})
-    writer.dump(_mapping(data, root), stream)
-    return stream.getvalue()
+        root = root.like(root.value | {profiles.KEY: from_plain(data[profiles.KEY], path.origin)})
+    return yaml_text.write(_mapping(data, root))
 
 
 def said(origin: Origin | None) -> str:
@@ -82,8 +77,7 @@ def _value(value: Any, node: Node | None) -> Any:
         return _mapping(value, node) if value else CommentedMap()
     if isinstance(value, list):
         return _list(value, node)
-    plain = not isinstance(value, str) or (yaml_source.scalar(value) == value and value.isprintable())
-    return value if plain else DoubleQuotedScalarString(value)
+    return yaml_text.quoted(value)
 
 
 def _list(data: list[Any], node: Node | None) -> CommentedSeq:

@@ -14,7 +14,8 @@ from tideover.models.strategies.base import STRATEGIES
 from tideover.scenarios.errors import Problem, ScenarioError, listed, shorten
 from tideover.scenarios.nodes import FROM_SET, Giver, Node, Origin
 from tideover.scenarios.part_builder import fields_of
-from tideover.scenarios.yaml_source import from_plain, parse_value
+from tideover.scenarios.python_values import from_plain
+from tideover.scenarios.yaml_source import parse_value
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ class Parameter:
 
     def defaults(self) -> Iterator[Setting | Problem]:
         """What its keys are set to unless somebody else gives them; a problem if that is not possible."""
-        if self.default is None or (self.default.value is None and self.default.is_set):
+        if self.default is None or (self.default.value is None and self.default.is_outside):
             return
         try:
             node = self.value(self.default).given(giver=Giver.DEFAULT, short=self.name)

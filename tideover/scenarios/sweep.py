@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from tideover.models.advice import in_short
 from tideover.models.results import headline
+from tideover.models.schema.fields import frame as documented
 from tideover.scenarios.grid import Grid
 from tideover.scenarios.jobs import LOCAL, on_spark
 from tideover.scenarios.kept import Kept
 from tideover.scenarios.runs import Outcome, decode, has_timeline
-from tideover.scenarios.swept import joined, text
+from tideover.scenarios.swept import number, text
 from tideover.scenarios.work import Unit, in_process, together, units
 from tideover.scenarios.writer import to_data
 from tideover.sim.units import S
@@ -111,8 +112,40 @@ class Sweep:
 
     def _table(self, name: str) -> pd.DataFrame:
         if name not in self._tables:
-            self._tables[name] = joined(self, name)
+            self._tables[name] = _joined(self, name)
         return self._tables[name]
+
+
+def _joined(found: Sweep, name: str) -> pd.DataFrame:
+    """One table of all points, in the order of the points and their replications."""
+    import pandas as pd
+
+    failed: dict[int, list[tuple[int, str]]] = {}
+    for index, replication, error in found.failed if name == "runs" else ():
+        failed.setdefault(index, []).append((replication, error))
+    every: list[dict[str, Any]] = []
+    points: list[int] = []
+    for point, result in zip(found.grid.points, found.results, strict=True):
+        mine = result.rows(name) + [result.failed_run(*one) for one in failed.get(point.number, ())]
+        if point.number in failed:
+            mine.sort(key=lambda row: row["replication"])
+        every += mine
+        points += [point.number] * len(mine)
+    frame = documented(name, every)
+    swept = _values(found.grid).iloc[points].reset_index(drop=True)
+    # A key such as hosts, which stands alone, may be a column already, with the same values.
+    return pd.concat([swept.drop(columns=[key for key in swept if key in frame]), frame], axis=1)
+
+
+def _values(grid: Grid) -> pd.DataFrame:
+    """``point`` and the swept values of each point, numbers in their units."""
+    import pandas as pd
+
+    cells = {
+        key: [number(point.values[key], unit) for point in grid.points]
+        for key, unit in grid.parameters.items()
+    }
+    return pd.DataFrame({"point": [point.number for point in grid.points], **cells})
 
 
 def sweep(

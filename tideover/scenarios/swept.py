@@ -1,4 +1,4 @@
-"""The tables of a sweep, with the swept values as numbers.
+"""Swept values in tables.
 
 A swept key whose values are all durations, rates, sizes or bandwidths has a column of numbers: in ``s``,
 ``1/s``, ``B`` or ``B/s``. Any other has its values as they were written (unit ``""``).
@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tideover.models.schema.fields import frame as documented
 from tideover.sim.units import (
     S,
     format_bandwidth,
@@ -22,12 +21,6 @@ from tideover.sim.units import (
     parse_rate,
     parse_size,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from tideover.scenarios.grid import Grid
-    from tideover.scenarios.sweep import Sweep
 
 _READ: dict[str, Callable[[str], float]] = {
     "s": lambda text: parse_duration(text) / S,
@@ -78,38 +71,6 @@ def written(value: float, unit: str) -> str:
     ('90 s', '10/s')
     """
     return _WRITTEN[unit](value)
-
-
-def joined(found: Sweep, name: str) -> pd.DataFrame:
-    """One table of all points, in the order of the points and their replications."""
-    import pandas as pd
-
-    failed: dict[int, list[tuple[int, str]]] = {}
-    for number, replication, error in found.failed if name == "runs" else ():
-        failed.setdefault(number, []).append((replication, error))
-    every: list[dict[str, Any]] = []
-    points: list[int] = []
-    for point, result in zip(found.grid.points, found.results, strict=True):
-        mine = result.rows(name) + [result.failed_run(*one) for one in failed.get(point.number, ())]
-        if point.number in failed:
-            mine.sort(key=lambda row: row["replication"])
-        every += mine
-        points += [point.number] * len(mine)
-    frame = documented(name, every)
-    swept = _values(found.grid).iloc[points].reset_index(drop=True)
-    # A key such as hosts, which stands alone, may be a column already, with the same values.
-    return pd.concat([swept.drop(columns=[key for key in swept if key in frame]), frame], axis=1)
-
-
-def _values(grid: Grid) -> pd.DataFrame:
-    """``point`` and the swept values of each point, numbers in their units."""
-    import pandas as pd
-
-    cells = {
-        key: [number(point.values[key], unit) for point in grid.points]
-        for key, unit in grid.parameters.items()
-    }
-    return pd.DataFrame({"point": [point.number for point in grid.points], **cells})
 
 
 def _is(value: Any, unit: str) -> bool:

@@ -9,9 +9,8 @@ alias counts in full), files over 1 MiB or not in UTF-8.
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -91,27 +90,6 @@ def parse_value(text: str, key: str) -> Node:
     except ScenarioError as error:
         raise ScenarioError([Problem(FROM_SET, None, key, p.message) for p in error.problems]) from None
     return Node(None, origin) if node is None else node
-
-
-def from_plain(value: Any, origin: Origin, path: tuple[str, ...] = ()) -> Node:
-    """The tree of a value made in Python, without lines: what a file may hold, a path, and what numpy and
-    pandas have for numbers and lists. ``path``: where it stands. Raises ScenarioError for anything else, and
-    if it is nested too deep.
-    """
-    if len(path) >= MAX_DEPTH:
-        raise Node(None, origin).refused("", f"is nested more than {MAX_DEPTH} levels deep")
-    if hasattr(value, "tolist"):  # an array, a series, or one of their numbers
-        value = value.tolist()
-    if isinstance(value, os.PathLike):
-        value = os.fspath(value)
-    if isinstance(value, Mapping):
-        return Node({str(k): from_plain(v, origin, (*path, str(k))) for k, v in value.items()}, origin)
-    if isinstance(value, list | tuple | range):
-        return Node([from_plain(v, origin, (*path, str(i))) for i, v in enumerate(value)], origin)
-    if value is None or isinstance(value, bool | int | float | str):
-        return Node(value, origin)
-    what = f"is a {type(value).__name__}; give a number, a text, a list or a mapping"
-    raise Node(None, origin).refused(".".join(path), what)
 
 
 def scalar(text: str) -> Any:

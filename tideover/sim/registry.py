@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict
 
@@ -27,6 +27,7 @@ class Part(BaseModel):
 
 
 T = TypeVar("T")
+P = TypeVar("P")
 
 
 class UnknownName(ValueError):
@@ -45,15 +46,17 @@ class Registry(Generic[T]):
         self.what = what
         self._parts: dict[str, type[T]] = {}
 
-    def register(self, name: str) -> Callable[[type[T]], type[T]]:
-        """Class decorator; a name that is taken already raises ValueError."""
+    def register(self, name: str) -> Callable[[type[P]], type[P]]:
+        """Class decorator; a name that is taken already raises ValueError. To type checkers the class stays
+        what it is: its own parameters, not only those of its sort.
+        """
 
-        def add(part: type[T]) -> type[T]:
+        def add(part: type[P]) -> type[P]:
             if name in self._parts:
                 raise ValueError(
                     f"{self.what} {name!r} is registered already, by {self._parts[name].__qualname__}"
                 )
-            self._parts[name] = part
+            self._parts[name] = cast("type[T]", part)
             part.kind = name  # type: ignore[attr-defined]
             return part
 
@@ -81,5 +84,7 @@ class Registry(Generic[T]):
 
 
 def kind_of(part: Any) -> str:
-    """The name a part is registered under."""
+    """The name a part is registered under; raises TypeError if there is none."""
+    if not hasattr(part, "kind"):
+        raise TypeError(f"{part!r} is not a part that is registered under a name")
     return str(part.kind)

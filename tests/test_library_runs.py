@@ -1,0 +1,164 @@
+"""``run``, ``compare`` and ``sweep`` of scenarios and typed objects, and what an editor completes."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import jedi
+import pytest
+
+import tideover
+from tideover import api, parts
+from tideover.models.strategies.base import STRATEGIES
+from tideover.parts.typed import typed
+from tideover.scenarios import grid
+
+ROOT = Path(__file__).parents[1]
+SHORT = {"run.duration": "100 s", "run.warmup": "30 s", "run.replications": 1}
+REPLAY = tideover.SourceReplay(message_timeout="10 s", timeout_phase="1 s")
+RESTORE = tideover.StateManagement(checkpoint_interval="5 s")
+
+
+@pytest.fixture(scope="module")
+def base() -> tideover.Scenario:
+    return tideover.load("wordcount").with_(SHORT)
+
+
+def test_a_scenario_runs_as_its_file_does(base: tideover.Scenario, tmp_path: Path) -> None:
+    """From the name with settings, from the object, and from the file written of it."""
+    base.to_yaml(tmp_path / "mine.yaml")
+    wanted = tideover.run("wordcount", SHORT).to_dict()
+    assert tideover.run(base).to_dict() == wanted
+    assert tideover.run(tmp_path / "mine.yaml").to_dict() == wanted
+    assert (
+        tideover.run(base, {"strategy": REPLAY}).to_dict()
+        == tideover.run(base.with_(strategy=REPLAY)).to_dict()
+    )
+
+
+def test_typed_strategies_are_compared_as_they_are(base: tideover.Scenario) -> None:
+    """Each is what ``with_`` makes of it, whatever the file says of its kind; names go with them."""
+    found = api.compared(base, [REPLAY, "active_replication", RESTORE])
+    assert list(found) == ["source_replay", "active_replication", "rsm"]
+    assert found == {
+        "source_replay": base.with_(strategy=REPLAY),
+        "active_replication": base.with_(strategy="active_replication"),
+        "rsm": base.with_(strategy=RESTORE),
+    }
+    assert api.compared("wordcount", [REPLAY, RESTORE], SHORT)["rsm"] == found["rsm"]
+    compared = tideover.compare(base, [REPLAY, RESTORE])
+    assert compared.results["rsm"].to_dict() == tideover.run(found["rsm"]).to_dict()
+
+
+def test_a_scenario_keeps_the_strategies_of_its_file(base: tideover.Scenario) -> None:
+    """All of them are compared, with their parameters, if none is named."""
+    assert api.compared(base) == api.compared("wordcount", settings=SHORT)
+
+
+def test_two_of_a_kind_are_not_compared(base: tideover.Scenario) -> None:
+    with pytest.raises(ValueError, match=r"^a strategy is named twice in source_replay, source_replay;"):
+        tideover.compare(base, [REPLAY, tideover.SourceReplay()])
+
+
+def test_every_point_of_a_sweep_is_a_change_of_the_scenario(base: tideover.Scenario) -> None:
+    """With typed objects or texts as values, the last key changing fastest; of an object, or in a mapping."""
+    values = {"strategy": [REPLAY, RESTORE, "none"], "topology.sentences.rate": ["5/s", "10/s"]}
+    found = tideover.sweep(base, values, master=None)
+    wanted = [
+        base.with_({"topology.sentences.rate": rate}, strategy=strategy)
+        for strategy in (REPLAY, RESTORE, "none")
+        for rate in ("5/s", "10/s")
+    ]
+    assert [point.scenario for point in found.grid.points] == wanted
+    assert [len(result.recoveries) for result in found.results] == [1] * 6
+    assert found.parameters == {"strategy": "", "topology.sentences.rate": "1/s"}
+    whole = tideover.sweep({"scenario": base, "grid": values, "seed": 1}, master=None)
+    assert whole.runs.equals(found.runs)
+
+
+def test_a_sweep_of_a_scenario_knows_its_short_parameters_and_its_folder(tmp_path: Path) -> None:
+    """As a sweep file does that names the scenario's file."""
+    (tmp_path / "rates.csv").write_text("time_s,rate_per_s\n0,10\n50,20\n")
+    (tmp_path / "mine.yaml").write_text(
+        "parameters: {scale: {sets: topology.a.arrivals.scale}}\n"
+        "topology:\n"
+        "  a: {spout: keys, arrivals: {kind: trace, file: rates.csv}}\n"
+        "  b: {bolt: windowed_count, from: {a: shuffle}, service: 1 ms, window: 5 s}\n"
+        "strategy: none\n"
+        "run: {duration: 60 s}\n"
+    )
+    scenario = tideover.load(tmp_path / "mine.yaml")
+    wanted = grid.read({"scenario": tmp_path / "mine.yaml", "grid": {"scale": [1, 2]}})
+    assert grid.read({"scenario": scenario, "grid": {"scale": [1, 2]}}) == wanted
+
+
+def test_a_sweep_sets_what_was_changed_before(base: tideover.Scenario, tmp_path: Path) -> None:
+    """As it does for the file written of the changed scenario: its ``set`` and its keys win."""
+    changed = base.with_({"run.seed": 3, "run.warmup": None}, strategy=REPLAY)
+    changed.to_yaml(tmp_path / "mine.yaml")
+    sweep = {
+        "set": {"run.seed": 4, "run.warmup": "20 s", "strategy.timeout_phase": "2 s"},
+        "grid": {"strategy.message_timeout": ["8 s", "9 s"]},
+    }
+    found = grid.read({"scenario": changed, **sweep})
+    assert found == grid.read({"scenario": tmp_path / "mine.yaml", **sweep})
+    wanted = tideover.SourceReplay(message_timeout="9 s", timeout_phase="2 s")
+    assert found.points[1].scenario == changed.with_({"run.seed": 4, "run.warmup": "20 s"}, strategy=wanted)
+
+
+def test_points_and_compared_scenarios_can_be_varied(base: tideover.Scenario) -> None:
+    points = grid.read({"scenario": base, "grid": {"run.seed": [5]}}).points
+    assert tideover.load(points[0].scenario, {"run.seed": 1}) == base
+    compared = api.compared(base, [REPLAY, RESTORE])
+    assert compared["rsm"].with_(strategy=REPLAY) == compared["source_replay"]
+
+
+def test_what_is_wrong_with_a_sweep_of_a_scenario_has_its_key(base: tideover.Scenario) -> None:
+    with pytest.raises(
+        tideover.ScenarioError, match=r"^sweep: grid\.strategy\.mesage_timeout: unknown key; did"
+    ):
+        tideover.sweep(base, {"strategy.mesage_timeout": ["3 s"]}, master=None)
+    with pytest.raises(tideover.ScenarioError, match=r"^sweep: grid\.strategy: must be a list of values"):
+        tideover.sweep(base, {"strategy": REPLAY}, master=None)  # type: ignore[call-overload]
+
+
+def test_a_part_from_outside_takes_units_too(
+    base: tideover.Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worked example's strategy: registered when it is imported, and taken out again."""
+    monkeypatch.syspath_prepend(ROOT / "examples")
+    try:
+        import warm_standby
+
+        standby = typed(warm_standby.WarmStandby)(interval="2 s")
+        assert standby == warm_standby.WarmStandby(interval=2 * 10**9)
+        assert base.with_(strategy=standby).strategy == standby
+        assert list(api.compared(base, [standby, REPLAY])) == ["warm_standby", "source_replay"]
+    finally:
+        sys.modules.pop("warm_standby", None)
+        STRATEGIES.discard("warm_standby")
+
+
+@pytest.mark.parametrize(
+    ("code", "completed"),
+    [
+        ("import tideover\ntideover.SourceReplay(message_", "message_timeout="),
+        ("from tideover import parts\nparts.BoltConfig(ser", "service="),
+        ("from tideover import parts\nparts.Poi", "Poisson"),
+        ("import tideover\ntideover.load('wordcount').with_(fail", "failures="),
+        ("import tideover\ntideover.Scenario(topo", "topology="),
+        ("import tideover\ntideover.SourceReplay().message_", "message_timeout"),
+    ],
+)
+def test_an_editor_completes_names_and_parameters(code: str, completed: str) -> None:
+    """By jedi, which reads the source and the stubs, and is what IPython completes with."""
+    *_, last = lines = code.splitlines()
+    script = jedi.Script(code, project=jedi.Project(ROOT))
+    assert completed in [found.name for found in script.complete(len(lines), len(last))]
+
+
+def test_a_live_session_completes_parameters() -> None:
+    code = "SourceReplay(message_"
+    session = jedi.Interpreter(code, [{"SourceReplay": tideover.SourceReplay, "parts": parts}])
+    assert [found.name for found in session.complete(1, len(code))] == ["message_timeout="]

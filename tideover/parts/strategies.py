@@ -1,0 +1,18 @@
+"""Strategies, as typed objects: how a pipeline survives failure."""
+
+from tideover.models.strategies import (
+    active_replication,
+    aligned_snapshots,
+    micro_batch,
+    none,
+    rsm,
+    source_replay,
+)
+from tideover.parts.typed import typed
+
+ActiveReplication = typed(active_replication.ActiveReplication)
+AlignedSnapshots = typed(aligned_snapshots.AlignedSnapshots)
+MicroBatch = typed(micro_batch.MicroBatch)
+Amnesia = typed(none.Amnesia)
+StateManagement = typed(rsm.StateManagement)
+SourceReplay = typed(source_replay.SourceReplay)

@@ -1,0 +1,192 @@
+# Made by `python tests/parts_stubs.py`; change the classes instead.
+
+from collections.abc import Sequence
+from typing import Literal
+
+from tideover.models.strategies import (
+    active_replication,
+    aligned_snapshots,
+    micro_batch,
+    none,
+    rsm,
+    source_replay,
+)
+from tideover.parts.typed import Bandwidth, Duration, Rate, Size
+
+class ActiveReplication(active_replication.ActiveReplication):
+    """Exactly once with up to k hosts of a replica set down, without acks, heartbeats or recovery; markers
+    must end windows.
+
+    E. Tanuwidjaja, *High Availability on a Distributed Real Time Processing System*, UC Berkeley
+    EECS-2015-134, section 3.
+
+    k: hosts of a replica set that may be down; k + 1 replicas
+    components: bolts that are replicated; all if not given
+    copy_time: time for a replica that comes back to begin its copy
+    copy_bandwidth: speed at which state is copied; unlimited if not given
+    entry_size: bytes of an entry of the state that is copied
+    """
+
+    def __init__(
+        self,
+        *,
+        k: int = 1,
+        components: Sequence[str] | None = None,
+        copy_time: Duration = "0 s",
+        copy_bandwidth: Bandwidth | None = None,
+        entry_size: Size = "64 B",
+    ) -> None: ...
+
+class AlignedSnapshots(aligned_snapshots.AlignedSnapshots):
+    """Exactly once: the whole job goes back to its last complete snapshot, and reads its log from there.
+
+    P. Carbone et al., *Lightweight Asynchronous Snapshots for Distributed Dataflows*, 2015; P. Carbone et
+    al., *State Management in Apache Flink*, PVLDB 10(12), 2017, sections 3 and 4.
+
+    checkpoint_interval: distance of two triggers
+    checkpoint_phase: first trigger after the start; one interval if not given
+    min_pause: least time from the end of a snapshot to the next trigger
+    checkpoint_timeout: a snapshot that takes longer is abandoned
+    snapshot_time: time that a snapshot keeps a task that has state
+    snapshot_cost: the same, for each entry of the state
+    upload_time: time until a task's snapshot is durable, after the store has it; it works on
+    entry_size: bytes of an entry in the store
+    restore_time: time to restore a task's state that was read
+    restore_cost: the same, for each entry of the state
+    """
+
+    def __init__(
+        self,
+        *,
+        checkpoint_interval: Duration,
+        checkpoint_phase: Duration | None = None,
+        min_pause: Duration = "0 s",
+        checkpoint_timeout: Duration = "600 s",
+        snapshot_time: Duration = "0 s",
+        snapshot_cost: Duration = "0 s",
+        upload_time: Duration = "0 s",
+        entry_size: Size = "64 B",
+        restore_time: Duration = "0 s",
+        restore_cost: Duration = "0 s",
+    ) -> None: ...
+
+class MicroBatch(micro_batch.MicroBatch):
+    """Exactly once: batch after batch from a durable log, its range logged first and its commit last.
+
+    When it triggers, and what each step takes, is in its settings
+    (`tideover.models.mechanisms.batches.settings`).
+
+    M. Zaharia et al., *Discretized Streams: Fault-Tolerant Streaming Computation at Scale*, SOSP 2013;
+    M. Armbrust et al., *Structured Streaming*, SIGMOD 2018, sections 6.1 and 6.2. Scheduling, and the
+    defaults of what is a setting there, are those of Apache Spark 4.
+
+    trigger_interval: distance of two triggers; 0 s: a batch follows at once on the one before
+    poll_interval: with a trigger_interval of 0 s: how long an idle driver waits
+    plan_time: from the trigger until the batch's range is in the offset log
+    task_time: time of a task besides its tuples' service
+    cores: tasks that an executor (a host) runs at once
+    state_time: time of a stateful task to commit its state
+    state_cost: the same, for each row of the state
+    output_time: from the last task's end until the sink has the results
+    commit_time: from then until the batch is in the commit log
+    reload_time: time to load a partition's state where it is not, or no more
+    reload_cost: the same, for each row of the state
+    executor_cold: extra time of a new executor's tasks without state, until one has ended
+    state_cold: the same for tasks with state; if they come first, at least executor_cold
+    locality_wait: how long a stateful task whose executor is dead waits, from its stage's begin or last
+        launch, if others of the stage have theirs (spark.locality.wait)
+    resubmit_time: from a failed fetch until the tasks that have to run again are submitted
+    recovery_time: time of a restarted driver to read its logs and start the query
+    cold_time: extra time of the first batch after a driver's restart
+    recovery: checkpoint: states and offsets are kept; replay: they are not: after a failure the query starts
+        anew, without state, from the first window that the sink does not have
+    output_mode: what the sink gets: finished windows, or from every batch what it has changed
+    """
+
+    def __init__(
+        self,
+        *,
+        trigger_interval: Duration = "0 s",
+        poll_interval: Duration = "10 ms",
+        plan_time: Duration = "0 s",
+        task_time: Duration = "0 s",
+        cores: int = 1,
+        state_time: Duration = "0 s",
+        state_cost: Duration = "0 s",
+        output_time: Duration = "0 s",
+        commit_time: Duration = "0 s",
+        reload_time: Duration = "0 s",
+        reload_cost: Duration = "0 s",
+        executor_cold: Duration = "0 s",
+        state_cold: Duration = "0 s",
+        locality_wait: Duration = "3 s",
+        resubmit_time: Duration = "0.2 s",
+        recovery_time: Duration = "0 s",
+        cold_time: Duration = "0 s",
+        recovery: Literal["checkpoint", "replay"] = "checkpoint",
+        output_mode: Literal["append", "update"] = "append",
+    ) -> None: ...
+
+class Amnesia(none.Amnesia):
+    """No recovery at all: the baseline. What it loses is what the others save."""
+
+    def __init__(self) -> None: ...
+
+class StateManagement(rsm.StateManagement):
+    """Exactly once for state: restore the last checkpoint, then replay what upstream tasks have kept since.
+
+    R. Castro Fernandez et al., SIGMOD 2013, section 4; T. Stableford, City University London, 2015, ch. 5.
+
+    checkpoint_interval: distance of two checkpoints
+    spout_buffer: spouts keep an upstream buffer too
+    replay_cost: time to replay one tuple from a buffer
+    replay_rate: most tuples replayed per second
+    serialise_time: time that a checkpoint keeps the task
+    serialise_cost: the same, for each entry of the state
+    restore_time: time to restore a checkpoint that was read
+    restore_cost: the same, for each entry of the state
+    entry_size: bytes of an entry in the store
+    """
+
+    def __init__(
+        self,
+        *,
+        checkpoint_interval: Duration,
+        spout_buffer: bool = False,
+        replay_cost: Duration = "0 s",
+        replay_rate: Rate | None = None,
+        serialise_time: Duration = "0 s",
+        serialise_cost: Duration = "0 s",
+        restore_time: Duration = "0 s",
+        restore_cost: Duration = "0 s",
+        entry_size: Size = "64 B",
+    ) -> None: ...
+
+class SourceReplay(source_replay.SourceReplay):
+    """At least once: the spout emits a root again if its tree is not acked within one to two timeouts.
+
+    A. Toshniwal et al., *Storm @Twitter*, SIGMOD 2014, section 3.3; T. Stableford, City University London,
+    2015, chapter 3.
+
+    ack_cost: time that one ack takes at the bolt
+    message_timeout: distance of two rotations
+    timeout_buckets: buckets of the spout's rotating map
+    timeout_phase: first rotation after the spout's start; random if not given
+    acker_buckets: buckets of the acker's rotating map
+    acker_host: host of the acker; none: it fails only if it is named
+    ack_size: bytes of an ack message
+    max_spout_pending: most roots pending per spout task
+    """
+
+    def __init__(
+        self,
+        *,
+        ack_cost: Duration = "0 s",
+        message_timeout: Duration = "30 s",
+        timeout_buckets: int = 2,
+        timeout_phase: Duration | None = None,
+        acker_buckets: int = 3,
+        acker_host: int | None = None,
+        ack_size: Size = "20 B",
+        max_spout_pending: int | None = None,
+    ) -> None: ...

@@ -1,0 +1,264 @@
+# Made by `python tests/parts_stubs.py`; change the classes instead.
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from tideover.models.job import components
+from tideover.models.job.arrivals import burst, periodic, poisson, ramp, trace
+from tideover.models.job.arrivals.base import Arrivals
+from tideover.models.job.groupings import direct, every, fields, shuffle, single
+from tideover.models.job.groupings.base import Grouping
+from tideover.models.job.spouts import keys, sentences, values
+from tideover.models.job.spouts.base import Spout
+from tideover.models.operators import (
+    distinct,
+    filter,
+    forward,
+    generic,
+    running_count,
+    split_words,
+    windowed_count,
+)
+from tideover.models.operators import window as windows
+from tideover.models.operators.base import Bolt
+from tideover.parts.typed import Duration, Rate, Size
+from tideover.sim.distributions.base import Distribution
+
+class BoltConfig(components.BoltConfig):
+    """A component that consumes streams: what it does, from where, and how long a tuple takes.
+
+    bolt: what is done to a tuple
+    from_: what is read, and how it is spread over the tasks
+    service: time that one tuple takes, e.g. 0.2 ms
+    parallelism: number of tasks
+    tuple_size: size of a tuple that is emitted
+    hosts: host of each task; default: round robin
+    """
+
+    def __init__(
+        self,
+        *,
+        bolt: Bolt,
+        from_: Mapping[str, Grouping | str],
+        service: Distribution | Duration,
+        parallelism: int = 1,
+        tuple_size: Size = "256 B",
+        hosts: Sequence[int] | None = None,
+    ) -> None: ...
+
+class SpoutConfig(components.SpoutConfig):
+    """A component that emits roots.
+
+    spout: what is emitted
+    arrivals: when the spout is called; short: rate, or pause and emit_cost
+    parallelism: number of tasks
+    tuple_size: size of a tuple that is emitted
+    hosts: host of each task; default: round robin
+    """
+
+    def __init__(
+        self,
+        *,
+        spout: Spout,
+        arrivals: Arrivals,
+        parallelism: int = 1,
+        tuple_size: Size = "256 B",
+        hosts: Sequence[int] | None = None,
+    ) -> None: ...
+
+class Keys(keys.Keys):
+    """One of ``keys`` keys; the i-th most frequent has a weight of i ** -``exponent`` (0: all alike).
+
+    keys: number of different keys
+    exponent: exponent of Zipf's law; 0: uniform
+    order: drawn, or one key after the other: then tasks are loaded alike
+    """
+
+    def __init__(
+        self,
+        *,
+        keys: int = 1,
+        exponent: float = 0.0,
+        order: Literal["random", "in_turn"] = "random",
+    ) -> None: ...
+
+class Sentences(sentences.Sentences):
+    """One of Stableford's five sentences, drawn uniformly (`tideover.models.operators.vocabulary`)."""
+
+    def __init__(self) -> None: ...
+
+class Values(values.Values):
+    """The numbers of ``values`` in order, all under one key; ``repeat`` starts again at the end.
+
+    values: the numbers, in the order of emission
+    repeat: start again at the end of the list
+    """
+
+    def __init__(self, *, values: Sequence[int], repeat: bool = False) -> None: ...
+
+class Burst(burst.Burst):
+    """``rate``, but ``peak`` for the last ``length`` of every ``every``.
+
+    rate: rate between the bursts
+    peak: rate in a burst
+    length: length of a burst
+    every: distance of two bursts
+    """
+
+    def __init__(self, *, rate: Rate, peak: Rate, length: Duration, every: Duration = "60 s") -> None: ...
+
+class Periodic(periodic.Periodic):
+    """Calls at a constant distance: 1 / ``rate``, or ``pause`` + ``emit_cost``.
+
+    Stableford's spout sleeps 10 ms and then emits, which costs 0.53 ms: about 95 tuples/s.
+
+    rate: calls per time, e.g. 10/s
+    pause: sleep before each call; instead of rate
+    emit_cost: time that a call takes, added to pause
+    fixed_offset: start of the calls; default: drawn within one period, per replication
+    """
+
+    def __init__(
+        self,
+        *,
+        rate: Rate | None = None,
+        pause: Duration | None = None,
+        emit_cost: Duration = "0 s",
+        fixed_offset: Duration | None = None,
+    ) -> None: ...
+
+class Poisson(poisson.Poisson):
+    """Independent exponential gaps with mean 1 / ``rate``, keyed by the call's number.
+
+    rate: calls per time on average, e.g. 100/s
+    """
+
+    def __init__(self, *, rate: Rate) -> None: ...
+
+class Ramp(ramp.Ramp):
+    """``start`` until ``begin``, then in a straight line to ``end`` over ``over``, and ``end`` from then on.
+
+    start: rate before the ramp
+    end: rate after the ramp
+    begin: when the ramp begins
+    over: how long the ramp takes
+    """
+
+    def __init__(
+        self,
+        *,
+        start: Rate,
+        end: Rate,
+        begin: Duration = "0 s",
+        over: Duration = "60 s",
+    ) -> None: ...
+
+class TraceOfRates(trace.TraceOfRates):
+    """Rates from a CSV file with the columns ``time_s`` (rising, the first 0) and ``rate_per_s`` (>= 0).
+
+    Each rate holds from its time to the next; the last one for ever, unless ``repeat`` is the distance in
+    seconds at which all of it begins again. In a scenario a relative path starts from the scenario's folder.
+
+    file: CSV file with the columns time_s, rate_per_s
+    repeat: seconds after which the trace begins again
+    scale: every rate of the trace is multiplied by it
+    """
+
+    def __init__(self, *, file: str, repeat: float | None = None, scale: float = 1.0) -> None: ...
+
+class Distinct(distinct.Distinct):
+    """At the end of a window emits each key that has come in it, once, in order, with value 1, and clears.
+
+    window: the tumbling window: 30 s, or {length, trigger}, or {tuples}
+    """
+
+    def __init__(self, *, window: windows.Window | Duration) -> None: ...
+
+class Filter(filter.Filter):
+    """Each tuple is handed on with probability ``keep``, always the same for the same tuple.
+
+    keep: probability that a tuple is handed on
+    """
+
+    def __init__(self, *, keep: float) -> None: ...
+
+class Forward(forward.Forward):
+    """One tuple in, the same out: a queue with a service time."""
+
+    def __init__(self) -> None: ...
+
+class Generic(generic.Generic):
+    """Each tuple makes ``selectivity`` tuples on average: the whole part always, one more with the rest as
+    probability.
+
+    selectivity: tuples out per tuple in, on average
+    """
+
+    def __init__(self, *, selectivity: float = 1.0) -> None: ...
+
+class RunningCount(running_count.RunningCount):
+    """Adds up the tuples' values by key from the beginning; at the end of each window emits all sums as they
+    are by then, in order of key, and goes on with them.
+
+    window: the tumbling window: 30 s, or {length, trigger}, or {tuples}
+    """
+
+    def __init__(self, *, window: windows.Window | Duration) -> None: ...
+
+class SplitWords(split_words.SplitWords):
+    """A tuple for each word of the sentence, in order."""
+
+    def __init__(self) -> None: ...
+
+class Window(windows.Window):
+    """A tumbling window: ``length`` of time, ended by a tick or by a marker that the spouts send; or a
+    number of ``tuples``.
+
+    length: length in time, e.g. 30 s
+    tuples: length in tuples
+    trigger: what ends a window of time: the task's clock, or the spouts' marker
+    """
+
+    def __init__(
+        self,
+        *,
+        length: Duration | None = None,
+        tuples: int | None = None,
+        trigger: Literal["tick", "marker"] = "tick",
+    ) -> None: ...
+
+class WindowedCount(windowed_count.WindowedCount):
+    """Adds up the tuples' values by key; at the end of a window emits all sums, in order of key, and clears.
+
+    window: the tumbling window: 30 s, or {length, trigger}, or {tuples}
+    """
+
+    def __init__(self, *, window: windows.Window | Duration) -> None: ...
+
+class Direct(direct.Direct):
+    """The emitter names the task: here the key is read as its number (modulo the number of tasks)."""
+
+    def __init__(self) -> None: ...
+
+class All(every.All):
+    """A copy to each task; each copy is a tuple of its own in the tree."""
+
+    def __init__(self) -> None: ...
+
+class Fields(fields.Fields):
+    """The key's number modulo the number of tasks: tuples with equal fields meet in one task.
+
+    fields: fields that make the key, e.g. [word]
+    """
+
+    def __init__(self, *, fields: Sequence[str]) -> None: ...
+
+class Shuffle(shuffle.Shuffle):
+    """A task drawn uniformly for each tuple."""
+
+    def __init__(self) -> None: ...
+
+class Global(single.Global):
+    """Everything to the task with the lowest number."""
+
+    def __init__(self) -> None: ...

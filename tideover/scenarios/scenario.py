@@ -1,0 +1,242 @@
+"""A scenario that knows where it came from: to be varied in Python, and written to a file."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from pathlib import Path
+from typing import Any, ParamSpec, Self
+
+from pydantic import PrivateAttr
+
+from tideover.models import config
+from tideover.models.config import AppliedProfile
+from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig, Store
+from tideover.models.strategies.base import Strategy
+from tideover.scenarios import loader, precedence, profiles, shorthand, yaml_text
+from tideover.scenarios.errors import ScenarioError, unknown_parameters
+from tideover.scenarios.loader import Tree
+from tideover.scenarios.nodes import Giver, Node, Origin
+from tideover.scenarios.python_values import from_plain
+from tideover.scenarios.settings import Setting, Settings, read_settings
+from tideover.scenarios.writer import part_to_data
+from tideover.sim.faults.base import Fault
+
+_BLOCKS = ("strategies", shorthand.KEY)
+"""What a file may hold besides the scenario itself."""
+
+_KEEP: Any = object()
+"""Stands for an argument that was not given, where None means something."""
+
+
+P = ParamSpec("P")
+
+
+def _with_nearest(init: Callable[P, None]) -> Callable[P, None]:
+    """A constructor that names the nearest parameter for one that it does not know."""
+    _, *known = inspect.signature(init).parameters
+
+    @wraps(init)
+    def checked(*args: P.args, **given: P.kwargs) -> None:
+        if problems := unknown_parameters("Scenario", given, known):
+            raise ScenarioError(problems)
+        init(*args, **given)
+
+    return checked
+
+
+class Scenario(config.Scenario):
+    """Everything that one simulation depends on. It never changes; ``with_`` makes another one.
+
+    Its parts are made of typed objects (``tideover.parts``), and it is checked as a scenario file is: raises
+    ScenarioError, with the key. Numbers that are read from it are nanoseconds, bytes, and tuples per second.
+    """
+
+    _tree: Tree | None = PrivateAttr(default=None)
+    """What it was built from, and where that looks for files; None: its fields alone say all."""
+
+    @_with_nearest
+    def __init__(
+        self,
+        *,
+        name: str,
+        topology: Mapping[str, SpoutConfig | BoltConfig],
+        strategy: Strategy | str,
+        run: Run,
+        description: str = "",
+        failures: Sequence[Fault] = (),
+        hosts: int | None = None,
+        links: Links | None = None,
+        store: Store | None = None,
+        profile: AppliedProfile | str | None = None,
+    ) -> None:
+        given = {
+            "name": name,
+            "description": description,
+            "topology": topology,
+            "strategy": strategy,
+            "failures": failures,
+            "hosts": hosts,
+            "links": links,
+            "store": store,
+            "run": run,
+            "profile": profile,
+        }
+        data = {key: value for key, value in given.items() if value is not None}
+        tree = Tree(from_plain(data, Origin("Scenario")), Path())
+        loader.load_plugins()
+        super().__init__(**dict(loader.build(*tree).scenario))
+        self._tree = tree
+
+    @staticmethod
+    def of(scenario: config.Scenario, tree: Tree | None = None) -> Scenario:
+        """The same scenario, to be varied; ``tree``: what it was built from, if it is to follow from that."""
+        found = Scenario.model_construct(**dict(scenario))
+        found._tree = tree
+        return found
+
+    def with_(
+        self,
+        changes: Mapping[str, Any] = {},
+        /,
+        *,
+        name: str = _KEEP,
+        description: str = _KEEP,
+        topology: Mapping[str, SpoutConfig | BoltConfig] = _KEEP,
+        strategy: Strategy | str = _KEEP,
+        failures: Sequence[Fault] = _KEEP,
+        hosts: int | None = _KEEP,
+        links: Links = _KEEP,
+        store: Store = _KEEP,
+        run: Run = _KEEP,
+        profile: str | None = _KEEP,
+        **parameters: Any,
+    ) -> Scenario:
+        """The scenario with some keys changed, as if its file or ``--set`` said so; this one stays as it is.
+
+        A typed part replaces all that was there, its defaults included. The name of a strategy picks that one
+        with what the scenario's block ``strategies`` has for it. ``changes``: values by dotted key
+        (``{"strategy.message_timeout": "30 s"}``), which change nothing but that key; they are applied first.
+        ``parameters``: the short parameters that the scenario's file declares.
+
+        Raises ScenarioError, with the key, for whatever a file would be refused for; TypeError for a class
+        instead of an object.
+
+        >>> import tideover
+        >>> base = tideover.load("wordcount")
+        >>> slow = base.with_({"topology.sentences.rate": "5/s"}, strategy=tideover.Amnesia())
+        >>> slow.topology["sentences"].arrivals.rate, base.topology["sentences"].arrivals.rate
+        (5.0, 10.0)
+        """
+        if not isinstance(changes, Mapping):
+            raise TypeError(f"with_ takes values by dotted key, as in {{'run.seed': 3}}, not {changes!r}")
+        named = {
+            "name": name,
+            "description": description,
+            "topology": topology,
+            "strategy": strategy,
+            "failures": failures,
+            "hosts": hosts,
+            "links": links,
+            "store": store,
+            "run": run,
+            "profile": profile,
+        }
+        given = {key: value for key, value in named.items() if value is not _KEEP}
+        origin = Origin("with_", None, Giver.SETTING)
+        settings = [
+            Setting(key, from_plain(value, origin, (key,)))
+            for key, value in {**changes, **given, **parameters}.items()
+        ]
+        root, directory = tree_of(self)
+        root = precedence.settle(root, settings)
+        found = loader.build_one(root, directory)
+        if found.idle and any(setting.key == profiles.KEY for setting in settings):
+            raise ScenarioError(found.idle)
+        return Scenario.of(found.scenario, Tree(_kept(root), directory))
+
+    def to_yaml(self, path: str | Path | None = None) -> str:
+        """The text of a scenario file that ``load`` reads back to an equal scenario; every key is in it.
+
+        ``path``: a file to write as well; files that the scenario names are then named from the root. Short
+        parameters and the block ``strategies`` of the file that it came from are in it, too. Raises OSError.
+
+        >>> import tideover
+        >>> print(tideover.load("wordcount").to_yaml().splitlines()[0])
+        name: word count
+        """
+        text = yaml_text.write(yaml_text.quoted(_as_file(self, absolute=path is not None)))
+        if path is not None:
+            Path(path).write_text(text, encoding="utf-8")
+        return text
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """As pydantic's; a copy with other fields no longer follows from what this one was built from."""
+        copied = super().model_copy(update=update, deep=deep)
+        if update:
+            copied._tree = None
+        return copied
+
+    def __eq__(self, other: object) -> bool:
+        """Whether all fields are equal, wherever they came from."""
+        return isinstance(other, config.Scenario) and dict(self) == dict(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+Source = loader.Source | config.Scenario
+"""A built-in name, a path, a mapping as a file would hold it, or a scenario that is there already."""
+
+
+def load(source: Source, settings: Settings = ()) -> Scenario:
+    """The scenario of a source, which remembers what it was built from. Raises as ``tideover.load``."""
+    root, directory = tree_of(source)
+    root = precedence.settle(root, read_settings(settings))
+    return Scenario.of(loader.build(root, directory).scenario, Tree(_kept(root), directory))
+
+
+def tree_of(source: Source) -> Tree:
+    """The tree of a source; of a scenario what it was built from, if that is known. Raises ScenarioError."""
+    if not isinstance(source, config.Scenario):
+        return loader.tree(source)
+    tree = source._tree if isinstance(source, Scenario) else None
+    return tree or loader.tree(part_to_data(source, nulls=False))
+
+
+def _kept(root: Node) -> Node:
+    """The tree after a change: what was set counts as given by the scenario from now on, whose strategy is
+    chosen.
+    """
+
+    def kept(node: Node) -> Node:
+        value = node.value
+        if isinstance(value, dict):
+            value = {key: kept(child) for key, child in value.items()}
+        elif isinstance(value, list):
+            value = [kept(child) for child in value]
+        return Node(value, node.origin._replace(giver=Giver.CHANGE) if node.is_set else node.origin)
+
+    return kept(precedence.with_block(root))
+
+
+def _as_file(scenario: Scenario, absolute: bool) -> dict[str, Any]:
+    """What a file has to say; ``absolute``: to be read from any folder."""
+    root = tree_of(scenario).root
+    blocks = {key: root.value[key].plain() for key in _BLOCKS if key in root.value}
+    data = part_to_data(scenario, nulls=False) | blocks
+    # Without null for what is None a file is easier to read, but a block may then give a value instead.
+    if not _says(data, scenario):
+        data = part_to_data(scenario) | blocks
+    for component in data["topology"].values() if absolute else ():
+        if "file" in (arrivals := component.get("arrivals", {})):
+            arrivals["file"] = str(Path(arrivals["file"]).absolute())
+    return data
+
+
+def _says(data: dict[str, Any], scenario: Scenario) -> bool:
+    """Whether a file of this content loads to the scenario."""
+    try:
+        return load(data) == scenario
+    except ScenarioError:
+        return False
