@@ -19,6 +19,7 @@ class Clock(Node):
     def __init__(self, kernel: Kernel, name: str, log: list[tuple[str, int]]) -> None:
         super().__init__(kernel, name, 0)
         self.log = log
+        self.inputs: list[Channel] = []
 
     def flow(self, now: int) -> None:
         self.log.append((self.name, now))

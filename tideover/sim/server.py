@@ -11,7 +11,7 @@ from tideover.sim.queue import Queue
 from tideover.sim.train import Ints, Train, merge
 
 if TYPE_CHECKING:
-    from tideover.sim.kernel import Kernel
+    from tideover.sim.kernel import Kernel, Reads
 
 
 class Server(Node):
@@ -110,11 +110,11 @@ class Server(Node):
 
     # -- control markers -------------------------------------------------------------------------------------
 
-    def enqueue(self, rank: int, action: Action, first: bool = False) -> None:
+    def enqueue(self, rank: int, action: Action, reads: Reads = None, first: bool = False) -> None:
         """Put a control marker into the queue now; ``first``: ahead of all that waits, so that its turn comes
         when the tuple in service is done. ``action`` runs when its turn comes, unless the task crashes.
         """
-        marker = Marker(rank, action)
+        marker = Marker(rank, action, reads)
         if first:
             self.queue.put_first(marker)
             self._markers.insert(0, marker)
@@ -123,9 +123,9 @@ class Server(Node):
             self.queue.append(marker)
             self._place(marker)
 
-    def _wait_in_line(self, rank: int, action: Action) -> None:
+    def _wait_in_line(self, rank: int, action: Action, reads: Reads = None) -> None:
         """Put a control marker behind what has arrived, and leave it to a control event to serve it."""
-        self.queue.append(marker := Marker(rank, action))
+        self.queue.append(marker := Marker(rank, action, reads))
         self._markers.append(marker)
 
     def _idle(self) -> bool:

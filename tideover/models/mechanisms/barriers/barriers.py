@@ -34,7 +34,14 @@ class Barriers(Mechanism):
         super().__init__(job)
         self._schedule, self._costs, self._uploading = schedule, costs, uploading
         self._members: dict[TaskView, Member] = {task: Member(job, task) for task in job.bolt_tasks}
-        self.coordinator = Coordinator(job, self._members, schedule, self._insert)
+        members = self._members.values()
+        self._sources = tuple(member.task for member in members if member.reads_log)
+        """Who reads a log. Whoever may be the last to take part reads them: then all logs are trimmed."""
+        into = [task for member in members if member.reads_log for task in member.reached_at_once]
+        self._triggers = (*self._sources, *into)
+        for member in members:
+            job.context.reads[member.task] = (member.task, *self._sources, *member.reached_at_once)
+        self.coordinator = Coordinator(job, self._members, schedule, self._insert, self._triggers)
         if costs.saving or costs.saving_entry:
             job.context.rhythm = lambda: schedule.interval
 
@@ -46,9 +53,8 @@ class Barriers(Mechanism):
     def _insert(self, snapshot: Snapshot) -> None:
         for task, member in self._members.items():
             if member.reads_log:
-                self._bolt(task).enqueue(
-                    Rank.CHECKPOINT, partial(self._align, task, snapshot.number, None), first=True
-                )
+                turn = partial(self._align, task, snapshot.number, None)
+                self._bolt(task).enqueue(Rank.CHECKPOINT, turn, self._triggers, first=True)
 
     def receive(self, task: BoltView, channel: Channel, train: Train) -> Train:
         return self._members[task].receive(channel.position, train)
@@ -76,7 +82,7 @@ class Barriers(Mechanism):
             copying = costs.saving + state.entries * costs.saving_entry
             size = state.entries * costs.entry_size
             wanted = partial(self.coordinator.waits_for, snapshot)
-            save(self._job, self._bolt(task), copying, size, wanted, safe, self._uploading)
+            save(self._job, self._bolt(task), copying, size, wanted, safe, self._uploading, self._sources)
         member.let_go()
 
     def took_part(self, task: TaskView, snapshot: Snapshot) -> None:
