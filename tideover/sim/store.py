@@ -24,8 +24,8 @@ class StoreServer:
     def request(
         self, size: int, rank: int, done: Callable[[], None], order: int = 0, reads: Reads = None
     ) -> int:
-        """Read or write ``size`` bytes; ``done`` is called at the end, at ``rank`` and ``order``, with what it
-        ``reads`` moved there. Returns when that is.
+        """Read or write ``size`` bytes; ``done`` is called at the end, at ``rank`` and ``order``, when what
+        it ``reads`` was moved there. Returns when that is.
         """
         self.bytes += size
         duration = self._latency + -(-size * 1_000_000_000 // self._bandwidth)
