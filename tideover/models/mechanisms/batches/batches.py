@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Literal
 
@@ -46,6 +47,16 @@ class Batches(Query):
     def start(self) -> None:
         self.driver.at(0, Rank.BATCH, self._trigger, self._sources)
 
+    def _then(self, delay: int, action: Callable[[], None], reads: Reads = ()) -> None:
+        """What the driver does ``delay`` ns from now: at once if there is none, as nothing that comes before
+        the driver at this instant is left.
+        """
+        if delay:
+            self.driver.after(delay, Rank.BATCH, action, reads)
+        else:
+            self._job.kernel.move(reads)
+            action()
+
     # -- 1. every trigger interval: the batch is all that has arrived meanwhile ------------------------------
 
     def _trigger(self) -> None:
@@ -53,7 +64,7 @@ class Batches(Query):
         now = self.triggered = self._job.kernel.now
         if self.log.waiting:
             batch = self.batch = Batch(self.logged, self.log.take())
-            self.driver.after(s.plan_time, Rank.BATCH, partial(self._log_offsets, batch), ())
+            self._then(s.plan_time, partial(self._log_offsets, batch))
         else:
             self.driver.at(s.looks_again(now), Rank.BATCH, self._trigger, self._sources)
 
@@ -69,10 +80,10 @@ class Batches(Query):
 
     def _run(self, batch: Batch) -> None:
         run = partial(self.cluster.start, batch.shares, partial(self._ended, batch))
-        self.driver.after(self.settings.cold_time if self.cold else 0, Rank.BATCH, run, ())
+        self._then(self.settings.cold_time if self.cold else 0, run)
 
     def _ended(self, batch: Batch) -> None:
-        self.driver.after(self.settings.output_time, Rank.BATCH, partial(self._output, batch), ())
+        self._then(self.settings.output_time, partial(self._output, batch))
 
     # -- 4. the sink has the results: all its tuples take effect at this instant; then offsets are committed -
 
@@ -83,7 +94,7 @@ class Batches(Query):
             self._job.say.put_out((DRIVER, 0, batch.number), now)
         self._job.say.note(now, f"{DRIVER}: batch {batch.number} is in the sink")
         commit = partial(self._commit, batch)
-        self.driver.after(self.settings.commit_time, Rank.BATCH, commit, self._read_by_commit())
+        self._then(self.settings.commit_time, commit, self._read_by_commit())
 
     def _read_by_commit(self) -> Reads:
         """What has to have been moved before a commit: the log, whose size falls; all, where some of the
