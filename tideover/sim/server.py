@@ -76,12 +76,14 @@ class Server(Node):
             self.outbox.let_out(now)
         for channel in self.inputs:
             if channel.wire:
-                self._collect(now)
+                self.collect(now)
                 break
         self.queue.move(now, self.outbox.let_out)
 
-    def _collect(self, now: int) -> None:
-        """Take what has arrived off the channels, in order of time, then of sender, then of sequence."""
+    def collect(self, now: int) -> None:
+        """Take what has arrived by ``now`` off the channels, in order of time, then of sender, then of
+        sequence.
+        """
         trains = []
         for channel in self.inputs:
             train = channel.take(now)
