@@ -114,9 +114,16 @@ class Kernel:
         """Call ``action`` at ``when``, after what it ``reads`` has been moved there (None: the whole data
         plane).
         """
-        event = self.until(when, rank, order, reads)
+        event = simpy.Event(self.env)
+        event._ok, event._value = True, None
+
+        def act(_: simpy.Event) -> None:
+            self._move(reads, event)
+            action()
+
         assert event.callbacks is not None
-        event.callbacks.append(lambda _: action())
+        event.callbacks.append(act)
+        self.env.schedule(event, priority=rank * ORDER + order, delay=when - self.now)
 
     def process(self, process: Process) -> None:
         """Start a control process: a generator that yields ``until(...)``."""
@@ -159,8 +166,12 @@ class Kernel:
                 return
 
     def _move(self, reads: Reads, _: simpy.Event) -> None:
-        """Move what an action reads."""
+        """An action's time has come."""
         self.now = int(self.env.now)
+        self.move(reads)
+
+    def move(self, reads: Reads) -> None:
+        """Move to now what an action reads that is a part of the one that acts."""
         if reads is None or self.feedback or self.made > BEHIND:
             self.advance()
             return

@@ -10,16 +10,19 @@ from tideover.sim.outbox import Outbox
 from tideover.sim.train import Train
 
 if TYPE_CHECKING:
-    from tideover.sim.kernel import Kernel
+    from tideover.sim.kernel import Kernel, Reads
 
 Action = Callable[[], None]
 
 
 class Marker(NamedTuple):
-    """A control item in a task's queue: acts when everything ahead of it has been served."""
+    """A control item in a task's queue: acts when everything ahead of it has been served; ``reads``: see the
+    kernel.
+    """
 
     rank: int
     action: Action
+    reads: Reads = None
 
 
 class Node:
@@ -57,11 +60,11 @@ class Node:
 
     # -- control markers -------------------------------------------------------------------------------------
 
-    def enqueue(self, rank: int, action: Action) -> None:
+    def enqueue(self, rank: int, action: Action, reads: Reads = None) -> None:
         """Put a control marker into the queue now; ``action`` runs when its turn comes, unless the node
-        crashes.
+        crashes. What it ``reads`` (the node among it, if not nothing) has been moved now, and will be then.
         """
-        self._place(Marker(rank, action))
+        self._place(Marker(rank, action, reads))
 
     def _place(self, marker: Marker) -> None:
         self._markers.append(marker)
@@ -76,12 +79,13 @@ class Node:
         if not self._idle():
             # the first instant at which all that arrived before the marker may have been served
             turn = max(self.busy.free_at, now)
-            self._kernel.at(turn, marker.rank, lambda: self._serve_marker(life), self.number)
+            self._kernel.at(turn, marker.rank, lambda: self._serve_marker(life), self.number, marker.reads)
             return
         self._pass_marker()
         marker.action()
         if self._markers and life == self.life:
-            self._kernel.at(now, self._markers[0].rank, lambda: self._serve_marker(life), self.number)
+            behind = self._markers[0]
+            self._kernel.at(now, behind.rank, lambda: self._serve_marker(life), self.number, behind.reads)
 
     def _idle(self) -> bool:
         """Whether everything that was admitted has left."""

@@ -11,7 +11,7 @@ from tideover.sim.queue import Queue
 from tideover.sim.train import Ints, Train, merge
 
 if TYPE_CHECKING:
-    from tideover.sim.kernel import Kernel
+    from tideover.sim.kernel import Kernel, Reads
 
 
 class Server(Node):
@@ -76,12 +76,14 @@ class Server(Node):
             self.outbox.let_out(now)
         for channel in self.inputs:
             if channel.wire:
-                self._collect(now)
+                self.collect(now)
                 break
         self.queue.move(now, self.outbox.let_out)
 
-    def _collect(self, now: int) -> None:
-        """Take what has arrived off the channels, in order of time, then of sender, then of sequence."""
+    def collect(self, now: int) -> None:
+        """Take what has arrived by ``now`` off the channels, in order of time, then of sender, then of
+        sequence.
+        """
         trains = []
         for channel in self.inputs:
             train = channel.take(now)
@@ -110,11 +112,11 @@ class Server(Node):
 
     # -- control markers -------------------------------------------------------------------------------------
 
-    def enqueue(self, rank: int, action: Action, first: bool = False) -> None:
+    def enqueue(self, rank: int, action: Action, reads: Reads = None, first: bool = False) -> None:
         """Put a control marker into the queue now; ``first``: ahead of all that waits, so that its turn comes
         when the tuple in service is done. ``action`` runs when its turn comes, unless the task crashes.
         """
-        marker = Marker(rank, action)
+        marker = Marker(rank, action, reads)
         if first:
             self.queue.put_first(marker)
             self._markers.insert(0, marker)
@@ -123,9 +125,9 @@ class Server(Node):
             self.queue.append(marker)
             self._place(marker)
 
-    def _wait_in_line(self, rank: int, action: Action) -> None:
+    def _wait_in_line(self, rank: int, action: Action, reads: Reads = None) -> None:
         """Put a control marker behind what has arrived, and leave it to a control event to serve it."""
-        self.queue.append(marker := Marker(rank, action))
+        self.queue.append(marker := Marker(rank, action, reads))
         self._markers.append(marker)
 
     def _idle(self) -> bool:

@@ -10,6 +10,7 @@ from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.plans import Plans
 from tideover.models.runtime.saved_state import SavedState, read, save
+from tideover.sim.kernel import Reads
 
 
 class Checkpoint(NamedTuple):
@@ -55,8 +56,8 @@ class Checkpoints:
         self._plans.void()
         self.writing = self.wanted = False
 
-    def take(self, positions: dict[int, int], then: Callable[[Checkpoint], None]) -> None:
-        """Take one now; ``then`` is called when the store has it."""
+    def take(self, positions: dict[int, int], then: Callable[[Checkpoint], None], reads: Reads) -> None:
+        """Take one now; ``then`` is called when the store has it, and ``reads`` this."""
         job, task, costs = self._job, self._task, self._costs
         self.writing = True
         taken = Checkpoint(SavedState.of(task), dict(positions))
@@ -70,7 +71,8 @@ class Checkpoints:
 
         copying = costs.saving + entries * costs.saving_entry
         size = entries * costs.entry_size
-        save(job, task, copying, size, self._plans.watch(), self._plans.unless_void(written))
+        wanted, saved = self._plans.watch(), self._plans.unless_void(written)
+        save(job, task, copying, size, wanted, saved, reads=reads)
 
     def read(self, then: Callable[[Checkpoint], None]) -> None:
         """Read the newest valid one (nothing was saved yet: the beginning), which takes its time, and call

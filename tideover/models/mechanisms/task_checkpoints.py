@@ -10,7 +10,7 @@ from tideover.models.mechanisms.checkpoints import Checkpoint, Checkpoints, Cost
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.keeper import Keeper
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
-from tideover.sim.kernel import Rank
+from tideover.sim.kernel import Rank, Reads
 from tideover.sim.train import Ints
 
 Positions = dict[int, int]
@@ -20,7 +20,7 @@ class TaskCheckpoints(Mechanism, Keeper):
     """Every task with state saves it, one checkpoint after the other.
 
     positions   what goes into a checkpoint besides the state: how far the task is on each channel
-    safe        called when the store has one, with these
+    safe        called when the store has one, with these; ``reads``: what it looks at (see the kernel)
     """
 
     def __init__(
@@ -29,9 +29,10 @@ class TaskCheckpoints(Mechanism, Keeper):
         costs: Costs,
         positions: Callable[[BoltView], Positions] = lambda task: {},
         safe: Callable[[BoltView, Positions], None] = lambda task, positions: None,
+        reads: Reads = None,
     ) -> None:
         super().__init__(job)
-        self._positions, self._safe = positions, safe
+        self._positions, self._safe, self._reads = positions, safe, reads
         self._of: dict[TaskView, Checkpoints] = {
             task: Checkpoints(job, task, costs) for task in job.bolt_tasks if task.state is not None
         }
@@ -45,14 +46,16 @@ class TaskCheckpoints(Mechanism, Keeper):
         if own.writing:
             own.wanted |= needed
         else:
-            own.take(self._positions(task), lambda saved: self._saved(task, saved))
+            own.take(self._positions(task), lambda saved: self._saved(task, saved), self._reads)
 
     def _saved(self, task: BoltView, saved: Checkpoint) -> None:
         self._safe(task, saved.positions)
         own = self._of[task]
         if own.wanted:
             own.wanted = False
-            self._job.tasks[task.number].enqueue(Rank.CHECKPOINT, lambda: self.take(task))
+            bolt = self._bolt(task)
+            self._job.kernel.move((bolt,))
+            bolt.enqueue(Rank.CHECKPOINT, lambda: self.take(task), (bolt,))
 
     def newest(self, task: BoltView) -> Checkpoint | None:
         """The newest checkpoint that is in the store; None: there is none."""

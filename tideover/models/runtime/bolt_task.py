@@ -87,7 +87,8 @@ class BoltTask(Server):
             if row > begin:
                 super()._take_in(train.pick(slice(begin, row)))
             message = train.pick(slice(row, row + 1))
-            self._wait_in_line(Rank.CHECKPOINT, partial(self._context.hooks.barrier, self, message))
+            turn = partial(self._context.hooks.barrier, self, message)
+            self._wait_in_line(Rank.CHECKPOINT, turn, self._context.reads.get(self))
             begin = row + 1
         if begin < train.n:
             super()._take_in(train.pick(slice(begin, None)) if begin else train)

@@ -15,7 +15,7 @@ from tideover.models.runtime.machine import Machine
 from tideover.models.runtime.runner import Runner
 from tideover.models.runtime.views import BoltView, OutageView
 from tideover.sim.draws import Draws
-from tideover.sim.kernel import Kernel
+from tideover.sim.kernel import Kernel, Reads
 from tideover.sim.train import Train
 
 TRAIN = 65_536
@@ -30,6 +30,7 @@ class Context:
     say          tells the accounts what happens
     hooks        calls the protocol and its mechanisms
     overhead     time (ns) that each tuple of a component takes on top of its service
+    reads        what a barrier's turn at a task reads (see the kernel), by task; not named: all
     newest       number of the newest outage that has hit each task
     machines     what can fail besides tasks
     keepers      who has copies of tuples or effects
@@ -46,6 +47,7 @@ class Context:
     kernel: Kernel = field(default_factory=Kernel)
     hooks: Dispatcher = field(default_factory=Dispatcher)
     overhead: dict[str, int] = field(default_factory=dict)
+    reads: dict[object, Reads] = field(default_factory=dict)
     newest: dict[object, int] = field(default_factory=dict)
     machines: list[Machine] = field(default_factory=list)
     keepers: list[Keeper] = field(default_factory=list)

@@ -11,7 +11,7 @@ from tideover.models.operators.state import State
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import OutageView
-from tideover.sim.kernel import Rank
+from tideover.sim.kernel import Rank, Reads
 from tideover.sim.train import Ints
 
 
@@ -100,25 +100,29 @@ def save(
     wanted: Callable[[], bool],
     saved: Callable[[], None],
     uploading: int = 0,
+    reads: Reads = None,
 ) -> None:
     """Copy the state, which keeps the task for ``copying`` ns; then the store writes ``size`` bytes, and
-    ``uploading`` ns later they are safe: ``saved`` is called. The task works on meanwhile. If it is not
-    ``wanted`` any more when it is copied, it is not written.
+    ``uploading`` ns later they are safe: ``saved`` is called, which ``reads`` this. The task works on
+    meanwhile. If it is not ``wanted`` any more when it is copied, it is not written.
     """
     kernel, store = job.kernel, job.store
 
-    def after(delay: int, rank: Rank, action: Callable[[], None]) -> None:
-        if delay:
-            kernel.at(kernel.now + delay, rank, action, task.number)
+    def written() -> None:
+        if uploading:
+            kernel.at(kernel.now + uploading, Rank.TRIM, saved, task.number, reads)
         else:
-            action()
+            saved()
 
     def write() -> None:
         if wanted():
-            store.request(size, Rank.TRIM, lambda: after(uploading, Rank.TRIM, saved), task.number)
+            store.request(size, Rank.TRIM, written, task.number, () if uploading else reads)
 
     task.occupy(copying)
-    after(copying, Rank.CHECKPOINT, write)
+    if copying:
+        kernel.at(kernel.now + copying, Rank.CHECKPOINT, write, task.number, ())
+    else:
+        write()
 
 
 def read(job: Job, task: BoltTask, size: int, restoring: int, restored: Callable[[], None]) -> None:

@@ -36,17 +36,27 @@ class Verbs:
         self._job.kernel.at(when, rank, action, 0 if task is None else task.number)
 
     def every(
-        self, period: int, action: Callable[[int], None], rank: Rank, task: TaskView, first: int | None = None
+        self,
+        period: int,
+        action: Callable[[int], None],
+        rank: Rank,
+        task: TaskView,
+        first: int | None = None,
+        alone: bool = False,
     ) -> None:
-        """Call ``action(i)`` at ``first`` (one period, if not given) + i * ``period``, i = 0, 1, …"""
-        begin = period if first is None else first
-        self._job.kernel.every(begin, period, rank, action, task.number)
+        """Call ``action(i)`` at ``first`` (one period, if not given) + i * ``period``, i = 0, 1, …
 
-    def enqueue(self, task: TaskView, action: Callable[[], None], rank: Rank) -> None:
-        """Call ``action`` when all that waits in the task's queue now has been served, unless it fails
-        before.
+        ``alone``: it looks at nothing but the task, and sends nothing: other tasks are not moved for it.
         """
-        self._task(task).enqueue(rank, action)
+        begin = period if first is None else first
+        reads = (self._task(task),) if alone else None
+        self._job.kernel.every(begin, period, rank, action, task.number, reads)
+
+    def enqueue(self, task: TaskView, action: Callable[[], None], rank: Rank, alone: bool = False) -> None:
+        """Call ``action`` when all that waits in the task's queue now has been served, unless it fails
+        before. ``alone``: as of ``every``.
+        """
+        self._task(task).enqueue(rank, action, (self._task(task),) if alone else None)
 
     def occupy(self, task: TaskView, duration: int) -> None:
         """Keep a task busy from now, or from when it is free."""

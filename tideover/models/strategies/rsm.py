@@ -87,7 +87,8 @@ class Recovery(Protocol):
         # 1. upstream tasks keep every tuple, numbered by channel
         self.buffers = UpstreamBuffers(job, s.spout_buffer, s.replay_cost, s.replay_rate)
         # 2. when the store has a checkpoint, upstream trims its buffers
-        self.checkpoints = TaskCheckpoints(job, costs, self.buffers.positions, self.buffers.trim)
+        buffers = self.buffers
+        self.checkpoints = TaskCheckpoints(job, costs, buffers.positions, buffers.trim, buffers.senders)
 
     # -- every interval a checkpoint, and at the end of a window that a tick ends: else a failure before the
     # -- next checkpoint would bring back counts that were put out
@@ -95,11 +96,11 @@ class Recovery(Protocol):
     def start(self) -> None:
         for task in self.view.stateful:
             tick = partial(self._checkpoint_tick, task)
-            self.do.every(self.strategy.checkpoint_interval, tick, Rank.CHECKPOINT, task)
+            self.do.every(self.strategy.checkpoint_interval, tick, Rank.CHECKPOINT, task, alone=True)
 
     def _checkpoint_tick(self, task: BoltView, i: int) -> None:
         if task.available:
-            self.do.enqueue(task, partial(self._checkpoint, task), Rank.CHECKPOINT)
+            self.do.enqueue(task, partial(self._checkpoint, task), Rank.CHECKPOINT, alone=True)
 
     def window_ended(self, task: BoltView, parts: list[Effects], now: int) -> int:
         if task.component.trigger == "tick":

@@ -18,7 +18,7 @@ from tideover.models.runtime.job import Job
 from tideover.models.runtime.keeper import NOTHING, Keeper, Mask
 from tideover.models.runtime.saved_state import read, restore, save
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
-from tideover.sim.kernel import Rank
+from tideover.sim.kernel import Rank, Reads
 from tideover.sim.link import Channel
 from tideover.sim.train import Ints, Train
 
@@ -34,7 +34,21 @@ class Barriers(Mechanism, Keeper):
         super().__init__(job)
         self._schedule, self._costs, self._uploading = schedule, costs, uploading
         self._members: dict[TaskView, Member] = {task: Member(job, task) for task in job.bolt_tasks}
-        self.coordinator = Coordinator(job, self._members, schedule, self._insert, self.completed)
+        members = self._members.values()
+        self._sources: Reads = None
+        into = [task for member in members if member.reads_log for task in member.reached_at_once]
+        self._triggers: Reads = None
+        """What is looked at when a snapshot is written, and when one is triggered. Whoever may be the last to
+        take part reads all logs: then they are trimmed. Without logs anything may be looked at.
+        """
+        if job.needs.log:
+            sources = tuple(member.task for member in members if member.reads_log)
+            self._sources, self._triggers = sources, (*sources, *into)
+            for member in members:
+                job.context.reads[member.task] = (member.task, *sources, *member.reached_at_once)
+        self.coordinator = Coordinator(
+            job, self._members, schedule, self._insert, self.completed, self._triggers
+        )
         if costs.saving or costs.saving_entry:
             job.context.rhythm = lambda: schedule.interval
         job.context.keepers.append(self)
@@ -49,7 +63,8 @@ class Barriers(Mechanism, Keeper):
             if member.reads_log:
                 align = partial(self._align, task, snapshot.number, None)
                 # what waits is still in the log, behind the barrier; without a log it was sent before it
-                self._bolt(task).enqueue(Rank.CHECKPOINT, align, first=self._job.needs.log)
+                first = self._job.needs.log
+                self._bolt(task).enqueue(Rank.CHECKPOINT, align, self._triggers, first=first)
 
     def receive(self, task: BoltView, channel: Channel, train: Train) -> Train:
         return self._members[task].receive(channel.position, train)
@@ -77,7 +92,7 @@ class Barriers(Mechanism, Keeper):
             copying = costs.saving + state.entries * costs.saving_entry
             size = state.entries * costs.entry_size
             wanted = partial(self.coordinator.waits_for, snapshot)
-            save(self._job, self._bolt(task), copying, size, wanted, safe, self._uploading)
+            save(self._job, self._bolt(task), copying, size, wanted, safe, self._uploading, self._sources)
         member.let_go()
 
     def took_part(self, task: TaskView, snapshot: Snapshot) -> None:

@@ -12,7 +12,7 @@ from tideover.models.runtime.job import Job
 from tideover.models.runtime.plans import Plans
 from tideover.models.runtime.saved_state import SavedState
 from tideover.models.runtime.views import TaskView
-from tideover.sim.kernel import Rank
+from tideover.sim.kernel import Rank, Reads
 from tideover.sim.train import Ints
 
 
@@ -35,7 +35,7 @@ class Coordinator:
     """Triggers snapshots: one at a time, and at once after the last if that took longer than the interval.
 
     ``insert`` puts a new snapshot's barriers into the sources; ``completed`` is told of each that is
-    complete.
+    complete; ``reads``: what is moved before a trigger (see the kernel).
     """
 
     def __init__(
@@ -45,9 +45,10 @@ class Coordinator:
         schedule: Schedule,
         insert: Callable[[Snapshot], None],
         completed: Callable[[Snapshot], None],
+        reads: Reads,
     ) -> None:
         self._job, self._kernel = job, job.kernel
-        self._members, self._schedule = members, schedule
+        self._members, self._schedule, self._reads = members, schedule, reads
         self._insert, self._completed = insert, completed
         self.under_way: Snapshot | None = None
         self.complete: Snapshot | None = None
@@ -81,11 +82,11 @@ class Coordinator:
                 if self.under_way is None:
                     self._plan()
 
-        self._plans.at(when, Rank.CHECKPOINT, due)
+        self._plans.at(when, Rank.CHECKPOINT, due, self._reads)
 
     def _plan(self) -> None:
         if self._earliest > self._kernel.now:
-            self._plans.at(self._earliest, Rank.CHECKPOINT, self._trigger)
+            self._plans.at(self._earliest, Rank.CHECKPOINT, self._trigger, self._reads)
         else:
             self._trigger()
 
@@ -95,7 +96,7 @@ class Coordinator:
         self._triggered_at = self._kernel.now
         snapshot = self.under_way = Snapshot(self._triggered, set(self._members))
         timeout = self._schedule.timeout
-        self._plans.after(timeout, Rank.ROTATION, lambda: self._expired(snapshot))
+        self._plans.after(timeout, Rank.ROTATION, lambda: self._expired(snapshot), ())
         self._note(f"snapshot {snapshot.number} begins")
         self._insert(snapshot)
 
@@ -110,6 +111,7 @@ class Coordinator:
         snapshot.awaited.discard(task)
         if self.waits_for(snapshot) and not snapshot.awaited:
             self.complete = snapshot
+            self._job.hooks.moved(self._kernel.now)  # what the logs keep has its peak now
             for each, member in self._members.items():
                 member.completed(snapshot.number, snapshot.parts[each])
             self._ended("is complete")
@@ -118,6 +120,7 @@ class Coordinator:
     def _expired(self, snapshot: Snapshot) -> None:
         """It takes too long: its barriers, where they still are, mean nothing."""
         if self.waits_for(snapshot):
+            self._kernel.advance()
             for member in self._members.values():
                 member.let_go()
             self._ended("is abandoned")
@@ -128,7 +131,7 @@ class Coordinator:
         self.under_way = None
         self._earliest = self._kernel.now + self._schedule.min_pause
         if self._wanted:
-            self._plans.at(self._earliest, Rank.CHECKPOINT, self._trigger)
+            self._plans.at(self._earliest, Rank.CHECKPOINT, self._trigger, self._reads)
 
     # -- what the job goes back to ---------------------------------------------------------------------------
 

@@ -49,6 +49,15 @@ class Member:
         """Whether a source is read here: some of the inputs come from spouts."""
         return len(self._spouts) > 0
 
+    @property
+    def reached_at_once(self) -> list[BoltTask]:
+        """Tasks where a barrier may arrive at the instant at which it is handed on, and meet there what has
+        come over other channels: it has to come behind all that comes at this instant.
+        """
+        channels = (c for outlet in self.task.outlets for replicas in outlet.channels for c in replicas)
+        downs = [channel.down for channel in channels if not channel.delay]
+        return [down for down in downs if isinstance(down, BoltTask) and len(down.inputs) > 1]
+
     def receive(self, position: int, train: Train) -> Train:
         """Messages arrive over a channel."""
         return train.adding(channel=np.full(train.n, position, np.int64)) if self._told_apart else train
@@ -111,8 +120,8 @@ class Member:
             for channel in (channel for replicas in outlet.channels for channel in replicas):
                 assert channel.last_arrival is not None
                 assert isinstance(channel.down, BoltTask)
-                turn = channel.down.queue.serve_markers
-                kernel.at(channel.last_arrival, Rank.CHECKPOINT, turn, channel.down.number)
+                turn, reads = channel.down.queue.serve_markers, self._job.context.reads.get(channel.down)
+                kernel.at(channel.last_arrival, Rank.CHECKPOINT, turn, channel.down.number, reads)
 
     def let_go(self) -> None:
         """No barrier holds up anything any more: what was set aside arrives now, or, if the task takes in

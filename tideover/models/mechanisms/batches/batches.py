@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Literal
 
@@ -38,24 +39,43 @@ class Batches(Query):
         self.cold = False
         """Whether the next batch is the first since a restart."""
         ups = {task: {isinstance(c.up, SpoutTask) for c in task.inputs} for task in self.cluster.tasks}
-        self._sources: Reads = tuple(task for task in ups if True in ups[task])
+        self._sources = [task for task in ups if True in ups[task]]
         """The tasks that fill the log."""
         self._mixed = any(len(kinds) > 1 for kinds in ups.values())
         """Whether a task reads the log and other tasks too: of each batch the log comes first."""
+        self._reads: Reads = tuple(self._sources if self._mixed else job.spouts)
+        """What brings the log up to now, when it is filled."""
 
     def start(self) -> None:
-        self.driver.at(0, Rank.BATCH, self._trigger, self._sources)
+        self.driver.at(0, Rank.BATCH, self._trigger, self._reads)
+
+    def _fill_log(self) -> None:
+        """What has arrived up to now is in the log; what has come out of batches waits in its queues."""
+        now = self._job.kernel.now
+        for task in self._sources:
+            task.collect(now)
+
+    def _then(self, delay: int, action: Callable[[], None], reads: Reads = ()) -> None:
+        """What the driver does ``delay`` ns from now: at once if there is none, as nothing that comes before
+        the driver at this instant is left.
+        """
+        if delay:
+            self.driver.after(delay, Rank.BATCH, action, reads)
+        else:
+            self._job.kernel.move(reads)
+            action()
 
     # -- 1. every trigger interval: the batch is all that has arrived meanwhile ------------------------------
 
     def _trigger(self) -> None:
         s = self.settings
         now = self.triggered = self._job.kernel.now
+        self._fill_log()
         if self.log.waiting:
             batch = self.batch = Batch(self.logged, self.log.take())
-            self.driver.after(s.plan_time, Rank.BATCH, partial(self._log_offsets, batch), ())
+            self._then(s.plan_time, partial(self._log_offsets, batch))
         else:
-            self.driver.at(s.looks_again(now), Rank.BATCH, self._trigger, self._sources)
+            self.driver.at(s.looks_again(now), Rank.BATCH, self._trigger, self._reads)
 
     # -- 2. its offsets are logged: whatever happens now, this batch will be run -----------------------------
 
@@ -69,10 +89,10 @@ class Batches(Query):
 
     def _run(self, batch: Batch) -> None:
         run = partial(self.cluster.start, batch.shares, partial(self._ended, batch))
-        self.driver.after(self.settings.cold_time if self.cold else 0, Rank.BATCH, run, ())
+        self._then(self.settings.cold_time if self.cold else 0, run)
 
     def _ended(self, batch: Batch) -> None:
-        self.driver.after(self.settings.output_time, Rank.BATCH, partial(self._output, batch), ())
+        self._then(self.settings.output_time, partial(self._output, batch))
 
     # -- 4. the sink has the results: all its tuples take effect at this instant; then offsets are committed -
 
@@ -83,22 +103,23 @@ class Batches(Query):
             self._job.say.put_out((DRIVER, 0, batch.number), now)
         self._job.say.note(now, f"{DRIVER}: batch {batch.number} is in the sink")
         commit = partial(self._commit, batch)
-        self.driver.after(self.settings.commit_time, Rank.BATCH, commit, self._read_by_commit())
+        self._then(self.settings.commit_time, commit, self._read_by_commit())
 
     def _read_by_commit(self) -> Reads:
         """What has to have been moved before a commit: the log, whose size falls; all, where some of the
         batch has run again, which is forgotten then.
         """
-        return None if self._mixed or self.cluster.runs_again else self._sources
+        return None if self._mixed or self.cluster.runs_again else self._reads
 
     def _commit(self, batch: Batch) -> None:
         now = self._job.kernel.now
+        self._fill_log()
         self.moved(now)
         self.history.append(batch.committed(self.triggered, now))
         self.batch, self.cold = None, False
         self.cluster.forget()
         due = max(now, self.settings.next_trigger(self.triggered))
-        self.driver.at(due, Rank.BATCH, self._trigger, self._sources)
+        self.driver.at(due, Rank.BATCH, self._trigger, self._reads)
 
     # -- 5. lost executor, or a task alone: tasks run again elsewhere, states are loaded from the checkpoint -
 

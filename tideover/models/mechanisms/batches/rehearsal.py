@@ -60,8 +60,8 @@ class Rehearsal:
         for task, train in content.items():
             mine = self._mirror(task)
             mine.queue.refill([self._meter.admit(mine, train)])
-        for node in self._job.kernel.nodes:
-            node.flow(0)
+        for task in self._job.bolt_tasks:
+            task.flow(0)
         return {
             (task.component.name, task.index): Share(
                 self._meter.demand[task], task.state.entries if task.state is not None else 0

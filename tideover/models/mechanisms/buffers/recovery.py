@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 
 from tideover.models.job.topology import Component
 from tideover.models.mechanisms.base import Mechanism
@@ -38,6 +38,8 @@ class UpstreamBuffers(Mechanism, Keeper):
                 buffers = {channel.position: UpstreamBuffer(channel) for channel in senders}
                 self._buffers += [(task, buffer) for buffer in buffers.values()]
                 self._receivers[task] = Receiver(job, task, buffers)
+        self.senders = tuple({buffer.channel.up: None for _, buffer in self._buffers})
+        """Who keeps a buffer: what ``trim`` reads."""
         job.context.keepers.append(self)
 
     # -- messages --------------------------------------------------------------------------------------------
@@ -58,7 +60,12 @@ class UpstreamBuffers(Mechanism, Keeper):
         for position, buffer in self._receivers[task].buffers.items():
             up = buffer.channel.up
             if up.available:
-                up.enqueue(Rank.TRIM, _trimming(buffer, positions[position]))
+                turn = partial(self._trim, buffer, positions[position])
+                up.enqueue(Rank.TRIM, turn, self.senders)
+
+    def _trim(self, buffer: UpstreamBuffer, safe: int) -> None:
+        self.moved(self._job.kernel.now)  # what the buffers keep has its peak now
+        buffer.trim(safe)
 
     # -- a sender's buffers, copied --------------------------------------------------------------------------
 
@@ -128,7 +135,3 @@ class UpstreamBuffers(Mechanism, Keeper):
     def settled(self, outage: OutageView) -> bool:
         hit = self._job.supervisor.outages[outage.number].tasks
         return not any(self._receivers[task].recovering for task in hit if task in self._receivers)
-
-
-def _trimming(buffer: UpstreamBuffer, safe: int) -> Callable[[], None]:
-    return lambda: buffer.trim(safe)
