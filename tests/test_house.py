@@ -51,7 +51,7 @@ def circles(graph: dict[str, set[str]]) -> list[set[str]]:
     return [{m for m in reach[n] if n in reach[m]} for n in graph if n in reach[n]]
 
 
-@pytest.mark.parametrize("room", ["sim", "models", "reports", "calibrate", "cli"])
+@pytest.mark.parametrize("room", ["sim", "models", "scenarios", "reports", "calibrate", "cli"])
 def test_no_module_of_a_room_imports_itself_by_others(room: str) -> None:
     """Law: a reader who follows imports, those for types too, never walks in a circle."""
     inside = [name for name in MODULES if name.startswith(f"tideover.{room}.")]

@@ -15,7 +15,7 @@ from typing import Any
 
 from tideover.models.config import Scenario
 from tideover.models.job.components import BoltConfig, SpoutConfig
-from tideover.models.strategies.base import Strategy
+from tideover.models.strategies.base import Strategy, given
 from tideover.sim.distributions.base import Distribution
 from tideover.sim.registry import Part
 from tideover.sim.units import DURATION, RATE, Unit
@@ -91,7 +91,7 @@ def counting(
         if getattr(window, "tuples", None) is not None:
             yield f"topology.{name}.window.tuples"
     if strategy is not None:
-        yield from (f"strategy.{key}" for key in strategy.given(strategy.counts_tuples))
+        yield from (f"strategy.{key}" for key in given(strategy, strategy.counts_tuples))
 
 
 def real(counts: dict[str, Any], lump: int, *names: str) -> dict[str, Any]:

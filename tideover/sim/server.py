@@ -28,6 +28,7 @@ class Server(Node):
         self.queue = Queue(_Callbacks(self), self.busy, lambda: kernel.now)
         self.queue.serve_markers = lambda: self._serve_marker(self.life)
         self.gate = Gate(self.queue, lambda train: self._admit(train), lambda: kernel.now)
+        self.gate.collect = self._collect
 
     # -- what subclasses say (see `tideover.sim.queue.Service`) ----------------------------------------------
 
@@ -76,11 +77,11 @@ class Server(Node):
             self.outbox.let_out(now)
         for channel in self.inputs:
             if channel.wire:
-                self.collect(now)
+                self._collect(now)
                 break
         self.queue.move(now, self.outbox.let_out)
 
-    def collect(self, now: int) -> None:
+    def _collect(self, now: int) -> None:
         """Take what has arrived by ``now`` off the channels, in order of time, then of sender, then of
         sequence.
         """

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from tideover.models.config import Scenario
 from tideover.models.simulation import Replication
+from tideover.models.strategies.base import given as of_strategy
 from tideover.sim.units import S
 
 BUSY = 0.95
@@ -45,11 +46,11 @@ def _false_timeouts(scenario: Scenario, replications: Sequence[Replication]) -> 
     count, emitted = (sum(r.ledger[name] for r in replications) for name in ("false_timeouts", "emitted"))
     if not count:
         return []
-    timeouts = scenario.strategy.given(scenario.strategy.gives_up)
-    given = "".join(f" (strategy.{key} is {timeout / S:g} s)" for key, timeout in timeouts.items())
+    timeouts = of_strategy(scenario.strategy, scenario.strategy.gives_up)
+    said = "".join(f" (strategy.{key} is {timeout / S:g} s)" for key, timeout in timeouts.items())
     return [
         f"false timeouts: {count:,}, with {emitted:,} roots: nothing of them was lost, but they waited so "
-        f"long that they were emitted again{given}, which makes others wait"
+        f"long that they were emitted again{said}, which makes others wait"
     ]
 
 

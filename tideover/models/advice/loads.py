@@ -11,7 +11,7 @@ from tideover.models.job.arrivals.periodic import Periodic
 from tideover.models.job.components import BoltConfig, SpoutConfig
 from tideover.models.job.topology import Edge, Topology
 from tideover.models.remarks.plan import Floats, Load
-from tideover.models.strategies.base import Strategy
+from tideover.models.strategies.base import Strategy, given
 from tideover.sim.units import S
 
 UNEVEN = 1.05
@@ -76,7 +76,7 @@ def overloads(scenario: Scenario, topology: Topology, loads: Mapping[str, Load])
     first, load = over[0], loads[over[0]]
     if task_loads(topology, scenario.strategy, scenario.run.duration)[first].load < 1:
         what = "its queue grows while the input is at its highest"
-    elif caps := scenario.strategy.given(scenario.strategy.spouts_wait):
+    elif caps := given(scenario.strategy, scenario.strategy.spouts_wait):
         what = f"the spouts have to wait ({', '.join(caps)})"
     else:
         what = "its queue grows without end"

@@ -95,10 +95,6 @@ class Strategy(Part):
         """The hosts that the parameters name, by where they do."""
         return {}
 
-    def given(self, keys: tuple[str, ...]) -> dict[str, Any]:
-        """Those of its keys that have a value (not None), and the value."""
-        return {key: value for key in keys if (value := getattr(self, key)) is not None}
-
     def load(self, component: Component) -> Work:
         """What the strategy adds to the work of a bolt's tasks."""
         return Work()
@@ -114,6 +110,12 @@ class Strategy(Part):
         nothing does.
         """
         return None
+
+
+def given(strategy: Strategy, keys: tuple[str, ...]) -> dict[str, Any]:
+    """Those of a strategy's keys that have a value (not None), and the value."""
+    values = dict(strategy)
+    return {key: values[key] for key in keys if values[key] is not None}
 
 
 class Protocol(Hooks):

@@ -32,13 +32,13 @@ class Batches(Query):
     def __init__(self, job: Job, settings: BatchSettings, output_mode: OutputMode) -> None:
         super().__init__(job, settings)
         self._output_mode = output_mode
-        self.driver = Plans(job.kernel, LATE + 1)
+        self._driver = Plans(job.kernel, LATE + 1)
         """What the driver is about to do, unless it dies before."""
-        self.triggered = self.logged = 0
+        self._triggered = self._logged = 0
         """When the last batch was triggered, and how many there are in the offset log."""
-        self.cold = False
+        self._cold = False
         """Whether the next batch is the first since a restart."""
-        ups = {task: {isinstance(c.up, SpoutTask) for c in task.inputs} for task in self.cluster.tasks}
+        ups = {task: {isinstance(c.up, SpoutTask) for c in task.inputs} for task in self._cluster.tasks}
         self._sources = [task for task in ups if True in ups[task]]
         """The tasks that fill the log."""
         self._mixed = any(len(kinds) > 1 for kinds in ups.values())
@@ -47,20 +47,20 @@ class Batches(Query):
         """What brings the log up to now, when it is filled."""
 
     def start(self) -> None:
-        self.driver.at(0, Rank.BATCH, self._trigger, self._reads)
+        self._driver.at(0, Rank.BATCH, self._trigger, self._reads)
 
     def _fill_log(self) -> None:
         """What has arrived up to now is in the log; what has come out of batches waits in its queues."""
         now = self._job.kernel.now
         for task in self._sources:
-            task.collect(now)
+            task.gate.collect(now)
 
     def _then(self, delay: int, action: Callable[[], None], reads: Reads = ()) -> None:
         """What the driver does ``delay`` ns from now: at once if there is none, as nothing that comes before
         the driver at this instant is left.
         """
         if delay:
-            self.driver.after(delay, Rank.BATCH, action, reads)
+            self._driver.after(delay, Rank.BATCH, action, reads)
         else:
             self._job.kernel.move(reads)
             action()
@@ -68,31 +68,31 @@ class Batches(Query):
     # -- 1. every trigger interval: the batch is all that has arrived meanwhile ------------------------------
 
     def _trigger(self) -> None:
-        s = self.settings
-        now = self.triggered = self._job.kernel.now
+        s = self._settings
+        now = self._triggered = self._job.kernel.now
         self._fill_log()
-        if self.log.waiting:
-            batch = self.batch = Batch(self.logged, self.log.take())
+        if self._log.waiting:
+            batch = self._batch = Batch(self._logged, self._log.take())
             self._then(s.plan_time, partial(self._log_offsets, batch))
         else:
-            self.driver.at(s.looks_again(now), Rank.BATCH, self._trigger, self._reads)
+            self._driver.at(s.looks_again(now), Rank.BATCH, self._trigger, self._reads)
 
     # -- 2. its offsets are logged: whatever happens now, this batch will be run -----------------------------
 
     def _log_offsets(self, batch: Batch) -> None:
-        self.logged += 1
-        batch.start = self.rehearsal.states(self.cluster.tasks)
-        batch.shares = self.rehearsal.play(batch.content)
+        self._logged += 1
+        batch.start = self._rehearsal.states(self._cluster.tasks)
+        batch.shares = self._rehearsal.play(batch.content)
         self._run(batch)
 
     # -- 3. it runs as tasks over partitions, on the executors, stage by stage; tasks commit their state -----
 
     def _run(self, batch: Batch) -> None:
-        run = partial(self.cluster.start, batch.shares, partial(self._ended, batch))
-        self._then(self.settings.cold_time if self.cold else 0, run)
+        run = partial(self._cluster.start, batch.shares, partial(self._ended, batch))
+        self._then(self._settings.cold_time if self._cold else 0, run)
 
     def _ended(self, batch: Batch) -> None:
-        self._then(self.settings.output_time, partial(self._output, batch))
+        self._then(self._settings.output_time, partial(self._output, batch))
 
     # -- 4. the sink has the results: all its tuples take effect at this instant; then offsets are committed -
 
@@ -103,57 +103,57 @@ class Batches(Query):
             self._job.say.put_out((DRIVER, 0, batch.number), now)
         self._job.say.note(now, f"{DRIVER}: batch {batch.number} is in the sink")
         commit = partial(self._commit, batch)
-        self._then(self.settings.commit_time, commit, self._read_by_commit())
+        self._then(self._settings.commit_time, commit, self._read_by_commit())
 
     def _read_by_commit(self) -> Reads:
         """What has to have been moved before a commit: the log, whose size falls; all, where some of the
         batch has run again, which is forgotten then.
         """
-        return None if self._mixed or self.cluster.runs_again else self._reads
+        return None if self._mixed or self._cluster.runs_again else self._reads
 
     def _commit(self, batch: Batch) -> None:
         now = self._job.kernel.now
         self._fill_log()
         self.moved(now)
-        self.history.append(batch.committed(self.triggered, now))
-        self.batch, self.cold = None, False
-        self.cluster.forget()
-        due = max(now, self.settings.next_trigger(self.triggered))
-        self.driver.at(due, Rank.BATCH, self._trigger, self._reads)
+        self.history.append(batch.committed(self._triggered, now))
+        self._batch, self._cold = None, False
+        self._cluster.forget()
+        due = max(now, self._settings.next_trigger(self._triggered))
+        self._driver.at(due, Rank.BATCH, self._trigger, self._reads)
 
     # -- 5. lost executor, or a task alone: tasks run again elsewhere, states are loaded from the checkpoint -
 
     def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
         if not task.component.is_spout:
-            self.cluster.task_failed(task, outage)
+            self._cluster.task_failed(task, outage)
 
     def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
         if not task.component.is_spout:
-            self.cluster.task_ready(task, outage)
+            self._cluster.task_ready(task, outage)
 
     # -- 6. lost driver: restart, read the logs, run the last uncommitted batch again ------------------------
 
     def driver_failed(self, outage: OutageView) -> None:
-        self.driver.void()
-        self.cluster.stop(outage)
-        if self.batch is not None and not self.batch.logged:
-            self.log.put_back(self.batch.content)
-            self.batch = None
-        elif self.batch is not None and self.batch.visible:
-            self.take_back(self.batch)
+        self._driver.void()
+        self._cluster.stop(outage)
+        if self._batch is not None and not self._batch.logged:
+            self._log.put_back(self._batch.content)
+            self._batch = None
+        elif self._batch is not None and self._batch.visible:
+            self._take_back(self._batch)
 
     def driver_ready(self, outage: OutageView) -> None:
-        self.cluster.renew()
-        self.restart()
+        self._cluster.renew()
+        self._restart()
 
-    def restart(self) -> None:
+    def _restart(self) -> None:
         """The query starts again."""
-        self.cold = True
-        self.driver.after(self.settings.recovery_time, Rank.BATCH, self._resume)
+        self._cold = True
+        self._driver.after(self._settings.recovery_time, Rank.BATCH, self._resume)
 
     def _resume(self) -> None:
-        if self.batch is None:
+        if self._batch is None:
             self._trigger()
         else:
-            self.triggered = self._job.kernel.now
-            self._run(self.batch)
+            self._triggered = self._job.kernel.now
+            self._run(self._batch)

@@ -33,15 +33,15 @@ class Query(Mechanism, Keeper, Runner):
 
     def __init__(self, job: Job, settings: BatchSettings) -> None:
         super().__init__(job)
-        self.settings = settings
-        self.log = Log()
-        self.batch: Batch | None = None
+        self._settings = settings
+        self._log = Log()
+        self._batch: Batch | None = None
         """The one that is not committed yet."""
         self.history: list[Record] = []
         """Batches that were committed."""
-        self.cluster = Cluster(job, settings, self)
-        self.rehearsal = Rehearsal(job)
-        job.context.machines += [self.cluster.driver, *self.cluster.executors]
+        self._cluster = Cluster(job, settings, self)
+        self._rehearsal = Rehearsal(job)
+        job.context.machines += [self._cluster.driver, *self._cluster.executors]
         job.context.keepers.append(self)
         job.context.runner = self
         job.context.rhythm = self._rhythm
@@ -51,7 +51,7 @@ class Query(Mechanism, Keeper, Runner):
     def receive(self, task: BoltView, channel: Channel, train: Train) -> Train:
         if not isinstance(channel.up, SpoutTask):
             return train
-        self.log.append(self._bolt(task), train)
+        self._log.append(self._bolt(task), train)
         return train.pick(slice(0, 0))
 
     def executor_failed(self, executor: Executor, outage: OutageView) -> None:
@@ -69,29 +69,29 @@ class Query(Mechanism, Keeper, Runner):
         raise NotImplementedError
 
     def paused(self, task: BoltView, outage: OutageView) -> None:
-        self.cluster.stopped(task, outage.ready_at)
+        self._cluster.stopped(task, outage.ready_at)
 
     def busy_since(self, task: BoltView) -> int | None:
-        partition = self.cluster.of[task]
+        partition = self._cluster.of[task]
         return partition.began_at if partition.attempt else None
 
     # -- what is worked off again ----------------------------------------------------------------------------
 
-    def read_again(self, task: BoltView, train: Train, outage: int | None = None) -> Mask | None:
+    def _comes_again(self, task: BoltView, train: Train, outage: int | None = None) -> Mask | None:
         """Which of a task's tuples in this batch are worked off again (because of ``outage``); None: none."""
-        again = self.cluster.of[task].again
+        again = self._cluster.of[task].again
         return np.ones(train.n, np.bool_) if again >= 0 and outage in (None, again) else None
 
     def processed(self, task: BoltView, train: Train, sent: list[Sent]) -> None:
-        again = self.read_again(task, train)
+        again = self._comes_again(task, train)
         if again is not None:
             self._job.say.replayed(task, train.pick(again))
 
     def replayed(self, task: BoltView, train: Train, outage: int) -> Mask | None:
-        return self.read_again(task, train, outage)
+        return self._comes_again(task, train, outage)
 
     def settled(self, outage: OutageView) -> bool:
-        return all(p.again != outage.number for p in self.cluster.partitions)
+        return all(p.again != outage.number for p in self._cluster.partitions)
 
     # -- what comes out, and what is kept --------------------------------------------------------------------
 
@@ -100,26 +100,26 @@ class Query(Mechanism, Keeper, Runner):
         return int(np.median(between)) if len(between) else 0
 
     def moved(self, now: int) -> None:
-        self._job.say.kept(self.rows_kept)
+        self._job.say.kept(self._rows_kept)
 
     @property
-    def rows_kept(self) -> int:
+    def _rows_kept(self) -> int:
         """Rows that the log keeps for the query."""
-        return self.log.size + (0 if self.batch is None else self.batch.size)
+        return self._log.size + (0 if self._batch is None else self._batch.size)
 
-    def contents(self) -> list[Content]:
+    def _contents(self) -> list[Content]:
         """The same, by the task that reads them."""
-        contents: list[Content] = [{task: train} for task, ts in self.log.waiting.items() for train in ts]
-        return contents if self.batch is None else [*contents, self.batch.content]
+        contents: list[Content] = [{task: train} for task, ts in self._log.waiting.items() for train in ts]
+        return contents if self._batch is None else [*contents, self._batch.content]
 
     def effects(self) -> list[tuple[Component, Ints]]:
         parts: dict[str, list[Ints]] = {}
-        for content in self.contents():
+        for content in self._contents():
             for task, train in content.items():  # what will be filtered out has no effect, but is here
                 parts.setdefault(task.component.name, []).append(without_markers(train).uid)
             for name, uid in self._effects(content).items():
                 parts.setdefault(name, []).append(uid)
-        before = {} if self.batch is None else self.batch.before or {}
+        before = {} if self._batch is None else self._batch.before or {}
         for task, state in before.items():
             if state.state is not None:  # may come back, though its window is out by now
                 parts.setdefault(task.component.name, []).append(state.effects())
@@ -134,7 +134,7 @@ class Query(Mechanism, Keeper, Runner):
                 at[task.component.name].append(without_markers(train))
         return effects_of(self._job.topology, self._job.draws, at)
 
-    def take_back(self, batch: Batch) -> None:
+    def _take_back(self, batch: Batch) -> None:
         """What a batch has put out is undone: states and outputs are those of the one before it."""
         job = self._job
         for task, state in (batch.before or {}).items():

@@ -42,13 +42,13 @@ class StartingOver(Batches):
 
     def _epoch(self) -> int:
         """Number of the oldest window that is not finished, less one."""
-        return min(task.windows.epoch for task in self.cluster.tasks) if self._by_time else 0
+        return min(task.windows.epoch for task in self._cluster.tasks) if self._by_time else 0
 
     # -- what the log keeps ----------------------------------------------------------------------------------
 
     def _output(self, batch: Batch) -> None:
         super()._output(batch)
-        self.log.keep(batch.content)
+        self._log.keep(batch.content)
 
     def _read_by_commit(self) -> Reads:
         return None  # the windows of all tasks say how much of the log is kept
@@ -57,16 +57,16 @@ class StartingOver(Batches):
         super()._commit(batch)
         self._read_again, self._because = NOTHING, -1
         if self._by_time:
-            self.log.trim(self._epoch())
+            self._log.trim(self._epoch())
 
     @property
-    def rows_kept(self) -> int:
-        shown = self.batch is not None and self.batch.visible
-        return self.log.size if shown else super().rows_kept
+    def _rows_kept(self) -> int:
+        shown = self._batch is not None and self._batch.visible
+        return self._log.size if shown else super()._rows_kept
 
     # -- what is left to see ---------------------------------------------------------------------------------
 
-    def read_again(self, task: BoltView, train: Train, outage: int | None = None) -> Mask | None:
+    def _comes_again(self, task: BoltView, train: Train, outage: int | None = None) -> Mask | None:
         if self._because < 0 or outage not in (None, self._because):
             return None
         mask: Mask = np.isin(train.uid >> task.component.bits, self._read_again)
@@ -75,9 +75,9 @@ class StartingOver(Batches):
     def settled(self, outage: OutageView) -> bool:
         return self._because != outage.number
 
-    def contents(self) -> list[Content]:
-        kept: list[Content] = [{task: train} for task, trains in self.log.kept.items() for train in trains]
-        return kept + super().contents()
+    def _contents(self) -> list[Content]:
+        kept: list[Content] = [{task: train} for task, trains in self._log.kept.items() for train in trains]
+        return kept + super()._contents()
 
     # -- faults ----------------------------------------------------------------------------------------------
 
@@ -102,29 +102,29 @@ class StartingOver(Batches):
             self._recovered(task)
 
     def driver_failed(self, outage: OutageView) -> None:
-        self.cluster.stop(outage)
+        self._cluster.stop(outage)
         self._interrupt(self, outage)
 
     def driver_ready(self, outage: OutageView) -> None:
-        self.cluster.renew()
+        self._cluster.renew()
         self._recovered(self)
 
     def _interrupt(self, what: object, outage: OutageView) -> None:
         """The query stops: batch and state are gone, the log goes back."""
-        self.driver.void()
+        self._driver.void()
         self._stopped = True
         self._failed[what] = outage.number
         self._because = outage.number
-        self.cluster.halt()
-        batch, self.batch = self.batch, None
+        self._cluster.halt()
+        batch, self._batch = self._batch, None
         epoch = self._epoch()
         if self._by_time:
-            self.log.trim(epoch)
-        again = [(task, train) for task, trains in self.log.kept.items() for train in trains]
+            self._log.trim(epoch)
+        again = [(task, train) for task, trains in self._log.kept.items() for train in trains]
         for task, train in again:
             self._job.say.reopened(task, without_markers(train))
         if batch is not None and not batch.visible:
-            self.log.put_back(batch.content)
+            self._log.put_back(batch.content)
             again += batch.content.items() if batch.logged else []
         roots = [
             without_markers(train).uid >> task.component.bits
@@ -132,11 +132,11 @@ class StartingOver(Batches):
             if task.component.anchored
         ]
         self._read_again = distinct(np.concatenate([self._read_again, *roots]))
-        self.log.rewind()
+        self._log.rewind()
         self._drop_state(outage, epoch)
 
     def _drop_state(self, outage: OutageView, epoch: int) -> None:
-        for task in self.cluster.tasks:
+        for task in self._cluster.tasks:
             if task.state is not None:
                 gone = task.state.effects()
                 roll_back(self._job, task, task.state.fresh())
@@ -144,11 +144,11 @@ class StartingOver(Batches):
                     self._job.say.forgotten(task, outage.number, gone.uid)
             task.windows.epochs = dict.fromkeys(task.windows.epochs, epoch)
             task.windows.ended = 0
-        self.rehearsal.start_from(self.cluster.tasks)
+        self._rehearsal.start_from(self._cluster.tasks)
 
     def _recovered(self, what: object) -> None:
         """If nothing else keeps it, and an executor lives, the query starts anew."""
         self._failed.pop(what, None)
-        if self._stopped and not self._failed and any(e.up for e in self.cluster.executors):
+        if self._stopped and not self._failed and any(e.up for e in self._cluster.executors):
             self._stopped = False
-            self.restart()
+            self._restart()

@@ -18,7 +18,7 @@ from tideover.sim.link import Channel
 from tideover.sim.train import Ints, Train
 
 
-class UpstreamBuffers(Mechanism, Keeper):
+class UpstreamBuffers(Mechanism):
     """Senders keep what they have sent to tasks with state, numbered by channel, and replay it on request.
 
     at_spouts       whether spouts keep a buffer too
@@ -40,7 +40,7 @@ class UpstreamBuffers(Mechanism, Keeper):
                 self._receivers[task] = Receiver(job, task, buffers)
         self.senders = tuple({buffer.channel.up: None for _, buffer in self._buffers})
         """Who keeps a buffer: what ``trim`` reads."""
-        job.context.keepers.append(self)
+        job.context.keepers.append(_Copies(job, self._buffers, self._receivers))
 
     # -- messages --------------------------------------------------------------------------------------------
 
@@ -119,10 +119,17 @@ class UpstreamBuffers(Mechanism, Keeper):
         """A task that keeps buffers is up and open: it replays what it was asked for and still owes."""
         self._replays.sender_ready(self._job.tasks[task.number])
 
-    # -- what the accounts ask -------------------------------------------------------------------------------
-
     def moved(self, now: int) -> None:
         self._job.say.kept(sum(buffer.size for _, buffer in self._buffers))
+
+
+class _Copies(Keeper):
+    """What the accounts ask of all buffers, and of their receivers."""
+
+    def __init__(
+        self, job: Job, buffers: list[tuple[BoltTask, UpstreamBuffer]], receivers: dict[TaskView, Receiver]
+    ) -> None:
+        self._job, self._buffers, self._receivers = job, buffers, receivers
 
     def effects(self) -> list[tuple[Component, Ints]]:
         return [(task.component, buffer.uids()) for task, buffer in self._buffers]
