@@ -49,6 +49,12 @@ STRATEGY: dict[str, dict[str, Any]] = {
     "storm_checkpoint": {"checkpoint_interval": 300 * MS, "message_timeout": 1500 * MS},
 }
 EXACT = ("rsm", "active_replication", "aligned_snapshots", "micro_batch")
+MINUTES = (
+    conformance.keeps_its_promise,
+    conformance.keeps_its_promise_between_ticks,
+    conformance.conserves_roots,
+)
+"""Checks of the suite that simulate hundreds of worlds."""
 COMPONENTS = ("visits", "parse", "count")
 DOWN: dict[str, Any] = {"detection": 200, "restart": 400}
 
@@ -288,10 +294,14 @@ def test_a_replica_copies_all_that_is_known() -> None:
 # -- the suite, and the scenario -----------------------------------------------------------------------------
 
 
-SIMULATED = [check for check in conformance.CHECKS if "bolt" in inspect.signature(check).parameters]
+SIMULATED = [
+    pytest.param(check, id=check.__name__, marks=pytest.mark.long if check in MINUTES else ())
+    for check in conformance.CHECKS
+    if "bolt" in inspect.signature(check).parameters
+]
 
 
-@pytest.mark.parametrize("check", SIMULATED, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("check", SIMULATED)
 @pytest.mark.parametrize("strategy", BUILT_IN)
 def test_strategies_keep_their_word_with_it(strategy: str, check: Any) -> None:
     """The conformance suite with this operator in place of its count."""
