@@ -14,7 +14,7 @@ NOTHING: Ints = np.zeros(0, np.int64)
 
 
 class Keeper:
-    """Whatever has copies registers as a keeper (``job.keepers``); the accounts ask it what it has.
+    """Whatever has copies registers as a keeper (``job.context.keepers``); the accounts ask it what it has.
 
     A root is lost only if nobody keeps anything that could still complete it, and a recovery is over only
     when every keeper has sent again what the outage took.

@@ -21,6 +21,17 @@ from tideover.sim.train import Ints, Train
 class UpstreamBuffers(Mechanism):
     """Senders keep what they have sent to tasks with state, numbered by channel, and replay it on request.
 
+    A protocol has to do this with them:
+
+    a checkpoint   not while ``recovering``; its content is the state and a copy of ``positions``; when it is
+                   safe, ``trim`` to these
+    ready          of a task with state: ``empty_queue``; with the checkpoint at hand ``restored``, and the
+                   verbs ``restore`` and ``open``; then ``sender_ready``, and ``ask``. If the checkpoint takes
+                   time to come, ``close`` the task first
+                   of any other: ``open`` it, then ``sender_ready``
+    windows        those that a tick ends do not come again in a replay, so a checkpoint has to follow each;
+                   those that a marker or a count ends do, and are known by their number
+
     at_spouts       whether spouts keep a buffer too
     replay_cost     time to replay one tuple (ns)
     replay_rate     most tuples replayed per second; None: no limit
@@ -52,7 +63,9 @@ class UpstreamBuffers(Mechanism):
             self._receivers[task].passed(train)
 
     def positions(self, task: BoltView) -> dict[int, int]:
-        """Newest number that a task has processed on each of its buffered channels."""
+        """Newest number that a task has processed on each of its buffered channels, as it is from now on: who
+        wants it as it is now takes a copy.
+        """
         return self._receivers[task].positions
 
     def trim(self, task: BoltView, positions: dict[int, int]) -> None:
