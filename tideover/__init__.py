@@ -17,7 +17,7 @@ _WHERE = {
     "run": "tideover.api",
     "compare": "tideover.api",
     "sweep": "tideover.api",
-    "load": "tideover.api",
+    "load": "tideover.scenarios.scenario",
     "Comparison": "tideover.api",
     "Result": "tideover.models.results.result",
     "RunFailed": "tideover.scenarios.runs",

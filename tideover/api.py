@@ -19,9 +19,8 @@ from tideover.models.results import headline
 from tideover.models.schema.fields import frame
 from tideover.models.strategies.base import Strategy
 from tideover.scenarios import runs
-from tideover.scenarios import scenario as scenarios
 from tideover.scenarios.loader import load_for_strategies
-from tideover.scenarios.scenario import Scenario, Source, tree_of
+from tideover.scenarios.scenario import Scenario, Source, load, tree_of
 from tideover.scenarios.settings import Settings, read_settings
 from tideover.sim.registry import kind_of
 
@@ -33,17 +32,6 @@ if TYPE_CHECKING:
     from tideover.scenarios.sweep import Sweep
 
 
-def load(source: Source, settings: Settings = ()) -> Scenario:
-    """The scenario of a built-in name, a path, a mapping as a file would hold it, or of another scenario.
-
-    ``settings``: texts ``key=value`` as given to ``--set``, or a mapping: ``{"run.seed": 3}``.
-
-    Raises ScenarioError for a scenario that cannot be used, TypeError for settings that are neither a list of
-    texts nor a mapping.
-    """
-    return scenarios.load(source, settings)
-
-
 def run(
     scenario: Source,
     settings: Settings = (),
@@ -53,10 +41,10 @@ def run(
 ) -> Result:
     """Simulate all replications of a scenario.
 
-    ``scenario`` and ``settings`` as for ``load``. ``trace``: keep every tuple, for small runs. ``report``:
-    called with the number of replications that are done, and of all.
+    ``scenario`` and ``settings`` as for ``tideover.load``. ``trace``: keep every tuple, for small runs.
+    ``report``: called with the number of replications that are done, and of all.
 
-    Raises like ``load``, and RunFailed if a replication fails.
+    Raises like ``tideover.load``, and RunFailed if a replication fails.
     """
     return runs.run(loaded(scenario, settings), trace=trace, report=report)
 

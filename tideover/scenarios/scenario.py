@@ -19,7 +19,7 @@ from tideover.scenarios.errors import ScenarioError, unknown_parameters
 from tideover.scenarios.loader import Tree
 from tideover.scenarios.nodes import Giver, Node, Origin
 from tideover.scenarios.python_values import from_plain
-from tideover.scenarios.settings import Setting, Settings, read_settings
+from tideover.scenarios.settings import Settings, read_settings
 from tideover.scenarios.writer import part_to_data
 from tideover.sim.faults.base import Fault
 
@@ -144,11 +144,7 @@ class Scenario(config.Scenario):
             "profile": profile,
         }
         given = {key: value for key, value in named.items() if value is not _KEEP}
-        origin = Origin("with_", None, Giver.SETTING)
-        settings = [
-            Setting(key, from_plain(value, origin, (key,)))
-            for key, value in {**changes, **given, **parameters}.items()
-        ]
+        settings = read_settings({**changes, **given, **parameters}, Origin("with_", None, Giver.SETTING))
         root, directory = tree_of(self)
         root = precedence.settle(root, settings)
         found = loader.build_one(root, directory)
@@ -190,7 +186,13 @@ Source = loader.Source | config.Scenario
 
 
 def load(source: Source, settings: Settings = ()) -> Scenario:
-    """The scenario of a source, which remembers what it was built from. Raises as ``tideover.load``."""
+    """The scenario of a built-in name, a path, a mapping as a file would hold it, or of another scenario.
+
+    ``settings``: texts ``key=value`` as given to ``--set``, or a mapping: ``{"run.seed": 3}``.
+
+    Raises ScenarioError for a scenario that cannot be used, TypeError for settings that are neither a list of
+    texts nor a mapping.
+    """
     root, directory = tree_of(source)
     root = precedence.settle(root, read_settings(settings))
     return Scenario.of(loader.build(root, directory).scenario, Tree(_kept(root), directory))

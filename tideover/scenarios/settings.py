@@ -43,22 +43,23 @@ Settings = Sequence[str] | Mapping[str, Any] | Sequence[Setting]
 """Texts ``dotted.key=value`` as given to ``--set``, or values by dotted key, as a file would hold them."""
 
 
-def read_settings(settings: Settings) -> list[Setting]:
-    """The settings, each parsed; those that were read before stay as they are.
+_GIVEN = Origin(FROM_SET, None, Giver.SETTING)
+
+
+def read_settings(settings: Settings, origin: Origin = _GIVEN) -> list[Setting]:
+    """The settings, each parsed; those that were read before stay as they are. ``origin``: of what a mapping
+    holds.
 
     Raises TypeError for what is neither a list of texts nor a mapping, ScenarioError for a value in a mapping
     that no file could hold.
     """
     if isinstance(settings, Mapping):
-        return [setting(str(key), from_plain(value, _GIVEN, (str(key),))) for key, value in settings.items()]
+        return [setting(str(key), from_plain(value, origin, (str(key),))) for key, value in settings.items()]
     if isinstance(settings, str):
         key, _, value = settings.partition("=")
         one, several = [settings], {key: value}
         raise TypeError(f"settings is the text {settings!r}; give a list, {one}, or a mapping, {several}")
     return [one if isinstance(one, Setting) else _parsed(one) for one in settings]
-
-
-_GIVEN = Origin(FROM_SET, None, Giver.SETTING)
 
 
 def setting(key: str, value: Any) -> Setting:
