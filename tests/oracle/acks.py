@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Hashable
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -169,7 +168,7 @@ class SourceReplay(AckCosts):
             if not spout.down and emission <= now - (self.params.timeout_buckets - 1) * timeout:
                 self.world.trace.failed.append((root, datum.attempt, now))
                 self.causes[root, datum.attempt + 1] = self.world.ledger.timed_out(datum)
-                memory.retries.append(replace(datum, attempt=datum.attempt + 1))
+                memory.retries.append(datum._replace(attempt=datum.attempt + 1))
                 self.world.record.there(datum)
                 self._remove(spout, root)
         self._next_rotation(spout, now + timeout)

@@ -124,7 +124,7 @@ class Comparison:
         self.world = world
         self.run, self.quiet = Course(world), Course(quiet)
         self.reach = max(CALM, 2 * self.quiet.beat) // SLOT
-        self.interval = self.quiet.beat if world.scenario.strategy.needs.batches else 0
+        self.interval = self.quiet.beat if world.layout.needs.batches else 0
         self.end = world.scenario.run.duration
         self.wrong = [span for place, span in verdict.bad.items() if place not in other.bad]
         recovering = [

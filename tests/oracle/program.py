@@ -158,7 +158,7 @@ class World:
         on_host = kind == "crash_host"
         found = [task for task in self.tasks if self._is_hit(task, fault, on_host)]
         hit = [task for task in found if not self.protocol.spares(task)]
-        job = [task for task in hit if isinstance(task, Bolt)] and self.scenario.strategy.needs.one_job
+        job = [task for task in hit if isinstance(task, Bolt)] and self.layout.needs.one_job
         hit = [task for task in self.tasks if task in hit or (job and isinstance(task, Bolt))]
         also = self.protocol.hit(fault)
         outage.tasks = [*hit, *(task for thing in also for task in self.protocol.tasks_of(thing))]
