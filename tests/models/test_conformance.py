@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import pytest
 
 from tideover.models import conformance
+from tideover.models.runtime.job import Job
 from tideover.models.strategies.base import STRATEGIES, Promise, Protocol, Strategy
 from tideover.models.strategies.none import Amnesia
 
@@ -111,16 +112,17 @@ def test_a_window_that_is_wrong_without_a_failure_is_found(registry: list[str], 
     registry.append("late")
 
     class Lateness(Protocol):
-        def start(self) -> None:
+        def __init__(self, job: Job) -> None:
+            super().__init__(job)
             if trigger == "marker":
-                self.world.spouts[0].epoch = 1
+                job.spouts[0]._epoch = 1
             else:
-                self.world.bolts["count", 0][0].tick = lambda number: None  # type: ignore[method-assign]
+                job.bolts["count", 0][0].windows.tick = lambda number: None
 
     @STRATEGIES.register("late")
     class Late(Amnesia):
-        def protocol(self, world: Any) -> Protocol:
-            return Lateness(world)
+        def protocol(self, job: Job) -> Protocol:
+            return Lateness(job)
 
     with pytest.raises(AssertionError, match="windows that differ"):
         conformance.survives_without_failures(Late())
@@ -155,15 +157,12 @@ def test_a_private_generator_is_found(registry: list[str]) -> None:
     registry.append("moody")
     runs: list[int] = []
 
-    class Mood(Protocol):
-        def overhead_ns(self, component: Any) -> int:
-            return 1_000_000 * len(runs)
-
     @STRATEGIES.register("moody")
     class Moody(Amnesia):
-        def protocol(self, world: Any) -> Protocol:
+        def protocol(self, job: Job) -> Protocol:
             runs.append(1)
-            return Mood(world)
+            job.context.overhead["split"] = 1_000_000 * len(runs)
+            return Protocol(job)
 
     with pytest.raises(AssertionError, match="same seed"):
         conformance.draws_its_luck(Moody())
