@@ -75,8 +75,8 @@ def test_a_sender_that_goes_down_with_its_buffer_replays_from_the_beginning() ->
 
 
 def test_what_a_sender_could_not_be_told_to_trim_is_not_replayed() -> None:
-    """p is down from 24 to 26, so it is not told that the checkpoint of 25 holds roots 0 and 1: it keeps both.
-    Asked at 28 it has nothing to replay, which would take 3, and serves root 2 at once.
+    """p is down from 24 to 26, so it is not told that the checkpoint of 25 holds roots 0 and 1: it keeps
+    both. Asked at 28 it has nothing to replay, which would take 3, and serves root 2 at once.
     """
     faults = (lost(24, of="p", restart=2), lost(28))
     run = played(chain(faults, 45, replay_cost=3, checkpoint_interval=25 * MS))
