@@ -74,6 +74,16 @@ def test_a_sender_that_goes_down_with_its_buffer_replays_from_the_beginning() ->
     assert (run.ledger["lost"], run.ledger["duplicated"]) == (0, 0)
 
 
+def test_what_a_sender_could_not_be_told_to_trim_is_not_replayed() -> None:
+    """p is down from 24 to 26, so it is not told that the checkpoint of 25 holds roots 0 and 1: it keeps
+    both. Asked at 28 it has nothing to replay, which would take 3, and serves root 2 at once.
+    """
+    faults = (lost(24, of="p", restart=2), lost(28))
+    run = played(chain(faults, 45, replay_cost=3, checkpoint_interval=25 * MS))
+    assert counted(run) == EVERY_10[:4]
+    assert [row["replayed"] for row in run.recoveries] == [0, 0]
+
+
 def test_a_replay_that_comes_twice_is_dropped_though_it_is_not_yet_counted() -> None:
     """count takes 6, and is lost at 58. Root 3 comes from p at 61, in service until 67. p is down from 62 to
     62.5; it serves root 5 (60) until 63.5, then 3, 4 and 5, at 66.5, 69.5 and 72.5.

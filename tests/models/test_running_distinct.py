@@ -25,7 +25,7 @@ from tests.models.test_conformance import BUILT_IN
 from tests.models.test_conformance import of as settings_of
 from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
 from tideover.models import conformance
-from tideover.models.conformance import first_windows, is_exempt
+from tideover.models.conformance import first_windows
 from tideover.models.job.arrivals.periodic import Periodic
 from tideover.models.job.components import Links
 from tideover.models.job.spouts.base import SPOUTS
@@ -159,7 +159,7 @@ def strikes(strategy: str, components: tuple[str, ...] = COMPONENTS) -> list[tup
     found = []
     for kind in sorted(STRATEGIES[strategy].survives):
         for component in components:
-            if component == "parse" and is_exempt(of(strategy), "keeps_its_promise", "split"):
+            if component == "parse" and not STRATEGIES[strategy].stateless_too:
                 continue
             where = {"host": hosts[component]} if kind == "crash_host" else {"component": component}
             times = {"duration": 600 * MS} if kind == "pause" else DOWN

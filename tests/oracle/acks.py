@@ -1,10 +1,17 @@
-"""Source replay: an acker, rotating timeouts, retries."""
+"""Source replay: an acker, rotating timeouts, retries.
+
+Timeouts are derived from Apache Storm (storm-client), not from the engine. A spout executor keeps its pending
+tuples in a rotating map; a tick each message timeout rotates it, counted from the executor's start, and what
+comes out is failed (``SpoutExecutor.tupleActionFn``). The acker keeps a value for each root in a rotating
+map of its own, with ticks of its own (``Acker.execute``): it is looked up and XORed in place, so acks do not
+renew it. There, an ack of a root that was forgotten makes an entry without a spout, which is never complete:
+here it is ignored. Ours are the number of buckets and the phase as parameters, and that data come first.
+"""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Hashable
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +24,7 @@ from tideover.sim.registry import kind_of
 from .clock import Clock, Rank, control, departure
 from .layout import Datum
 from .protocol import Protocol
+from .rotating_map import RotatingMap
 
 if TYPE_CHECKING:
     from .bolts import Bolt
@@ -30,10 +38,8 @@ if TYPE_CHECKING:
 class Memory:
     """What one spout task remembers of its roots."""
 
-    def __init__(self) -> None:
-        self.pending: dict[
-            int, tuple[int, Datum]
-        ] = {}  # root: (last emission, tuple), in order of that emission
+    def __init__(self, buckets: int) -> None:
+        self.pending: RotatingMap[int, Datum] = RotatingMap(buckets)  # by root
         self.retries: deque[Datum] = deque()
         self.rotation: simpy.Event | None = None
 
@@ -56,8 +62,7 @@ class SourceReplay(AckCosts):
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
-        self.trees: dict[tuple[int, int], set[int]] = {}
-        self.created: dict[tuple[int, int], int] = {}
+        self.trees: RotatingMap[tuple[int, int], set[int]] = RotatingMap(self.params.acker_buckets)
         self.acker_down = False
         self.acker_ready: simpy.Event | None = None
         self.memory: dict[SpoutTask, Memory] = {}
@@ -66,47 +71,38 @@ class SourceReplay(AckCosts):
 
     def start(self) -> None:
         for spout in self.world.spouts:
-            self.memory[spout] = Memory()
+            self.memory[spout] = Memory(self.params.timeout_buckets)
             self._begin(spout)
         self.world.clock.at(0, control(Rank.ROTATION), self._rotate_acker)
 
     # -- the acker -----------------------------------------------------------------------------------------
 
     def _rotate_acker(self) -> None:
-        """Forget the entries that have seen ``acker_buckets`` rotations."""
-        timeout, now = self.params.message_timeout, self.world.clock.now
-        for tree, created in list(self.created.items()):
-            if created <= now - (self.params.acker_buckets - 1) * timeout:
-                self._forget(tree)
-        self.world.clock.at(now + timeout, control(Rank.ROTATION), self._rotate_acker)
-
-    def _forget(self, tree: tuple[int, int]) -> None:
-        self.trees.pop(tree, None)
-        self.created.pop(tree, None)
+        self.trees.rotate()
+        later = self.world.clock.now + self.params.message_timeout
+        self.world.clock.at(later, control(Rank.ROTATION), self._rotate_acker)
 
     def emitted(self, spout: SpoutTask, datum: Datum, sent: list[Datum]) -> None:
-        self.memory[spout].pending[datum.root] = (self.world.clock.now, datum)
+        self.memory[spout].pending.put(datum.root, datum)
         if not self.acker_down:
-            tree = datum.root, datum.attempt
-            self.trees[tree] = {child.ident for child in sent}
-            self.created[tree] = self.world.clock.now
+            self.trees.put((datum.root, datum.attempt), {child.ident for child in sent})
         else:
             self.world.ledger.hurt([datum], self.acker_fault)  # the acker will never know of this tree
 
     def done(self, datum: Datum, sent: list[Datum]) -> None:
         """One ack: the tuple's own id, and those of the tuples it has become."""
         self.world.record.control_bytes += self.params.ack_size
-        tree = datum.root, datum.attempt
-        if tree in self.trees:
-            self.trees[tree] ^= {datum.ident} | {child.ident for child in sent}
-            if not self.trees[tree]:
-                self._forget(tree)
+        tree = self.trees.get((datum.root, datum.attempt))
+        if tree is not None:
+            tree ^= {datum.ident} | {child.ident for child in sent}
+            if not tree:
+                self.trees.remove((datum.root, datum.attempt))
                 self._completed(datum)
 
     def _completed(self, datum: Datum) -> None:
         for spout in self.world.spouts:
-            memory = self.memory[spout]
-            if datum.root in memory.pending and memory.pending[datum.root][1].attempt == datum.attempt:
+            pending = self.memory[spout].pending.get(datum.root)
+            if pending is not None and pending.attempt == datum.attempt:
                 self.world.trace.completed.append((datum.root, datum.attempt, self.world.clock.now))
                 self._remove(spout, datum.root)
 
@@ -121,9 +117,8 @@ class SourceReplay(AckCosts):
 
     def acker_failed(self, down_for: int) -> None:
         self.acker_fault = len(self.world.outages.all) - 1
-        self.world.ledger.hurt_trees(set(self.trees), self.acker_fault)
+        self.world.ledger.hurt_trees({tree for tree, _ in self.trees.items()}, self.acker_fault)
         self.trees.clear()
-        self.created.clear()
         self.acker_down = True
         Clock.cancel(self.acker_ready)
         when = self.world.clock.now + down_for
@@ -163,20 +158,24 @@ class SourceReplay(AckCosts):
         self.memory[spout].rotation = self.world.clock.at(time, control(Rank.ROTATION, spout.rank), rotate)
 
     def _rotate(self, spout: SpoutTask) -> None:
-        """Fail every root whose last emission has seen ``timeout_buckets`` rotations, this one included."""
-        memory, timeout, now = self.memory[spout], self.params.message_timeout, self.world.clock.now
-        for root, (emission, datum) in list(memory.pending.items()):
-            if not spout.down and emission <= now - (self.params.timeout_buckets - 1) * timeout:
-                self.world.trace.failed.append((root, datum.attempt, now))
-                self.causes[root, datum.attempt + 1] = self.world.ledger.timed_out(datum)
-                memory.retries.append(replace(datum, attempt=datum.attempt + 1))
-                self.world.record.there(datum)
-                self._remove(spout, root)
-        self._next_rotation(spout, now + timeout)
+        """Fail every root that expires, in order of its last emission; a spout that is down does so later."""
+        memory, now = self.memory[spout], self.world.clock.now
+        full, dead = not self.may_emit(spout), memory.pending.rotate()
+        if spout.down:
+            memory.pending.keep(dead)
+            dead = {}
+        for root, datum in dead.items():
+            self.world.trace.failed.append((root, datum.attempt, now))
+            self.causes[root, datum.attempt + 1] = self.world.ledger.timed_out(datum)
+            memory.retries.append(datum._replace(attempt=datum.attempt + 1))
+            self.world.record.there(datum)
+        if dead and full:
+            spout.freed()
+        self._next_rotation(spout, now + self.params.message_timeout)
 
     def _remove(self, spout: SpoutTask, root: int) -> None:
         capped = not self.may_emit(spout)
-        del self.memory[spout].pending[root]
+        self.memory[spout].pending.remove(root)
         if capped:
             spout.freed()
 
@@ -197,7 +196,7 @@ class SourceReplay(AckCosts):
             Clock.cancel(self.memory[task].rotation)
             for datum in self.memory[task].retries:
                 self.world.record.gone(datum)
-            self.memory[task] = Memory()
+            self.memory[task] = Memory(self.params.timeout_buckets)
 
     def ready(self, task: Task, was_down: bool) -> None:
         if task in self.memory and self.memory[task].rotation is None:
@@ -212,9 +211,7 @@ class SourceReplay(AckCosts):
     def settled(self, outage: Outage) -> bool:
         """No root that it has hit waits to be given up, or to be emitted again."""
         damaged = self.world.ledger.damaged
-        pending = [
-            (root, datum.attempt) for m in self.memory.values() for root, (_, datum) in m.pending.items()
-        ]
+        pending = [(root, datum.attempt) for m in self.memory.values() for root, datum in m.pending.items()]
         waiting = [datum for m in self.memory.values() for datum in m.retries]
         return not (
             any(damaged.get(tree) == outage.number for tree in pending)
@@ -227,7 +224,9 @@ class SourceReplay(AckCosts):
     # -- the end -------------------------------------------------------------------------------------------
 
     def kept_roots(self) -> set[int]:
-        return {root for memory in self.memory.values() for root in memory.pending} | self.waiting_roots()
+        return {
+            root for memory in self.memory.values() for root, _ in memory.pending.items()
+        } | self.waiting_roots()
 
     def waiting_roots(self) -> set[int]:
         return {datum.root for memory in self.memory.values() for datum in memory.retries}

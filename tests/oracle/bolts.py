@@ -89,7 +89,7 @@ class Bolt(Task):
         world.trace.windows.append((*self.physical, number, world.clock.now, old.keys()))
         world.record.window(self, number)
         again = world.ledger.emitted_window(self, number, emitted)
-        known = again and not world.scenario.strategy.needs.readers_go_back
+        known = again and not world.layout.needs.readers_go_back
         for key, value in sorted(() if known else old.keys().items()):
             layout = world.layout
             self.send(layout.aggregate(self.component, self.index, number, key, value, self.state.handed))

@@ -58,7 +58,7 @@ class Channel:
             self.buffer.append(message)
         name = f"{self.up.name}->{self.down.name}"
         delay = self.world.layout.sample(self.latency, name, Purpose.LATENCY, self.sent)
-        if self.world.scenario.strategy.needs.batches and self.up.component not in self.world.layout.spouts:
+        if self.world.layout.needs.batches and self.up.component not in self.world.layout.spouts:
             delay = 0
         self.sent += 1
         self.last_arrival = max(self.world.clock.now + delay, self.last_arrival)

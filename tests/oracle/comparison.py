@@ -51,7 +51,7 @@ def _rows(ours: Figures, theirs: Replication, end: int) -> Iterator[Pair]:
         unknown = NEVER_READY if mine["ready_at_s"] is None else ()
         for name, value in mine.items():
             if isinstance(value, dict):
-                engine = {key: row[f"{name}_{key}_ms"] for key in LATENCIES}
+                engine = {key: row[f"{name}_{key}_ms"] for key in value}
                 yield from _latencies(f"{number} {name}", value, engine)
             elif name not in unknown:
                 told, engine = value, row[name]
@@ -76,7 +76,7 @@ def _whole(ours: Figures, theirs: Replication) -> Iterator[Pair]:
 
 
 def _latencies(what: str, ours: Latencies, theirs: Latencies) -> Iterator[Pair]:
-    for name in LATENCIES:
+    for name in theirs:
         yield f"{what} {name}", ours[name], theirs[name]
 
 

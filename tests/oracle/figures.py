@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
 
 from .windows import Verdict
 
@@ -21,7 +24,13 @@ if TYPE_CHECKING:
 SECOND = 1_000_000_000
 SLOT = SECOND // 100
 CALM = 4 * SECOND
+NEVER_REACHED = 1 << 62
+"""More than any count."""
 Latencies = dict[str, float | None]
+Counts = npt.NDArray[np.int64]
+"""One for each slot."""
+Truths = npt.NDArray[np.bool_]
+"""The same."""
 
 
 @dataclass
@@ -61,6 +70,15 @@ def summary(values: list[int]) -> Latencies:
     return tails | {"mean": mean / 1e6, "std": std / 1e6, "max": ordered[-1] / 1e6}
 
 
+def around(values: Sequence[int] | Counts, before: int, after: int, edge: int) -> npt.NDArray[np.int64]:
+    """Row by row, what is so many slots before and after each slot; ``edge``: where there are none.
+
+    Shape (slots, before + 1 + after).
+    """
+    padded = np.pad(np.asarray(values, np.int64), (before, after), constant_values=edge)
+    return np.lib.stride_tricks.sliding_window_view(padded, before + 1 + after)
+
+
 class Course:
     """A run, slot by slot."""
 
@@ -84,18 +102,19 @@ class Course:
         here: set[int] = set()
         backlog, present = [], []
         for slot in range(self.slots):
-            seen = set(here)
+            seen = None
             while move is not None and slot_of(move[0]) == slot:
-                seen.add(move[1])
-                here = here | {move[1]} if move[2] > 0 else here - {move[1]}
+                _, root, change = move
+                seen = (seen or set(here)) | {root}
+                (here.add if change > 0 else here.discard)(root)
                 move = next(moves, None)
             backlog.append(len(here))
-            present.append(len(seen))
+            present.append(len(here if seen is None else seen))
         return backlog, present
 
-    def in_ten_seconds(self) -> list[int]:
+    def in_ten_seconds(self) -> Counts:
         """Tuples that were done in the 10 s up to the end of each slot."""
-        return [sum(self.done[max(0, n - 10 * SECOND // SLOT + 1) : n + 1]) for n in range(self.slots)]
+        return around(self.done, 10 * SECOND // SLOT - 1, 0, 0).sum(axis=1)
 
 
 class Comparison:
@@ -105,32 +124,30 @@ class Comparison:
         self.world = world
         self.run, self.quiet = Course(world), Course(quiet)
         self.reach = max(CALM, 2 * self.quiet.beat) // SLOT
-        self.interval = self.quiet.beat if world.scenario.strategy.needs.batches else 0
+        self.interval = self.quiet.beat if world.layout.needs.batches else 0
         self.end = world.scenario.run.duration
         self.wrong = [span for place, span in verdict.bad.items() if place not in other.bad]
         recovering = [
             (outage.at, over) for outage in world.outages.all if (over := self.work_done(outage)) > outage.at
         ]
-        self.behind = [self.is_behind(slot, recovering) for slot in range(self.run.slots)]
+        self.behind = self._more_than_normal() | self.covered(recovering)
         first = min((outage.at for outage in world.outages.all), default=0)
         astray = [(max(begin, first), over) for begin, over in self.wrong if over > first]
-        self.low: list[bool] | None = None
-        self.astray = [behind or self.covers(astray, slot) for slot, behind in enumerate(self.behind)]
+        self.astray = self.behind | self.covered(astray)
+        self.low: Truths | None = None
 
-    def near(self, values: list[int], slot: int) -> list[int]:
-        """What the reference has within 4 s (or two intervals) of a slot."""
-        return values[max(0, slot - self.reach) : slot + self.reach + 1]
+    def covered(self, spans: Iterable[tuple[int, int]]) -> Truths:
+        """Slots from the one that follows a span's begin to the one with its end."""
+        slots = np.zeros(self.run.slots, np.bool_)
+        for begin, over in spans:
+            slots[begin // SLOT + 1 : slot_of(over) + 1] = True
+        return slots
 
-    @staticmethod
-    def covers(spans: list[tuple[int, int]], slot: int) -> bool:
-        """Whether a moment of a slot is after the begin of a span, and not after its end."""
-        return any(begin // SLOT + 1 <= slot <= slot_of(over) for begin, over in spans)
-
-    def is_behind(self, slot: int, recovering: list[tuple[int, int]]) -> bool:
-        """More backlog than normal, or something that was hit is not up, restored and replayed."""
-        normal = max(self.near(self.quiet.present, slot))
-        more = max(1.25 * normal, normal + len(self.world.spouts))
-        return self.run.present[slot] > more or self.covers(recovering, slot)
+    def _more_than_normal(self) -> Truths:
+        """Where more roots are there than within 4 s (or two intervals) of it without failures."""
+        normal = around(self.quiet.present, self.reach, self.reach, 0).max(axis=1)
+        more = np.maximum(1.25 * normal, normal + len(self.world.spouts))
+        return np.asarray(self.run.present) > more
 
     def work_done(self, outage: Outage) -> int:
         """When all that was hit was up, and everything restored and replayed."""
@@ -140,13 +157,13 @@ class Comparison:
         others = (outage.restored_at, outage.timed_out_at, outage.last_replay)
         return max(outage.at, back, *(moment for moment in others if moment is not None))
 
-    def calm_from(self, bad: list[bool], since: int) -> int | None:
+    def calm_from(self, bad: Truths, since: int) -> int | None:
         """From when on nothing is ``bad`` for 4 s (or an interval); for 1 s, if that is cut off."""
         begin = slot_of(since) + 1
         for slot in range(begin, self.run.slots + 1):
             if slot > begin and not bad[slot - 1]:
                 continue  # it has begun before
-            until = next((s for s in range(slot, self.run.slots) if bad[s]), None)
+            until = slot + int(np.argmax(bad[slot:])) if bad[slot:].any() else None
             if until is None:
                 calm = self.run.slots - slot > max(SECOND, self.interval) // SLOT
             else:
@@ -224,8 +241,8 @@ class Comparison:
         if over == outage.at:
             return 0
         if self.low is None:
-            found, least = self.run.in_ten_seconds(), self.quiet.in_ten_seconds()
-            self.low = [found[slot] < 0.9 * min(self.near(least, slot)) for slot in range(self.run.slots)]
+            least = around(self.quiet.in_ten_seconds(), self.reach, self.reach, NEVER_REACHED).min(axis=1)
+            self.low = self.run.in_ten_seconds() < 0.9 * least
         low = self.low
         first = outage.at // SLOT
         latest = first + over // SLOT - first + 10 * SECOND // SLOT
@@ -253,11 +270,11 @@ class Comparison:
             reached = outage.at + self._reached(row) if settled else self.end
             spans.append((outage.at, max(reached, self.end if outage.back is None else outage.back)))
         first = -(-self.world.scenario.run.warmup // SECOND)
-        per = SECOND // SLOT
+        per, touched = SECOND // SLOT, self.covered(spans)
         return [
             second
             for second in range(first, self.end // SECOND)
-            if not any(self.covers(spans, slot) for slot in range(second * per + 1, (second + 1) * per + 1))
+            if not touched[second * per + 1 : (second + 1) * per + 1].any()
         ]
 
     @staticmethod

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,8 +28,7 @@ Logical = tuple[str, int]  # component, task
 Physical = tuple[str, int, int]  # component, task, replica
 
 
-@dataclass(frozen=True)
-class Datum:
+class Datum(NamedTuple):
     """One tuple, as the task sees it that has it."""
 
     root: int
@@ -49,12 +49,20 @@ def digits(n: int) -> int:
     return (n - 1).bit_length()
 
 
+@lru_cache(1 << 16)
+def drawn(seed: int, replication: int, name: str, purpose: Purpose, index: int, attempt: int) -> np.ndarray:
+    """One draw, shape (1,): kept, since a run, its twin, and the run without failures make the same ones."""
+    draws = Draws(seed, replication)
+    return draws.bits(name, purpose, np.array([index], np.int64), np.array([attempt], np.int64))
+
+
 class Layout:
     """The scenario, looked at without time."""
 
     def __init__(self, scenario: Scenario, draws: Draws) -> None:
         self.scenario = scenario
         self.draws = draws
+        self.needs = scenario.strategy.needs
         self.config = scenario.topology
         self.order = self._topological()
         self.spouts = [name for name in self.order if isinstance(self.config[name], SpoutConfig)]
@@ -67,6 +75,7 @@ class Layout:
         self.edge_bits: dict[str, int] = {}
         self.task_bits: dict[str, int] = {}
         self.key_count: dict[str, int] = {}
+        self._kinds = {name: self._kind(name) for name in self.order}
         for name in self.order:
             self._widths(name)
         self.physical = self._physical()
@@ -80,6 +89,9 @@ class Layout:
 
     def kind(self, name: str) -> str:
         """The registered name of the bolt, or of the spout."""
+        return self._kinds[name]
+
+    def _kind(self, name: str) -> str:
         config = self.config[name]
         return kind_of(config.spout if isinstance(config, SpoutConfig) else config.bolt)
 
@@ -99,7 +111,7 @@ class Layout:
         window = self.config[name].bolt.window
         if window.length is None:
             return False
-        return window.trigger == "marker" or self.scenario.strategy.needs.log
+        return window.trigger == "marker" or self.needs.log
 
     def _topological(self) -> list[str]:
         order: list[str] = []
@@ -180,7 +192,7 @@ class Layout:
         ):
             own = task if grouping == "all" else 0
             longer = path << task_bits | own
-            crossed.append((task, replace(datum, path=longer, uid=datum.root << bits | longer)))
+            crossed.append((task, datum._replace(path=longer, uid=datum.root << bits | longer)))
         return crossed
 
     def _targets(self, grouping: str, edge: str, key: int, uid: int, n: int) -> list[int]:
@@ -215,7 +227,7 @@ class Layout:
     # -- content -------------------------------------------------------------------------------------------
 
     def _bits(self, name: str, purpose: Purpose, index: int, attempt: int = 0) -> np.ndarray:
-        return self.draws.bits(name, purpose, np.array([index], np.int64), np.array([attempt], np.int64))
+        return drawn(self.draws.seed, self.draws.replication, name, purpose, index, attempt).copy()
 
     def sample(self, what: Distribution, name: str, purpose: Purpose, index: int, attempt: int = 0) -> int:
         """One duration."""
@@ -253,7 +265,7 @@ class Layout:
         for position, key in enumerate(keys):
             path = datum.path << self.fan_bits(name) | position
             uid = datum.root << self.out_bits(name) | path
-            made.append(replace(datum, path=path, uid=uid, key=key))
+            made.append(datum._replace(path=path, uid=uid, key=key))
         return made
 
     def _chance(self, name: str, datum: Datum) -> float:

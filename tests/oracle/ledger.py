@@ -40,7 +40,7 @@ class Ledger:
     def left(self, task: Task, datum: Datum) -> None:
         """A tuple has left through a last bolt."""
         left = self.out.setdefault(task.physical, {}).setdefault(None, [])
-        known = self.world.scenario.strategy.needs.paths and (task.component, datum.uid) in left
+        known = self.world.layout.needs.paths and (task.component, datum.uid) in left
         if not known:  # else its reader drops it
             left.append((task.component, datum.uid))
 

@@ -158,7 +158,7 @@ class World:
         on_host = kind == "crash_host"
         found = [task for task in self.tasks if self._is_hit(task, fault, on_host)]
         hit = [task for task in found if not self.protocol.spares(task)]
-        job = [task for task in hit if isinstance(task, Bolt)] and self.scenario.strategy.needs.one_job
+        job = [task for task in hit if isinstance(task, Bolt)] and self.layout.needs.one_job
         hit = [task for task in self.tasks if task in hit or (job and isinstance(task, Bolt))]
         also = self.protocol.hit(fault)
         outage.tasks = [*hit, *(task for thing in also for task in self.protocol.tasks_of(thing))]
@@ -214,9 +214,12 @@ def run(scenario: Scenario, replication: int = 0) -> Trace:
 
 
 def judge(scenario: Scenario, replication: int = 0) -> tuple[Trace, Figures]:
-    """The same, and what is to be said of it beside a run without failures."""
-    world, quiet = (play(s, replication) for s in (scenario, scenario.model_copy(update={"failures": ()})))
-    mine, other = verdict(world, replication), verdict(quiet, replication)
+    """The same, and what is to be said of it beside a run without failures (itself, if nothing fails)."""
+    world = quiet = play(scenario, replication)
+    mine = other = verdict(world, replication)
+    if scenario.failures:
+        quiet = play(scenario.model_copy(update={"failures": ()}), replication)
+        other = verdict(quiet, replication)
     if _stalls_for_checkpoints(scenario):
         # The engine's twin does not, and where nothing fails it takes windows to be right (a known defect).
         other = Verdict({}, {})

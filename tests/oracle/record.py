@@ -71,7 +71,7 @@ class Record:
         now = self.world.clock.now
         if not datum.anchored:
             return
-        self.world.outages.replayed(task, because, now if self.world.scenario.strategy.needs.log else arrived)
+        self.world.outages.replayed(task, because, now if self.world.layout.needs.log else arrived)
         if task is self.lead(task) and task.component == self.world.layout.measured:
             self.done.append(Done(now, datum.born, self.first[datum.root], because))
 

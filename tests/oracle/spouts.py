@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import simpy
@@ -63,7 +62,7 @@ class SpoutTask(Task):
 
     def _emit(self, datum: Datum) -> None:
         world, now = self.world, self.world.clock.now
-        datum = replace(datum, epoch=self.state.handed, born=now)
+        datum = datum._replace(epoch=self.state.handed, born=now)
         world.trace.emitted.append((self.component, self.index, datum.root, datum.attempt, now))
         world.ledger.emitted(datum)
         world.record.emitted(datum)

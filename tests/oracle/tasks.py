@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import simpy
@@ -97,7 +97,7 @@ class Task:
     # -- the queue -----------------------------------------------------------------------------------------
 
     def arrive(self, message: Message) -> None:
-        logged = self.world.scenario.strategy.needs.log
+        logged = self.world.layout.needs.log
         if not self.down and not (logged and self.waiting):
             self.accept(message)
         elif logged or self.while_down == "hold":
@@ -165,11 +165,7 @@ class Task:
     def service(self, message: Message) -> int:
         """How long a message takes, alone."""
         datum = message.datum
-        if (
-            datum is None
-            or self.world.scenario.strategy.needs.batches
-            or self.component in self.world.at_once
-        ):
+        if datum is None or self.world.layout.needs.batches or self.component in self.world.at_once:
             return 0
         config, layout = self.world.layout.config[self.component], self.world.layout
         time = layout.sample(config.service, self.component, Purpose.SERVICE, datum.uid, datum.attempt)
@@ -230,10 +226,10 @@ class Task:
     def send(self, datum: Datum) -> list[Datum]:
         """To all replicas of each target; returns what was sent, one per target."""
         layout, sent = self.world.layout, []
-        datum = replace(datum, route=(*datum.route, self.logical))
+        datum = datum._replace(route=(*datum.route, self.logical))
         for down in layout.down[self.component]:
             for task, crossed in layout.cross(self.component, down, datum):
-                crossed = replace(crossed, ident=self.world.new_ident())
+                crossed = crossed._replace(ident=self.world.new_ident())
                 for replica in range(layout.replicas(down)):
                     channel = self.outputs[down, task, replica]
                     channel.send(Message(channel, crossed))
@@ -327,7 +323,7 @@ class Task:
         self.world.protocol.ready(self, was_down)
         if was_down and self.component in self.world.layout.spouts:
             self.send_missed_markers()
-        if not (self.waiting and self.world.scenario.strategy.needs.log):
+        if not (self.waiting and self.world.layout.needs.log):
             self.open(self.inbox)
         if was_down:
             self.freed()

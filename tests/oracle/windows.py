@@ -73,7 +73,7 @@ def _to_come(world: World, task: Task, place: Place) -> bool:
         return False
     entries = [*task.queue, *([task.serving] if task.serving else [])]
     ticks = [entry.what.window for entry in entries if isinstance(entry.what, Control)]
-    if place[2] in ticks or not world.scenario.strategy.needs.log:
+    if place[2] in ticks or not world.layout.needs.log:
         return place[2] in ticks
     if world.layout.by_tuples(task.component):
         return place[2] > task.windows_closed
