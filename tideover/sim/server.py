@@ -76,11 +76,11 @@ class Server(Node):
             self.outbox.let_out(now)
         for channel in self.inputs:
             if channel.wire:
-                self.collect(now)
+                self._collect(now)
                 break
         self.queue.move(now, self.outbox.let_out)
 
-    def collect(self, now: int) -> None:
+    def _collect(self, now: int) -> None:
         """Take what has arrived by ``now`` off the channels, in order of time, then of sender, then of
         sequence.
         """
@@ -165,6 +165,11 @@ class Server(Node):
     def revive(self) -> None:
         super().revive()
         self.gate.stopped = False
+
+
+def collect(server: Server, now: int) -> None:
+    """Let ``server`` take in what has arrived by ``now``, and serve none of it."""
+    server._collect(now)
 
 
 class _Callbacks:
