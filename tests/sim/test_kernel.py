@@ -103,6 +103,35 @@ def test_an_action_that_says_what_it_reads_moves_that_and_what_is_upstream(reads
     assert heard == [6]
 
 
+def test_an_action_may_move_more_when_it_turns_out_that_it_reads_more() -> None:
+    kernel = Kernel()
+    log: list[tuple[str, int]] = []
+    nodes = chain(kernel, log)
+
+    def act() -> None:
+        log.append(("acts", kernel.now))
+        kernel.move((nodes["e"],))
+
+    kernel.at(3, Rank.WINDOW, act, reads=())
+    kernel.env.run(4)
+    assert log == [("acts", 3), ("a", 3), ("e", 3)]
+
+
+def test_a_marker_that_waits_moves_at_its_turn_what_it_reads() -> None:
+    """c is busy from 2 to 7."""
+    kernel = Kernel()
+    log: list[tuple[str, int]] = []
+    nodes = chain(kernel, log)
+    nodes["c"].busy.free_at = 7
+
+    def wait() -> None:
+        nodes["c"].enqueue(Rank.TRIM, lambda: log.append(("acts", kernel.now)), (nodes["c"],))
+
+    kernel.at(2, Rank.CHECKPOINT, wait, reads=(nodes["c"],))
+    kernel.env.run(8)
+    assert log == [*((name, 2) for name in "abc"), *((name, 7) for name in "abc"), ("acts", 7)]
+
+
 @pytest.mark.parametrize("why", ["feedback", "made"])
 def test_all_is_moved_where_news_may_come_from_anywhere_or_much_is_behind(why: str) -> None:
     kernel = Kernel()

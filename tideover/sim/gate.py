@@ -16,11 +16,8 @@ class Gate:
     from_log   what waits here waits in a log: held whenever the server is down, and no crash takes it
     stopped    the server is down with its queue kept
     held       arrivals that were not admitted yet
-    collect    takes what has arrived on all channels by an instant, and no more
     aside      admitted tuples that are out of the queue for a while; a crash takes them all the same
     """
-
-    collect: Callable[[int], None]
 
     def __init__(self, queue: Queue, admit: Callable[[Train], Train], clock: Callable[[], int]) -> None:
         self._queue, self._admit, self._clock = queue, admit, clock

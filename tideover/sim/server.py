@@ -28,7 +28,6 @@ class Server(Node):
         self.queue = Queue(_Callbacks(self), self.busy, lambda: kernel.now)
         self.queue.serve_markers = lambda: self._serve_marker(self.life)
         self.gate = Gate(self.queue, lambda train: self._admit(train), lambda: kernel.now)
-        self.gate.collect = self._collect
 
     # -- what subclasses say (see `tideover.sim.queue.Service`) ----------------------------------------------
 
@@ -166,6 +165,11 @@ class Server(Node):
     def revive(self) -> None:
         super().revive()
         self.gate.stopped = False
+
+
+def collect(server: Server, now: int) -> None:
+    """Let ``server`` take in what has arrived by ``now``, and serve none of it."""
+    server._collect(now)
 
 
 class _Callbacks:

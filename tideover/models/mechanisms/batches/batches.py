@@ -16,6 +16,7 @@ from tideover.models.runtime.plans import Plans
 from tideover.models.runtime.spout_task import SpoutTask
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
 from tideover.sim.kernel import Rank, Reads
+from tideover.sim.server import collect
 
 OutputMode = Literal["append", "update"]
 
@@ -53,7 +54,7 @@ class Batches(Query):
         """What has arrived up to now is in the log; what has come out of batches waits in its queues."""
         now = self._job.kernel.now
         for task in self._sources:
-            task.gate.collect(now)
+            collect(task, now)
 
     def _then(self, delay: int, action: Callable[[], None], reads: Reads = ()) -> None:
         """What the driver does ``delay`` ns from now: at once if there is none, as nothing that comes before
