@@ -60,7 +60,8 @@ class Hooks:
     processed      a bolt is done with tuples, and has sent their children
     passed         a bolt is done with messages in which mechanisms have columns of their own, markers among
                    them
-    window_ended   a bolt has put out a window: how long that keeps it (ns)
+    window_ended   a bolt has put out a window: how long that keeps it (ns); a control event, where a tick has
+                   ended it
     destroyed      tuples or state of these roots were destroyed
     """
 

@@ -17,7 +17,8 @@ class Keeper:
     """Whatever has copies registers as a keeper (``job.context.keepers``); the accounts ask it what it has.
 
     A root is lost only if nobody keeps anything that could still complete it, and a recovery is over only
-    when every keeper has sent again what the outage took.
+    when every keeper has sent again what the outage took. Copies of state that only spare a restart (a
+    standby's) change neither, and need no keeper.
     """
 
     def roots(self) -> Ints:

@@ -32,7 +32,8 @@ class UpstreamBuffers(Mechanism):
     windows        those that a tick ends do not come again in a replay, so a checkpoint has to follow each;
                    those that a marker or a count ends do, and are known by their number
 
-    at_spouts       whether spouts keep a buffer too
+    at_spouts       whether spouts keep a buffer too; without it a task that reads a spout loses what has come
+                    since its last checkpoint
     replay_cost     time to replay one tuple (ns)
     replay_rate     most tuples replayed per second; None: no limit
     """
