@@ -140,6 +140,13 @@ def test_a_part_from_outside_takes_units_too(
         STRATEGIES.discard("warm_standby")
 
 
+@pytest.fixture
+def completion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers that run at the same time must not share what jedi remembers of files."""
+    monkeypatch.setattr(jedi.settings, "cache_directory", str(tmp_path))
+
+
+@pytest.mark.usefixtures("completion")
 @pytest.mark.parametrize(
     ("code", "completed"),
     [
@@ -158,6 +165,7 @@ def test_an_editor_completes_names_and_parameters(code: str, completed: str) -> 
     assert completed in [found.name for found in script.complete(len(lines), len(last))]
 
 
+@pytest.mark.usefixtures("completion")
 def test_a_live_session_completes_parameters() -> None:
     code = "SourceReplay(message_"
     session = jedi.Interpreter(code, [{"SourceReplay": tideover.SourceReplay, "parts": parts}])

@@ -100,11 +100,15 @@ class Batches(Query):
     def _output(self, batch: Batch) -> None:
         now = self._job.kernel.now
         batch.come_out(now)
+        self._is_out(batch)
         if self._output_mode == "update" and batch.tuples:
             self._job.say.put_out((DRIVER, 0, batch.number), now)
         self._job.say.note(now, f"{DRIVER}: batch {batch.number} is in the sink")
         commit = partial(self._commit, batch)
         self._then(self._settings.commit_time, commit, self._read_by_commit())
+
+    def _is_out(self, batch: Batch) -> None:
+        """For those who build on it: the sink has a batch, which is not committed yet."""
 
     def _read_by_commit(self) -> Reads:
         """What has to have been moved before a commit: the log, whose size falls; all, where some of the

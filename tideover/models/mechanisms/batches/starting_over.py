@@ -46,8 +46,7 @@ class StartingOver(Batches):
 
     # -- what the log keeps ----------------------------------------------------------------------------------
 
-    def _output(self, batch: Batch) -> None:
-        super()._output(batch)
+    def _is_out(self, batch: Batch) -> None:
         self._log.keep(batch.content)
 
     def _read_by_commit(self) -> Reads:
