@@ -18,6 +18,4 @@ class Mechanism(Hooks):
         job.plug(self)
 
     def _bolt(self, task: TaskView) -> BoltTask:
-        bolt = self._job.tasks[task.number]
-        assert isinstance(bolt, BoltTask)
-        return bolt
+        return self._job.bolt(task)

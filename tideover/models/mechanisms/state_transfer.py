@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from tideover.models.mechanisms.base import Mechanism
 from tideover.models.mechanisms.duplicate_filter import DuplicateFilter
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.context import without_markers
@@ -15,7 +16,7 @@ from tideover.sim.kernel import Rank
 from tideover.sim.train import Train
 
 
-class StateTransfer:
+class StateTransfer(Mechanism):
     """A replica that comes back waits until a live one has been copied, and has all that was sent before it
     was back; then it has the other's state, queue and position in the stream at one instant.
 
@@ -27,17 +28,13 @@ class StateTransfer:
     def __init__(
         self, job: Job, duplicates: DuplicateFilter, copy_time: int, bandwidth: int | None, entry_size: int
     ) -> None:
-        self._job, self._duplicates = job, duplicates
+        super().__init__(job)
+        self._duplicates = duplicates
         self._copy_time, self._bandwidth, self._entry_size = copy_time, bandwidth, entry_size
 
     def _peer(self, task: BoltTask) -> BoltTask | None:
         replicas = self._job.bolts[task.component.name, task.index]
         return next((r for r in replicas if r is not task and r.available), None)
-
-    def _bolt(self, task: TaskView) -> BoltTask:
-        bolt = self._job.tasks[task.number]
-        assert isinstance(bolt, BoltTask)
-        return bolt
 
     def begin(self, view: TaskView, outage: OutageView) -> bool:
         """``view`` is up again, and copies a live replica; returns False if there is none."""

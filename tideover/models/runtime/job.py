@@ -15,7 +15,7 @@ from tideover.models.runtime.hooks import Dispatcher, Hooks, Needs
 from tideover.models.runtime.spout_task import SpoutTask
 from tideover.models.runtime.stream import Outlet
 from tideover.models.runtime.supervision import Supervisor
-from tideover.models.runtime.views import BoltView
+from tideover.models.runtime.views import BoltView, TaskView
 from tideover.sim.distributions.base import Distribution
 from tideover.sim.distributions.constant import Constant
 from tideover.sim.draws import Draws, Purpose
@@ -165,6 +165,12 @@ class Job:
         self.say.moved(now)
 
     # -- what is where ---------------------------------------------------------------------------------------
+
+    def bolt(self, task: TaskView) -> BoltTask:
+        """The task that a view of a bolt's task shows."""
+        bolt = self.tasks[task.number]
+        assert isinstance(bolt, BoltTask)
+        return bolt
 
     def is_lead(self, task: BoltView) -> bool:
         """Whether ``task`` is the replica that is measured: the live one with the lowest number."""

@@ -25,9 +25,7 @@ class Verbs:
         return self._job.tasks[task.number]
 
     def _bolt(self, task: BoltView) -> BoltTask:
-        bolt = self._job.tasks[task.number]
-        assert isinstance(bolt, BoltTask)
-        return bolt
+        return self._job.bolt(task)
 
     # -- when ------------------------------------------------------------------------------------------------
 

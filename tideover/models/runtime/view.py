@@ -45,10 +45,6 @@ class View:
         """All replicas of a task, itself included."""
         return self._job.bolts[task.component.name, task.index]
 
-    def newest_outage(self, task: TaskView) -> int:
-        """Number of the newest outage that has hit a task; -1: none has."""
-        return self._job.context.newest.get(task, -1)
-
     def is_stateful(self, task: TaskView) -> TypeGuard[BoltView]:
         """Whether a task is a bolt's that has state."""
         return task.component.window is not None

@@ -32,7 +32,7 @@ class ActiveReplication(Strategy):
     promise: ClassVar[Promise] = "exactly once"
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task", "crash_host"})
     after_failures: ClassVar[frozenset[str]] = frozenset({"copy_time", "copy_bandwidth"})
-    composed_of: ClassVar[tuple[type[Hooks], ...]] = (DuplicateFilter,)
+    composed_of: ClassVar[tuple[type[Hooks], ...]] = (DuplicateFilter, StateTransfer)
 
     k: Annotated[
         int, Field(ge=0, le=15, description="hosts of a replica set that may be down; k + 1 replicas")
