@@ -8,6 +8,7 @@ from pydantic import Field
 
 from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig, Store
 from tideover.models.job.deployment import Deployment, placement
+from tideover.models.job.queues import QueueSettings, bounds_of
 from tideover.models.job.topology import Topology
 from tideover.models.strategies.base import Strategy
 from tideover.sim.faults.base import Fault
@@ -38,6 +39,7 @@ class Scenario(Part):
     failures: tuple[Fault, ...] = ()
     hosts: Annotated[int, Field(ge=1, le=100_000)] | None = None
     links: Links
+    queues: QueueSettings | None = None
     store: Store = Store()
     run: Run
     profile: AppliedProfile | None = None
@@ -66,6 +68,7 @@ def deployment_of(
         replicas=replicas,
         hosts=placement(topology, replicas, scenario.hosts),
         links=scenario.links,
+        bounds=bounds_of(scenario.topology, scenario.queues),
         store=scenario.store,
         run=scenario.run,
         failures=scenario.failures,

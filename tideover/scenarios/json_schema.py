@@ -138,6 +138,7 @@ def json_schema() -> Schema:
         "failures": {"type": "array", "items": {"$ref": "#/$defs/Fault"}},
         "hosts": scenario["hosts"],
         "links": parts[Links] | {"required": []},
+        "queues": scenario["queues"],
         "store": parts[Store],
         "run": parts[Run],
         "profile": {"anyOf": [{"type": "string"}, parts[AppliedProfile]]},

@@ -20,6 +20,7 @@ from pydantic.fields import FieldInfo
 
 from tideover.models.job.arrivals.base import ARRIVALS, Arrivals
 from tideover.models.job.groupings.base import GROUPINGS, Grouping
+from tideover.models.job.queues import QueueSettings
 from tideover.models.job.spouts.base import SPOUTS, Spout
 from tideover.models.operators.base import BOLTS, Bolt
 from tideover.models.operators.window import Window
@@ -42,8 +43,8 @@ REGISTRIES: dict[type[Part], Registry[Any]] = {
     Strategy: STRATEGIES,
 }
 
-BARE: dict[type[Part], str] = {Constant: "value", Window: "length"}
-"""Parts of which one field may be written alone: ``service: 0.2 ms``, ``window: 30 s``."""
+BARE: dict[type[Part], str] = {Constant: "value", QueueSettings: "length", Window: "length"}
+"""Parts of which one field may be written alone: ``service: 0.2 ms``, ``window: 30 s``, ``queue: 1000``."""
 
 _RENAMED = {"fixed_offset": "offset"}
 

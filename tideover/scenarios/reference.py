@@ -14,6 +14,7 @@ from pydantic.fields import FieldInfo
 from tideover.models.job.arrivals.base import Arrivals
 from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig, Store
 from tideover.models.job.groupings.base import Grouping
+from tideover.models.job.queues import QueueSettings
 from tideover.models.job.spouts.base import Spout
 from tideover.models.operators.base import Bolt
 from tideover.models.strategies.base import Strategy
@@ -42,12 +43,14 @@ _LINKS = {
 _TOP = {
     "strategies": "mapping of kinds to a [strategy](#strategies)'s keys",
     "links": "[links](#links)",
+    "queues": "[queues](#queues)",
     "store": "[store](#store)",
     "run": "[run](#run)",
     "parameters": "mapping of names to [short parameters](#short-parameters)",
     "profile": "text",
     "topology": "mapping of names to a " + _LINKS["Component"],
 }
+_TITLES: dict[type[Part], str] = {QueueSettings: "Queues"}
 _PLAIN = {"integer": "whole number", "number": "number", "boolean": "true or false", "string": "text"}
 _LIMITS = {
     "minimum": "at least",
@@ -113,6 +116,7 @@ _HEADINGS = (
     "Strategies",
     "Failures",
     "Links",
+    "Queues",
     "Store",
     "Run",
     "Short parameters",
@@ -137,7 +141,7 @@ class _Reference:
     """The sections that list keys of parts, and all of them together."""
 
     def __init__(self) -> None:
-        self.parts = part_schemas(_EveryFault)
+        self.parts = part_schemas(_EveryFault, QueueSettings)
 
     def text(self) -> str:
         """All sections."""
@@ -153,6 +157,7 @@ class _Reference:
             "\n".join(self.strategies()),
             "\n".join(self.failures()),
             _section("Links", f"The key `links`. {_prose(Links)}", links),
+            self.part(QueueSettings, "The key `queues`, and `queue` of a component; short: the length."),
             self.part(Store, "The key `store`: where checkpoints and snapshots are written to."),
             self.part(Run, "The key `run`."),
             _section("Short parameters", _SHORT, _schema_rows(schema["properties"]["parameters"])),
@@ -205,11 +210,13 @@ class _Reference:
 
     def part(self, part: type[Part], intro: str) -> str:
         """A section for a part that is no registry's."""
-        return _section(part.__name__, f"{intro} {_prose(part)}", self.rows(part))
+        return _section(_TITLES.get(part, part.__name__), f"{intro} {_prose(part)}", self.rows(part))
 
     def rows(self, part: type[Part], without: Collection[str] = (), required: bool = True) -> Iterator[Row]:
         """A row a key; ``required``: False if the loader gives what is missing."""
-        return _rows(part, self.parts[part], without=without, required=required)
+        schema = self.parts[part]
+        whole = schema["anyOf"][-1] if "anyOf" in schema else schema  # without its short form
+        return _rows(part, whole, without=without, required=required)
 
 
 def _prose(part: type[Part]) -> str:

@@ -13,6 +13,7 @@ from pydantic import PrivateAttr
 from tideover.models import config
 from tideover.models.config import AppliedProfile
 from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig, Store
+from tideover.models.job.queues import QueueSettings
 from tideover.models.strategies.base import Strategy
 from tideover.scenarios import loader, precedence, profiles, shorthand, yaml_text
 from tideover.scenarios.errors import ScenarioError, unknown_parameters
@@ -68,6 +69,7 @@ class Scenario(config.Scenario):
         failures: Sequence[Fault] = (),
         hosts: int | None = None,
         links: Links | None = None,
+        queues: QueueSettings | int | None = None,
         store: Store | None = None,
         profile: AppliedProfile | str | None = None,
     ) -> None:
@@ -79,6 +81,7 @@ class Scenario(config.Scenario):
             "failures": failures,
             "hosts": hosts,
             "links": links,
+            "queues": queues,
             "store": store,
             "run": run,
             "profile": profile,
@@ -108,6 +111,7 @@ class Scenario(config.Scenario):
         failures: Sequence[Fault] = _KEEP,
         hosts: int | None = _KEEP,
         links: Links = _KEEP,
+        queues: QueueSettings | int | None = _KEEP,
         store: Store = _KEEP,
         run: Run = _KEEP,
         profile: str | None = _KEEP,
@@ -139,6 +143,7 @@ class Scenario(config.Scenario):
             "failures": failures,
             "hosts": hosts,
             "links": links,
+            "queues": queues,
             "store": store,
             "run": run,
             "profile": profile,

@@ -10,6 +10,7 @@ from tideover.models.config import Scenario
 from tideover.models.job.arrivals.base import Arrivals
 from tideover.models.job.arrivals.periodic import Periodic
 from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig, Store
+from tideover.models.job.queues import QueueSettings
 from tideover.models.job.spouts.base import SPOUTS
 from tideover.models.operators.base import BOLTS
 from tideover.models.strategies.base import STRATEGIES, Strategy
@@ -30,6 +31,7 @@ TOP = {
     "failures": "what breaks, and when",
     "hosts": "number of hosts; default: one for each task",
     "links": "latency between and within hosts; default: none",
+    "queues": "bounds of all queues, where a component does not say otherwise (queue); short: 1000",
     "store": "the store that checkpoints are written to",
     "run": "how long, how often, with which luck",
     "profile": "measured values for keys that are not given here: a profile's path, from the file's folder",
@@ -60,6 +62,7 @@ class ScenarioBuilder(PartBuilder):
             "failures": tuple(f for f in draft.failures if f is not None),
             "run": draft.run,
             "links": self._links(root),
+            **self._queues(root),
             "store": self.part(Store, root.get("store") or root.like({}), "store"),
         }
         top = {key: root.value[key] for key in ("name", "description", "hosts") if key in root.value}
@@ -221,6 +224,10 @@ class ScenarioBuilder(PartBuilder):
     def _run(self, root: Node) -> Run | None:
         node = self._child(root, "run", "give run: {duration: 240 s}")
         return None if node is None else self.part(Run, node, "run")
+
+    def _queues(self, root: Node) -> dict[str, QueueSettings | None]:
+        node = root.get("queues")
+        return {} if node is None or node.value is None else {"queues": self.part(QueueSettings, node, "queues")}
 
     def _links(self, root: Node) -> Links | None:
         node = root.get("links") or root.like({})

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from tideover.models.job.components import Links, Run, Store
+from tideover.models.job.queues import Bounds
 from tideover.models.job.topology import Topology
 from tideover.sim.faults.base import Fault
 
@@ -19,6 +20,7 @@ class Deployment:
 
     replicas   copies of each task, by component
     hosts      host of each (component, task, replica)
+    bounds     of the queues, by component
     cycle      first moment and period (ns) of what the strategy does regularly; None: nothing
     """
 
@@ -28,6 +30,7 @@ class Deployment:
     links: Links
     store: Store
     run: Run
+    bounds: Mapping[str, Bounds]
     failures: tuple[Fault, ...] = ()
     cycle: tuple[int, int] | None = None
 
