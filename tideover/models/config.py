@@ -78,13 +78,23 @@ def dump(scenario: Scenario) -> dict[str, Any]:
     """The scenario as plain data, kinds of parts included, for a result that stores its whole
     configuration.
     """
-    return {name: _plain(getattr(scenario, name)) for name in Scenario.model_fields}
+    return _fields(scenario)
+
+
+def _fields(part: Part) -> dict[str, Any]:
+    fields = type(part).model_fields
+    silent = {
+        name
+        for name in part.unsaid
+        if getattr(part, name) == fields[name].get_default(call_default_factory=True)
+    }
+    return {name: _plain(getattr(part, name)) for name in fields if name not in silent}
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Part):
         kind = {"kind": value.kind} if hasattr(value, "kind") else {}
-        return kind | {name: _plain(getattr(value, name)) for name in type(value).model_fields}
+        return kind | _fields(value)
     if isinstance(value, dict):
         return {name: _plain(inner) for name, inner in value.items()}
     if isinstance(value, (list, tuple)):
