@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
+from tideover.models.job.cluster import Hosts, cluster_of
 from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig, Store
-from tideover.models.job.deployment import Deployment, placement
+from tideover.models.job.deployment import Deployment
 from tideover.models.job.queues import QueueSettings, bounds_of
 from tideover.models.job.topology import Topology
 from tideover.models.strategies.base import Strategy
@@ -32,12 +33,14 @@ class AppliedProfile(Part):
 class Scenario(Part):
     """Everything that one simulation depends on."""
 
+    unsaid: ClassVar[frozenset[str]] = frozenset({"queues"})
+
     name: str
     description: str = ""
     topology: dict[str, SpoutConfig | BoltConfig]
     strategy: Strategy
     failures: tuple[Fault, ...] = ()
-    hosts: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    hosts: Annotated[int, Field(ge=1, le=100_000)] | Hosts | None = None
     links: Links
     queues: QueueSettings | None = None
     store: Store = Store()
@@ -58,7 +61,7 @@ def deployment_of(
     scenario: Scenario, strategy: Strategy | None = None, topology: Topology | None = None
 ) -> Deployment:
     """What runs where under the scenario's strategy, or with the replicas of another; ``topology``: that of
-    the scenario, if it is compiled already.
+    the scenario, if it is compiled already. Raises PlacementError if a task finds no host.
     """
     topology = topology_of(scenario) if topology is None else topology
     strategy = scenario.strategy if strategy is None else strategy
@@ -66,7 +69,7 @@ def deployment_of(
     return Deployment(
         topology=topology,
         replicas=replicas,
-        hosts=placement(topology, replicas, scenario.hosts),
+        cluster=cluster_of(topology, replicas, scenario.hosts),
         links=scenario.links,
         bounds=bounds_of(scenario.topology, scenario.queues),
         store=scenario.store,

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from tideover.models.job import components
-from tideover.models.job.arrivals import burst, periodic, poisson, ramp, trace
+from tideover.models.job import components, queues
+from tideover.models.job.arrivals import burst, periodic, poisson, ramp, saturating, trace
 from tideover.models.job.arrivals.base import Arrivals
 from tideover.models.job.groupings import direct, every, fields, shuffle, single
 from tideover.models.job.groupings.base import Grouping
@@ -24,6 +24,27 @@ from tideover.models.operators.base import Bolt
 from tideover.parts.typed import Duration, Rate, Size
 from tideover.sim.distributions.base import Distribution
 
+class QueueSettings(queues.QueueSettings):
+    """The receive queue of a component's tasks, and the send queue of those tasks.
+
+    block    a message takes a place when it leaves its sender, which waits until there is one
+    drop     a message that finds the queue full is lost
+    credits  as block, but ``length`` places for each channel, and the sender learns of a free one a link's
+             latency later (Flink)
+
+    length: messages that may wait before a task; default: any number
+    when_full: what its senders do when it is full; default: block
+    send: messages that a task may have to send and still go on; default: 0
+    """
+
+    def __init__(
+        self,
+        *,
+        length: int | None = None,
+        when_full: Literal["block", "drop", "credits"] | None = None,
+        send: int | None = None,
+    ) -> None: ...
+
 class BoltConfig(components.BoltConfig):
     """A component that consumes streams: what it does, from where, and how long a tuple takes.
 
@@ -33,6 +54,7 @@ class BoltConfig(components.BoltConfig):
     parallelism: number of tasks
     tuple_size: size of a tuple that is emitted
     hosts: host of each task; default: round robin
+    queue: how much may wait before its tasks, and to be sent; default: as in queues
     """
 
     def __init__(
@@ -44,6 +66,7 @@ class BoltConfig(components.BoltConfig):
         parallelism: int = 1,
         tuple_size: Size = "256 B",
         hosts: Sequence[int] | None = None,
+        queue: QueueSettings | Duration | None = None,
     ) -> None: ...
 
 class SpoutConfig(components.SpoutConfig):
@@ -54,6 +77,7 @@ class SpoutConfig(components.SpoutConfig):
     parallelism: number of tasks
     tuple_size: size of a tuple that is emitted
     hosts: host of each task; default: round robin
+    queue: only send: how much its tasks may have to send; default: as in queues
     """
 
     def __init__(
@@ -64,6 +88,7 @@ class SpoutConfig(components.SpoutConfig):
         parallelism: int = 1,
         tuple_size: Size = "256 B",
         hosts: Sequence[int] | None = None,
+        queue: QueueSettings | Duration | None = None,
     ) -> None: ...
 
 class Keys(keys.Keys):
@@ -152,6 +177,16 @@ class Ramp(ramp.Ramp):
         begin: Duration = "0 s",
         over: Duration = "60 s",
     ) -> None: ...
+
+class Saturating(saturating.Saturating):
+    """A call whenever the spout may make one: ``emit_cost`` after the last, or after what held it back.
+
+    Something has to hold it back: bounded queues, or a cap on what is pending.
+
+    emit_cost: time that a call takes
+    """
+
+    def __init__(self, *, emit_cost: Duration) -> None: ...
 
 class TraceOfRates(trace.TraceOfRates):
     """Rates from a CSV file with the columns ``time_s`` (rising, the first 0) and ``rate_per_s`` (>= 0).

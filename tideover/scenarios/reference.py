@@ -12,8 +12,11 @@ from typing import Any
 from pydantic.fields import FieldInfo
 
 from tideover.models.job.arrivals.base import Arrivals
+from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig, Store
 from tideover.models.job.groupings.base import Grouping
+from tideover.models.job.machines import MachineType
+from tideover.models.job.placements.base import Placement
 from tideover.models.job.queues import QueueSettings
 from tideover.models.job.spouts.base import Spout
 from tideover.models.operators.base import Bolt
@@ -38,10 +41,12 @@ _LINKS = {
     "Distribution": "[distribution](#distributions)",
     "Fault": "[failure](#failures)",
     "Grouping": "[grouping](#groupings)",
+    "Placement": "[placement](#placements)",
     "Strategy": "[strategy](#strategies)",
 }
 _TOP = {
     "strategies": "mapping of kinds to a [strategy](#strategies)'s keys",
+    "hosts": "whole number, at least 1, at most 100,000 or a [cluster](#hosts)",
     "links": "[links](#links)",
     "queues": "[queues](#queues)",
     "store": "[store](#store)",
@@ -62,6 +67,7 @@ _LIMITS = {
 }
 _BOUNDS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
 _UNITS = {unit.pattern: unit.name for unit in (DURATION, RATE, SIZE, BANDWIDTH)}
+_MACHINES = "In `machines`, by name: `{small: {count: 10, cores: 2, nic: 1 Gbit/s}}`."
 _FROM = "In `from`, by the component that is read: `{sentences: shuffle}`, `{split: {fields: [word]}}`."
 _TOPOLOGY = """\
 The key `topology` names the components. Each is a spout (`spout: KIND`) or a bolt (`bolt: KIND`);
@@ -115,6 +121,7 @@ _HEADINGS = (
     "Distributions",
     "Strategies",
     "Failures",
+    "Hosts",
     "Links",
     "Queues",
     "Store",
@@ -156,6 +163,7 @@ class _Reference:
             "\n".join(self.kinds("Distributions", Distribution, "Wherever a duration may vary.")),
             "\n".join(self.strategies()),
             "\n".join(self.failures()),
+            "\n".join(self.hosts()),
             _section("Links", f"The key `links`. {_prose(Links)}", links),
             self.part(QueueSettings, "The key `queues`, and `queue` of a component; short: the length."),
             self.part(Store, "The key `store`: where checkpoints and snapshots are written to."),
@@ -198,6 +206,12 @@ class _Reference:
             same = [key for key, entry in own.items() if common.get(key) == entry]
             yield _section(f"`{name}`", _prose(part), self.rows(part, without=same), level=3)
 
+    def hosts(self) -> Iterator[str]:
+        """The cluster, its machines, and who runs where."""
+        yield self.part(Hosts, "The key `hosts`, if it is no number.")
+        yield _section("Machines", f"{_MACHINES} {_prose(MachineType)}", self.rows(MachineType), level=3)
+        yield from self.kinds("Placements", Placement, "The key `placement` of `hosts`.", level=3)
+
     def kinds(self, title: str, base: type[Part], intro: str, level: int = 2) -> Iterator[str]:
         """A registry."""
         yield f"{'#' * level} {title}\n\n{intro}\n"
@@ -214,9 +228,7 @@ class _Reference:
 
     def rows(self, part: type[Part], without: Collection[str] = (), required: bool = True) -> Iterator[Row]:
         """A row a key; ``required``: False if the loader gives what is missing."""
-        schema = self.parts[part]
-        whole = schema["anyOf"][-1] if "anyOf" in schema else schema  # without its short form
-        return _rows(part, whole, without=without, required=required)
+        return _rows(part, self.parts[part], without=without, required=required)
 
 
 def _prose(part: type[Part]) -> str:
@@ -244,7 +256,7 @@ def _rows(
     part: type[Part], schema: Schema, above: str = "", without: Collection[str] = (), required: bool = True
 ) -> Iterator[Row]:
     """A row a key; the keys of a part that is no registry's follow it, dotted."""
-    whole = next(form for form in (schema, *schema.get("anyOf", ())) if "properties" in form)
+    whole = next(form for form in _forms(schema) if "properties" in form)
     for key, info in keys_of(part).items():
         if key in without:
             continue
@@ -254,6 +266,13 @@ def _rows(
         inner = without_none(info.annotation)[0]
         if isinstance(inner, type) and issubclass(inner, Part) and inner not in REGISTRIES:
             yield from _rows(inner, entry, f"{above}{key}.")
+
+
+def _forms(schema: Schema) -> Iterator[Schema]:
+    """The forms that something may have, however deep they stand."""
+    yield schema
+    for form in schema.get("anyOf", ()):
+        yield from _forms(form)
 
 
 def _top_row(key: str, entry: Schema, required: bool) -> Row:

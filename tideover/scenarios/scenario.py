@@ -12,6 +12,7 @@ from pydantic import PrivateAttr
 
 from tideover.models import config
 from tideover.models.config import AppliedProfile
+from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig, Store
 from tideover.models.job.queues import QueueSettings
 from tideover.models.strategies.base import Strategy
@@ -67,7 +68,7 @@ class Scenario(config.Scenario):
         run: Run,
         description: str = "",
         failures: Sequence[Fault] = (),
-        hosts: int | None = None,
+        hosts: int | Hosts | None = None,
         links: Links | None = None,
         queues: QueueSettings | int | None = None,
         store: Store | None = None,
@@ -109,7 +110,7 @@ class Scenario(config.Scenario):
         topology: Mapping[str, SpoutConfig | BoltConfig] = _KEEP,
         strategy: Strategy | str = _KEEP,
         failures: Sequence[Fault] = _KEEP,
-        hosts: int | None = _KEEP,
+        hosts: int | Hosts | None = _KEEP,
         links: Links = _KEEP,
         queues: QueueSettings | int | None = _KEEP,
         store: Store = _KEEP,

@@ -36,7 +36,7 @@ class SpoutConfig(Part):
     )
     queue: Annotated[
         QueueSettings | None,
-        Field(description="how much its tasks may have to send: only its key send; what it leaves out is as in queues"),
+        Field(description="only send: how much its tasks may have to send; default: as in queues"),
     ] = None
 
 
@@ -57,7 +57,7 @@ class BoltConfig(Part):
     )
     queue: Annotated[
         QueueSettings | None,
-        Field(description="how much may wait before its tasks, and to be sent by them; what it leaves out is as in queues"),
+        Field(description="how much may wait before its tasks, and to be sent; default: as in queues"),
     ] = None
 
 
