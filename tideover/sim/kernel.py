@@ -82,6 +82,8 @@ class Kernel:
         self.now = 0
         """The present, ns."""
         self.nodes: list[Mover] = []
+        self.flows: list[Mover] = self.nodes
+        """What is moved, in order: the nodes, or those that are coupled as one."""
         self.sources: list[Source] = []
         self.listeners: list[Callable[[int], None]] = []
         self.moved_to = -1
@@ -158,7 +160,7 @@ class Kernel:
         now = self.now
         while True:
             step = min((source.horizon(now) for source in self.sources), default=now)
-            for node in self.nodes:
+            for node in self.flows:
                 node.flow(step)
             self.moved_to = step
             self.made = 0

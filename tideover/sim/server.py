@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tideover.sim.gate import Gate
+from tideover.sim.line import Bound
 from tideover.sim.link import Channel
 from tideover.sim.node import Action, Marker, Node
 from tideover.sim.queue import Queue
@@ -25,7 +28,11 @@ class Server(Node):
     def __init__(self, kernel: Kernel, name: str, host: int) -> None:
         super().__init__(kernel, name, host)
         self.inputs: list[Channel] = []
-        self.queue = Queue(_Callbacks(self), self.busy, lambda: kernel.now)
+        self.bound: Bound | None = None
+        """How many messages may wait here; None: any number."""
+        self.log: list[Ints] | None = None
+        """When arrivals were taken in, or lost because it is down, while somebody wants to know."""
+        self.queue = Queue(Callbacks(self), self.busy, lambda: kernel.now)
         self.queue.serve_markers = lambda: self._serve_marker(self.life)
         self.gate = Gate(self.queue, lambda train: self._admit(train), lambda: kernel.now)
 
@@ -59,11 +66,25 @@ class Server(Node):
 
     def _take_in(self, train: Train) -> None:
         """Put admitted arrivals behind what waits."""
+        if self.log is not None:
+            self.log.append(train.time)
         self.queue.append(train)
 
     def _drop(self, train: Train) -> None:
         """Arrivals that found the task down and are lost."""
         raise NotImplementedError
+
+    def _overflow(self, train: Train) -> None:
+        """Arrivals that found the queue full and are lost."""
+        raise NotImplementedError
+
+    def _hand_on(self, train: Train) -> object:
+        """Send what tuples turn into."""
+        return None
+
+    def _until_trigger(self) -> int | None:
+        """How many tuples have to be served until one is a trigger; None: none becomes one in this way."""
+        return None
 
     # -- the flow --------------------------------------------------------------------------------------------
 
@@ -100,8 +121,12 @@ class Server(Node):
                 self._take_in(merged)
         elif self.gate.holds(self.up):
             self.gate.held.append(merged)
-        else:
+        elif self.journal is None:
             self._drop(merged)
+        else:
+            if self.queue.starts is not None:  # they free their places
+                self.queue.starts.append(merged.time)
+            self.journal.append(partial(self._drop, merged))
 
     def next_event(self) -> int | None:
         times = [self.outbox.next, self.queue.next_departure, *(c.next_arrival for c in self.inputs)]
@@ -131,7 +156,17 @@ class Server(Node):
         self._markers.append(marker)
 
     def _idle(self) -> bool:
-        return super()._idle() and self.queue.clear_ahead
+        return super()._idle() and self.queue.clear_ahead and not (self.line and self.line.holds_up)
+
+    def _next_turn(self) -> int:
+        turn = super()._next_turn()
+        if self.line is None:
+            return turn
+        turn += self.queue.demand(*self.queue.undecided())
+        if turn > self._kernel.now:
+            return turn
+        event = self._kernel.next_data_event()  # something that makes room
+        return max(self._kernel.now + 1, 0 if event is None else event)
 
     def _pass_marker(self) -> None:
         super()._pass_marker()
@@ -148,6 +183,18 @@ class Server(Node):
         shift = super().stop_until(moment)
         self.queue.postpone(shift, in_service)
         return shift
+
+    def save(self) -> Callable[[], None]:
+        """Remember what moving data changes; returns what brings that back."""
+        held = self.gate.held.copy()
+        parts = [self.queue.save(), self.outbox.save()]
+
+        def restore() -> None:
+            self.gate.held = held
+            for each in parts:
+                each()
+
+        return restore
 
     def crash(self, keep_queue: bool = False) -> list[Train]:
         """Go down; returns the trains that are lost with it. ``keep_queue``: none, the queue is served from
@@ -172,8 +219,8 @@ def collect(server: Server, now: int) -> None:
     server._collect(now)
 
 
-class _Callbacks:
-    """What the queue asks of its server, which keeps it to itself."""
+class Callbacks:
+    """What a server does, for those who make it do so: its queue, and a contention that it takes part in."""
 
     def __init__(self, server: Server) -> None:
         self.demand = server._demand
@@ -182,3 +229,8 @@ class _Callbacks:
         self.process = server._process
         self.find_trigger = server._find_trigger
         self.fire = server._fire
+        self.receive = server._receive
+        self.drop = server._drop
+        self.overflow = server._overflow
+        self.hand_on = server._hand_on
+        self.until_trigger = server._until_trigger

@@ -176,7 +176,7 @@ class Ledger:
 
     def on_timed_out(self, spout: SpoutView, roots: Ints, attempt: Ints, outage: Ints) -> None:
         """A timeout is false if no outage is why the root was not done."""
-        self.false_timeouts += int(np.count_nonzero(outage < 0))
+        self.false_timeouts += int(np.count_nonzero(outage == -1))
 
     def on_processed(self, task: BoltView, train: Train, arrival: Ints, sent: list[Sent]) -> None:
         """Where a root's tuples end, they have taken effect."""

@@ -11,6 +11,7 @@ from tideover.models.job.topology import Topology
 from tideover.models.runtime.announcements import Announcer
 from tideover.models.runtime.bolt_task import BoltTask, connect
 from tideover.models.runtime.context import Context, without_markers
+from tideover.models.runtime.coupling import couple_tasks
 from tideover.models.runtime.hooks import Dispatcher, Hooks, Needs
 from tideover.models.runtime.spout_task import SpoutTask
 from tideover.models.runtime.stream import Outlet
@@ -44,6 +45,7 @@ class Job:
         every: list[SpoutTask | BoltTask] = [*self.spouts, *self.bolt_tasks]
         self.tasks = sorted(every, key=lambda task: task.number)
         """All physical tasks, in physical order."""
+        self._coupled = couple_tasks(context.kernel, deployment, self.tasks)
         store = deployment.store
         self.store = StoreServer(context.kernel, store.latency, store.bandwidth)
         self.supervisor = Supervisor(context, deployment, self.tasks)
@@ -158,7 +160,8 @@ class Job:
         self.supervisor.start()
         self.kernel.listeners.append(self._moved)
         self.hooks.start()
-        self.kernel.feedback = any(spout.in_flight.most is not None for spout in self.spouts)
+        capped = any(spout.in_flight.most is not None for spout in self.spouts)
+        self.kernel.feedback = capped or self._coupled
 
     def _moved(self, now: int) -> None:
         self.hooks.moved(now)
@@ -185,6 +188,11 @@ class Job:
                 wires = (train for channel in task.inputs for train in channel.wire)
                 trains = [*task.queue.trains(), *task.gate.aside, *task.gate.held, *wires]
                 at[task.component.name] += [without_markers(train) for train in trains]
+        for sender in self.tasks:
+            for channel, train in sender.line.trains() if sender.line is not None else ():
+                assert isinstance(channel.down, BoltTask)
+                if channel.down.component.anchored:
+                    at[channel.down.component.name].append(without_markers(train))
         return at
 
     def can_be_emitted(self) -> Ints:
