@@ -2,6 +2,7 @@
 
 from tideover.models.job import cluster, components, machines
 from tideover.models.job.placements import round_robin
+from tideover.models.job.stores import dfs, disk, redis
 from tideover.parts.typed import typed
 from tideover.sim.distributions import constant, empirical, exponential, gamma, lognormal, uniform
 
@@ -17,3 +18,6 @@ Exponential = typed(exponential.Exponential)
 Gamma = typed(gamma.Gamma)
 Lognormal = typed(lognormal.Lognormal)
 Uniform = typed(uniform.Uniform)
+Redis = typed(redis.Redis)
+Disk = typed(disk.Disk)
+Dfs = typed(dfs.Dfs)
