@@ -105,6 +105,13 @@ class Fault(Part):
         """What is hit, in words."""
         raise NotImplementedError
 
+    @classmethod
+    def aimed_at(cls, component: str, host: int) -> dict[str, Any]:
+        """Settings besides times that let it hit the first task of a component, which is on that host, in a
+        scenario without further parts.
+        """
+        raise NotImplementedError
+
     def victims(self, target: Target) -> list[Any]:
         """The physical tasks that are hit."""
         raise NotImplementedError
@@ -168,6 +175,10 @@ class TaskFault(Fault):
     @property
     def where(self) -> str:
         return self.component
+
+    @classmethod
+    def aimed_at(cls, component: str, host: int) -> dict[str, Any]:
+        return {"component": component}
 
     def victims(self, target: Target) -> list[Any]:
         return target.tasks_of(self.component, self.task, self.replica)
