@@ -187,7 +187,7 @@ def pairs_of_kinds() -> list[tuple[str, str]]:
     """Which kind strikes, and which then: all pairs of those that take tasks, and each other kind before and
     after the crash of a task.
     """
-    pairs = itertools.product(FAULTS, repeat=2)
+    pairs = itertools.product(FAULTS, FAULTS)
     return [pair for pair in pairs if set(pair) <= set(OF_TASKS) or "crash_task" in pair]
 
 
