@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from tideover.models.detectors.base import Detector
 from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig, Store
 from tideover.models.job.deployment import Deployment, placement
 from tideover.models.job.topology import Topology
@@ -36,6 +37,7 @@ class Scenario(Part):
     topology: dict[str, SpoutConfig | BoltConfig]
     strategy: Strategy
     failures: tuple[Fault, ...] = ()
+    detector: Detector | None = None
     hosts: Annotated[int, Field(ge=1, le=100_000)] | None = None
     links: Links
     store: Store = Store()

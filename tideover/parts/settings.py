@@ -1,5 +1,7 @@
-"""The run, the links and the store, and distributions of durations, as typed objects."""
+"""The run, the links, the store, detection and restart, and distributions of durations, as typed objects."""
 
+from tideover.models.detectors import given, heartbeats
+from tideover.models.detectors.restarts import exponential_delay, failure_rate, fixed_delay
 from tideover.models.job import components
 from tideover.parts.typed import typed
 from tideover.sim.distributions import constant, empirical, exponential, gamma, lognormal, uniform
@@ -7,6 +9,11 @@ from tideover.sim.distributions import constant, empirical, exponential, gamma, 
 Links = typed(components.Links)
 Run = typed(components.Run)
 Store = typed(components.Store)
+Given = typed(given.Given)
+Heartbeats = typed(heartbeats.Heartbeats)
+ExponentialDelay = typed(exponential_delay.ExponentialDelay)
+FailureRate = typed(failure_rate.FailureRate)
+FixedDelay = typed(fixed_delay.FixedDelay)
 Constant = typed(constant.Constant)
 Empirical = typed(empirical.Empirical)
 Exponential = typed(exponential.Exponential)

@@ -14,6 +14,7 @@ from typing import Any
 
 from tideover.models.coarsening import counting
 from tideover.models.config import Scenario, topology_of
+from tideover.models.detectors.base import Detector
 from tideover.models.effort import MOST_ROOTS, roots
 from tideover.models.job.components import BoltConfig, Run, SpoutConfig
 from tideover.models.job.topology import TopologyError
@@ -38,6 +39,7 @@ class Draft:
     strategy: Strategy | None = None
     failures: list[Fault | None] = field(default_factory=list)
     run: Run | None = None
+    detector: Detector | None = None
 
     @property
     def hosts(self) -> int | None:
@@ -320,6 +322,22 @@ def _failures(draft: Draft) -> Iterator[Problem]:
         elif fault.in_interval is not None:
             yield from _in_interval(draft, fault, path)
         yield from _target(draft, fault, path)
+    yield from _detector(draft)
+
+
+def _detector(draft: Draft) -> Iterator[Problem]:
+    """Who notices failures does so for all of them."""
+    detector, strategy = draft.detector, draft.strategy
+    if detector is None or detector.by_fault:
+        return
+    for i, fault in enumerate(draft.failures):
+        for key in ("detection", "restart"):
+            if fault is not None and getattr(fault, key):
+                message = f"does not go with detector: {detector.kind}, which finds out how long it takes"
+                yield draft.problem(message, "failures", i, key)
+    if strategy is not None and strategy.needs.batches:
+        message = f"{strategy.kind} has its own; leave it out: each failure then says how long it takes"
+        yield draft.problem(message, "detector")
 
 
 def _in_interval(draft: Draft, fault: Fault, path: tuple[str | int, ...]) -> Iterator[Problem]:

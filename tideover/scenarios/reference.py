@@ -11,6 +11,8 @@ from typing import Any
 
 from pydantic.fields import FieldInfo
 
+from tideover.models.detectors.base import Detector
+from tideover.models.detectors.restarts.base import RestartStrategy
 from tideover.models.job.arrivals.base import Arrivals
 from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig, Store
 from tideover.models.job.groupings.base import Grouping
@@ -34,9 +36,11 @@ COMMAND = "tideover scenarios reference"
 _LINKS = {
     "Arrivals": "[arrivals](#arrivals)",
     "Component": "[spout](#spouts) or [bolt](#bolts)",
+    "Detector": "[detector](#detector)",
     "Distribution": "[distribution](#distributions)",
     "Fault": "[failure](#failures)",
     "Grouping": "[grouping](#groupings)",
+    "RestartStrategy": "[restart strategy](#restart-strategies)",
     "Strategy": "[strategy](#strategies)",
 }
 _TOP = {
@@ -64,6 +68,10 @@ _TOPOLOGY = """\
 The key `topology` names the components. Each is a spout (`spout: KIND`) or a bolt (`bolt: KIND`);
 the keys of its kind stand beside those that every spout or bolt has."""
 _STRATEGY = "The key `strategy`: `{kind: rsm, checkpoint_interval: 10 s}`, or a kind alone: `source_replay`."
+_DETECTOR = (
+    "The key `detector`: how failures are noticed, and what they hit is restarted: `{kind: heartbeats, "
+    "interval: 5 s, timeout: 20 s}`. Without it each failure says how long that takes."
+)
 _SPOUT_KEYS = "Keys of every spout. For `arrivals`, `rate` may stand here, or `pause` with `emit_cost`."
 
 _INTRODUCTION = f"""\
@@ -112,6 +120,7 @@ _HEADINGS = (
     "Distributions",
     "Strategies",
     "Failures",
+    "Detector",
     "Links",
     "Store",
     "Run",
@@ -152,6 +161,8 @@ class _Reference:
             "\n".join(self.kinds("Distributions", Distribution, "Wherever a duration may vary.")),
             "\n".join(self.strategies()),
             "\n".join(self.failures()),
+            "\n".join(self.kinds("Detector", Detector, _DETECTOR)),
+            "\n".join(self.kinds("Restart strategies", RestartStrategy, "How long a restart waits.", level=3)),
             _section("Links", f"The key `links`. {_prose(Links)}", links),
             self.part(Store, "The key `store`: where checkpoints and snapshots are written to."),
             self.part(Run, "The key `run`."),

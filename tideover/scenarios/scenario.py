@@ -12,6 +12,7 @@ from pydantic import PrivateAttr
 
 from tideover.models import config
 from tideover.models.config import AppliedProfile
+from tideover.models.detectors.base import Detector
 from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig, Store
 from tideover.models.strategies.base import Strategy
 from tideover.scenarios import loader, precedence, profiles, shorthand, yaml_text
@@ -66,6 +67,7 @@ class Scenario(config.Scenario):
         run: Run,
         description: str = "",
         failures: Sequence[Fault] = (),
+        detector: Detector | str | None = None,
         hosts: int | None = None,
         links: Links | None = None,
         store: Store | None = None,
@@ -77,6 +79,7 @@ class Scenario(config.Scenario):
             "topology": topology,
             "strategy": strategy,
             "failures": failures,
+            "detector": detector,
             "hosts": hosts,
             "links": links,
             "store": store,
@@ -106,6 +109,7 @@ class Scenario(config.Scenario):
         topology: Mapping[str, SpoutConfig | BoltConfig] = _KEEP,
         strategy: Strategy | str = _KEEP,
         failures: Sequence[Fault] = _KEEP,
+        detector: Detector | str | None = _KEEP,
         hosts: int | None = _KEEP,
         links: Links = _KEEP,
         store: Store = _KEEP,
@@ -137,6 +141,7 @@ class Scenario(config.Scenario):
             "topology": topology,
             "strategy": strategy,
             "failures": failures,
+            "detector": detector,
             "hosts": hosts,
             "links": links,
             "store": store,

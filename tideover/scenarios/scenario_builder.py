@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tideover.models.config import Scenario
+from tideover.models.detectors.base import Detector
 from tideover.models.job.arrivals.base import Arrivals
 from tideover.models.job.arrivals.periodic import Periodic
 from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig, Store
@@ -28,6 +29,7 @@ TOP = {
     "strategy": "how the system survives failure: the kind, and that kind's parameters",
     "strategies": "parameters by kind, used when that kind is picked (--set strategy.kind=…, compare)",
     "failures": "what breaks, and when",
+    "detector": "how failures are noticed, and what they hit is restarted; default: as each failure says",
     "hosts": "number of hosts; default: one for each task",
     "links": "latency between and within hosts; default: none",
     "store": "the store that checkpoints are written to",
@@ -54,11 +56,13 @@ class ScenarioBuilder(PartBuilder):
         draft.strategy = self._strategy(root)
         draft.failures = self._failures(root)
         draft.run = self._run(root)
+        draft.detector = self._detector(root)
         given: dict[str, Any] = {
             "topology": {name: config for name, config in draft.topology.items() if config is not None},
             "strategy": draft.strategy,
             "failures": tuple(f for f in draft.failures if f is not None),
             "run": draft.run,
+            **({} if root.get("detector") is None else {"detector": draft.detector}),
             "links": self._links(root),
             "store": self.part(Store, root.get("store") or root.like({}), "store"),
         }
@@ -217,6 +221,10 @@ class ScenarioBuilder(PartBuilder):
             )
             return []
         return [self.named(Fault, item, join("failures", str(i))) for i, item in enumerate(node.value)]
+
+    def _detector(self, root: Node) -> Detector | None:
+        node = root.get("detector")
+        return None if node is None else self.named(Detector, node, "detector")
 
     def _run(self, root: Node) -> Run | None:
         node = self._child(root, "run", "give run: {duration: 240 s}")

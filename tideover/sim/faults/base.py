@@ -46,6 +46,8 @@ class Fault(Part):
     kind: ClassVar[str]
     kills: ClassVar[bool] = True
     """Whether what it hits is down until it is detected and restarted."""
+    process_lives: ClassVar[bool] = False
+    """Whether that is so though the process lives: nobody misses its heartbeats."""
     at: Annotated[Duration | None, Field(description="when it strikes, e.g. 75 s")] = None
     within: Annotated[
         Duration | None,
