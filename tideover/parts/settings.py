@@ -1,11 +1,15 @@
-"""The run, the links, the store, detection and restart, and distributions of durations, as typed objects."""
+"""The run, the cluster, links, store and detector, and distributions of durations, as typed objects."""
 
 from tideover.models.detectors import given, heartbeats
 from tideover.models.detectors.restarts import exponential_delay, failure_rate, fixed_delay
-from tideover.models.job import components
+from tideover.models.job import cluster, components, machines
+from tideover.models.job.placements import round_robin
 from tideover.parts.typed import typed
 from tideover.sim.distributions import constant, empirical, exponential, gamma, lognormal, uniform
 
+Hosts = typed(cluster.Hosts)
+MachineType = typed(machines.MachineType)
+RoundRobin = typed(round_robin.RoundRobin)
 Links = typed(components.Links)
 Run = typed(components.Run)
 Store = typed(components.Store)

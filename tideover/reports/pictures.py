@@ -55,7 +55,8 @@ def time_to_recover(recoveries: pd.DataFrame) -> tuple[Picture, ...]:
     )
     alt = "Time to recover of each strategy in stages; the table of results has the same figures."
     svg = to_svg(figure, prefix="stages", alt=alt)
-    return (Picture("Time to recover by strategy", caption, svg, _legend([*style.stage_keys(recoveries.columns), *KEYS])),)
+    keys = [*style.stage_keys(recoveries.columns), *KEYS]
+    return (Picture("Time to recover by strategy", caption, svg, _legend(keys)),)
 
 
 def around_failure(timeline: pd.DataFrame, recoveries: pd.DataFrame) -> tuple[Picture, ...]:

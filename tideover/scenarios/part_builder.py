@@ -22,6 +22,7 @@ from tideover.models.detectors.base import DETECTORS, Detector
 from tideover.models.detectors.restarts.base import RESTARTS, RestartStrategy
 from tideover.models.job.arrivals.base import ARRIVALS, Arrivals
 from tideover.models.job.groupings.base import GROUPINGS, Grouping
+from tideover.models.job.placements.base import PLACEMENTS, Placement
 from tideover.models.job.spouts.base import SPOUTS, Spout
 from tideover.models.operators.base import BOLTS, Bolt
 from tideover.models.operators.window import Window
@@ -42,6 +43,7 @@ REGISTRIES: dict[type[Part], Registry[Any]] = {
     Fault: FAULTS,
     Grouping: GROUPINGS,
     RestartStrategy: RESTARTS,
+    Placement: PLACEMENTS,
     Spout: SPOUTS,
     Strategy: STRATEGIES,
 }

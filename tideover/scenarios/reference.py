@@ -14,8 +14,11 @@ from pydantic.fields import FieldInfo
 from tideover.models.detectors.base import Detector
 from tideover.models.detectors.restarts.base import RestartStrategy
 from tideover.models.job.arrivals.base import Arrivals
+from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig, Store
 from tideover.models.job.groupings.base import Grouping
+from tideover.models.job.machines import MachineType
+from tideover.models.job.placements.base import Placement
 from tideover.models.job.spouts.base import Spout
 from tideover.models.operators.base import Bolt
 from tideover.models.strategies.base import Strategy
@@ -41,10 +44,12 @@ _LINKS = {
     "Fault": "[failure](#failures)",
     "Grouping": "[grouping](#groupings)",
     "RestartStrategy": "[restart strategy](#restart-strategies)",
+    "Placement": "[placement](#placements)",
     "Strategy": "[strategy](#strategies)",
 }
 _TOP = {
     "strategies": "mapping of kinds to a [strategy](#strategies)'s keys",
+    "hosts": "whole number, at least 1, at most 100,000 or a [cluster](#hosts)",
     "links": "[links](#links)",
     "store": "[store](#store)",
     "run": "[run](#run)",
@@ -63,6 +68,7 @@ _LIMITS = {
 }
 _BOUNDS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
 _UNITS = {unit.pattern: unit.name for unit in (DURATION, RATE, SIZE, BANDWIDTH)}
+_MACHINES = "In `machines`, by name: `{small: {count: 10, cores: 2, nic: 1 Gbit/s}}`."
 _FROM = "In `from`, by the component that is read: `{sentences: shuffle}`, `{split: {fields: [word]}}`."
 _TOPOLOGY = """\
 The key `topology` names the components. Each is a spout (`spout: KIND`) or a bolt (`bolt: KIND`);
@@ -72,6 +78,7 @@ _DETECTOR = (
     "The key `detector`: how failures are noticed, and what they hit is restarted: `{kind: heartbeats, "
     "interval: 5 s, timeout: 20 s}`. Without it each failure says how long that takes."
 )
+_RESTARTS = "The key `restarts` of a detector: how long a restart waits."
 _SPOUT_KEYS = "Keys of every spout. For `arrivals`, `rate` may stand here, or `pause` with `emit_cost`."
 
 _INTRODUCTION = f"""\
@@ -121,6 +128,7 @@ _HEADINGS = (
     "Strategies",
     "Failures",
     "Detector",
+    "Hosts",
     "Links",
     "Store",
     "Run",
@@ -162,7 +170,8 @@ class _Reference:
             "\n".join(self.strategies()),
             "\n".join(self.failures()),
             "\n".join(self.kinds("Detector", Detector, _DETECTOR)),
-            "\n".join(self.kinds("Restart strategies", RestartStrategy, "How long a restart waits.", level=3)),
+            "\n".join(self.kinds("Restart strategies", RestartStrategy, _RESTARTS, level=3)),
+            "\n".join(self.hosts()),
             _section("Links", f"The key `links`. {_prose(Links)}", links),
             self.part(Store, "The key `store`: where checkpoints and snapshots are written to."),
             self.part(Run, "The key `run`."),
@@ -203,6 +212,12 @@ class _Reference:
             own = self.parts[part]["properties"]
             same = [key for key, entry in own.items() if common.get(key) == entry]
             yield _section(f"`{name}`", _prose(part), self.rows(part, without=same), level=3)
+
+    def hosts(self) -> Iterator[str]:
+        """The cluster, its machines, and who runs where."""
+        yield self.part(Hosts, "The key `hosts`, if it is no number.")
+        yield _section("Machines", f"{_MACHINES} {_prose(MachineType)}", self.rows(MachineType), level=3)
+        yield from self.kinds("Placements", Placement, "The key `placement` of `hosts`.", level=3)
 
     def kinds(self, title: str, base: type[Part], intro: str, level: int = 2) -> Iterator[str]:
         """A registry."""

@@ -13,6 +13,7 @@ from pydantic import PrivateAttr
 from tideover.models import config
 from tideover.models.config import AppliedProfile
 from tideover.models.detectors.base import Detector
+from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig, Store
 from tideover.models.strategies.base import Strategy
 from tideover.scenarios import loader, precedence, profiles, shorthand, yaml_text
@@ -68,7 +69,7 @@ class Scenario(config.Scenario):
         description: str = "",
         failures: Sequence[Fault] = (),
         detector: Detector | str | None = None,
-        hosts: int | None = None,
+        hosts: int | Hosts | None = None,
         links: Links | None = None,
         store: Store | None = None,
         profile: AppliedProfile | str | None = None,
@@ -110,7 +111,7 @@ class Scenario(config.Scenario):
         strategy: Strategy | str = _KEEP,
         failures: Sequence[Fault] = _KEEP,
         detector: Detector | str | None = _KEEP,
-        hosts: int | None = _KEEP,
+        hosts: int | Hosts | None = _KEEP,
         links: Links = _KEEP,
         store: Store = _KEEP,
         run: Run = _KEEP,

@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 from tideover.models.detectors.base import DETECTORS, Detector
 from tideover.models.detectors.restarts.base import Earlier, RestartStrategy
 from tideover.models.runtime.job import Job
+from tideover.models.runtime.machine import Machine
 from tideover.models.runtime.outage import NEVER, Outage, Return
 from tideover.models.runtime.watch import Watch
 from tideover.sim.distributions import Constant
@@ -63,7 +64,7 @@ class Heartbeats(Detector):
 
 
 class _Restart(NamedTuple):
-    """The newest restart of a process, or of a job, and those before it."""
+    """The newest restart of a task's process, or of a job, and those before it."""
 
     back: Return
     earlier: tuple[Earlier, ...]
@@ -84,6 +85,7 @@ class Listener(Watch):
 
     def __init__(self, job: Job, detector: Heartbeats) -> None:
         self._kernel, self._draws = job.kernel, job.draws
+        self._workers = job.deployment.cluster.worker_of
         self._detector = detector
         self._known: dict[Any, _Restart] = {}
         """By process; those that never failed are not among them."""
@@ -150,13 +152,20 @@ class Listener(Watch):
         return _Restart(Return(detected, ordered, ordered, ordered), earlier)
 
     def _launched(self, victim: Any, ordered: int, outage: Outage) -> int:
-        return ordered + self._drawn(self._detector.launch, victim, Purpose.LAUNCH, outage)
+        return ordered + self._drawn(self._detector.launch, self._process(victim), Purpose.LAUNCH, outage)
 
     def _prepared(self, victim: Any, launched: int, outage: Outage) -> int:
-        return launched + self._drawn(self._detector.prepare, victim, Purpose.PREPARE, outage)
+        return launched + self._drawn(self._detector.prepare, victim.name, Purpose.PREPARE, outage)
 
-    def _drawn(self, spread: Distribution, victim: Any, purpose: Purpose, outage: Outage) -> int:
-        return int(spread.sample(self._draws.bits(victim.name, purpose, np.array([outage.number])))[0])
+    def _drawn(self, spread: Distribution, name: str, purpose: Purpose, outage: Outage) -> int:
+        return int(spread.sample(self._draws.bits(name, purpose, np.array([outage.number])))[0])
+
+    def _process(self, victim: Any) -> str:
+        """The name of the worker that a task runs in; of a machine, its own."""
+        if isinstance(victim, Machine):
+            return f"{victim.name}.{victim.replica}"
+        worker = self._workers[victim.component.name, victim.index, victim.replica]
+        return f"worker {worker.host}.{worker.number}"
 
     # -- when it is noticed ----------------------------------------------------------------------------------
 
@@ -172,7 +181,7 @@ class Listener(Watch):
 
     def _phase(self, victim: Any) -> int:
         """When it sends its first heartbeat: uniform in [0, interval) (ns)."""
-        bits = self._draws.bits(victim.name, Purpose.HEARTBEAT, np.zeros(1, np.int64))
+        bits = self._draws.bits(self._process(victim), Purpose.HEARTBEAT, np.zeros(1, np.int64))
         return int(bits[0] >> np.uint64(11)) * self._detector.interval >> 53
 
 

@@ -221,8 +221,8 @@ def _state_recovery(world: World, recovery: Recovery) -> float:
 
 
 def _told(outage: Outage, moment: int, end: int) -> float | None:
-    """A moment (s) as the row has it. Where detection is an event nobody knows what comes after the end; where
-    each fault says how long it takes, that is told.
+    """A moment (s) as the row has it. Where each fault says how long it takes, also what comes after the end
+    is known.
     """
     return None if outage.stages is not None and moment > end else moment / S
 
