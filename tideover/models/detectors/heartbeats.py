@@ -138,14 +138,18 @@ class Listener(Watch):
             earlier = self._known[each].earlier if each in self._known else ()
             self._known[each] = _Restart(Return(detected, launched, found.ordered, launched), earlier)
         if found.back.ready < NEVER:
-            launched = max([found.ordered, *(known.launched for known in self._known.values())])
+            processes = (self._known[each] for each in job if each in self._known)
+            launched = max([found.ordered, *(known.launched for known in processes)])
             ready = max(self._prepared(each, launched, outage) for each in job)
             self._job = found = _timed(found, launched, ready)
         return found.back
 
     def _restart(self, detected: int, last: _Restart | None) -> _Restart:
         """A restart that is not launched yet, and may never be."""
-        earlier = () if last is None else (*last.earlier, Earlier(last.back.detected, last.back.ready))
+        earlier = () if last is None else last.earlier
+        if last is not None:
+            ran = last.back.ready < self._kernel.now
+            earlier = (*earlier, Earlier(last.back.detected, last.back.ready if ran else detected))
         restarts = self._detector.restarts
         wait = 0 if restarts is None else restarts.wait(detected, earlier)
         ordered = NEVER if wait is None else detected + wait

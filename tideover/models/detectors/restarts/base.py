@@ -11,7 +11,9 @@ RESTARTS: Registry[RestartStrategy] = Registry("restart strategy")
 
 
 class Earlier(NamedTuple):
-    """A restart that there was: when the failure was noticed, and when all was back (ns)."""
+    """A restart that there was: when the failure was noticed, and when it was over (ns); if the next failure
+    came before that, when this one was noticed.
+    """
 
     noticed: int
     ready: int
