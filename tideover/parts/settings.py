@@ -4,6 +4,7 @@ from tideover.models.detectors import given, heartbeats
 from tideover.models.detectors.restarts import exponential_delay, failure_rate, fixed_delay
 from tideover.models.job import cluster, components, machines
 from tideover.models.job.placements import round_robin
+from tideover.models.job.stores import dfs, disk, redis
 from tideover.parts.typed import typed
 from tideover.sim.distributions import constant, empirical, exponential, gamma, lognormal, uniform
 
@@ -24,3 +25,6 @@ Exponential = typed(exponential.Exponential)
 Gamma = typed(gamma.Gamma)
 Lognormal = typed(lognormal.Lognormal)
 Uniform = typed(uniform.Uniform)
+Redis = typed(redis.Redis)
+Disk = typed(disk.Disk)
+Dfs = typed(dfs.Dfs)

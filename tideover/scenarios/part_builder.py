@@ -24,6 +24,7 @@ from tideover.models.job.arrivals.base import ARRIVALS, Arrivals
 from tideover.models.job.groupings.base import GROUPINGS, Grouping
 from tideover.models.job.placements.base import PLACEMENTS, Placement
 from tideover.models.job.spouts.base import SPOUTS, Spout
+from tideover.models.job.stores.base import STORES, StoreKind
 from tideover.models.operators.base import BOLTS, Bolt
 from tideover.models.operators.window import Window
 from tideover.models.strategies.base import STRATEGIES, Strategy
@@ -45,6 +46,7 @@ REGISTRIES: dict[type[Part], Registry[Any]] = {
     RestartStrategy: RESTARTS,
     Placement: PLACEMENTS,
     Spout: SPOUTS,
+    StoreKind: STORES,
     Strategy: STRATEGIES,
 }
 
