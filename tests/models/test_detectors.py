@@ -72,8 +72,8 @@ def test_a_timeout_begins_with_the_last_heartbeat() -> None:
 
 
 def test_a_task_manager_is_lost_after_15_to_20_s() -> None:
-    """Heartbeats each 5 s, a timeout of 20 s: the age of the last heartbeat is spread evenly over [0, 5 s), so
-    detection takes 17.5 s in the mean, and the log of a real job manager said 17.6 s, 15 to 20. Of 300 the
+    """Heartbeats each 5 s, a timeout of 20 s: the age of the last heartbeat is spread evenly over [0, 5 s),
+    so detection takes 17.5 s in the mean, and the log of a real job manager said 17.6 s, 15 to 20. Of 300 the
     mean lies within 5 standard errors (5 s / sqrt(12) / sqrt(300) = 0.083 s), and each fifth of the span has
     its 60, give or take 5 standard deviations.
     """
@@ -98,8 +98,8 @@ def test_what_dies_before_it_is_launched_dies_once() -> None:
 
 
 def test_a_failure_during_the_launch_begins_detection_anew() -> None:
-    """Its last sign of life is the order, at N: a process that dies 2 into its launch is missed at N + 50, its
-    successor is prepared at N + 50 + 6 + 9. The first failure had been noticed before.
+    """Its last sign of life is the order, at N: a process that dies 2 into its launch is missed at N + 50,
+    its successor is prepared at N + 50 + 6 + 9. The first failure had been noticed before.
     """
     noticed = first_restart()[1]
     first, second = rows((crashed(30, 0), crashed(noticed + 2, 0)), DETECTOR)

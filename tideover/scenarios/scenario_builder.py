@@ -18,6 +18,7 @@ from tideover.models.job.spouts.base import SPOUTS
 from tideover.models.operators.base import BOLTS
 from tideover.models.strategies.base import STRATEGIES, Strategy
 from tideover.scenarios import checks, shorthand
+from tideover.scenarios.draft import Draft
 from tideover.scenarios.errors import is_misspelt, listed, suggest
 from tideover.scenarios.nodes import Node
 from tideover.scenarios.part_builder import PartBuilder, fields_of, join
@@ -61,7 +62,7 @@ class ScenarioBuilder(PartBuilder):
             self.refuse(root.value["grid"], "grid", "belongs to a sweep; use this file with tideover sweep")
             return None
         self.unknown_keys(root, "", TOP)
-        draft = checks.Draft(root)
+        draft = Draft(root)
         draft.topology = self._topology(root)
         draft.strategy = self._strategy(root)
         draft.failures = self._failures(root)
