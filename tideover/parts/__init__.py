@@ -15,13 +15,14 @@ Type checkers and editors see the signatures in the files ``*.pyi``, which are m
 ``python tests/parts_stubs.py``.
 """
 
-from tideover.parts.failures import CrashHost, CrashTask, LoseState, Pause
+from tideover.parts.failures import CrashHost, CrashRack, CrashTask, CrashWorker, LoseState, Pause
 from tideover.parts.settings import (
     Constant,
     Empirical,
     Exponential,
     Gamma,
     Hosts,
+    KSafe,
     Links,
     Lognormal,
     MachineType,
@@ -73,7 +74,9 @@ __all__ = [
     "Burst",
     "Constant",
     "CrashHost",
+    "CrashRack",
     "CrashTask",
+    "CrashWorker",
     "Direct",
     "Distinct",
     "Empirical",
@@ -85,6 +88,7 @@ __all__ = [
     "Generic",
     "Global",
     "Hosts",
+    "KSafe",
     "Keys",
     "Links",
     "Lognormal",

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from tideover.models.job import cluster, components, machines
-from tideover.models.job.placements import round_robin
+from tideover.models.job.placements import k_safe, round_robin
 from tideover.models.job.placements.base import Placement
 from tideover.parts.typed import Bandwidth, Duration, Rate
 from tideover.sim.distributions import constant, empirical, exponential, gamma, lognormal, uniform
@@ -52,8 +52,18 @@ class MachineType(machines.MachineType):
         price: float | None = None,
     ) -> None: ...
 
+class KSafe(k_safe.KSafe):
+    """No two replicas of a task on one host, nor in one rack if there are as many racks; else evenly.
+
+    Of the hosts that are allowed the one with the fewest tasks takes the next, and of several the next in
+    turn. Of k + 1 replicas one is left, whichever k hosts fail, or k racks if there are k + 1 of them. E.
+    Tanuwidjaja, *High Availability on a Distributed Real Time Processing System*, UC Berkeley EECS-2015-134.
+    """
+
+    def __init__(self) -> None: ...
+
 class RoundRobin(round_robin.RoundRobin):
-    """Task number i goes to host i mod n, and replica r of it r hosts further, as Storm deals executors.
+    """Task number i goes to host i mod n, as Storm deals executors; replica r sits r hosts further.
 
     A host without a slot left, or with a replica of the same task, is passed over while there is another.
     """
