@@ -5,7 +5,7 @@ Importing the room registers its parts, so that scenarios can name them.
 """
 
 from tideover.models import operators
-from tideover.models.job import arrivals, groupings, placements, spouts
+from tideover.models.job import arrivals, groupings, placements, spouts, stores
 from tideover.models.strategies import (
     active_replication,
     aligned_snapshots,
@@ -30,4 +30,5 @@ __all__ = [
     "rsm",
     "source_replay",
     "spouts",
+    "stores",
 ]

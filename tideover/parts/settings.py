@@ -2,6 +2,7 @@
 
 from tideover.models.job import cluster, components, machines
 from tideover.models.job.placements import k_safe, round_robin
+from tideover.models.job.stores import dfs, disk, redis
 from tideover.parts.typed import typed
 from tideover.sim.distributions import constant, empirical, exponential, gamma, lognormal, uniform
 
@@ -18,3 +19,6 @@ Exponential = typed(exponential.Exponential)
 Gamma = typed(gamma.Gamma)
 Lognormal = typed(lognormal.Lognormal)
 Uniform = typed(uniform.Uniform)
+Redis = typed(redis.Redis)
+Disk = typed(disk.Disk)
+Dfs = typed(dfs.Dfs)

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from tideover.models.job import cluster, components, machines
 from tideover.models.job.placements import k_safe, round_robin
 from tideover.models.job.placements.base import Placement
+from tideover.models.job.stores import dfs, disk, redis
 from tideover.parts.typed import Bandwidth, Duration, Rate
 from tideover.sim.distributions import constant, empirical, exponential, gamma, lognormal, uniform
 from tideover.sim.distributions.base import Distribution
@@ -196,3 +197,50 @@ class Uniform(uniform.Uniform):
     """
 
     def __init__(self, *, low: Duration, high: Duration) -> None: ...
+
+class Redis(redis.Redis):
+    """A store on a machine of its own with one thread that serves all tasks, one operation after the other.
+
+    A request takes its operations and its bytes at the store, and the latency on the way there and back,
+    which keeps nobody else waiting.
+
+    latency: round trip between a task and the store
+    bandwidth: bytes per second, read or written
+    operations: operations per second of its one thread
+    """
+
+    def __init__(
+        self,
+        *,
+        latency: Duration = "0.5 ms",
+        bandwidth: Bandwidth = "100 MiB/s",
+        operations: Rate = "80000/s",
+    ) -> None: ...
+
+class Disk(disk.Disk):
+    """Each host has one, for the tasks that run there. It outlives them, and their host's crash.
+
+    latency: time of a request besides its bytes
+    bandwidth: bytes per second, read or written
+    """
+
+    def __init__(self, *, latency: Duration = "5 ms", bandwidth: Bandwidth = "200 MiB/s") -> None: ...
+
+class Dfs(dfs.Dfs):
+    """A file system whose files lie on the hosts, as HDFS: each host reads and writes at its own bandwidth.
+
+    A write goes to the writer's host and to the ``replication`` - 1 next ones, and has ended when all have
+    it; a read is from the reader's host.
+
+    latency: time of a request besides its bytes
+    bandwidth: bytes per second of each host
+    replication: hosts on which a file lies
+    """
+
+    def __init__(
+        self,
+        *,
+        latency: Duration = "10 ms",
+        bandwidth: Bandwidth = "100 MiB/s",
+        replication: int = 3,
+    ) -> None: ...

@@ -21,6 +21,7 @@ from tideover.models.job.groupings.base import Grouping
 from tideover.models.job.machines import MachineType
 from tideover.models.job.placements.base import Placement
 from tideover.models.job.spouts.base import Spout
+from tideover.models.job.stores.base import StoreKind
 from tideover.models.operators.base import Bolt
 from tideover.models.strategies.base import Strategy
 from tideover.scenarios.loader import load_plugins
@@ -39,6 +40,7 @@ _NAMED = {
     Fault: "what breaks, and when",
     Grouping: "which task of the receiver gets a tuple",
     Placement: "which host takes which task",
+    StoreKind: "a store",
     Strategy: "how the system survives failure",
 }
 _PARAMETER = {
@@ -146,6 +148,7 @@ def json_schema() -> Schema:
         "hosts": scenario["hosts"],
         "links": parts[Links] | {"required": []},
         "store": parts[Store],
+        "stores": {"type": "object", "additionalProperties": {"$ref": "#/$defs/StoreKind"}},
         "run": parts[Run],
         "profile": {"anyOf": [{"type": "string"}, parts[AppliedProfile]]},
         "parameters": {"type": "object", "additionalProperties": closed(_PARAMETER, ["sets"])},
@@ -180,7 +183,7 @@ def _named(base: type[Part], meaning: str, parts: dict[type[Part], Schema]) -> S
     forms: list[Schema] = []
     if base is Distribution:
         forms.append({"type": "string", "title": "always this duration", "pattern": DURATION.pattern})
-    elif base in (Grouping, Placement, Strategy):
+    elif base in (Grouping, Placement, StoreKind, Strategy):
         forms.append({"enum": [n for n, part in REGISTRIES[base].items() if not parts[part]["required"]]})
     for name, part in REGISTRIES[base].items():
         whole = _with("kind", name, part, parts[part])

@@ -22,6 +22,7 @@ from tideover.models.job.arrivals.base import ARRIVALS, Arrivals
 from tideover.models.job.groupings.base import GROUPINGS, Grouping
 from tideover.models.job.placements.base import PLACEMENTS, Placement
 from tideover.models.job.spouts.base import SPOUTS, Spout
+from tideover.models.job.stores.base import STORES, StoreKind
 from tideover.models.operators.base import BOLTS, Bolt
 from tideover.models.operators.window import Window
 from tideover.models.strategies.base import STRATEGIES, Strategy
@@ -41,6 +42,7 @@ REGISTRIES: dict[type[Part], Registry[Any]] = {
     Grouping: GROUPINGS,
     Placement: PLACEMENTS,
     Spout: SPOUTS,
+    StoreKind: STORES,
     Strategy: STRATEGIES,
 }
 

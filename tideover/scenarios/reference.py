@@ -18,6 +18,7 @@ from tideover.models.job.groupings.base import Grouping
 from tideover.models.job.machines import MachineType
 from tideover.models.job.placements.base import Placement
 from tideover.models.job.spouts.base import Spout
+from tideover.models.job.stores.base import StoreKind
 from tideover.models.operators.base import Bolt
 from tideover.models.strategies.base import Strategy
 from tideover.scenarios import grid, profiles
@@ -41,6 +42,7 @@ _LINKS = {
     "Fault": "[failure](#failures)",
     "Grouping": "[grouping](#groupings)",
     "Placement": "[placement](#placements)",
+    "StoreKind": "[store](#stores)",
     "Strategy": "[strategy](#strategies)",
 }
 _TOP = {
@@ -48,6 +50,7 @@ _TOP = {
     "hosts": "whole number, at least 1, at most 100,000 or a [cluster](#hosts)",
     "links": "[links](#links)",
     "store": "[store](#store)",
+    "stores": "mapping of names to a [store of a kind](#stores)",
     "run": "[run](#run)",
     "parameters": "mapping of names to [short parameters](#short-parameters)",
     "profile": "text",
@@ -107,6 +110,10 @@ def markdown() -> str:
     return _Reference().text()
 
 
+_STORES = (
+    "The key `stores` gives more stores, by names: `stores: {memory: {kind: redis, operations: 80000/s}}`. "
+    "What uses one says which: `strategy: {…, store: memory}`."
+)
 _SHORT = "The key `parameters` gives names to keys that are mostly changed: `--set rate=30000/s`."
 _SWEEPS = "`tideover sweep FILE`: one scenario, and lists of values that some of its keys take."
 _PROFILES = (
@@ -121,6 +128,7 @@ _HEADINGS = (
     "Hosts",
     "Links",
     "Store",
+    "Stores",
     "Run",
     "Short parameters",
     "Sweep files",
@@ -162,6 +170,7 @@ class _Reference:
             "\n".join(self.hosts()),
             _section("Links", f"The key `links`. {_prose(Links)}", links),
             self.part(Store, "The key `store`: where checkpoints and snapshots are written to."),
+            "\n".join(self.kinds("Stores", StoreKind, _STORES)),
             self.part(Run, "The key `run`."),
             _section("Short parameters", _SHORT, _schema_rows(schema["properties"]["parameters"])),
             _meanings("Sweep files", _SWEEPS, grid.TOP),

@@ -14,6 +14,7 @@ from tideover.models import config
 from tideover.models.config import AppliedProfile
 from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig, Store
+from tideover.models.job.stores.base import StoreKind
 from tideover.models.strategies.base import Strategy
 from tideover.scenarios import loader, precedence, profiles, shorthand, yaml_text
 from tideover.scenarios.errors import ScenarioError, unknown_parameters
@@ -70,6 +71,7 @@ class Scenario(config.Scenario):
         hosts: int | Hosts | None = None,
         links: Links | None = None,
         store: Store | None = None,
+        stores: Mapping[str, StoreKind | str] | None = None,
         profile: AppliedProfile | str | None = None,
     ) -> None:
         given = {
@@ -81,6 +83,7 @@ class Scenario(config.Scenario):
             "hosts": hosts,
             "links": links,
             "store": store,
+            "stores": stores,
             "run": run,
             "profile": profile,
         }
@@ -110,6 +113,7 @@ class Scenario(config.Scenario):
         hosts: int | Hosts | None = _KEEP,
         links: Links = _KEEP,
         store: Store = _KEEP,
+        stores: Mapping[str, StoreKind | str] = _KEEP,
         run: Run = _KEEP,
         profile: str | None = _KEEP,
         **parameters: Any,
@@ -141,6 +145,7 @@ class Scenario(config.Scenario):
             "hosts": hosts,
             "links": links,
             "store": store,
+            "stores": stores,
             "run": run,
             "profile": profile,
         }
