@@ -15,7 +15,7 @@ Type checkers and editors see the signatures in the files ``*.pyi``, which are m
 ``python tests/parts_stubs.py``.
 """
 
-from tideover.parts.failures import CrashHost, CrashTask, LoseState, Pause
+from tideover.parts.failures import CrashHost, CrashRack, CrashTask, CrashWorker, LoseState, Pause
 from tideover.parts.settings import (
     Constant,
     Dfs,
@@ -29,6 +29,7 @@ from tideover.parts.settings import (
     Given,
     Heartbeats,
     Hosts,
+    KSafe,
     Links,
     Lognormal,
     MachineType,
@@ -81,7 +82,9 @@ __all__ = [
     "Burst",
     "Constant",
     "CrashHost",
+    "CrashRack",
     "CrashTask",
+    "CrashWorker",
     "Dfs",
     "Direct",
     "Disk",
@@ -100,6 +103,7 @@ __all__ = [
     "Global",
     "Heartbeats",
     "Hosts",
+    "KSafe",
     "Keys",
     "Links",
     "Lognormal",

@@ -6,7 +6,7 @@ from tideover.models.detectors import given, heartbeats
 from tideover.models.detectors.restarts import exponential_delay, failure_rate, fixed_delay
 from tideover.models.detectors.restarts.base import RestartStrategy
 from tideover.models.job import cluster, components, machines
-from tideover.models.job.placements import round_robin
+from tideover.models.job.placements import k_safe, round_robin
 from tideover.models.job.placements.base import Placement
 from tideover.models.job.stores import dfs, disk, redis
 from tideover.parts.typed import Bandwidth, Duration, Rate
@@ -56,8 +56,18 @@ class MachineType(machines.MachineType):
         price: float | None = None,
     ) -> None: ...
 
+class KSafe(k_safe.KSafe):
+    """No two replicas of a task on one host, nor in one rack if there are as many racks; else evenly.
+
+    Of the hosts that are allowed the one with the fewest tasks takes the next, and of several the next in
+    turn. Of k + 1 replicas one is left, whichever k hosts fail, or k racks if there are k + 1 of them. E.
+    Tanuwidjaja, *High Availability on a Distributed Real Time Processing System*, UC Berkeley EECS-2015-134.
+    """
+
+    def __init__(self) -> None: ...
+
 class RoundRobin(round_robin.RoundRobin):
-    """Task number i goes to host i mod n, and replica r of it r hosts further, as Storm deals executors.
+    """Task number i goes to host i mod n, as Storm deals executors; replica r sits r hosts further.
 
     A host without a slot left, or with a replica of the same task, is passed over while there is another.
     """

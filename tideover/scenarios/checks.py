@@ -330,7 +330,7 @@ def _in_interval(draft: Draft, fault: Fault, path: tuple[str | int, ...]) -> Ite
 
 
 def _target(draft: Draft, fault: Any, path: tuple[str | int, ...]) -> Iterator[Problem]:
-    """The component, task or host that fails exists."""
+    """The component, task, worker, host or rack that fails exists."""
     component = getattr(fault, "component", None)
     task = getattr(fault, "task", None)
     host = getattr(fault, "host", None)
@@ -346,6 +346,14 @@ def _target(draft: Draft, fault: Any, path: tuple[str | int, ...]) -> Iterator[P
     replicas = _replicas(draft)
     if host is not None and (reason := _host_fault(draft, host) or _unused(draft, host, replicas)):
         yield draft.problem(reason, *path, "host")
+    if draft.hosts_unknown:
+        return
+    for what in ("worker", "rack"):
+        number, there = getattr(fault, what, 0), getattr(draft.hosts, f"{what}s", 1)
+        if number >= there:
+            of = "each host has" if what == "worker" else "there are"
+            message = f"there is no {what} {number}; {of} {there} of them (hosts.{what}s), numbered from 0"
+            yield draft.problem(message, *path, what)
 
 
 def _unused(draft: Draft, host: int, replicas: int) -> str | None:

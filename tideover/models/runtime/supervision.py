@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -176,9 +176,29 @@ class Supervisor:
 
     def tasks_on(self, host: int) -> list[Any]:
         """All tasks and machines on a host."""
-        runs_elsewhere = self._bolts if self._context.needs.batches else []  # in executors
-        machines = [m for m in self._context.machines if m.host == host]
-        return [t for t in self._tasks if t.host == host and t not in runs_elsewhere] + machines
+        return self._living(lambda thing: thing.host == host)
+
+    def tasks_in(self, host: int, worker: int) -> list[Any]:
+        """All tasks and machines in a worker of a host."""
+        return self._living(lambda thing: (thing.host, self._worker(thing)) == (host, worker))
+
+    def tasks_in_rack(self, rack: int) -> list[Any]:
+        """All tasks and machines in a rack."""
+        hosts = {host.number for host in self._deployment.cluster.rack(rack)}
+        return self._living(lambda thing: thing.host in hosts)
+
+    def _worker(self, thing: Victim) -> int:
+        """The number of the worker that it lives in, on its host."""
+        if isinstance(thing, Machine):
+            return thing.worker
+        place = thing.component.name, thing.index, thing.replica if isinstance(thing, BoltTask) else 0
+        return self._deployment.cluster.worker_of[place].number
+
+    def _living(self, there: Callable[[Victim], bool]) -> list[Any]:
+        """All tasks, in physical order, and machines that are there; tasks of batches live in executors."""
+        elsewhere = self._bolts if self._context.needs.batches else []
+        tasks = [task for task in self._tasks if there(task) and task not in elsewhere]
+        return [*tasks, *(machine for machine in self._context.machines if there(machine))]
 
     def lose_state(self, task: SpoutTask | BoltTask, outage: Outage, keep: bool) -> None:
         """A task loses its state; ``keep``: it goes on at once, else it keeps only its queue until it is

@@ -27,6 +27,12 @@ class Target(Protocol):
     def tasks_on(self, host: int) -> list[Any]:
         """All physical tasks on a host, in physical order; the acker too."""
 
+    def tasks_in(self, host: int, worker: int) -> list[Any]:
+        """The same of one worker of it."""
+
+    def tasks_in_rack(self, rack: int) -> list[Any]:
+        """The same of all hosts of a rack."""
+
     def lose_state(self, task: Any, outage: Any, keep: bool) -> None:
         """Take a task's state; ``keep``: it serves on at once."""
 
