@@ -186,7 +186,8 @@ class Snapshots(Protocol):
 
     def _upload(self, task: Task, number: int, entries: int) -> None:
         if self.current == number:
-            end = self.store.request(entries * self.params.entry_size) + self.params.upload_time
+            host = self.world.layout.host[task.physical]
+            end = self.store.request(entries * self.params.entry_size, host, True) + self.params.upload_time
             self._at(end, control(Rank.TRIM, task.rank), partial(self._acknowledge, task, number))
 
     def _acknowledge(self, task: Task, number: int) -> None:
@@ -245,7 +246,8 @@ class Snapshots(Protocol):
         last = self.world.clock.now
         for each in stateful:
             entries = self.valid[each].state.entries if each in self.valid else 0
-            end = self.store.request(entries * self.params.entry_size)
+            host = self.world.layout.host[each.physical]
+            end = self.store.request(entries * self.params.entry_size, host, False)
             last = max(last, end + self.params.restore_time + entries * self.params.restore_cost)
         self._at(last, control(Rank.RESTORE, self.bolts[-1].rank), self._go_on)
 

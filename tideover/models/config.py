@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
+from tideover.models.detectors.base import Detector
+from tideover.models.job.cluster import Hosts, cluster_of
 from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig, Store
-from tideover.models.job.deployment import Deployment, placement
+from tideover.models.job.deployment import Deployment
+from tideover.models.job.stores.base import StoreKind
 from tideover.models.job.topology import Topology
 from tideover.models.strategies.base import Strategy
 from tideover.sim.faults.base import Fault
@@ -31,14 +34,18 @@ class AppliedProfile(Part):
 class Scenario(Part):
     """Everything that one simulation depends on."""
 
+    unsaid: ClassVar[frozenset[str]] = frozenset({"detector", "stores"})
+
     name: str
     description: str = ""
     topology: dict[str, SpoutConfig | BoltConfig]
     strategy: Strategy
     failures: tuple[Fault, ...] = ()
-    hosts: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    detector: Detector | None = None
+    hosts: Annotated[int, Field(ge=1, le=100_000)] | Hosts | None = None
     links: Links
     store: Store = Store()
+    stores: dict[str, StoreKind] = Field(default_factory=dict, description="more stores, by name")
     run: Run
     profile: AppliedProfile | None = None
 
@@ -56,7 +63,7 @@ def deployment_of(
     scenario: Scenario, strategy: Strategy | None = None, topology: Topology | None = None
 ) -> Deployment:
     """What runs where under the scenario's strategy, or with the replicas of another; ``topology``: that of
-    the scenario, if it is compiled already.
+    the scenario, if it is compiled already. Raises PlacementError if a task finds no host.
     """
     topology = topology_of(scenario) if topology is None else topology
     strategy = scenario.strategy if strategy is None else strategy
@@ -64,9 +71,10 @@ def deployment_of(
     return Deployment(
         topology=topology,
         replicas=replicas,
-        hosts=placement(topology, replicas, scenario.hosts),
+        cluster=cluster_of(topology, replicas, scenario.hosts),
         links=scenario.links,
         store=scenario.store,
+        stores=scenario.stores,
         run=scenario.run,
         failures=scenario.failures,
         cycle=scenario.strategy.cycle(),
@@ -77,13 +85,23 @@ def dump(scenario: Scenario) -> dict[str, Any]:
     """The scenario as plain data, kinds of parts included, for a result that stores its whole
     configuration.
     """
-    return {name: _plain(getattr(scenario, name)) for name in Scenario.model_fields}
+    return _fields(scenario)
+
+
+def _fields(part: Part) -> dict[str, Any]:
+    fields = type(part).model_fields
+    silent = {
+        name
+        for name in part.unsaid
+        if getattr(part, name) == fields[name].get_default(call_default_factory=True)
+    }
+    return {name: _plain(getattr(part, name)) for name in fields if name not in silent}
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Part):
         kind = {"kind": value.kind} if hasattr(value, "kind") else {}
-        return kind | {name: _plain(getattr(value, name)) for name in type(value).model_fields}
+        return kind | _fields(value)
     if isinstance(value, dict):
         return {name: _plain(inner) for name, inner in value.items()}
     if isinstance(value, (list, tuple)):

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
 from typing import Any
 
 from tideover.models.coarsening import counting
-from tideover.models.config import Scenario, topology_of
+from tideover.models.config import Scenario, deployment_of
 from tideover.models.effort import MOST_ROOTS, roots
-from tideover.models.job.components import BoltConfig, Run, SpoutConfig
+from tideover.models.job.components import BoltConfig, SpoutConfig
+from tideover.models.job.placements.base import PlacementError
 from tideover.models.job.topology import TopologyError
-from tideover.models.strategies.base import STRATEGIES, Strategy
+from tideover.models.strategies.base import STRATEGIES
+from tideover.scenarios.draft import Draft
 from tideover.scenarios.errors import Problem, suggest
-from tideover.scenarios.nodes import Node
 from tideover.sim.faults.base import Fault
 from tideover.sim.units import format_duration
 
@@ -27,43 +27,6 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 _PAIR = re.compile(r"([0-9]{1,6})-([0-9]{1,6})")
 ROLES = {"acker": "the acker itself", "driver": "the driver of micro-batches"}
 """What a fault can hit besides components."""
-
-
-@dataclass
-class Draft:
-    """What could be built of a scenario so far, and the file's tree."""
-
-    root: Node
-    topology: dict[str, SpoutConfig | BoltConfig | None] = field(default_factory=dict)
-    strategy: Strategy | None = None
-    failures: list[Fault | None] = field(default_factory=list)
-    run: Run | None = None
-
-    @property
-    def hosts(self) -> int | None:
-        """The number of hosts, if it is given and usable."""
-        node = self.root.value.get("hosts")
-        usable = node is not None and type(node.value) is int and node.value >= 1
-        return node.value if node is not None and usable else None
-
-    def find(self, *path: str | int) -> tuple[Node, bool]:
-        """The node at a path, or the last one on the way that exists; and whether it is the one."""
-        node = self.root
-        for step in path:
-            inner = node.get(str(step))
-            if inner is None:
-                return node, False
-            node = inner
-        return node, True
-
-    def keys(self, *path: str | int) -> dict[str, Node]:
-        """The entries of the mapping at a path; empty if there is none."""
-        node, found = self.find(*path)
-        return dict(node.items()) if found else {}
-
-    def problem(self, message: str, *path: str | int) -> Problem:
-        """A problem of the value at a path."""
-        return self.find(*path)[0].problem(".".join(map(str, path)), message)
 
 
 def name_fault(name: str) -> str | None:
@@ -88,9 +51,11 @@ def check(draft: Draft, scenario: Scenario | None) -> list[Problem]:
     ]
     if scenario is not None and not problems:
         try:
-            topology_of(scenario)
+            deployment_of(scenario)
         except TopologyError as error:
             problems.append(draft.problem(error.message, "topology", error.component))
+        except PlacementError as error:
+            problems.append(draft.problem(error.message, *error.path))
         problems += _effort(draft, scenario)
     return problems
 
@@ -240,11 +205,13 @@ def _placement(draft: Draft) -> Iterator[Problem]:
 
 def _host_fault(draft: Draft, host: int) -> str | None:
     """What is wrong with the number of a host."""
-    if draft.hosts is None:
+    count = draft.host_count
+    if count is None:
         return f"there is no host {host}; hosts are numbered from 0" if host < 0 else None
-    if 0 <= host < draft.hosts:
+    if 0 <= host < count:
         return None
-    return f"there is no host {host}; hosts: {draft.hosts} means 0 to {draft.hosts - 1}"
+    said = f"hosts: {count} means" if isinstance(draft.hosts, int) else "the machines are hosts"
+    return f"there is no host {host}; {said} 0 to {count - 1}"
 
 
 def _links(draft: Draft) -> Iterator[Problem]:
@@ -298,6 +265,11 @@ def _strategy(draft: Draft) -> Iterator[Problem]:
         elif isinstance(draft.topology[name], SpoutConfig):
             message = f"{name!r} is a spout; only bolts can be named here"
             yield draft.problem(message, "strategy", *path)
+    stores = draft.keys("stores")
+    for path, name in draft.strategy.named_stores().items():
+        if name not in stores:
+            message = f"there is no store {name!r}; {suggest(name, stores)}"
+            yield draft.problem(message, "strategy", *path)
     for path, host in draft.strategy.named_hosts().items():
         if fault := _host_fault(draft, host):
             yield draft.problem(fault, "strategy", *path)
@@ -320,6 +292,22 @@ def _failures(draft: Draft) -> Iterator[Problem]:
         elif fault.in_interval is not None:
             yield from _in_interval(draft, fault, path)
         yield from _target(draft, fault, path)
+    yield from _detector(draft)
+
+
+def _detector(draft: Draft) -> Iterator[Problem]:
+    """Who notices failures does so for all of them."""
+    detector, strategy = draft.detector, draft.strategy
+    if detector is None or detector.by_fault:
+        return
+    for i, fault in enumerate(draft.failures):
+        for key in ("detection", "restart"):
+            if fault is not None and getattr(fault, key):
+                message = f"does not go with detector: {detector.kind}, which finds out how long it takes"
+                yield draft.problem(message, "failures", i, key)
+    if strategy is not None and strategy.needs.batches:
+        message = f"{strategy.kind} has its own; leave it out: each failure then says how long it takes"
+        yield draft.problem(message, "detector")
 
 
 def _in_interval(draft: Draft, fault: Fault, path: tuple[str | int, ...]) -> Iterator[Problem]:
@@ -342,7 +330,7 @@ def _in_interval(draft: Draft, fault: Fault, path: tuple[str | int, ...]) -> Ite
 
 
 def _target(draft: Draft, fault: Any, path: tuple[str | int, ...]) -> Iterator[Problem]:
-    """The component, task or host that fails exists."""
+    """The component, task, worker, host or rack that fails exists."""
     component = getattr(fault, "component", None)
     task = getattr(fault, "task", None)
     host = getattr(fault, "host", None)
@@ -358,12 +346,20 @@ def _target(draft: Draft, fault: Any, path: tuple[str | int, ...]) -> Iterator[P
     replicas = _replicas(draft)
     if host is not None and (reason := _host_fault(draft, host) or _unused(draft, host, replicas)):
         yield draft.problem(reason, *path, "host")
+    if draft.hosts_unknown:
+        return
+    for what in ("worker", "rack"):
+        number, there = getattr(fault, what, 0), getattr(draft.hosts, f"{what}s", 1)
+        if number >= there:
+            of = "each host has" if what == "worker" else "there are"
+            message = f"there is no {what} {number}; {of} {there} of them (hosts.{what}s), numbered from 0"
+            yield draft.problem(message, *path, what)
 
 
 def _unused(draft: Draft, host: int, replicas: int) -> str | None:
     """Without ``hosts`` each task has its own, and each of its replicas; then a host must be one of those."""
     configs = [c for c in draft.topology.values() if c is not None]
-    if draft.hosts is not None or len(configs) < len(draft.topology):
+    if draft.hosts is not None or draft.hosts_unknown or len(configs) < len(draft.topology):
         return None
     logical = sum(c.parallelism for c in configs)
     placed = [h + replicas for c in configs for h in c.hosts or ()]

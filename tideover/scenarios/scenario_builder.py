@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from tideover.models.config import Scenario
+from tideover.models.detectors.base import Detector
 from tideover.models.job.arrivals.base import Arrivals
 from tideover.models.job.arrivals.periodic import Periodic
+from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig, Store
 from tideover.models.job.spouts.base import SPOUTS
 from tideover.models.operators.base import BOLTS
 from tideover.models.strategies.base import STRATEGIES, Strategy
 from tideover.scenarios import checks, shorthand
+from tideover.scenarios.draft import Draft
 from tideover.scenarios.errors import is_misspelt, listed, suggest
 from tideover.scenarios.nodes import Node
 from tideover.scenarios.part_builder import PartBuilder, fields_of, join
@@ -28,9 +33,11 @@ TOP = {
     "strategy": "how the system survives failure: the kind, and that kind's parameters",
     "strategies": "parameters by kind, used when that kind is picked (--set strategy.kind=…, compare)",
     "failures": "what breaks, and when",
-    "hosts": "number of hosts; default: one for each task",
+    "detector": "how failures are noticed, and what they hit is restarted; default: as each failure says",
+    "hosts": "number of hosts, or the machines of the cluster; default: one host for each task",
     "links": "latency between and within hosts; default: none",
     "store": "the store that checkpoints are written to",
+    "stores": "more stores by name, each of a kind, for whatever names one: a strategy, a failure",
     "run": "how long, how often, with which luck",
     "profile": "measured values for keys that are not given here: a profile's path, from the file's folder",
     "parameters": "short names for --set, and the dotted keys that they set",
@@ -38,6 +45,12 @@ TOP = {
 """The keys of a scenario file, and what they mean."""
 
 ARRIVAL_KEYS = tuple(fields_of(Periodic))
+
+
+class _Count(Part):
+    """The short form of a cluster: so many hosts, of which nothing else is said."""
+
+    hosts: Annotated[int, Field(ge=1, le=100_000)]
 
 
 class ScenarioBuilder(PartBuilder):
@@ -49,20 +62,25 @@ class ScenarioBuilder(PartBuilder):
             self.refuse(root.value["grid"], "grid", "belongs to a sweep; use this file with tideover sweep")
             return None
         self.unknown_keys(root, "", TOP)
-        draft = checks.Draft(root)
+        draft = Draft(root)
         draft.topology = self._topology(root)
         draft.strategy = self._strategy(root)
         draft.failures = self._failures(root)
         draft.run = self._run(root)
+        draft.detector = self._detector(root)
         given: dict[str, Any] = {
             "topology": {name: config for name, config in draft.topology.items() if config is not None},
             "strategy": draft.strategy,
             "failures": tuple(f for f in draft.failures if f is not None),
             "run": draft.run,
+            **({} if root.get("detector") is None else {"detector": draft.detector}),
             "links": self._links(root),
             "store": self.part(Store, root.get("store") or root.like({}), "store"),
         }
-        top = {key: root.value[key] for key in ("name", "description", "hosts") if key in root.value}
+        draft.hosts = self._hosts(root)
+        if draft.hosts is not None or draft.hosts_unknown:
+            given["hosts"] = draft.hosts
+        top = {key: root.value[key] for key in ("name", "description", "stores") if key in root.value}
         top.setdefault("name", root.like(Path(root.origin.file).stem))
         scenario = self.part(Scenario, root.like(top), "", given)
         self.problems += checks.check(draft, scenario if not self.problems else None)
@@ -106,6 +124,7 @@ class ScenarioBuilder(PartBuilder):
     def _possible(self) -> Iterator[str]:
         """Dotted keys that this file could have."""
         places: list[tuple[str, type[Part]]] = [("run", Run), ("store", Store), ("links", Links)]
+        places += [("hosts", Hosts)]
         places += [("strategy", cls) for _, cls in STRATEGIES.items()]
         places += [(f"strategies.{kind}", cls) for kind, cls in STRATEGIES.items()]
         for component, entry in (self.root.get("topology") or self.root).items():
@@ -218,9 +237,23 @@ class ScenarioBuilder(PartBuilder):
             return []
         return [self.named(Fault, item, join("failures", str(i))) for i, item in enumerate(node.value)]
 
+    def _detector(self, root: Node) -> Detector | None:
+        node = root.get("detector")
+        return None if node is None else self.named(Detector, node, "detector")
+
     def _run(self, root: Node) -> Run | None:
         node = self._child(root, "run", "give run: {duration: 240 s}")
         return None if node is None else self.part(Run, node, "run")
+
+    def _hosts(self, root: Node) -> int | Hosts | None:
+        """A number of hosts, or a cluster; None if nothing is given, or nothing usable."""
+        node = root.get("hosts")
+        if node is None or node.value is None:
+            return None
+        if node.is_mapping:
+            return self.part(Hosts, node, "hosts")
+        count = self.part(_Count, root.like({"hosts": node}), "")
+        return None if count is None else count.hosts
 
     def _links(self, root: Node) -> Links | None:
         node = root.get("links") or root.like({})
