@@ -8,6 +8,7 @@ from tideover.models.config import Scenario
 from tideover.models.job.arrivals.periodic import Periodic
 from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig, Store
 from tideover.models.job.groupings.base import GROUPINGS
+from tideover.models.job.queues import QueueSettings
 from tideover.models.job.spouts.base import SPOUTS
 from tideover.models.operators.base import BOLTS
 from tideover.models.strategies.base import STRATEGIES
@@ -40,6 +41,14 @@ def bolt(kind: str, inputs: dict[str, str], service: Distribution | float = 0, *
     }
     time = service if isinstance(service, Distribution) else ms(service)
     return BoltConfig(bolt=BOLTS[kind](**more), from_=from_, service=time, **outer)
+
+
+def queued(
+    config: Any, length: int | None = None, when_full: str | None = None, send: int | None = None
+) -> Any:
+    """The component with a queue of its own."""
+    given = QueueSettings(length=length, when_full=when_full, send=send)
+    return config.model_copy(update={"queue": given})
 
 
 def fault(kind: str, at: float, **more: Any) -> Any:

@@ -6,10 +6,12 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
+from tideover.models.detectors.base import Detector
 from tideover.models.job.cluster import Hosts, cluster_of
 from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig, Store
 from tideover.models.job.deployment import Deployment
 from tideover.models.job.queues import QueueSettings, bounds_of
+from tideover.models.job.stores.base import StoreKind
 from tideover.models.job.topology import Topology
 from tideover.models.strategies.base import Strategy
 from tideover.sim.faults.base import Fault
@@ -33,17 +35,19 @@ class AppliedProfile(Part):
 class Scenario(Part):
     """Everything that one simulation depends on."""
 
-    unsaid: ClassVar[frozenset[str]] = frozenset({"queues"})
+    unsaid: ClassVar[frozenset[str]] = frozenset({"detector", "queues", "stores"})
 
     name: str
     description: str = ""
     topology: dict[str, SpoutConfig | BoltConfig]
     strategy: Strategy
     failures: tuple[Fault, ...] = ()
+    detector: Detector | None = None
     hosts: Annotated[int, Field(ge=1, le=100_000)] | Hosts | None = None
     links: Links
     queues: QueueSettings | None = None
     store: Store = Store()
+    stores: dict[str, StoreKind] = Field(default_factory=dict, description="more stores, by name")
     run: Run
     profile: AppliedProfile | None = None
 
@@ -73,6 +77,7 @@ def deployment_of(
         links=scenario.links,
         bounds=bounds_of(scenario.topology, scenario.queues),
         store=scenario.store,
+        stores=scenario.stores,
         run=scenario.run,
         failures=scenario.failures,
         cycle=scenario.strategy.cycle(),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from tideover.models.job.cluster import Cluster
 from tideover.models.job.components import Links, Run, Store
 from tideover.models.job.placements.base import Place
 from tideover.models.job.queues import Bounds
+from tideover.models.job.stores.base import StoreKind
 from tideover.models.job.topology import Topology
 from tideover.sim.faults.base import Fault
 
@@ -20,6 +21,7 @@ class Deployment:
     replicas   copies of each task, by component
     bounds     of the queues, by component
     cluster    hosts, workers, and who runs where
+    stores     those that have a name
     cycle      first moment and period (ns) of what the strategy does regularly; None: nothing
     """
 
@@ -32,6 +34,7 @@ class Deployment:
     bounds: Mapping[str, Bounds]
     failures: tuple[Fault, ...] = ()
     cycle: tuple[int, int] | None = None
+    stores: Mapping[str, StoreKind] = field(default_factory=dict)
 
     @property
     def hosts(self) -> Mapping[Place, int]:
