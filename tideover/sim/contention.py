@@ -154,7 +154,7 @@ class ServerSite(Site):
         self._begun.append(row)
         takes = self.pool.takes[row]
         self._triggers = row in self._marks
-        if self._countdown is not None and takes:
+        if self._countdown is not None and not self._triggers:
             self._countdown -= 1
             self._triggers |= self._countdown == 0
         self._serve(row, self.agenda.now + self._service[row])

@@ -69,7 +69,8 @@ class Watch:
         begins = begins[first - self._most :]
         late = comes[first:]
         n = min(len(late), len(begins))
-        wrong = begins[:n] > late[:n] if self._bound.holds_back else begins[:n] >= late[:n]
+        # what begins at the instant of the message may be the message itself
+        wrong = begins[:n] >= late[:n]
         if wrong.any():
             return int(late[int(wrong.argmax())])
         return int(late[n]) if n < len(late) else None
@@ -138,7 +139,8 @@ class Coupled:
         """What follows on triggers that have departed by now."""
         fired = False
         for server in self._servers:
-            if server.queue.trigger_at is not None and server.queue.trigger_at <= now:
+            at = server.queue.trigger_at
+            if at is not None and at <= now and not server.queue.in_service():
                 server.queue.fire(now, server.outbox.let_out)
                 fired = True
         return fired

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from tideover.sim.train import Ints, Train
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from tideover.sim.node import Node
 
 NONE: Ints = np.zeros(0, np.int64)
+BEGUN = "begun"
+"""Column: not 0 if the tuple has been in service before, and waits to be served anew: it has no place."""
 
 
 @dataclass(frozen=True)
@@ -159,5 +162,15 @@ class Line:
 
 
 def places(train: Train) -> int:
-    """How many messages of a train take a place in a queue: control messages do not."""
-    return train.n if train.mark is None else int(np.count_nonzero(train.mark == 0))
+    """How many messages of a train take a place in a queue."""
+    taking = take_places(train)
+    return train.n if taking is None else int(np.count_nonzero(taking))
+
+
+def take_places(train: Train) -> npt.NDArray[np.bool_] | None:
+    """Which messages take a place in a queue (None: all): not control messages, nor what has been in service
+    before.
+    """
+    if train.mark is None and not train.has(BEGUN):
+        return None
+    return (train.column("mark") == 0) & (train.column(BEGUN) == 0)

@@ -94,11 +94,23 @@ class Node:
 
     def _next_turn(self) -> int:
         """A moment before which no marker can have its turn, as things are."""
-        return max(self.busy.free_at, self._kernel.now)
+        now = self._kernel.now
+        turn = max(self.busy.free_at, now)
+        if self.line is None or turn > now:
+            return turn
+        turn += self._work_ahead()
+        if turn > now:
+            return turn
+        event = self._kernel.next_data_event()  # something that makes room
+        return max(now + 1, 0 if event is None else event)
+
+    def _work_ahead(self) -> int:
+        """Service that waits ahead of the first marker, and is not planned yet (ns)."""
+        return 0
 
     def _idle(self) -> bool:
         """Whether everything that was admitted has left."""
-        return self.busy.free_at <= self._kernel.now
+        return self.busy.free_at <= self._kernel.now and not (self.line and self.line.holds_up)
 
     def _pass_marker(self) -> None:
         """The first marker's turn has come."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tideover.sim.line import NONE
+from tideover.sim.line import NONE, take_places
 from tideover.sim.train import Ints, Train, join
 
 
@@ -28,7 +28,7 @@ class Pool:
         """Tuples are known; returns the number of the first."""
         first = self.n
         self.n += train.n
-        self.takes += [True] * train.n if train.mark is None else (train.mark == 0).tolist()
+        self.takes += [True] * train.n if (taking := take_places(train)) is None else taking.tolist()
         self._trains.append(train)
         self._origin.append(np.full(train.n, -1, np.int64) if origin is None else origin)
         return first

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tideover.sim.fifo import departures
-from tideover.sim.line import NONE
+from tideover.sim.line import BEGUN, NONE, take_places
 from tideover.sim.node import Marker
 from tideover.sim.occupancy import Occupancy
 from tideover.sim.train import Ints, Train, join
@@ -71,6 +71,8 @@ class Queue:
         self._trigger_at: int | None = None
         self.starts: list[Ints] | None = None
         """When tuples begin service, noted while somebody wants to know."""
+        self.bounded = False
+        """It has a bound: what waits takes a place, what has been in service once does not."""
         self.waits_to_fire = False
         """Triggers that have departed do nothing until they are told to (``fire``)."""
         self._resumes: int | None = None
@@ -193,7 +195,8 @@ class Queue:
                 start = np.empty(train.n, np.int64)
                 start[0], start[1:] = free_at, done[:-1]
                 np.maximum(start, train.time, out=start)
-                self.starts.append(start if train.mark is None else start[train.mark == 0])
+                taking = take_places(train)
+                self.starts.append(start if taking is None else start[taking])
             busy.free_at = int(done[-1])
             self._served.append((train, done))
             if row is not None:
@@ -276,6 +279,11 @@ class Queue:
 
     def clear(self) -> list[Train]:
         """Destroy queue and service, but for control markers; returns what was there."""
+        if self.bounded and self.has_begun:
+            first = self._served[0][0]
+            begun = np.zeros(first.n, np.int64)
+            begun[0] = 1
+            self._served[0] = first.adding(**{BEGUN: begun}), self._served[0][1]
         lost = self.trains()
         self._arrived = deque(item for item in self._arrived if isinstance(item, Marker))
         self._inbox.clear()
@@ -316,7 +324,8 @@ class Queue:
         found = [NONE]
         for train, done in self._served:
             start = done - self._service.demand(train)
-            waits = np.ones(train.n, np.bool_) if train.mark is None else train.mark == 0
+            taking = take_places(train)
+            waits = np.ones(train.n, np.bool_) if taking is None else taking
             if len(found) == 1 and self._begun(train, done, now):
                 waits[0] = False
             found.append(start[waits])

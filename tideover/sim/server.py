@@ -156,17 +156,10 @@ class Server(Node):
         self._markers.append(marker)
 
     def _idle(self) -> bool:
-        return super()._idle() and self.queue.clear_ahead and not (self.line and self.line.holds_up)
+        return super()._idle() and self.queue.clear_ahead
 
-    def _next_turn(self) -> int:
-        turn = super()._next_turn()
-        if self.line is None:
-            return turn
-        turn += self.queue.demand(*self.queue.undecided())
-        if turn > self._kernel.now:
-            return turn
-        event = self._kernel.next_data_event()  # something that makes room
-        return max(self._kernel.now + 1, 0 if event is None else event)
+    def _work_ahead(self) -> int:
+        return self.queue.demand(*self.queue.undecided())
 
     def _pass_marker(self) -> None:
         super()._pass_marker()

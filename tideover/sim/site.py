@@ -150,11 +150,14 @@ class Site:
         self.messages += [[] for _ in range(train.n)]
         if self.node.line is None or not self.wires:
             return
+        rows = np.arange(train.n)
         if train.mark is not None:
-            train = train.replace(mark=None)
+            rows = np.flatnonzero(train.mark == 0)
+            train = train.pick(rows).replace(mark=None)
         self._hand_on(train)
         batch = self.node.line.take()
         if batch is not None:
+            batch.parent = rows[batch.parent]
             turns = self._known(batch, origin[part])
             for parent, message in zip(batch.parent.tolist(), turns, strict=True):
                 self.messages[begin + parent].append(message)

@@ -25,6 +25,7 @@ def couple_tasks(kernel: Kernel, deployment: Deployment, tasks: Sequence[SpoutTa
         bound = bounds[task.component.name]
         if isinstance(task, BoltTask) and bound.length is not None:
             task.bound = Bound(bound.length, bound.when_full)
+            task.queue.bounded = True
     if not any(isinstance(task, BoltTask) and task.bound is not None for task in tasks):
         return False
     flows: list[Mover] = []
