@@ -126,7 +126,9 @@ class ServerSite(Site):
         rows = [row for *_, row in self._waiting[self._head :]] + [row for row, _ in self._behind]
         behind = sum(places(train) for train in self.node.queue.trains())
         waiting = sum(self.pool.takes[row] for row in rows) + behind
-        return waiting - bool(rows and self._may_begin())
+        if self._may_begin() and self._free_at < self.agenda.now:  # else what comes now comes before that
+            waiting -= self.pool.takes[self._waiting[self._head][3]]
+        return waiting
 
     def _may_begin(self) -> bool:
         return (

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tideover.sim.gate import Gate
-from tideover.sim.line import Bound
+from tideover.sim.line import Bound, places
 from tideover.sim.link import Channel
 from tideover.sim.node import Action, Marker, Node
 from tideover.sim.queue import Queue
@@ -77,6 +77,24 @@ class Server(Node):
     def _overflow(self, train: Train) -> None:
         """Arrivals that found the queue full and are lost."""
         raise NotImplementedError
+
+    def bind(self, bound: Bound) -> None:
+        """From now on only so many may wait."""
+        self.bound = bound
+        self.queue.bounded = True
+        if not bound.holds_back:
+            self.gate.take_in = self._with_room
+
+    def _with_room(self, train: Train, ahead: list[Train]) -> list[Train]:
+        """What of these arrivals has room behind what waits, and behind others that come ``ahead``."""
+        assert self.bound is not None
+        waiting = [*self.queue.trains(), *ahead]
+        in_service = self._idle() or self.queue.has_begun  # or it begins at once
+        room = max(0, self.bound.length + in_service - sum(t.n if t.mark is None else places(t) for t in waiting))
+        fits, lost = train.split(room)
+        if lost.n:
+            self._overflow(lost)
+        return [fits]
 
     def _hand_on(self, train: Train) -> object:
         """Send what tuples turn into."""

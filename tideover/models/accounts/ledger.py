@@ -214,6 +214,10 @@ class Ledger:
         if task.component.anchored:
             self._destroy(train.uid >> task.component.bits)
 
+    def on_overflowed(self, task: BoltView, train: Train) -> None:
+        """So are those that found a queue full."""
+        self.on_destroyed(task, train, train.time)
+
     def on_copies_lost(self, task: BoltView, uid: Ints) -> None:
         """So are copies of them."""
         if len(uid) and task.component.anchored:

@@ -65,7 +65,7 @@ class Context:
     def overflow(self, task: BoltView, train: Train) -> None:
         """Say that tuples were lost because they found a task's queue full."""
         train = without_markers(train)
-        self.say.destroyed(task, train, train.time)
+        self.say.overflowed(task, train)
         self.overflowed[task] = self.overflowed.get(task, 0) + train.n
         if task.component.anchored:
             self.hooks.destroyed(OVERFLOW, train.uid >> task.component.bits, train.attempt)

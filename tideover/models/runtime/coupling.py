@@ -24,8 +24,7 @@ def couple_tasks(kernel: Kernel, deployment: Deployment, tasks: Sequence[SpoutTa
     for task in tasks:
         bound = bounds[task.component.name]
         if isinstance(task, BoltTask) and bound.length is not None:
-            task.bound = Bound(bound.length, bound.when_full)
-            task.queue.bounded = True
+            task.bind(Bound(bound.length, bound.when_full))
     if not any(isinstance(task, BoltTask) and task.bound is not None for task in tasks):
         return False
     flows: list[Mover] = []
