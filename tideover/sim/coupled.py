@@ -102,7 +102,6 @@ class Coupled:
         self._stretch = 1 << 20
         self._reach = FOREVER
         """How far it is tried with trains (ns)."""
-        self._in_trains = not any(s.bound and s.bound.when_full == "credits" for s in self._servers)
 
     # -- a node of the data plane ----------------------------------------------------------------------------
 
@@ -110,7 +109,7 @@ class Coupled:
         """Move everything at or before ``now``."""
         while True:
             blocked = any(line.asked is not None or line.blocked_since is not None for line in self._lines)
-            if blocked or self._tight > 0 or not self._in_trains:
+            if blocked or self._tight > 0:
                 fired = self._by_tuple(now)
             else:
                 fired = self._by_train(min(now, self._at + self._reach))

@@ -27,12 +27,10 @@ class Bound:
 
     block    it waits with its sender until there is a place
     drop     it is lost
-    credits  as block, but ``length`` places for each channel, and the sender learns of a free one after the
-             latency of the link
     """
 
     length: int
-    when_full: Literal["block", "drop", "credits"]
+    when_full: Literal["block", "drop"]
 
     @property
     def holds_back(self) -> bool:

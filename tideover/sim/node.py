@@ -101,8 +101,8 @@ class Node:
         turn += self._work_ahead()
         if turn > now:
             return turn
-        event = self._kernel.next_data_event()  # something that makes room
-        return max(now + 1, 0 if event is None else event)
+        # room is made by data that moves, or by an action
+        return max(now + 1, self._kernel.next_event())
 
     def _work_ahead(self) -> int:
         """Service that waits ahead of the first marker, and is not planned yet (ns)."""

@@ -90,7 +90,9 @@ class Server(Node):
         assert self.bound is not None
         waiting = [*self.queue.trains(), *ahead]
         in_service = self._idle() or self.queue.has_begun  # or it begins at once
-        room = max(0, self.bound.length + in_service - sum(t.n if t.mark is None else places(t) for t in waiting))
+        room = max(
+            0, self.bound.length + in_service - sum(t.n if t.mark is None else places(t) for t in waiting)
+        )
         fits, lost = train.split(room)
         if lost.n:
             self._overflow(lost)
@@ -150,6 +152,8 @@ class Server(Node):
         times = [self.outbox.next, self.queue.next_departure, *(c.next_arrival for c in self.inputs)]
         if self.queue.lets_in:
             times.append(self._kernel.moved_to)  # a control action has let it in
+        if self.bound is not None or self.line is not None:  # what waits may have no departure yet
+            times += [t for t in (self.busy.free_at, self.busy.stopped_until) if t > self._kernel.moved_to]
         known = [t for t in times if t is not None]
         return min(known) if known else None
 
