@@ -140,6 +140,8 @@ POINTS = (
     ),
 )
 
+_NO_INTERVALS = "of points that the fit has seen, and of the plain fluid law"
+
 FIT_PARAMETERS = (_WORKLOAD, *_PARAMETER)
 
 ERRORS = (
@@ -150,6 +152,13 @@ ERRORS = (
     Column("mean_error", "mean of |predicted / measured − 1|", "ratio", undefined="no point was predicted"),
     Column("median_error", "median of the same", "ratio", undefined="no point was predicted"),
     Column("worst_error", "greatest of the same", "ratio", undefined="no point was predicted"),
+    Column(
+        "coverage",
+        "part of the points that lie in their 90 % intervals of prediction",
+        "ratio",
+        undefined=_NO_INTERVALS,
+    ),
+    Column("mean_width", "mean width of these, in predictions", "ratio", undefined=_NO_INTERVALS),
 )
 
 CURVES = (

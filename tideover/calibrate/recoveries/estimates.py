@@ -11,6 +11,7 @@ import numpy as np
 from tideover.calibrate.recoveries.measurements import Measurements, Points
 from tideover.calibrate.recoveries.posterior import Posterior, fit
 from tideover.calibrate.recoveries.recovery_time import LAG_WINDOW_S, Values, fit_fluid, recovery
+from tideover.calibrate.recoveries.scatter import run_to_run
 from tideover.calibrate.types import Floats, Mask
 
 WINDOWS = (None, LAG_WINDOW_S)
@@ -44,6 +45,11 @@ class HeldOut:
     def coverage(self) -> float:
         """Share of the points that lie in their intervals."""
         return float(np.mean((self.low <= self.points.recovery) & (self.points.recovery <= self.high)))
+
+    @property
+    def width(self) -> float:
+        """Mean width of the intervals, in estimates."""
+        return float(np.mean((self.high - self.low) / self.mechanism))
 
 
 @dataclass(frozen=True)
@@ -94,9 +100,10 @@ def fit_all(measured: Measurements, seed: int, report: Report) -> dict[str, Fitt
     folds = [(name, kind, mask) for name, p in measured.workloads.items() for kind, mask in _folds(p)]
     total = len(folds) + len(measured.workloads)
     whole: dict[str, _Fits] = {}
+    scatter = run_to_run(measured.workloads.values())
     for done, (name, points) in enumerate(measured.workloads.items()):
         report(f"fitting {name}", done, total)
-        whole[name] = {window: fit(points, window, seed=seed) for window in WINDOWS}
+        whole[name] = {window: fit(points, window, scatter=scatter, seed=seed) for window in WINDOWS}
     evidence = {window: _evidence(whole.values(), window) for window in WINDOWS}
     most, least = max(evidence.values()), min(evidence.values())
     likely = [window for window in WINDOWS if evidence[window] > most - _UNLIKELY]
@@ -105,7 +112,10 @@ def fit_all(measured: Measurements, seed: int, report: Report) -> dict[str, Fitt
         report(f"leaving points of {name} out", done, total)
         points = measured.workloads[name]
         seen, unseen = points.without(mask), points.without(~mask)
-        fits = {window: fit(seen, window, draws=1500, seed=seed + 1 + done) for window in likely}
+        scatter = run_to_run((measured.workloads | {name: seen}).values())
+        fits = {
+            window: fit(seen, window, scatter=scatter, draws=1500, seed=seed + 1 + done) for window in likely
+        }
         every = (whole | {name: fits}).values()
         best = fits[max(likely, key=lambda window: _evidence(every, window))]
         plain = recovery(fit_fluid(seen), unseen.interval, unseen.rate, None)

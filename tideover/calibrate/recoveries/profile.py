@@ -47,7 +47,7 @@ def profile(name: str, found: Fitted, measured: Measurements, seed: int) -> dict
         },
         "draws": {"keys": list(values), "rows": [list(row.values()) for row in rows]},
         "ranges": _ranges(found.points),
-        "scatter": {"catch_up_s": 0.0},  # runs differ in the draws themselves
+        "scatter": {"catch_up_s": round(found.posterior.scatter, 4)},
         "errors": {
             row["kind"]: {k: _rounded(row[k]) for k in ("n", "mean_error", "median_error", "worst_error")}
             | _coverage(found, row["kind"])
@@ -125,9 +125,11 @@ def _duration(seconds: float) -> str:
 
 
 def _coverage(found: Fitted, kind: str) -> dict[str, float]:
-    """How many of the points left out lie in their intervals at 90 %."""
+    """How many of the points left out lie in their intervals at 90 %, and how wide these are."""
     held_out = found.held_out.get(kind)
-    return {} if held_out is None else {"coverage": round(held_out.coverage, 4)}
+    if held_out is None:
+        return {}
+    return {"coverage": round(held_out.coverage, 4), "mean_width": round(held_out.width, 4)}
 
 
 def _rounded(value: float) -> float | None:

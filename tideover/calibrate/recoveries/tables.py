@@ -108,16 +108,17 @@ def errors(found: Fitted) -> list[dict[str, Any]]:
     for kind, measured, mechanism, law in kinds:
         for model, predicted in (("mechanism", mechanism), ("fluid", law)):
             off = np.abs(predicted / measured - 1)
-            rows.append(
-                {
-                    "model": model,
-                    "kind": kind,
-                    "n": len(off),
-                    "mean_error": float(off.mean()),
-                    "median_error": float(np.median(off)),
-                    "worst_error": float(off.max()),
-                }
-            )
+            row = {
+                "model": model,
+                "kind": kind,
+                "n": len(off),
+                "mean_error": float(off.mean()),
+                "median_error": float(np.median(off)),
+                "worst_error": float(off.max()),
+            }
+            if model == "mechanism" and (held_out := found.held_out.get(kind)):
+                row |= {"coverage": held_out.coverage, "mean_width": _finite(held_out.width)}
+            rows.append(row)
     return rows
 
 
