@@ -138,7 +138,7 @@ KEPT = ".runs"
 class Comparison:
     """What ``compare`` found: ``results`` by strategy, the reference first.
 
-    recoveries, runs, timeline, tasks    tidy tables of all strategies together
+    recoveries, runs, timeline, tasks, usage    tidy tables of all strategies together
     differences                          paired differences: each strategy minus the reference, by replication
     verdict                              the figures in a few sentences, and the best strategy
     """
@@ -175,6 +175,11 @@ class Comparison:
     def tasks(self) -> pd.DataFrame:
         """One row a task and run: how busy it was."""
         return self._joined("tasks")
+
+    @property
+    def usage(self) -> pd.DataFrame:
+        """One row a resource, stretch of the run, and run."""
+        return self._joined("usage")
 
     @cached_property
     def verdict(self) -> Verdict:

@@ -115,7 +115,8 @@ def compare(
 
 
 def _tables(found: Any) -> dict[str, Any]:
-    return {name: getattr(found, name) for name in ("recoveries", "runs", "timeline", "tasks")}
+    tables = {name: getattr(found, name) for name in ("recoveries", "runs", "timeline", "tasks", "usage")}
+    return {name: table for name, table in tables.items() if name != "usage" or len(table)}
 
 
 def _print_trace(result: Result) -> None:

@@ -6,12 +6,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tideover.models.accounts.trace import Trace
+from tideover.models.accounts.usage import busy_ns
 from tideover.models.coarsening import coarsened, coarseness, real
 from tideover.models.config import Scenario
 from tideover.models.evaluation import measures
+from tideover.models.evaluation.bottleneck import Used
 from tideover.models.evaluation.curves import SECOND, Curves, curves
 from tideover.models.evaluation.undisturbed import reference
-from tideover.models.evaluation.utilisation import busy_ns, utilisation
+from tideover.models.evaluation.utilisation import utilisation
 from tideover.models.runtime.context import TRAIN
 from tideover.models.runtime.job import Job
 from tideover.models.schema.fields import TABLES, block, in_lumps
@@ -32,6 +34,7 @@ class Replication:
     ledger, windows, cost    as in the results' contract
     edges        messages and bytes by edge
     tasks        one dict per bolt task (see utilisation.utilisation)
+    used         how busy everything was over time; None: nothing is shared, or nobody asked
     trace        every tuple's times, if asked for
     """
 
@@ -46,6 +49,7 @@ class Replication:
     cost: dict[str, float]
     edges: dict[str, dict[str, int]] = field(default_factory=dict)
     tasks: list[dict[str, Any]] = field(default_factory=list)
+    used: Used | None = None
     wrong_without: int = 0
     """Windows that are wrong or missing in its reference, too, where nothing fails."""
     trace: Trace | None = None
@@ -55,6 +59,11 @@ class Replication:
     def histograms(self) -> dict[str, Histogram]:
         """The latencies (ns), by their block of the record (`tideover.models.schema.fields`)."""
         return {"latency_ms": self.latency, "end_to_end_ms": self.end_to_end}
+
+    @property
+    def usage(self) -> list[dict[str, Any]]:
+        """One dict for each resource and stretch of time (see bottleneck.Used.rows)."""
+        return [] if self.used is None else self.used.rows()
 
     @property
     def totals(self) -> dict[str, dict[str, Any]]:
@@ -125,6 +134,7 @@ def evaluate(world: World, replication: int) -> Replication:
         edges=_edges(world.job),
         wrong_without=len(without.bad) if world.outages else 0,
         tasks=utilisation(world.job),
+        used=None if world.usage is None else Used.of(world.usage),
         trace=world.trace,
         world=world if world.trace is not None else None,
     )
@@ -164,7 +174,7 @@ def _cost(world: World) -> dict[str, float]:
     job, measured = world.job, world.recoveries
     remote = sum(edge["remote_bytes"] for edge in _edges(job).values())
     return {
-        "cpu_s": sum(busy_ns(job, task) for task in job.tasks) / S,
+        "cpu_s": sum(busy_ns(job.context, task, job.kernel.now) for task in job.tasks) / S,
         "network_bytes": remote + measured.control_bytes,
         "store_bytes": job.store.bytes,
         "peak_buffered_tuples": measured.peak_buffered,

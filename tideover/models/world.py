@@ -9,6 +9,7 @@ from tideover.models.accounts.ledger import Ledger
 from tideover.models.accounts.recoveries import Recoveries
 from tideover.models.accounts.reference_run import ReferenceRun
 from tideover.models.accounts.trace import Trace
+from tideover.models.accounts.usage import Usage
 from tideover.models.accounts.window_log import WindowLog
 from tideover.models.config import Scenario, deployment_of
 from tideover.models.job.deployment import Deployment
@@ -34,6 +35,7 @@ class World:
     ledger, backlog, windows, recoveries
     reference    None: nothing can disturb the windows, or nobody wants them judged
     trace        None: not asked for
+    usage        None: the tasks share nothing, or nobody wants it measured
     """
 
     def __init__(
@@ -44,7 +46,9 @@ class World:
         trace: bool = False,
         train_cap: int = TRAIN,
         judge_windows: bool = True,
+        measure: bool | None = None,
     ) -> None:
+        """``measure``: how busy everything is; None: if the tasks share something."""
         self.scenario = scenario
         self.train_cap = train_cap
         strategy = scenario.strategy
@@ -60,6 +64,9 @@ class World:
         self.job = Job(context, deployment)
         self.recoveries = Recoveries(self.job, recorder, self.backlog)
         self.job.plug(strategy.protocol(self.job))
+        self.usage: Usage | None = None
+        if context.resources if measure is None else measure:
+            self.usage = Usage(self.job, scenario.run.duration, scenario.run.warmup)
         self.reference: ReferenceRun | None = None
         if judge_windows and self._needs_reference(deployment):
             self.reference = self._referred(strategy.undisturbed(), deployment)
@@ -121,6 +128,8 @@ class World:
     def start(self) -> None:
         """Start the job, without running it."""
         self.job.start()
+        if self.usage is not None:
+            self.usage.start()
 
     def on_moved(self, now: int) -> None:
         """Settle and forget the oldest roots, when there are many."""

@@ -31,8 +31,16 @@ def run_view(result: Record) -> Group:
     return Group(
         _title(headline(result)),
         render(tables.overview([result], brief=True)),
+        *bottleneck_view(result),
         warnings_view(collected_warnings([result])),
     )
+
+
+def bottleneck_view(result: Record) -> list[Text]:
+    """The busiest resource in a sentence, where resources are shared."""
+    if "bottleneck" not in result:
+        return []
+    return [Text(f"Bottleneck: {result['bottleneck']}.", style="bold"), Text("")]
 
 
 def compare_view(results: Sequence[Record], verdict: Verdict) -> Group:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from tideover.models.schema.columns import Column
-from tideover.models.schema.fields import RECORD, ROWS, TABLES
+from tideover.models.schema.fields import RECORD, ROWS, SHARED_RECORD, TABLES
 
 _INTRODUCTION = """\
 What a run says. `tideover run --json` prints one object (the *record*); `compare` and `sweep` print a list of
@@ -14,6 +14,7 @@ holds units and meanings, too; `tideover.run` has them as data frames. What is u
 missing in a table."""
 
 
+_WHERE_SHARED = "Where tasks share something (cores, cards, stores of a cluster), there is more:"
 _COMBINED = (
     "The record has one figure of all replications: sums in `ledger` and `windows`, means in `cost`, pooled "
     "latencies, and of throughput the mean and the extremes."
@@ -23,6 +24,7 @@ _MORE = {
     "runs": _COMBINED,
     "timeline": "Not in the record.",
     "tasks": "The record has `utilisation` of it.",
+    "usage": "The record has `resources` of it, and `bottleneck`.",
 }
 
 
@@ -30,7 +32,9 @@ def results_reference() -> str:
     """Sections for the record and for each table, made from the schema (`tideover.models.schema.fields`)."""
     keys = [(f"`{key.name}`", key.unit, _meaning(key)) for key in RECORD]
     parts = ["## Results", "", _INTRODUCTION, "", "### The record", ""]
-    parts += [*_table(("key", "unit", "meaning"), keys), ""]
+    parts += [*_table(("key", "unit", "meaning"), keys), "", _WHERE_SHARED, ""]
+    shared = [(f"`{key.name}`", key.unit, _meaning(key)) for key in SHARED_RECORD]
+    parts += [*_table(("key", "unit", "meaning"), shared), ""]
     for table, columns in TABLES.items():
         rows = [(f"`{one.name}`", _place(one), one.unit, _meaning(one)) for one in columns]
         parts += [f"### `{table}`", "", f"{ROWS[table]} {_MORE[table]}", ""]

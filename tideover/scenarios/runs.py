@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tideover.models.config import Scenario
+from tideover.models.evaluation.bottleneck import Used
 from tideover.models.simulation import Replication, simulate
 from tideover.scenarios.errors import shorten
 from tideover.scenarios.part_builder import REGISTRIES
@@ -160,7 +161,8 @@ def decode(record: str) -> Replication:
     columns = data["timeline"] or {}
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     histograms = {name: Histogram.of_state(data[name] or data["latency"]) for name in _HISTOGRAMS}
-    return Replication(**data | histograms | {"timeline": rows})
+    used = None if data["used"] is None else Used(*data["used"])
+    return Replication(**data | histograms | {"timeline": rows, "used": used})
 
 
 def has_timeline(record: str) -> bool:

@@ -33,6 +33,8 @@ class Rank(IntEnum):
     MARKER = 17
     ROTATION = 18
     BATCH = 19
+    SAMPLE = 20
+    """Who only looks."""
 
 
 ORDER = 1 << 20

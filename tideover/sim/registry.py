@@ -23,6 +23,10 @@ class Part(BaseModel):
     rate_factors: ClassVar[frozenset[str]] = frozenset()
     """Numbers that rates are multiplied by: with one tuple that stands for several they are less."""
 
+    unsaid: ClassVar[frozenset[str]] = frozenset()
+    """Fields that a result's configuration leaves out where they have their default: what came later, and is
+    not used."""
+
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
 

@@ -4,19 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tideover.models.runtime.bolt_task import BoltTask
+from tideover.models.accounts.usage import busy_ns
 from tideover.models.runtime.job import Job
-from tideover.models.runtime.spout_task import SpoutTask
 from tideover.sim.units import S
-
-
-def busy_ns(job: Job, task: SpoutTask | BoltTask) -> int:
-    """How long a task has been busy up to now (ns): with tuples, acks, checkpoints, replays; where
-    tuples are done in batches, with its part of them.
-    """
-    runner, now = job.context.runner, job.kernel.now
-    since = runner.busy_since(task) if runner is not None and isinstance(task, BoltTask) else None
-    return task.busy.until(now) + (0 if since is None else now - since)
 
 
 def utilisation(job: Job) -> list[dict[str, Any]]:
@@ -28,7 +18,7 @@ def utilisation(job: Job) -> list[dict[str, Any]]:
     rows = []
     for task in job.bolt_tasks:
         up = job.kernel.now - job.supervisor.down_ns(task)
-        busy = busy_ns(job, task)
+        busy = busy_ns(job.context, task, job.kernel.now)
         queue = task.queue.trains()
         rows.append(
             {

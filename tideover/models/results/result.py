@@ -11,9 +11,11 @@ import tideover
 from tideover.models.accounts.trace import Trace
 from tideover.models.advice import afterwards, endings, warnings
 from tideover.models.config import Scenario, dump
+from tideover.models.evaluation import bottleneck
+from tideover.models.evaluation.bottleneck import Load
 from tideover.models.results import headline
 from tideover.models.schema import fields as schema
-from tideover.models.schema.fields import RECORD, TABLES, frame
+from tideover.models.schema.fields import RECORD, SHARED_RECORD, TABLES, frame
 from tideover.models.simulation import Replication
 from tideover.sim.histogram import Histogram
 from tideover.sim.registry import kind_of
@@ -29,7 +31,7 @@ LAYOUT = 1
 class Result:
     """What ``tideover run`` says of a scenario.
 
-    recoveries, runs, timeline, tasks    tidy tables (columns: `tideover.models.schema.fields`)
+    recoveries, runs, timeline, tasks, usage    tidy tables (columns: `tideover.models.schema.fields`)
     warnings                             what an expert would remark before running, and then of the run
     replications                         the single replications, with their traces if they were asked for
     document                             the whole scenario in plain data, as the record has it
@@ -83,6 +85,20 @@ class Result:
     def tasks(self) -> pd.DataFrame:
         """One row per bolt task and replication."""
         return frame("tasks", self.rows("tasks"))
+
+    @cached_property
+    def usage(self) -> pd.DataFrame:
+        """One row per resource, stretch of the run, and replication; none if tasks share nothing."""
+        return frame("usage", self.rows("usage"))
+
+    @cached_property
+    def loads(self) -> list[Load]:
+        """Which part of the time after the warm-up each resource was busy, the busiest first; none if tasks
+        share nothing.
+        """
+        run = self.scenario.run
+        used = [one.used for one in self.replications if one.used is not None]
+        return bottleneck.mean_loads(each.loads(run.warmup, run.duration) for each in used)
 
     @cached_property
     def runs(self) -> pd.DataFrame:
@@ -140,7 +156,16 @@ class Result:
         }
         totals = [one.totals for one in self.replications]
         names = [entry.name for entry in RECORD]
-        return {name: found[name] if name in found else self._block(name, totals) for name in names}
+        record = {name: found[name] if name in found else self._block(name, totals) for name in names}
+        return record | self._shared() if self.loads else record
+
+    def _shared(self) -> dict[str, Any]:
+        """What the record has besides, where tasks share something."""
+        found = {
+            "resources": bottleneck.as_record(self.loads),
+            "bottleneck": bottleneck.sentence(self.loads),
+        }
+        return {entry.name: found[entry.name] for entry in SHARED_RECORD}
 
     def _block(self, name: str, totals: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """A block of the record: its figures of all replications together."""

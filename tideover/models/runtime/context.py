@@ -12,6 +12,7 @@ from tideover.models.runtime.announcements import Announcer
 from tideover.models.runtime.hooks import Dispatcher, Needs
 from tideover.models.runtime.keeper import Keeper
 from tideover.models.runtime.machine import Machine
+from tideover.models.runtime.resource import Resource
 from tideover.models.runtime.runner import Runner
 from tideover.models.runtime.views import BoltView, OutageView
 from tideover.sim.draws import Draws
@@ -34,6 +35,7 @@ class Context:
     newest       number of the newest outage that has hit each task
     machines     what can fail besides tasks
     keepers      who has copies of tuples or effects
+    resources    what several tasks use, and can only do so much of: cores, cards, stores
     runner       who runs the bolts, if they do not run by themselves
     rhythm       asks for the period (ns) of what interrupts the flow in normal operation, and may come at
                  another moment after a failure (a batch, a snapshot that stalls its task); 0: nothing does
@@ -51,6 +53,7 @@ class Context:
     newest: dict[object, int] = field(default_factory=dict)
     machines: list[Machine] = field(default_factory=list)
     keepers: list[Keeper] = field(default_factory=list)
+    resources: list[Resource] = field(default_factory=list)
     runner: Runner | None = None
     rhythm: Callable[[], int] = int
 

@@ -263,17 +263,31 @@ TASKS = (
     Column("queued_s", "how long it would have been busy with them", "s"),
 )
 
+USAGE = (
+    *_IDENTITY,
+    _REPLICATION,
+    Column("begin_s", "begin of a stretch of the run", "s"),
+    Column("end_s", "its end", "s"),
+    text("resource", "name of a task, or of what tasks share"),
+    text("kind", "what it is: task, cores, card in, card out, store, link"),
+    count("host", "number of its host", "index", "it is on none"),
+    Column("busy", "part of the stretch in which it was busy; of cores the mean", "ratio"),
+)
+
 TABLES: dict[str, tuple[Column, ...]] = {
     "recoveries": RECOVERIES,
     "runs": RUNS,
     "timeline": TIMELINE,
     "tasks": TASKS,
+    "usage": USAGE,
 }
 ROWS = {
     "recoveries": "One row for each failure and replication.",
     "runs": "One row for each replication: what was counted until its end.",
     "timeline": "One row for each second and replication.",
     "tasks": "One row for each task of a bolt and replication: what was measured until its end.",
+    "usage": "One row for each stretch of a run (about 200), replication and resource: tasks, and the cores, "
+    "cards and stores that they share. Empty if they share none.",
 }
 """What a row of each table speaks of."""
 
@@ -308,6 +322,17 @@ RECORD = _at_top(
     text("version", "version of Tideover that ran it"),
 )
 """The keys of the record, in their order; what is in a block stands in ``RECOVERIES`` and ``RUNS``."""
+
+SHARED_RECORD = _at_top(
+    Column(
+        "resources",
+        "which part of the time after the warm-up each task, and each of what tasks share, was busy, mean "
+        "over replications, the busiest first",
+        "ratio",
+    ),
+    text("bottleneck", "the busiest of them and the next, in a sentence"),
+)
+"""More of its keys, where tasks share something: cores, cards, stores."""
 
 
 def block(table: str, name: str) -> tuple[Column, ...]:

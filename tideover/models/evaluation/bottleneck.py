@@ -1,0 +1,105 @@
+"""Which resource a run is short of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from tideover.models.accounts.usage import Usage
+from tideover.sim.units import S
+
+_NEXT = 1
+"""How many others the sentence names."""
+
+
+class Load(NamedTuple):
+    """A resource, and which part of the time it was busy."""
+
+    name: str
+    kind: str
+    host: int | None
+    busy: float
+
+    @property
+    def words(self) -> str:
+        """What it is.
+
+        >>> Load("card out", "card out", 3, 0.5).words, Load("split.2", "task", 3, 0.5).words
+        ('card out of host 3', 'task split.2')
+        """
+        if self.kind in ("cores", "card in", "card out"):
+            return f"{self.kind} of host {self.host}"
+        return f"{self.kind} {self.name}"
+
+
+class Used(NamedTuple):
+    """What a run's resources did (see `tideover.models.accounts.usage.Usage`), in plain data.
+
+    resources   name, kind and host of each
+    times       when it was looked (ns)
+    busy        for each of these moments, how long each resource had been busy (ns)
+    """
+
+    resources: Sequence[tuple[str, str, int | None]]
+    times: Sequence[int]
+    busy: Sequence[Sequence[int]]
+
+    @staticmethod
+    def of(usage: Usage) -> Used:
+        """What was found."""
+        names = [(each.name, each.kind, each.host) for each in usage.resources]
+        return Used(names, usage.times, usage.busy)
+
+    def loads(self, begin: int, end: int) -> list[Load]:
+        """Which part of the time from ``begin`` to ``end`` (ns) each was busy, in their order. The stretch
+        goes from the first look at or after ``begin`` to the last at or before ``end``; nothing if there are
+        no two.
+        """
+        inside = [i for i, moment in enumerate(self.times) if begin <= moment <= end]
+        if len(inside) < 2:
+            return []
+        first, last = inside[0], inside[-1]
+        span = self.times[last] - self.times[first]
+        found = zip(self.resources, self.busy[first], self.busy[last], strict=True)
+        return [Load(*names, (after - before) / span) for names, before, after in found]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row for each resource and stretch between two looks."""
+        return [
+            {"begin_s": begin / S, "end_s": end / S}
+            | {"resource": name, "kind": kind, "host": host, "busy": (b - a) / (end - begin)}
+            for begin, end, before, after in zip(
+                self.times, self.times[1:], self.busy, self.busy[1:], strict=False
+            )
+            for (name, kind, host), a, b in zip(self.resources, before, after, strict=True)
+        ]
+
+
+def mean_loads(replications: Iterable[Sequence[Load]]) -> list[Load]:
+    """The mean of all replications, the busiest first; what is equally busy stays in its order."""
+    found: dict[tuple[str, str, int | None], list[float]] = {}
+    for loads in replications:
+        for load in loads:
+            found.setdefault((load.name, load.kind, load.host), []).append(load.busy)
+    means = [Load(*names, sum(busy) / len(busy)) for names, busy in found.items()]
+    return sorted(means, key=lambda load: -load.busy)
+
+
+def sentence(loads: Sequence[Load]) -> str:
+    """The busiest resource in words, and the next; ``loads``: the busiest first. Nothing is known of none.
+
+    >>> loads = [Load("card out", "card out", 3, 0.996), Load("split.2", "task", 3, 0.71)]
+    >>> sentence(loads)
+    'card out of host 3 is 99.6 % busy; next: task split.2, 71.0 %'
+    """
+    if not loads:
+        return "nothing was measured"
+    first, *others = loads
+    told = f"{first.words} is {100 * first.busy:.1f} % busy"
+    more = [f"{each.words}, {100 * each.busy:.1f} %" for each in others[:_NEXT]]
+    return f"{told}; next: {', '.join(more)}" if more else told
+
+
+def as_record(loads: Sequence[Load]) -> list[Mapping[str, Any]]:
+    """The loads as the record of ``run --json`` has them."""
+    return [load._asdict() for load in loads]
