@@ -153,6 +153,8 @@ def _recovery_rows(
     def rows(columns: Iterable[Column], noted: str = "") -> list[tuple[str, ...]]:
         found = []
         for column in columns:
+            if column.asked and not any(column.name in recovery for mine in recoveries for recovery in mine):
+                continue
             label = column.label if len(column.record) > 1 else column.label_with_unit
             means = [estimate(_value(recovery, column) for recovery in mine) for mine in recoveries]
             found.append((label, *(notes.mean(mean, noted or label, column) for mean in means)))

@@ -15,12 +15,12 @@ from tideover.calibrate.recoveries.measurements import Points
 from tideover.calibrate.types import Floats
 
 PUBLISHED = 0.10
-"""Standard deviation of the logarithm: twelve recoveries of a Flink job (CARS) in four groups of three, at rates
-that differ by 1 % at most, have 0.102 (8 degrees of freedom). M. Geldenhuys et al., *Demeter*, 2024, arXiv
-2403.02129, repository dos-group/demeter."""
+"""Standard deviation of the logarithm: twelve recoveries of a Flink job (CARS) in four groups of three, at
+rates that differ by 1 % at most, have 0.102 (8 degrees of freedom). M. Geldenhuys et al., *Demeter*, 2024,
+arXiv 2403.02129, repository dos-group/demeter."""
 FEWEST = 6
-"""Degrees of freedom below which the file's own repetitions are not taken: 90 % of such estimates are within 0.52
-and 1.45 times what they estimate."""
+"""Degrees of freedom below which the file's own repetitions are not taken: with so many, 90 % of
+the estimates are within 0.52 and 1.45 times the truth."""
 _SAME = 0.02
 """Rates that differ by less are the same."""
 

@@ -71,8 +71,8 @@ def _latencies(where: str, undefined: str = _NO_TUPLES, pool: Pool = "") -> tupl
     )
 
 
-def _seconds(name: str, meaning: str, undefined: str = "", label: str = "") -> Column:
-    return Column(name, meaning, "s", undefined=undefined, record=(name,), label=label)
+def _seconds(name: str, meaning: str, undefined: str = "", label: str = "", asked: bool = False) -> Column:
+    return Column(name, meaning, "s", undefined=undefined, record=(name,), label=label, asked=asked)
 
 
 def _stage(key: str, label: str, meaning: str, undefined: str = "", name: str = "") -> Column:
@@ -129,6 +129,20 @@ RECOVERIES = (
         "what output_gap_s would have been without failures: the longest silence in the same stretch",
         "no output would have ended it",
         "gap without failures",
+    ),
+    _seconds(
+        "outage_end_s",
+        "from the failure until all that it hit was started again; only with `run.calm`",
+        "it did not come back",
+        "end of the outage",
+        asked=True,
+    ),
+    _seconds(
+        "latency_recovered_s",
+        "from the failure until the latency is normal for `run.calm`, second by second; only with it",
+        "it was not by the end of the run",
+        "latency normal again",
+        asked=True,
     ),
     _stage(
         "detect", "detect", "from the failure until it is detected; 0 in all stages if replicas masked it"
@@ -346,10 +360,12 @@ def measures() -> tuple[Column, ...]:
 
 
 def nested(row: Mapping[str, Any], columns: Iterable[Column]) -> dict[str, Any]:
-    """A row as the record has it: the columns that stand there, each in its block."""
+    """A row as the record has it: the columns that stand there, each in its block; what was not asked for is
+    left out.
+    """
     found: dict[str, Any] = {}
     for column in columns:
-        if column.record:
+        if column.record and (column.name in row or not column.asked):
             *blocks, key = column.record
             place = found
             for name in blocks:
