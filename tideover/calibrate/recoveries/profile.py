@@ -81,11 +81,10 @@ def too_coarse(name: str, found: Fitted) -> Iterator[str]:
 
 
 def _provenance(found: Fitted, measured: Measurements, seed: int) -> dict[str, Any]:
-    window = found.posterior.prior.window
-    how = "at once" if window is None else f"in a metric over windows of {window:g} s"
-    if found.restart is not None:
-        told = {"chosen": "recovery is that of the latency, which shows at once"}
-    else:
+    told: dict[str, Any] = {"chosen": "recovery is that of the latency, which shows at once"}
+    if found.restart is None:
+        window = found.posterior.prior.window
+        how = "at once" if window is None else f"in a metric over windows of {window:g} s"
         told = {
             "chosen": f"the end of the backlog was seen {how}, by the evidence of all workloads of the file",
             "evidence": round(found.window_gain, 1),

@@ -18,7 +18,7 @@ from tideover.calibrate.types import Floats
 
 TIMEOUT_S, INTERVAL_S = 20.0, 5.0
 """Flink's ``heartbeat.timeout`` and ``heartbeat.interval`` in Demeter (M. Geldenhuys et al., 2024)."""
-READ_S = 1 / np.sqrt(12)
+READ_S = 12**-0.5
 """Standard deviation of a time that is read in whole seconds."""
 _EVEN = (np.arange(200) + 0.5) / 200
 

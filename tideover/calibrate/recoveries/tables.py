@@ -9,7 +9,7 @@ curves          recovery over the rate, by interval, with the interval of predic
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -75,6 +75,7 @@ def parameters(found: Fitted) -> list[Parameter]:
         value = float(getattr(point, name))
         rows.append(Parameter(name, value, float(low), float(high), unit, bool(known), meaning))
     if (restart := found.restart) is not None:
+        rows[0] = replace(rows[0], meaning="detection, restart and loading of the state together")
         low, value, high = (restart.mean + side * _TAIL * restart.error for side in (-1, 0, 1))
         text = "from the detection of a failure until the job reads again"
         return [*rows, Parameter("restart", value, low, high, "s", True, text)]
