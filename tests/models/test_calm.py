@@ -40,8 +40,8 @@ def row(*settings: str, **second: str) -> dict[str, Any]:
 def test_the_latency_falls_with_the_backlog() -> None:
     """1000 tuples wait, a tuple done t s after the restart is 10 - 3 t s late: below 300 ms from 63.73 s on.
 
-    So the mean of second 63 is not normal yet (it is 1 s late on average in its first two thirds, and all done
-    in it count), and that of second 64 is the first: 13.5 s after the failure. The outage ends after 10 s.
+    So the mean of second 63 is not normal yet (all that is done in it counts, and at its start it is 2.5 s
+    late), and second 64 is the first: 13.5 s after the failure. The outage ends after 10 s.
     """
     found = row()
     assert found["outage_end_s"] == 10.0
