@@ -145,6 +145,18 @@ def _by_failure(results: Sequence[Record]) -> dict[str, list[list[Record]]]:
     return found
 
 
+def _measured(recoveries: Sequence[Sequence[Record]]) -> list[Column]:
+    """The measures that any of the recoveries has."""
+    keys = {key for mine in recoveries for recovery in mine for key in recovery}
+    return [column for column in measures() if column.name in keys]
+
+
+def _present(recoveries: Sequence[Sequence[Record]]) -> set[str]:
+    """The stages that any of the recoveries has."""
+    keys = {key for mine in recoveries for recovery in mine for key in recovery["stages_s"]}
+    return {f"{key}_s" for key in keys}
+
+
 def _recovery_rows(
     heading: str, recoveries: Sequence[Sequence[Record]], notes: Notes, brief: bool
 ) -> list[tuple[str, ...]]:
@@ -153,17 +165,15 @@ def _recovery_rows(
     def rows(columns: Iterable[Column], noted: str = "") -> list[tuple[str, ...]]:
         found = []
         for column in columns:
-            if column.asked and not any(column.name in recovery for mine in recoveries for recovery in mine):
-                continue
             label = column.label if len(column.record) > 1 else column.label_with_unit
             means = [estimate(_value(recovery, column) for recovery in mine) for mine in recoveries]
             found.append((label, *(notes.mean(mean, noted or label, column) for mean in means)))
         return found
 
     count = max(len(mine) for mine in recoveries)
-    first, *others = rows(measures())
+    first, *others = rows(_measured(recoveries))
     shown: list[tuple[str, ...]] = [(f"{heading} (mean of {count})" if count > 1 else heading,), first]
-    shown += [("Its stages, s",), *rows(block("recoveries", "stages_s"))]
+    shown += [("Its stages, s",), *rows(block("recoveries", "stages_s", _present(recoveries)))]
     shown += [("Other measures of the recovery",), *others]
     if not brief:
         shown += [("Tuples of the state, per recovery",), *rows(block("recoveries", "state"))]

@@ -62,7 +62,9 @@ def predict(
     if profile.sha256 != scenario.profile.sha256:
         return None, [f"profile {profile.name}: has changed since it was read, so there are no intervals"]
     remarks = [*_beyond(scenario, profile)]
-    measures = [name for name in profile.scatter if scenario.run.calm or not named("recoveries", name).asked]
+    measures = [
+        name for name in profile.scatter if scenario.run.calm or not named("recoveries", name).optional
+    ]
     if not measures or not scenario.failures:
         return None, remarks
     rows, unfit, cut = _simulated(scenario, profile, measures, _duration(scenario, measures, found))

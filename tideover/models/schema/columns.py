@@ -26,7 +26,7 @@ class Column:
     label       what readers' tables call it; they leave it out if it is empty
     brief       the short form of these tables has it, too
     pool        how the record makes one figure of all replications'
-    asked       only a scenario that asks for it has it
+    optional    only results that have it show it
     """
 
     name: str
@@ -38,7 +38,7 @@ class Column:
     label: str = ""
     brief: bool = True
     pool: Pool = ""
-    asked: bool = False
+    optional: bool = False
 
     @property
     def label_with_unit(self) -> str:
@@ -65,7 +65,7 @@ def truth(name: str, meaning: str, undefined: str = "") -> Column:
 
 def conform(frame: pd.DataFrame, documented: Iterable[Column]) -> pd.DataFrame:
     """The frame with a fresh index, the documented columns first, each in its type, undefined where it was
-    missing; what was not asked for is left out.
+    missing; optional ones only if there are any.
 
     An undefined number is NaN, so a column of whole numbers that has one holds floats. Texts are objects.
     """
@@ -73,7 +73,7 @@ def conform(frame: pd.DataFrame, documented: Iterable[Column]) -> pd.DataFrame:
 
     found: dict[str, Any] = {}
     for column in documented:
-        if column.asked and column.name not in frame.columns:
+        if column.optional and column.name not in frame.columns:
             continue
         values = frame[column.name] if column.name in frame.columns else pd.Series(None, frame.index, object)
         found[column.name] = values.astype(_dtype(column, values))
