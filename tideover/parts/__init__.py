@@ -17,9 +17,11 @@ Type checkers and editors see the signatures in the files ``*.pyi``, which are m
 
 from tideover.parts.failures import CrashHost, CrashRack, CrashTask, CrashWorker, LoseState, Pause
 from tideover.parts.settings import (
+    ByHand,
     Constant,
     Dfs,
     Disk,
+    EStorm,
     Empirical,
     Exponential,
     Gamma,
@@ -75,6 +77,7 @@ __all__ = [
     "Amnesia",
     "BoltConfig",
     "Burst",
+    "ByHand",
     "Constant",
     "CrashHost",
     "CrashRack",
@@ -84,6 +87,7 @@ __all__ = [
     "Direct",
     "Disk",
     "Distinct",
+    "EStorm",
     "Empirical",
     "Exponential",
     "Fields",

@@ -1,13 +1,15 @@
 """The run, the cluster, the links and the store, and distributions of durations, as typed objects."""
 
 from tideover.models.job import cluster, components, machines
-from tideover.models.job.placements import k_safe, round_robin
+from tideover.models.job.placements import by_hand, estorm, k_safe, round_robin
 from tideover.models.job.stores import dfs, disk, redis
 from tideover.parts.typed import typed
 from tideover.sim.distributions import constant, empirical, exponential, gamma, lognormal, uniform
 
 Hosts = typed(cluster.Hosts)
 MachineType = typed(machines.MachineType)
+ByHand = typed(by_hand.ByHand)
+EStorm = typed(estorm.EStorm)
 KSafe = typed(k_safe.KSafe)
 RoundRobin = typed(round_robin.RoundRobin)
 Links = typed(components.Links)

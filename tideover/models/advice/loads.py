@@ -23,35 +23,14 @@ def task_loads(topology: Topology, strategy: Strategy, over: int | None = None) 
 
     Of rates that change the greatest counts; with ``over`` their mean over the first so many ns.
     """
-    out: dict[str, Floats] = {}
-    """Tuples/s that leave a component, by key."""
-    found: dict[str, Load] = {}
+    rates, found = traffic(topology, over), {}
     for c in topology.components:
-        if isinstance(c.config, SpoutConfig):
-            arrivals = c.config.arrivals
-            rate = S / arrivals.mean_gap_ns if over is None else arrivals.expected(over) / over * S
-            out[c.name] = c.tasks * rate * c.config.spout.shares()
-            continue
-        rates = np.sum([_spread(e, out[e.up.name]) for e in c.inputs], axis=0)
-        added = strategy.load(c)
-        work = c.config.service.mean_ns + added.per_tuple
-        found[c.name] = Load(rates, rates * work / S + added.saving)
-        inputs = np.zeros(c.input_keys)
-        for e in c.inputs:
-            inputs[: e.up.keys] += out[e.up.name] * (c.tasks if e.grouping.copies else 1)
-        out[c.name] = np.zeros(c.keys) if c.window else c.bolt.rates(inputs)
+        if not c.is_spout:
+            each = np.sum([rates[e.name] for e in c.inputs], axis=0)
+            added = strategy.load(c)
+            work = c.config.service.mean_ns + added.per_tuple
+            found[c.name] = Load(each, each * work / S + added.saving)
     return found
-
-
-def _spread(edge: Edge, rates: Floats) -> Floats:
-    """Tuples/s that come over an edge to each task, from those that leave its sender by key."""
-    tasks = edge.down.tasks
-    if edge.grouping.copies:
-        return np.full(tasks, rates.sum())
-    owners = edge.grouping.owners(len(rates), tasks)
-    if owners is None:
-        return np.full(tasks, rates.sum() / tasks)
-    return np.asarray(np.bincount(owners, weights=rates, minlength=tasks), np.float64)
 
 
 def overloaded(scenario: Scenario) -> bool:
