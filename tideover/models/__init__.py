@@ -4,7 +4,7 @@ strategies), what is observed (accounts), what is reported (results).
 Importing the room registers its parts, so that scenarios can name them.
 """
 
-from tideover.models import operators
+from tideover.models import detectors, operators
 from tideover.models.job import arrivals, groupings, placements, spouts, stores
 from tideover.models.strategies import (
     active_replication,
@@ -20,6 +20,7 @@ __all__ = [
     "active_replication",
     "aligned_snapshots",
     "arrivals",
+    "detectors",
     "distributions",
     "faults",
     "groupings",

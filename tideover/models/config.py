@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
+from tideover.models.detectors.base import Detector
 from tideover.models.job.cluster import Hosts, cluster_of
 from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig, Store
 from tideover.models.job.deployment import Deployment
@@ -33,13 +34,14 @@ class AppliedProfile(Part):
 class Scenario(Part):
     """Everything that one simulation depends on."""
 
-    unsaid: ClassVar[frozenset[str]] = frozenset({"stores"})
+    unsaid: ClassVar[frozenset[str]] = frozenset({"detector", "stores"})
 
     name: str
     description: str = ""
     topology: dict[str, SpoutConfig | BoltConfig]
     strategy: Strategy
     failures: tuple[Fault, ...] = ()
+    detector: Detector | None = None
     hosts: Annotated[int, Field(ge=1, le=100_000)] | Hosts | None = None
     links: Links
     store: Store = Store()

@@ -2,6 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
+from tideover.models.detectors import given, heartbeats
+from tideover.models.detectors.restarts import exponential_delay, failure_rate, fixed_delay
+from tideover.models.detectors.restarts.base import RestartStrategy
 from tideover.models.job import cluster, components, machines
 from tideover.models.job.placements import k_safe, round_robin
 from tideover.models.job.placements.base import Placement
@@ -125,6 +128,89 @@ class Store(components.Store):
     """
 
     def __init__(self, *, latency: Duration = "1 ms", bandwidth: Bandwidth = "100 MiB/s") -> None: ...
+
+class Given(given.Given):
+    """Each fault's own ``detection`` and ``restart``: what a scenario without ``detector`` has."""
+
+    def __init__(self) -> None: ...
+
+class Heartbeats(heartbeats.Heartbeats):
+    """A process sends a heartbeat each ``interval``, and counts as dead ``timeout`` after the last one.
+
+    So what fails is noticed after the timeout less the age of its last heartbeat: evenly spread over
+    (timeout - interval, timeout], as each process has a phase of its own. Then a process is launched in its
+    place, and its tasks are prepared. A failure meanwhile takes the new process with it: its last sign of
+    life is the order to launch it, or its own heartbeat. Heartbeats take no time on the wire.
+
+    Chandra and Toueg: *Unreliable failure detectors for reliable distributed systems*, JACM 43, 1996; Flink's
+    ``heartbeat.interval`` and ``heartbeat.timeout`` have these defaults.
+
+    interval: distance of two heartbeats of a process
+    timeout: silence after which a process counts as dead; at least interval
+    launch: from the order until the new process runs
+    prepare: from then until a task in it is ready
+    restarts: how long a restart waits; default: not at all
+    """
+
+    def __init__(
+        self,
+        *,
+        interval: Duration = "10 s",
+        timeout: Duration = "50 s",
+        launch: Distribution | Duration = "constant",
+        prepare: Distribution | Duration = "constant",
+        restarts: RestartStrategy | None = None,
+    ) -> None: ...
+
+class ExponentialDelay(exponential_delay.ExponentialDelay):
+    """The first restart waits for ``initial``, each one after it ``factor`` times as long, at most ``most``.
+
+    Once it has run for ``reset_after`` without a failure, the next restart is a first one. Apache Flink,
+    ``restart-strategy.type: exponential-delay``, with its defaults, without jitter.
+
+    initial: how long the first restart waits
+    factor: by which each wait is longer
+    most: longest wait; at least initial
+    reset_after: time without a failure after which waits begin anew
+    """
+
+    def __init__(
+        self,
+        *,
+        initial: Duration = "1 s",
+        factor: float = 1.5,
+        most: Duration = "60 s",
+        reset_after: Duration = "1 h",
+    ) -> None: ...
+
+class FailureRate(failure_rate.FailureRate):
+    """Each restart waits for ``delay``, unless more than ``most_failures`` were noticed ``within`` a span.
+
+    Apache Flink, ``restart-strategy.type: failure-rate``, with its defaults.
+
+    delay: how long each restart waits
+    most_failures: most failures in the span
+    within: the span
+    """
+
+    def __init__(
+        self,
+        *,
+        delay: Duration = "1 s",
+        most_failures: int = 1,
+        within: Duration = "60 s",
+    ) -> None: ...
+
+class FixedDelay(fixed_delay.FixedDelay):
+    """Each restart waits for ``delay``; after ``attempts`` of them there is no other.
+
+    Apache Flink, ``restart-strategy.type: fixed-delay``.
+
+    delay: how long each restart waits
+    attempts: most restarts; default: any number
+    """
+
+    def __init__(self, *, delay: Duration = "1 s", attempts: int | None = None) -> None: ...
 
 class Constant(constant.Constant):
     """Always ``value``. In a scenario the value alone is enough: ``service: 0.2 ms``.

@@ -11,6 +11,8 @@ from typing import Any
 
 from pydantic.fields import FieldInfo
 
+from tideover.models.detectors.base import Detector
+from tideover.models.detectors.restarts.base import RestartStrategy
 from tideover.models.job.arrivals.base import Arrivals
 from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig, Store
@@ -38,9 +40,11 @@ COMMAND = "tideover scenarios reference"
 _LINKS = {
     "Arrivals": "[arrivals](#arrivals)",
     "Component": "[spout](#spouts) or [bolt](#bolts)",
+    "Detector": "[detector](#detector)",
     "Distribution": "[distribution](#distributions)",
     "Fault": "[failure](#failures)",
     "Grouping": "[grouping](#groupings)",
+    "RestartStrategy": "[restart strategy](#restart-strategies)",
     "Placement": "[placement](#placements)",
     "StoreKind": "[store](#stores)",
     "Strategy": "[strategy](#strategies)",
@@ -73,6 +77,11 @@ _TOPOLOGY = """\
 The key `topology` names the components. Each is a spout (`spout: KIND`) or a bolt (`bolt: KIND`);
 the keys of its kind stand beside those that every spout or bolt has."""
 _STRATEGY = "The key `strategy`: `{kind: rsm, checkpoint_interval: 10 s}`, or a kind alone: `source_replay`."
+_DETECTOR = (
+    "The key `detector`: how failures are noticed, and what they hit is restarted: `{kind: heartbeats, "
+    "interval: 5 s, timeout: 20 s}`. Without it each failure says how long that takes."
+)
+_RESTARTS = "The key `restarts` of a detector: how long a restart waits."
 _SPOUT_KEYS = "Keys of every spout. For `arrivals`, `rate` may stand here, or `pause` with `emit_cost`."
 
 _INTRODUCTION = f"""\
@@ -125,6 +134,7 @@ _HEADINGS = (
     "Distributions",
     "Strategies",
     "Failures",
+    "Detector",
     "Hosts",
     "Links",
     "Store",
@@ -167,6 +177,8 @@ class _Reference:
             "\n".join(self.kinds("Distributions", Distribution, "Wherever a duration may vary.")),
             "\n".join(self.strategies()),
             "\n".join(self.failures()),
+            "\n".join(self.kinds("Detector", Detector, _DETECTOR)),
+            "\n".join(self.kinds("Restart strategies", RestartStrategy, _RESTARTS, level=3)),
             "\n".join(self.hosts()),
             _section("Links", f"The key `links`. {_prose(Links)}", links),
             self.part(Store, "The key `store`: where checkpoints and snapshots are written to."),

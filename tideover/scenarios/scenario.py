@@ -12,6 +12,7 @@ from pydantic import PrivateAttr
 
 from tideover.models import config
 from tideover.models.config import AppliedProfile
+from tideover.models.detectors.base import Detector
 from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig, Store
 from tideover.models.job.stores.base import StoreKind
@@ -68,6 +69,7 @@ class Scenario(config.Scenario):
         run: Run,
         description: str = "",
         failures: Sequence[Fault] = (),
+        detector: Detector | str | None = None,
         hosts: int | Hosts | None = None,
         links: Links | None = None,
         store: Store | None = None,
@@ -80,6 +82,7 @@ class Scenario(config.Scenario):
             "topology": topology,
             "strategy": strategy,
             "failures": failures,
+            "detector": detector,
             "hosts": hosts,
             "links": links,
             "store": store,
@@ -110,6 +113,7 @@ class Scenario(config.Scenario):
         topology: Mapping[str, SpoutConfig | BoltConfig] = _KEEP,
         strategy: Strategy | str = _KEEP,
         failures: Sequence[Fault] = _KEEP,
+        detector: Detector | str | None = _KEEP,
         hosts: int | Hosts | None = _KEEP,
         links: Links = _KEEP,
         store: Store = _KEEP,
@@ -142,6 +146,7 @@ class Scenario(config.Scenario):
             "topology": topology,
             "strategy": strategy,
             "failures": failures,
+            "detector": detector,
             "hosts": hosts,
             "links": links,
             "store": store,

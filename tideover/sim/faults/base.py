@@ -52,6 +52,8 @@ class Fault(Part):
     kind: ClassVar[str]
     kills: ClassVar[bool] = True
     """Whether what it hits is down until it is detected and restarted."""
+    process_lives: ClassVar[bool] = False
+    """Whether that is so though the process lives: nobody misses its heartbeats."""
     at: Annotated[Duration | None, Field(description="when it strikes, e.g. 75 s")] = None
     within: Annotated[
         Duration | None,
@@ -109,6 +111,13 @@ class Fault(Part):
     @property
     def where(self) -> str:
         """What is hit, in words."""
+        raise NotImplementedError
+
+    @classmethod
+    def aimed_at(cls, component: str, host: int) -> dict[str, Any]:
+        """Settings besides times that let it hit the first task of a component, which is on that host, in a
+        scenario without further parts.
+        """
         raise NotImplementedError
 
     def victims(self, target: Target) -> list[Any]:
@@ -174,6 +183,10 @@ class TaskFault(Fault):
     @property
     def where(self) -> str:
         return self.component
+
+    @classmethod
+    def aimed_at(cls, component: str, host: int) -> dict[str, Any]:
+        return {"component": component}
 
     def victims(self, target: Target) -> list[Any]:
         return target.tasks_of(self.component, self.task, self.replica)
