@@ -1,4 +1,4 @@
-"""How much each task has to do, if nothing fails: by the keys that come and where the groupings send them."""
+"""How much each task has to do, if nothing fails."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import numpy as np
 from tideover.models.config import Scenario, topology_of
 from tideover.models.job.arrivals.periodic import Periodic
 from tideover.models.job.components import BoltConfig, SpoutConfig
-from tideover.models.job.topology import Edge, Topology
-from tideover.models.remarks.plan import Floats, Load
+from tideover.models.job.topology import Topology
+from tideover.models.job.traffic import traffic
+from tideover.models.remarks.plan import Load
 from tideover.models.strategies.base import Strategy, given
 from tideover.sim.units import S
 
@@ -23,9 +24,10 @@ def task_loads(topology: Topology, strategy: Strategy, over: int | None = None) 
 
     Of rates that change the greatest counts; with ``over`` their mean over the first so many ns.
     """
-    rates, found = traffic(topology, over), {}
+    rates = traffic(topology, over)
+    found = {}
     for c in topology.components:
-        if not c.is_spout:
+        if isinstance(c.config, BoltConfig):
             each = np.sum([rates[e.name] for e in c.inputs], axis=0)
             added = strategy.load(c)
             work = c.config.service.mean_ns + added.per_tuple

@@ -1,4 +1,4 @@
-"""How much flows over each edge, if nothing fails: by the keys that come and where the groupings send them."""
+"""How much flows over each edge if nothing fails: by the keys, and where the groupings send them."""
 
 from __future__ import annotations
 

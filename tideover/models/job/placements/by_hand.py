@@ -35,7 +35,9 @@ class ByHand(Placement):
         tasks, copies = seating.topology.by_name[name].tasks, seating.replicas[name]
         rows = self.tasks.get(name)
         if rows is None:
-            raise _refused(f"says nothing of {name}; give the hosts of its {tasks} tasks, as in {name}: [[0]]")
+            raise _refused(
+                f"says nothing of {name}; give the hosts of its {tasks} tasks, as in {name}: [[0]]"
+            )
         if len(rows) != tasks:
             raise _refused(f"has {len(rows)} lists of hosts for {tasks} tasks; give one for each", name)
         if len(rows[task]) < copies:

@@ -14,8 +14,8 @@ from tideover.models.job.traffic import Floats, traffic
 
 @PLACEMENTS.register("estorm")
 class EStorm(Placement):
-    """Primaries as round robin puts them; each shadow (a replica after the first) goes to the host with a slot
-    left that turns the most of what it reads local, never to one that has another of its fleet.
+    """Primaries as round robin puts them; each shadow (a replica after the first) where most of what it reads
+    is local then, of the hosts with a slot left, and never where another of its fleet is.
 
     Operators have their turns breadth-first from the spouts, one shadow a turn. Read are the primaries of the
     tasks before; of hosts that are alike the one with the most senders, then the fewest tasks, then the next
@@ -39,7 +39,7 @@ class EStorm(Placement):
         fleet = seating.siblings(place)
         free = [h for h in seating.ring(0) if h.number not in fleet and seating.has_room(h)]
         if not free:
-            raise seating.no_slot(place)
+            raise seating.no_host_apart(place)
         local = _local(seating, place, rates)
         none = Local(0, 0)
         return max(free, key=lambda host: (*local.get(host.number, none), -seating.taken(host)))
@@ -73,7 +73,7 @@ def _shadows(seating: Seating, name: str) -> Iterator[Place]:
 
 def breadth_first(topology: Topology) -> list[str]:
     """The components, nearest to a spout first; of those as near in topological order."""
-    depth = {}
+    depth: dict[str, int] = {}
     for c in topology.components:
         depth[c.name] = 1 + min((depth[edge.up.name] for edge in c.inputs), default=-1)
     return sorted(depth, key=lambda name: depth[name])
