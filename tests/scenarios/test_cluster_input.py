@@ -142,7 +142,7 @@ def test_what_cannot_be_is_refused_with_its_key(setting: str, said: str) -> None
             "hosts: no host is left for replica 2 of task 0 of c: its 3 replicas need different",
         ),
         (
-            "placement: {kind: by_hand, tasks: {s: [[0], [1]], c: [[0, 1, 1], [0, 1, 0], [1, 0, 0], [0, 1, 1]]}}",
+            f"placement: {{kind: by_hand, tasks: {{s: [[0], [1]], c: {[[0, 1, 1]] * 4}}}}}",
             "hosts.placement.tasks.c.0.2: two replicas of task 0 of c on host 1; give each a host of its own",
         ),
     ],

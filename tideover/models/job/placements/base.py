@@ -83,8 +83,8 @@ class Seating:
         copy = f" replica {replica} of" if replica else ""
         message = (
             f"no host is left for{copy} task {task} of {name}: its {self.replicas[name]} replicas need "
-            f"different {apart} and a slot, and {len(self.hosts)} hosts take tasks; give more machines or slots, "
-            "or fewer replicas"
+            f"different {apart} and a slot, and {len(self.hosts)} hosts take tasks; "
+            "give more machines or slots, or fewer replicas"
         )
         return PlacementError(("hosts",), message)
 
