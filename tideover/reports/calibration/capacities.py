@@ -64,8 +64,9 @@ def verdict(runs: pd.DataFrame, errors: pd.DataFrame) -> str:
         beyond = int((others["rate_per_s"] > others["fitted_per_s"]).sum())
         lines.append(
             f"{row['workload']}: capacities that the fit has not seen are off by "
-            f"{percent(row['mean_error'])} in the mean (worst {percent(row['worst_error'])}, n = {amount(row['n'])}); of {len(others)} "
-            f"runs that were not saturated, {beyond} had a rate above the law's capacity."
+            f"{percent(row['mean_error'])} in the mean (worst {percent(row['worst_error'])}, "
+            f"n = {amount(row['n'])}); of {len(others)} runs that were not saturated, {beyond} had a rate "
+            "above the law's capacity."
         )
     return "\n".join(lines) or "No capacity was predicted by a fit that had not seen it."
 
