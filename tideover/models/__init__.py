@@ -5,7 +5,7 @@ Importing the room registers its parts, so that scenarios can name them.
 """
 
 from tideover.models import operators
-from tideover.models.job import arrivals, groupings, spouts
+from tideover.models.job import arrivals, groupings, placements, spouts
 from tideover.models.strategies import (
     active_replication,
     aligned_snapshots,
@@ -26,6 +26,7 @@ __all__ = [
     "micro_batch",
     "none",
     "operators",
+    "placements",
     "rsm",
     "source_replay",
     "spouts",

@@ -6,8 +6,9 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from tideover.models.job.cluster import Hosts, cluster_of
 from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig, Store
-from tideover.models.job.deployment import Deployment, placement
+from tideover.models.job.deployment import Deployment
 from tideover.models.job.topology import Topology
 from tideover.models.strategies.base import Strategy
 from tideover.sim.faults.base import Fault
@@ -36,7 +37,7 @@ class Scenario(Part):
     topology: dict[str, SpoutConfig | BoltConfig]
     strategy: Strategy
     failures: tuple[Fault, ...] = ()
-    hosts: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    hosts: Annotated[int, Field(ge=1, le=100_000)] | Hosts | None = None
     links: Links
     store: Store = Store()
     run: Run
@@ -56,7 +57,7 @@ def deployment_of(
     scenario: Scenario, strategy: Strategy | None = None, topology: Topology | None = None
 ) -> Deployment:
     """What runs where under the scenario's strategy, or with the replicas of another; ``topology``: that of
-    the scenario, if it is compiled already.
+    the scenario, if it is compiled already. Raises PlacementError if a task finds no host.
     """
     topology = topology_of(scenario) if topology is None else topology
     strategy = scenario.strategy if strategy is None else strategy
@@ -64,7 +65,7 @@ def deployment_of(
     return Deployment(
         topology=topology,
         replicas=replicas,
-        hosts=placement(topology, replicas, scenario.hosts),
+        cluster=cluster_of(topology, replicas, scenario.hosts),
         links=scenario.links,
         store=scenario.store,
         run=scenario.run,

@@ -1,9 +1,13 @@
-"""The run, the links and the store, and distributions of durations, as typed objects."""
+"""The run, the cluster, the links and the store, and distributions of durations, as typed objects."""
 
-from tideover.models.job import components
+from tideover.models.job import cluster, components, machines
+from tideover.models.job.placements import round_robin
 from tideover.parts.typed import typed
 from tideover.sim.distributions import constant, empirical, exponential, gamma, lognormal, uniform
 
+Hosts = typed(cluster.Hosts)
+MachineType = typed(machines.MachineType)
+RoundRobin = typed(round_robin.RoundRobin)
 Links = typed(components.Links)
 Run = typed(components.Run)
 Store = typed(components.Store)

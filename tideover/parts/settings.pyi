@@ -2,10 +2,63 @@
 
 from collections.abc import Mapping, Sequence
 
-from tideover.models.job import components
+from tideover.models.job import cluster, components, machines
+from tideover.models.job.placements import round_robin
+from tideover.models.job.placements.base import Placement
 from tideover.parts.typed import Bandwidth, Duration, Rate
 from tideover.sim.distributions import constant, empirical, exponential, gamma, lognormal, uniform
 from tideover.sim.distributions.base import Distribution
+
+class Hosts(cluster.Hosts):
+    """The machines of a cluster, its racks and workers, and which host takes which task.
+
+    Hosts are numbered from 0, in the order of the machine types, and go round the racks: host h stands in
+    rack h mod ``racks``. The last ``reserve`` of them stand by.
+
+    machines: types of machines, by name
+    racks: number of racks that the hosts go round
+    workers: worker processes of each host; its tasks go round them
+    reserve: hosts that take no task at first: the last ones
+    placement: which host takes which task
+    """
+
+    def __init__(
+        self,
+        *,
+        machines: Mapping[str, MachineType],
+        racks: int = 1,
+        workers: int = 1,
+        reserve: int = 0,
+        placement: Placement | str = "round_robin",
+    ) -> None: ...
+
+class MachineType(machines.MachineType):
+    """A sort of machine, and how many there are of it. What is left out has no limit.
+
+    count: how many there are
+    cores: cores that its tasks share; default: one for each task
+    nic: bandwidth of its network card, in and out each; default: no limit
+    slots: most tasks that it takes; default: no limit
+    price: of one for an hour, in any currency
+    """
+
+    def __init__(
+        self,
+        *,
+        count: int,
+        cores: int | None = None,
+        nic: Bandwidth | None = None,
+        slots: int | None = None,
+        price: float | None = None,
+    ) -> None: ...
+
+class RoundRobin(round_robin.RoundRobin):
+    """Task number i goes to host i mod n, and replica r of it r hosts further, as Storm deals executors.
+
+    A host without a slot left, or with a replica of the same task, is passed over while there is another.
+    """
+
+    def __init__(self) -> None: ...
 
 class Links(components.Links):
     """Latency between hosts. A pair is written ``"0-1"`` and holds for both directions.

@@ -18,13 +18,14 @@ from typing import Any, TypeVar
 
 from tideover.models.job.components import Links
 from tideover.models.job.groupings.base import Grouping
+from tideover.models.job.placements.base import Placement
 from tideover.scenarios import loader
 from tideover.scenarios.errors import Problem, ScenarioError, unknown_parameters
 from tideover.scenarios.nodes import WHOLE, Origin
 from tideover.scenarios.part_builder import BARE, PartBuilder, key_of, unit_of, without_none
 from tideover.scenarios.python_values import from_plain
 from tideover.sim.distributions.base import Distribution
-from tideover.sim.registry import Part
+from tideover.sim.registry import Part, kind_of
 from tideover.sim.units import Unit
 
 Duration = str | timedelta
@@ -96,6 +97,7 @@ def _parameter(part: type[Part], name: str) -> inspect.Parameter:
     else:
         default = info.get_default(call_default_factory=True)
         default = unit.format(default) if unit and default is not None else default
+        default = kind_of(default) if isinstance(default, Part) else default
     annotation = _annotation(info.annotation, unit)
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
@@ -118,7 +120,7 @@ def _annotation(annotation: Any, unit: Unit | None) -> str:
         return unit.name.title()
     if inner in BARE or inner is Distribution:
         return f"{inner.__name__} | Duration"
-    return f"{inner.__name__} | str" if inner is Grouping else str(inner.__name__)
+    return f"{inner.__name__} | str" if inner in (Grouping, Placement) else str(inner.__name__)
 
 
 def _built(part: type[Part], fields: dict[str, Any]) -> Part:

@@ -13,9 +13,11 @@ from graphlib import TopologicalSorter
 from typing import Any
 
 from tideover.models.coarsening import counting
-from tideover.models.config import Scenario, topology_of
+from tideover.models.config import Scenario, deployment_of
 from tideover.models.effort import MOST_ROOTS, roots
+from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import BoltConfig, Run, SpoutConfig
+from tideover.models.job.placements.base import PlacementError
 from tideover.models.job.topology import TopologyError
 from tideover.models.strategies.base import STRATEGIES, Strategy
 from tideover.scenarios.errors import Problem, suggest
@@ -38,13 +40,18 @@ class Draft:
     strategy: Strategy | None = None
     failures: list[Fault | None] = field(default_factory=list)
     run: Run | None = None
+    hosts: int | Hosts | None = None
 
     @property
-    def hosts(self) -> int | None:
-        """The number of hosts, if it is given and usable."""
-        node = self.root.value.get("hosts")
-        usable = node is not None and type(node.value) is int and node.value >= 1
-        return node.value if node is not None and usable else None
+    def host_count(self) -> int | None:
+        """How many hosts there are; None: one for each task."""
+        return self.hosts.count if isinstance(self.hosts, Hosts) else self.hosts
+
+    @property
+    def hosts_unknown(self) -> bool:
+        """Whether hosts are given of which nothing could be made."""
+        node = self.root.get("hosts")
+        return self.hosts is None and node is not None and node.value is not None
 
     def find(self, *path: str | int) -> tuple[Node, bool]:
         """The node at a path, or the last one on the way that exists; and whether it is the one."""
@@ -88,9 +95,11 @@ def check(draft: Draft, scenario: Scenario | None) -> list[Problem]:
     ]
     if scenario is not None and not problems:
         try:
-            topology_of(scenario)
+            deployment_of(scenario)
         except TopologyError as error:
             problems.append(draft.problem(error.message, "topology", error.component))
+        except PlacementError as error:
+            problems.append(draft.problem(error.message, *error.path))
         problems += _effort(draft, scenario)
     return problems
 
@@ -240,11 +249,13 @@ def _placement(draft: Draft) -> Iterator[Problem]:
 
 def _host_fault(draft: Draft, host: int) -> str | None:
     """What is wrong with the number of a host."""
-    if draft.hosts is None:
+    count = draft.host_count
+    if count is None:
         return f"there is no host {host}; hosts are numbered from 0" if host < 0 else None
-    if 0 <= host < draft.hosts:
+    if 0 <= host < count:
         return None
-    return f"there is no host {host}; hosts: {draft.hosts} means 0 to {draft.hosts - 1}"
+    said = f"hosts: {count} means" if isinstance(draft.hosts, int) else "the machines are hosts"
+    return f"there is no host {host}; {said} 0 to {count - 1}"
 
 
 def _links(draft: Draft) -> Iterator[Problem]:
@@ -363,7 +374,7 @@ def _target(draft: Draft, fault: Any, path: tuple[str | int, ...]) -> Iterator[P
 def _unused(draft: Draft, host: int, replicas: int) -> str | None:
     """Without ``hosts`` each task has its own, and each of its replicas; then a host must be one of those."""
     configs = [c for c in draft.topology.values() if c is not None]
-    if draft.hosts is not None or len(configs) < len(draft.topology):
+    if draft.hosts is not None or draft.hosts_unknown or len(configs) < len(draft.topology):
         return None
     logical = sum(c.parallelism for c in configs)
     placed = [h + replicas for c in configs for h in c.hosts or ()]

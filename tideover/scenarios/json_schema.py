@@ -15,8 +15,11 @@ from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 from tideover.models.config import AppliedProfile, Scenario
 from tideover.models.job.arrivals.base import Arrivals
 from tideover.models.job.arrivals.periodic import Periodic
+from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig, Store
 from tideover.models.job.groupings.base import Grouping
+from tideover.models.job.machines import MachineType
+from tideover.models.job.placements.base import Placement
 from tideover.models.job.spouts.base import Spout
 from tideover.models.operators.base import Bolt
 from tideover.models.strategies.base import Strategy
@@ -25,7 +28,7 @@ from tideover.scenarios.part_builder import BARE, REGISTRIES, key_of, unit_of
 from tideover.scenarios.scenario_builder import TOP
 from tideover.sim.distributions.base import Distribution
 from tideover.sim.faults.base import Fault
-from tideover.sim.registry import Part
+from tideover.sim.registry import Part, kind_of
 from tideover.sim.units import DURATION
 
 Schema = dict[str, Any]
@@ -35,6 +38,7 @@ _NAMED = {
     Distribution: "a distribution of durations, or one duration",
     Fault: "what breaks, and when",
     Grouping: "which task of the receiver gets a tuple",
+    Placement: "which host takes which task",
     Strategy: "how the system survives failure",
 }
 _PARAMETER = {
@@ -74,6 +78,8 @@ def _default(info: FieldInfo) -> Any:
     """The default of a field, as a file would have it."""
     unit = unit_of(info.annotation, info.metadata)
     default = info.get_default(call_default_factory=True)
+    if isinstance(default, tuple(REGISTRIES)):
+        return kind_of(default)
     return unit.format(default) if unit else default
 
 
@@ -97,7 +103,8 @@ def part_schemas(*more: type[Part]) -> dict[type[Part], Schema]:
     its kind.
     """
     load_plugins()
-    parts: list[type[Part]] = [SpoutConfig, BoltConfig, Links, Store, Run, AppliedProfile, Scenario, *more]
+    parts: list[type[Part]] = [SpoutConfig, BoltConfig, MachineType, Hosts, Links, Store, Run]
+    parts += [AppliedProfile, Scenario, *more]
     parts += [part for registry in REGISTRIES.values() for _, part in registry.items()]
     refs, whole = models_json_schema([(part, "validation") for part in parts], schema_generator=_Keys)
     definitions = whole["$defs"]
@@ -173,7 +180,7 @@ def _named(base: type[Part], meaning: str, parts: dict[type[Part], Schema]) -> S
     forms: list[Schema] = []
     if base is Distribution:
         forms.append({"type": "string", "title": "always this duration", "pattern": DURATION.pattern})
-    elif base in (Grouping, Strategy):
+    elif base in (Grouping, Placement, Strategy):
         forms.append({"enum": [n for n, part in REGISTRIES[base].items() if not parts[part]["required"]]})
     for name, part in REGISTRIES[base].items():
         whole = _with("kind", name, part, parts[part])

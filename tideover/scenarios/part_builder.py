@@ -20,6 +20,7 @@ from pydantic.fields import FieldInfo
 
 from tideover.models.job.arrivals.base import ARRIVALS, Arrivals
 from tideover.models.job.groupings.base import GROUPINGS, Grouping
+from tideover.models.job.placements.base import PLACEMENTS, Placement
 from tideover.models.job.spouts.base import SPOUTS, Spout
 from tideover.models.operators.base import BOLTS, Bolt
 from tideover.models.operators.window import Window
@@ -38,6 +39,7 @@ REGISTRIES: dict[type[Part], Registry[Any]] = {
     Distribution: DISTRIBUTIONS,
     Fault: FAULTS,
     Grouping: GROUPINGS,
+    Placement: PLACEMENTS,
     Spout: SPOUTS,
     Strategy: STRATEGIES,
 }

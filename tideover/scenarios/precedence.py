@@ -168,7 +168,7 @@ def _holder(above: Node, setting: Setting) -> Node:
 
 
 def _written_out(path: Sequence[str]) -> str | None:
-    """The key that a text alone stands for: ``strategy: rsm``, ``window: 30 s``."""
-    if list(path) == ["strategy"]:
+    """The key that a text alone stands for: ``strategy: rsm``, ``placement: k_safe``, ``window: 30 s``."""
+    if list(path) in (["strategy"], ["hosts", "placement"]):
         return "kind"
     return "length" if path[0] == "topology" and path[-1] == "window" else None

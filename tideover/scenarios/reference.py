@@ -12,8 +12,11 @@ from typing import Any
 from pydantic.fields import FieldInfo
 
 from tideover.models.job.arrivals.base import Arrivals
+from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig, Store
 from tideover.models.job.groupings.base import Grouping
+from tideover.models.job.machines import MachineType
+from tideover.models.job.placements.base import Placement
 from tideover.models.job.spouts.base import Spout
 from tideover.models.operators.base import Bolt
 from tideover.models.strategies.base import Strategy
@@ -37,10 +40,12 @@ _LINKS = {
     "Distribution": "[distribution](#distributions)",
     "Fault": "[failure](#failures)",
     "Grouping": "[grouping](#groupings)",
+    "Placement": "[placement](#placements)",
     "Strategy": "[strategy](#strategies)",
 }
 _TOP = {
     "strategies": "mapping of kinds to a [strategy](#strategies)'s keys",
+    "hosts": "whole number, at least 1, at most 100,000 or a [cluster](#hosts)",
     "links": "[links](#links)",
     "store": "[store](#store)",
     "run": "[run](#run)",
@@ -59,6 +64,7 @@ _LIMITS = {
 }
 _BOUNDS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
 _UNITS = {unit.pattern: unit.name for unit in (DURATION, RATE, SIZE, BANDWIDTH)}
+_MACHINES = "In `machines`, by name: `{small: {count: 10, cores: 2, nic: 1 Gbit/s}}`."
 _FROM = "In `from`, by the component that is read: `{sentences: shuffle}`, `{split: {fields: [word]}}`."
 _TOPOLOGY = """\
 The key `topology` names the components. Each is a spout (`spout: KIND`) or a bolt (`bolt: KIND`);
@@ -112,6 +118,7 @@ _HEADINGS = (
     "Distributions",
     "Strategies",
     "Failures",
+    "Hosts",
     "Links",
     "Store",
     "Run",
@@ -152,6 +159,7 @@ class _Reference:
             "\n".join(self.kinds("Distributions", Distribution, "Wherever a duration may vary.")),
             "\n".join(self.strategies()),
             "\n".join(self.failures()),
+            "\n".join(self.hosts()),
             _section("Links", f"The key `links`. {_prose(Links)}", links),
             self.part(Store, "The key `store`: where checkpoints and snapshots are written to."),
             self.part(Run, "The key `run`."),
@@ -192,6 +200,12 @@ class _Reference:
             own = self.parts[part]["properties"]
             same = [key for key, entry in own.items() if common.get(key) == entry]
             yield _section(f"`{name}`", _prose(part), self.rows(part, without=same), level=3)
+
+    def hosts(self) -> Iterator[str]:
+        """The cluster, its machines, and who runs where."""
+        yield self.part(Hosts, "The key `hosts`, if it is no number.")
+        yield _section("Machines", f"{_MACHINES} {_prose(MachineType)}", self.rows(MachineType), level=3)
+        yield from self.kinds("Placements", Placement, "The key `placement` of `hosts`.", level=3)
 
     def kinds(self, title: str, base: type[Part], intro: str, level: int = 2) -> Iterator[str]:
         """A registry."""

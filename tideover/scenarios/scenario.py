@@ -12,6 +12,7 @@ from pydantic import PrivateAttr
 
 from tideover.models import config
 from tideover.models.config import AppliedProfile
+from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig, Store
 from tideover.models.strategies.base import Strategy
 from tideover.scenarios import loader, precedence, profiles, shorthand, yaml_text
@@ -66,7 +67,7 @@ class Scenario(config.Scenario):
         run: Run,
         description: str = "",
         failures: Sequence[Fault] = (),
-        hosts: int | None = None,
+        hosts: int | Hosts | None = None,
         links: Links | None = None,
         store: Store | None = None,
         profile: AppliedProfile | str | None = None,
@@ -106,7 +107,7 @@ class Scenario(config.Scenario):
         topology: Mapping[str, SpoutConfig | BoltConfig] = _KEEP,
         strategy: Strategy | str = _KEEP,
         failures: Sequence[Fault] = _KEEP,
-        hosts: int | None = _KEEP,
+        hosts: int | Hosts | None = _KEEP,
         links: Links = _KEEP,
         store: Store = _KEEP,
         run: Run = _KEEP,

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from tideover.models.config import Scenario
 from tideover.models.job.arrivals.base import Arrivals
 from tideover.models.job.arrivals.periodic import Periodic
+from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig, Store
 from tideover.models.job.spouts.base import SPOUTS
 from tideover.models.operators.base import BOLTS
@@ -28,7 +31,7 @@ TOP = {
     "strategy": "how the system survives failure: the kind, and that kind's parameters",
     "strategies": "parameters by kind, used when that kind is picked (--set strategy.kind=…, compare)",
     "failures": "what breaks, and when",
-    "hosts": "number of hosts; default: one for each task",
+    "hosts": "number of hosts, or the machines of the cluster; default: one host for each task",
     "links": "latency between and within hosts; default: none",
     "store": "the store that checkpoints are written to",
     "run": "how long, how often, with which luck",
@@ -38,6 +41,12 @@ TOP = {
 """The keys of a scenario file, and what they mean."""
 
 ARRIVAL_KEYS = tuple(fields_of(Periodic))
+
+
+class _Count(Part):
+    """The short form of a cluster: so many hosts, of which nothing else is said."""
+
+    hosts: Annotated[int, Field(ge=1, le=100_000)]
 
 
 class ScenarioBuilder(PartBuilder):
@@ -62,7 +71,10 @@ class ScenarioBuilder(PartBuilder):
             "links": self._links(root),
             "store": self.part(Store, root.get("store") or root.like({}), "store"),
         }
-        top = {key: root.value[key] for key in ("name", "description", "hosts") if key in root.value}
+        draft.hosts = self._hosts(root)
+        if draft.hosts is not None or draft.hosts_unknown:
+            given["hosts"] = draft.hosts
+        top = {key: root.value[key] for key in ("name", "description") if key in root.value}
         top.setdefault("name", root.like(Path(root.origin.file).stem))
         scenario = self.part(Scenario, root.like(top), "", given)
         self.problems += checks.check(draft, scenario if not self.problems else None)
@@ -106,6 +118,7 @@ class ScenarioBuilder(PartBuilder):
     def _possible(self) -> Iterator[str]:
         """Dotted keys that this file could have."""
         places: list[tuple[str, type[Part]]] = [("run", Run), ("store", Store), ("links", Links)]
+        places += [("hosts", Hosts)]
         places += [("strategy", cls) for _, cls in STRATEGIES.items()]
         places += [(f"strategies.{kind}", cls) for kind, cls in STRATEGIES.items()]
         for component, entry in (self.root.get("topology") or self.root).items():
@@ -221,6 +234,16 @@ class ScenarioBuilder(PartBuilder):
     def _run(self, root: Node) -> Run | None:
         node = self._child(root, "run", "give run: {duration: 240 s}")
         return None if node is None else self.part(Run, node, "run")
+
+    def _hosts(self, root: Node) -> int | Hosts | None:
+        """A number of hosts, or a cluster; None if nothing is given, or nothing usable."""
+        node = root.get("hosts")
+        if node is None or node.value is None:
+            return None
+        if node.is_mapping:
+            return self.part(Hosts, node, "hosts")
+        count = self.part(_Count, root.like({"hosts": node}), "")
+        return None if count is None else count.hosts
 
     def _links(self, root: Node) -> Links | None:
         node = root.get("links") or root.like({})

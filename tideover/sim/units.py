@@ -36,6 +36,7 @@ MIN_RATE = 1e-9
 _TIME = {"ns": NS, "us": US, "ms": MS, "s": S, "min": MINUTE, "m": MINUTE, "h": HOUR, "d": DAY}
 _TIME |= {"µs": US, "μs": US}  # the micro sign and the Greek letter
 _SIZE = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+_BANDWIDTH = _SIZE | {"kbit": 125, "Mbit": 125_000, "Gbit": 125_000_000}
 _NUMBER = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _TIME_NAMES = "|".join(sorted(_TIME, key=len, reverse=True))
 _PIECE = re.compile(rf"({_NUMBER})\s*({_TIME_NAMES})(?![A-Za-zµμ])\s*")
@@ -49,7 +50,10 @@ _LONGEST = 64
 DURATION_HINT = "write a duration, such as 30 s, 1m30s or 0.2 ms (units: ns, us, ms, s, m or min, h, d)"
 SIZE_HINT = "write a size, such as 256 B or 10 MiB (units: B, kB, MB, GB, KiB, MiB, GiB)"
 RATE_HINT = "write a rate, such as 10/s or 600/min (per ns, us, ms, s, m or min, h, d)"
-BANDWIDTH_HINT = "write a bandwidth, such as 100 MiB/s (units: B/s, kB/s, MB/s, GB/s, KiB/s, MiB/s, GiB/s)"
+BANDWIDTH_HINT = (
+    "write a bandwidth, such as 100 MiB/s or 1 Gbit/s (units: B/s, kB/s, MB/s, GB/s, KiB/s, MiB/s, GiB/s, "
+    "kbit/s, Mbit/s, Gbit/s)"
+)
 
 
 @dataclass(frozen=True)
@@ -102,16 +106,17 @@ def parse_size(text: str) -> int:
     >>> parse_size("10 MiB"), parse_size("1.5 KiB")
     (10485760, 1536)
     """
-    return _bytes(text, _WITH_UNIT, "size", SIZE_HINT)
+    return _bytes(text, _WITH_UNIT, _SIZE, "size", SIZE_HINT)
 
 
 def parse_bandwidth(text: str) -> int:
-    """Bytes per second of a text such as ``100 MiB/s``; raises ValueError like ``parse_size``, and for zero.
+    """Bytes per second of a text such as ``100 MiB/s`` or ``1 Gbit/s``; raises ValueError like
+    ``parse_size``, and for zero.
 
-    >>> parse_bandwidth("2 kB/s")
-    2000
+    >>> parse_bandwidth("2 kB/s"), parse_bandwidth("1 Gbit/s")
+    (2000, 125000000)
     """
-    value = _bytes(text, _PER_SECOND, "bandwidth", BANDWIDTH_HINT)
+    value = _bytes(text, _PER_SECOND, _BANDWIDTH, "bandwidth", BANDWIDTH_HINT)
     if value == 0:
         raise ValueError(f"{text!r}: a bandwidth must be positive; {BANDWIDTH_HINT}")
     return value
@@ -197,11 +202,11 @@ def _number(digits: str, text: str, what: str, largest: int) -> Decimal:
     return number
 
 
-def _bytes(text: str, form: re.Pattern[str], what: str, hint: str) -> int:
+def _bytes(text: str, form: re.Pattern[str], units: dict[str, int], what: str, hint: str) -> int:
     match = form.fullmatch(_strip(text, what, hint))
-    if match is None or match[2] not in _SIZE:
+    if match is None or match[2] not in units:
         raise ValueError(f"{text!r} is not a {what}; {hint}")
-    value = _EXACT.multiply(_number(match[1], text, what, MAX_SIZE), Decimal(_SIZE[match[2]]))
+    value = _EXACT.multiply(_number(match[1], text, what, MAX_SIZE), Decimal(units[match[2]]))
     if value > MAX_SIZE:
         raise ValueError(f"{text!r} is too large for a {what}; at most 2**60 B")
     if value != value.to_integral_value():
@@ -281,7 +286,7 @@ def _text(unit: Unit, example: str) -> list[Any]:
 
 DURATION = Unit("duration", DURATION_HINT, format_duration, _pattern(_TIME, more="+"))
 SIZE = Unit("size", SIZE_HINT, format_size, _pattern(_SIZE))
-BANDWIDTH = Unit("bandwidth", BANDWIDTH_HINT, format_bandwidth, _pattern(_SIZE, after=r"\s*/\s*s"))
+BANDWIDTH = Unit("bandwidth", BANDWIDTH_HINT, format_bandwidth, _pattern(_BANDWIDTH, after=r"\s*/\s*s"))
 RATE = Unit("rate", RATE_HINT, format_rate, _pattern(_TIME, before=r"/\s*"))
 
 Duration = Annotated[

@@ -1,0 +1,152 @@
+"""Who runs where: hosts, racks, slots, workers, and the ways to place tasks on them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.oracle.layout import Layout
+from tests.oracle.worlds import bolt, spout, world
+from tideover.models.config import Scenario, deployment_of
+from tideover.models.job.cluster import Cluster, Hosts
+from tideover.models.job.machines import MachineType
+from tideover.models.job.placements.base import PLACEMENTS, PlacementError
+from tideover.sim.draws import Draws
+
+LIMITS = dict.fromkeys(("cores", "nic", "slots", "price"))
+
+
+def hosts(*counts: int, slots: int | None = None, **more: Any) -> Hosts:
+    """Machines of as many types as there are numbers."""
+    machines = {f"type{i}": MachineType(count=n, slots=slots) for i, n in enumerate(counts)}
+    return Hosts(machines=machines, **more)
+
+
+def job(where: Any, spouts: int = 1, bolts: int = 2, k: int = 0, **by_hand: Any) -> Scenario:
+    """s ──▶ p ──▶ count: the bolts with as many tasks each, and k replicas more."""
+    topology = {
+        "s": spout("values", values=(1,), repeat=True, parallelism=spouts),
+        "p": bolt("forward", {"s": "shuffle"}, parallelism=bolts, **by_hand),
+        "count": bolt(
+            "windowed_count",
+            {"p": "shuffle"},
+            parallelism=bolts,
+            window={"length": 10**9, "trigger": "marker"},
+        ),
+    }
+    strategy = {"k": k} if k else {}
+    return world(topology, "active_replication" if k else "none", hosts=where, **strategy)
+
+
+def cluster(*args: Any, **more: Any) -> Cluster:
+    return deployment_of(job(*args, **more)).cluster
+
+
+def test_a_number_of_hosts_is_short_for_machines_without_limits() -> None:
+    short, long = cluster(5, bolts=4, k=2), cluster(hosts(2, 3), bolts=4, k=2)
+    assert list(short.at.items()) == list(long.at.items())
+    assert [host.number for host in short.hosts] == [host.number for host in long.hosts] == [*range(5)]
+    assert {name: getattr(short.hosts[0], name) for name in LIMITS} == LIMITS
+
+
+def test_machines_racks_and_reserve_by_hand() -> None:
+    """Hosts 0 and 1 are small, 2 to 4 big; racks in turn; the last one stands by."""
+    machines = {
+        "small": MachineType(count=2, cores=2, nic=125_000_000, slots=3, price=0.1),
+        "big": MachineType(count=3),
+    }
+    found = cluster(Hosts(machines=machines, racks=2, reserve=1), bolts=4)
+    assert [(h.type, h.rack, h.reserve) for h in found.hosts] == [
+        ("small", 0, False),
+        ("small", 1, False),
+        ("big", 0, False),
+        ("big", 1, False),
+        ("big", 0, True),
+    ]
+    small = found.hosts[1]
+    assert (small.cores, small.nic, small.slots, small.price) == (2, 125_000_000, 3, 0.1)
+    assert [host.number for host in found.rack(1)] == [1, 3]
+    assert [found.at["p", task, 0] for task in range(4)] == [1, 2, 3, 0]  # behind the spout, on host 0
+    assert [found.at["count", task, 0] for task in range(4)] == [1, 2, 3, 0]
+
+
+def test_the_tasks_of_a_host_go_round_its_workers() -> None:
+    """Nine tasks on two hosts of three workers each, in physical order."""
+    found = cluster(hosts(2, workers=3), bolts=4)
+    assert {key: worker.places for key, worker in found.workers.items()} == {
+        (0, 0): (("s", 0, 0), ("count", 1, 0)),
+        (0, 1): (("p", 1, 0), ("count", 3, 0)),
+        (0, 2): (("p", 3, 0),),
+        (1, 0): (("p", 0, 0), ("count", 2, 0)),
+        (1, 1): (("p", 2, 0),),
+        (1, 2): (("count", 0, 0),),
+    }
+    assert found.worker_of["p", 2, 0].number == 1
+
+
+def test_a_host_without_a_slot_is_passed_over() -> None:
+    """Three hosts with two slots; the first is given away by hand."""
+    found = cluster(hosts(3, slots=2), bolts=2, hosts=(0, 0))
+    assert found.at == {
+        ("s", 0, 0): 1,
+        ("p", 0, 0): 0,
+        ("p", 1, 0): 0,
+        ("count", 0, 0): 1,  # number 3: it would be host 0's turn
+        ("count", 1, 0): 2,  # number 4: host 1's turn, which has the spout and a count
+    }
+
+
+def test_too_few_slots_are_refused() -> None:
+    with pytest.raises(PlacementError, match=r"^hosts: no slot is left for task 1 of count: 5 tasks, and 4"):
+        cluster(hosts(2, slots=2))
+
+
+CLUSTERS = st.builds(
+    hosts,
+    st.integers(1, 4),
+    st.integers(1, 3),
+    slots=st.sampled_from([None, 3, 5, 9]),
+    racks=st.integers(1, 2),
+    workers=st.integers(1, 3),
+    reserve=st.integers(0, 1),
+    placement=st.sampled_from([part for _, part in PLACEMENTS.items()]).map(lambda part: part()),
+)
+
+
+@given(CLUSTERS, st.integers(1, 2), st.integers(1, 5), st.integers(0, 2))
+def test_every_task_has_a_place_and_no_host_more_than_its_slots(
+    where: Hosts, spouts: int, bolts: int, k: int
+) -> None:
+    """Every replica is on one host and in one worker of it; slots and the reserve hold; no primary moves
+    because there are replicas.
+    """
+    try:
+        found = cluster(where, spouts, bolts, k)
+    except PlacementError:
+        return
+    expected = [("s", task, 0) for task in range(spouts)]
+    expected += [(name, t, r) for name in ("p", "count") for t in range(bolts) for r in range(k + 1)]
+    assert list(found.at) == expected
+    taken = Counter(found.at.values())
+    assert all(
+        not host.reserve and taken[host.number] <= (host.slots or 99)
+        for host in found.hosts
+        if taken[host.number]
+    )
+    lived = [(place, worker.host) for worker in found.workers.values() for place in worker.places]
+    assert sorted(lived) == sorted(found.at.items())
+    assert all(worker.number < where.workers for worker in found.workers.values())
+    alone = cluster(where, spouts, bolts, 0)
+    assert all(found.at[place] == host for place, host in alone.at.items())
+
+
+@given(st.none() | st.integers(1, 6), st.integers(1, 2), st.integers(1, 5), st.integers(0, 2))
+def test_a_number_of_hosts_places_as_the_oracle_does(
+    where: int | None, spouts: int, bolts: int, k: int
+) -> None:
+    scenario = job(where, spouts, bolts, k)
+    assert dict(deployment_of(scenario).hosts) == Layout(scenario, Draws(1, 0)).host

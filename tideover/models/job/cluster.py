@@ -1,0 +1,167 @@
+"""The cluster that a job runs on: racks of hosts, workers on hosts, tasks in workers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated
+
+from pydantic import Field, model_validator
+
+from tideover.models.job.machines import Host, MachineType
+from tideover.models.job.placements.base import Place, Placement, PlacementError, Seating
+from tideover.models.job.placements.round_robin import RoundRobin
+from tideover.models.job.topology import Topology
+from tideover.sim.registry import Part
+
+
+class Hosts(Part):
+    """The machines of a cluster, its racks and workers, and which host takes which task.
+
+    Hosts are numbered from 0, in the order of the machine types, and go round the racks: host h stands in
+    rack h mod ``racks``. The last ``reserve`` of them stand by.
+    """
+
+    machines: Annotated[dict[str, MachineType], Field(min_length=1, description="types of machines, by name")]
+    racks: Annotated[int, Field(ge=1, le=100_000, description="number of racks that the hosts go round")] = 1
+    workers: Annotated[
+        int, Field(ge=1, le=1024, description="worker processes of each host; its tasks go round them")
+    ] = 1
+    reserve: Annotated[
+        int, Field(ge=0, le=100_000, description="hosts that take no task at first: the last ones")
+    ] = 0
+    placement: Annotated[Placement, Field(description="which host takes which task")] = RoundRobin()
+
+    @property
+    def count(self) -> int:
+        """How many hosts there are, those in reserve among them."""
+        return sum(machine.count for machine in self.machines.values())
+
+    @model_validator(mode="after")
+    def _enough(self) -> Hosts:
+        if self.racks > self.count:
+            raise ValueError(
+                f"racks: {self.racks} racks are too many for {self.count} hosts; at most one for each"
+            )
+        if self.reserve >= self.count:
+            raise ValueError(
+                f"reserve: {self.reserve} hosts in reserve of {self.count} leave none for the tasks; "
+                f"at most {self.count - 1}"
+            )
+        return self
+
+    def each(self) -> Iterator[Host]:
+        """The hosts, by number."""
+        number, first_in_reserve = 0, self.count - self.reserve
+        for name, m in self.machines.items():
+            for _ in range(m.count):
+                yield Host(
+                    number=number,
+                    type=name,
+                    rack=number % self.racks,
+                    cores=m.cores,
+                    nic=m.nic,
+                    slots=m.slots,
+                    price=m.price,
+                    reserve=number >= first_in_reserve,
+                )
+                number += 1
+
+
+@dataclass(frozen=True)
+class Worker:
+    """A process on a host, and what runs in it, in physical order; ``number``: on its host, from 0."""
+
+    host: int
+    number: int
+    places: tuple[Place, ...]
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Who runs where. Who fails with whom follows from this tree alone: a rack's hosts, a host's workers, a
+    worker's tasks.
+
+    hosts             by number
+    at                host of each (component, task, replica), in physical order
+    workers_per_host  processes of each host
+    """
+
+    hosts: Sequence[Host]
+    at: Mapping[Place, int]
+    workers_per_host: int = 1
+
+    @cached_property
+    def workers(self) -> Mapping[tuple[int, int], Worker]:
+        """The workers that have tasks, by host and number: a host's tasks go round its workers."""
+        found: dict[int, list[Place]] = {}
+        for place, host in self.at.items():
+            found.setdefault(host, []).append(place)
+        each = range(self.workers_per_host)
+        made = [
+            Worker(host, number, tuple(places[number :: self.workers_per_host]))
+            for host, places in sorted(found.items())
+            for number in each
+        ]
+        return {(worker.host, worker.number): worker for worker in made if worker.places}
+
+    @cached_property
+    def worker_of(self) -> Mapping[Place, Worker]:
+        """The worker that each place belongs to."""
+        return {place: worker for worker in self.workers.values() for place in worker.places}
+
+    def rack(self, number: int) -> list[Host]:
+        """The hosts of a rack."""
+        return [host for host in self.hosts if host.rack == number]
+
+
+def cluster_of(topology: Topology, replicas: Mapping[str, int], hosts: int | Hosts | None) -> Cluster:
+    """Where all replicas of a topology's tasks run: on so many hosts without limits, on machines, or (None)
+    each on a host of its own. Raises PlacementError if there is no place for one.
+
+    A component's ``hosts`` decide for its tasks; replica r sits r hosts further. The placement does for the
+    others.
+    """
+    if hosts is None:
+        at = _each_its_own(topology, replicas)
+        return Cluster([Host(number) for number in range(max(at.values()) + 1)], at)
+    long = hosts if isinstance(hosts, Hosts) else None
+    every = [Host(number) for number in range(hosts)] if isinstance(hosts, int) else list(hosts.each())
+    seating = Seating(topology, replicas, [host for host in every if not host.reserve])
+    _by_hand(seating, every)
+    (long.placement if long else RoundRobin()).fill(seating)
+    order = {c.name: c.index for c in topology.components}
+    at = dict(sorted(seating.at.items(), key=lambda item: (order[item[0][0]], *item[0][1:])))
+    return Cluster(every, at, long.workers if long else 1)
+
+
+def _each_its_own(topology: Topology, replicas: Mapping[str, int]) -> dict[Place, int]:
+    """A host for each task, and a fresh one for each replica of it."""
+    logical = sum(c.tasks for c in topology.components)
+    found = {}
+    number = 0
+    for c in topology.components:
+        for task in range(c.tasks):
+            for replica in range(replicas[c.name]):
+                by_hand = c.config.hosts
+                own = number + replica * logical if by_hand is None else by_hand[task] + replica
+                found[c.name, task, replica] = own
+            number += 1
+    return found
+
+
+def _by_hand(seating: Seating, hosts: Sequence[Host]) -> None:
+    """Seat the components that name their hosts."""
+    for c in seating.topology.components:
+        for task, host in enumerate(c.config.hosts or ()):
+            path = ("topology", c.name, "hosts", task)
+            for replica in range(seating.replicas[c.name]):
+                chosen = hosts[(host + replica) % len(hosts)]
+                if chosen.reserve:
+                    raise PlacementError(path, f"host {chosen.number} is in reserve and takes no task")
+                if not seating.has_room(chosen):
+                    raise PlacementError(
+                        path, f"host {chosen.number} has no slot left (slots: {chosen.slots})"
+                    )
+                seating.seat((c.name, task, replica), chosen.number)
