@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tideover.models.config import Scenario
+from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import SpoutConfig
 from tideover.sim.distributions.base import Distribution
 from tideover.sim.distributions.zipf import Zipf
@@ -138,12 +139,27 @@ class Layout:
         hosts: dict[Physical, int] = {}
         logical = [(name, task) for name, task, replica in self.physical if replica == 0]
         for number, (name, task) in enumerate(logical):
-            given, n = self.config[name].hosts, self.scenario.hosts
+            given, n = self.config[name].hosts, self.many_hosts
             for replica in range(self.replicas(name)):
                 host = number if given is None else given[task % len(given)]
                 further = host + replica * (len(logical) if n is None else 1)
                 hosts[name, task, replica] = further if n is None else further % n
         return hosts
+
+    @property
+    def many_hosts(self) -> int | None:
+        hosts = self.scenario.hosts
+        return hosts.count if isinstance(hosts, Hosts) else hosts
+
+    @property
+    def cores(self) -> dict[int, float]:
+        """Of each host on which they matter."""
+        hosts, found = self.scenario.hosts, {}
+        if isinstance(hosts, Hosts):
+            each = enumerate(m.cores for m in hosts.machines.values() for _ in range(m.count))
+            found = {host: cores for host, cores in each if cores is not None}
+        slow = {fault.host for fault in self.scenario.failures if kind_of(fault) == "slow_host"}
+        return dict.fromkeys(slow, math.inf) | found
 
     def latency(self, up: Physical, down: Physical) -> Distribution:
         a, b = sorted((self.host[up], self.host[down]))

@@ -15,7 +15,7 @@ Type checkers and editors see the signatures in the files ``*.pyi``, which are m
 ``python tests/parts_stubs.py``.
 """
 
-from tideover.parts.failures import CrashHost, CrashTask, LoseState, Pause
+from tideover.parts.failures import CrashHost, CrashTask, LoseState, Pause, SlowHost
 from tideover.parts.settings import (
     Constant,
     Empirical,
@@ -92,6 +92,7 @@ __all__ = [
     "MachineType",
     "MicroBatch",
     "Pause",
+    "SlowHost",
     "Periodic",
     "Poisson",
     "Ramp",

@@ -17,6 +17,7 @@ next, and for nothing else.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -37,18 +38,24 @@ class Cores:
         self.host = host
         self.cores = cores
         self.factor = 1.0
+        self._slow: dict[int, float] = {}
         self._levels: list[list[Server]] = []
         self._moved: list[int] = []
         """Up to where the line of each level is drawn (ns)."""
+        self._begin = self._end = 0
+        """Of the step."""
         self._left: list[Point] = []
         """What the levels above leave of the cores in this step."""
-        self._slow: list[tuple[int, float]] = []
-        self._before = 0.0
+        self._busy, self._worked = 0.0, 0
+        """How long the cores were busy, all together, up to the last change of their speed, and what work was
+        done (ns).
+        """
 
-    def add(self, level: Sequence[Server]) -> None:
-        """These share the cores too; they are on a level below all that were added before."""
+    def add(self, level: Sequence[Server]) -> int:
+        """These share the cores too, on a level below all that were added before; returns its number."""
         self._levels.append(list(level))
         self._moved.append(0)
+        return len(self._moved) - 1
 
     @property
     def contended(self) -> bool:
@@ -60,28 +67,64 @@ class Cores:
         """Whether they are shared by several levels of the topology."""
         return self.contended and len(self._levels) > 1
 
-    def share(self, number: int, now: int) -> None:
-        """Draw the line of a level up to ``now``. All that is above the level has been moved there."""
-        members, begin = self._levels[number], self._moved[number]
+    def busy_ns(self, now: int) -> int:
+        """How long they have been busy up to now (ns), their mean."""
+        return round((self._busy + (self._work_done(now) - self._worked) / self.factor) / (self.cores or 1))
+
+    def slow_down(self, reason: int, factor: float, now: int) -> None:
+        """From now on a core works at this part of its speed, if no other reason makes it slower."""
+        self._slow[reason] = factor
+        self._change(now)
+
+    def recover(self, reason: int, now: int) -> None:
+        """This is no reason any more to be slow."""
+        self._slow.pop(reason, None)
+        self._change(now)
+
+    def _change(self, now: int) -> None:
+        worked = self._work_done(now)
+        self._busy += (worked - self._worked) / self.factor
+        self._worked, self.factor = worked, min(self._slow.values(), default=1.0)
+
+    def _work_done(self, now: int) -> int:
+        return sum(server.busy.until(now) for level in self._levels for server in level)
+
+    def flow(self, number: int, now: int, all_: bool) -> None:
+        """Move a level up to ``now``; all that is above the level has been moved there. ``all_``: also the line
+        of a level that has nothing to do.
+        """
+        if now != self._end:
+            self._begin, self._end = max(self._moved), now
+            self._left = [(0.0, math.inf if self.cores is None else self.cores * self.factor)]
+        members = self._levels[number]
+        if not any(_has_to_do(server, now) for server in members):
+            if all_:
+                self._draw(number, now, [(0.0, 0.0), (now - self._moved[number], 0.0)])
+            return
         for server in members:
-            if any(channel.wire for channel in server.inputs):
-                collect(server, now)
+            collect(server, now)
+        if self._moved[number] < self._begin:
+            self._draw(number, self._begin, [(0.0, 0.0), (self._begin - self._moved[number], 0.0)])
+        span = now - self._begin
+        if span > 0:
+            line = self._divide(number) if self.contended else [(0.0, 0.0), (span, span * self.factor)]
+            self._draw(number, now, line)
+        for server in members:
+            server.flow(now)
+
+    def _draw(self, number: int, now: int, line: Sequence[Point]) -> None:
+        """The line of a level goes on like this, up to ``now``."""
+        begin = self._moved[number]
         if now <= begin:
             return
         self._moved[number] = now
-        span = float(now - begin)
-        line = [(0.0, 0.0), (span, span * self.factor)]
-        if self.cores is not None and self.contended:
-            if number == 0:
-                self._left = [(0.0, self.cores * self.factor)]
-            line = self._divide(number, begin, now)
-        after, done = (np.array(column) for column in zip(*line, strict=True))
-        for server in members:
+        after, done = np.array(line, np.float64).T
+        for server in self._levels[number]:
             _pace(server).step(begin, *_stopped(after, done, server.busy.stopped_until - begin))
 
-    def _divide(self, number: int, begin: int, now: int) -> list[Point]:
-        """The line of a level, and what it leaves to the next."""
-        members = self._levels[number]
+    def _divide(self, number: int) -> list[Point]:
+        """The line of a level in this step, and what it leaves to the next."""
+        members, begin, now = self._levels[number], self._begin, self._end
         below = [server for level in self._levels[number + 1 :] for server in level]
         backlog, arrivals = [], list[Arrival]()
         for place, server in enumerate([*members, *below]):
@@ -93,6 +136,15 @@ class Cores:
         if below:
             self._left = _minus(self._left, found.spent)
         return found.line
+
+
+def _has_to_do(server: Server, now: int) -> bool:
+    """Whether anything happens at a server up to ``now``."""
+    busy, queue = server.busy, server.queue
+    assert isinstance(busy, SharedOccupancy) and isinstance(queue, SharedQueue)
+    if busy.free_at > busy.pace.own_at_end or not queue.empty or server.outbox:
+        return True
+    return any(channel.wire and channel.wire[0].time[0] <= now for channel in server.inputs)
 
 
 def _pace(server: Server) -> Pace:

@@ -30,18 +30,20 @@ class Pace:
         """Beginning of the step (ns)."""
         self.own = 0.0
         """Own time then."""
+        self.own_at_end = 0.0
+        """Own time at its end."""
         self._after: Floats = np.zeros(1)
         self._work: Floats = np.zeros(1)
         """The line's corners: ns after the beginning, and own time since then."""
 
     @property
-    def own_at_end(self) -> float:
-        """Own time at the end of the step."""
-        return self.own + float(self._work[-1])
+    def end(self) -> int:
+        """End of the step (ns)."""
+        return self.begin + int(self._after[-1])
 
     @property
     def reached(self) -> int:
-        """The same in whole ns."""
+        """Own time at the end of the step, in whole ns."""
         return int(self.own_at_end + _LEAST)
 
     def step(self, begin: int, after: Floats, work: Floats) -> None:
@@ -49,6 +51,7 @@ class Pace:
         0, 0; both rise).
         """
         self.own = self.own_at_end
+        self.own_at_end += float(work[-1])
         self.begin, self._after, self._work = begin, after, work
 
     def at(self, moment: int) -> float:

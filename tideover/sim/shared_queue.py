@@ -31,8 +31,12 @@ class SharedQueue(Queue):
         """Not before (ns): the pace may be slower than a core of its own."""
         if not self._served:
             return None
-        left = int(self._served[0][1][0]) - self._pace.reached
-        return self._clock() if left <= 0 else self._clock() + left
+        return self._pace.end + max(0, int(self._served[0][1][0]) - self._pace.reached)
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing waits or is served."""
+        return not (self._served or self._inbox or self._arrived)
 
     def coming(self) -> list[tuple[Ints, Ints]]:
         """Of what waits without a departure, ahead of all control markers: arrivals (ns) and demand (ns)."""
