@@ -7,7 +7,9 @@ from tideover.parts import ActiveReplication as ActiveReplication
 from tideover.parts import AlignedSnapshots as AlignedSnapshots
 from tideover.parts import Amnesia as Amnesia
 from tideover.parts import CrashHost as CrashHost
+from tideover.parts import CrashRack as CrashRack
 from tideover.parts import CrashTask as CrashTask
+from tideover.parts import CrashWorker as CrashWorker
 from tideover.parts import LoseState as LoseState
 from tideover.parts import MicroBatch as MicroBatch
 from tideover.parts import Pause as Pause

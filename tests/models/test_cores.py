@@ -203,7 +203,10 @@ def test_roots_add_up_on_crowded_hosts(name: str) -> None:
         "count": bolt("windowed_count", {"p": "fields"}, 1, parallelism=2, window={"length": 100 * MS}),
         "sink": bolt("forward", {"count": "global"}, 0.5),
     }
-    failures = (fault("crash_task", 333, component="count", restart=20), fault("lose_state", 555, component="p"))
+    failures = (
+        fault("crash_task", 333, component="count", restart=20),
+        fault("lose_state", 555, component="p"),
+    )
     more = settings.get(name, {})
     scenario = world(topology, name, failures, 1000, hosts=machines(2, 1), **more)
     ledger = simulate(scenario).ledger

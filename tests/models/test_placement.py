@@ -15,6 +15,7 @@ from tideover.models.config import Scenario, deployment_of
 from tideover.models.job.cluster import Cluster, Hosts
 from tideover.models.job.machines import MachineType
 from tideover.models.job.placements.base import PLACEMENTS, PlacementError
+from tideover.models.job.placements.k_safe import KSafe
 from tideover.sim.draws import Draws
 
 LIMITS = dict.fromkeys(("cores", "nic", "slots", "price"))
@@ -105,6 +106,32 @@ def test_too_few_slots_are_refused() -> None:
         cluster(hosts(2, slots=2))
 
 
+def test_k_safe_by_hand() -> None:
+    """Five hosts in two racks (0, 2, 4 and 1, 3); the spout on 0, p.0 on 1, p.1 on 2, count.0 on 3, count.1
+    on 4; then the replicas in turn, each where the fewest tasks are in the other rack.
+    """
+    found = cluster(hosts(5, racks=2, placement=KSafe()), k=1)
+    assert [found.at["p", task, 1] for task in (0, 1)] == [2, 3]  # of 2, 4, 0 and of 3, 1: one task each
+    assert [found.at["count", task, 1] for task in (0, 1)] == [
+        4,
+        1,
+    ]  # of 4, 0, 2 (has two), and of 1, 3 (two)
+
+
+def test_k_safe_needs_as_many_hosts_as_replicas() -> None:
+    assert cluster(hosts(3, placement=KSafe()), k=2)
+    with pytest.raises(
+        PlacementError, match=r"^hosts: k_safe keeps the 3 replicas of each task of p on diff"
+    ):
+        cluster(hosts(4, reserve=2, placement=KSafe()), k=2)
+
+
+def test_k_safe_spreads_evenly_where_racks_let_it() -> None:
+    """17 tasks (the spout has no replica) on 6 hosts: 2 or 3 each, whatever was named by hand."""
+    found = cluster(hosts(6, racks=3, placement=KSafe()), bolts=4, k=1, hosts=(0, 0, 1, 1))
+    assert sorted(Counter(found.at.values()).values()) == [2, 3, 3, 3, 3, 3]
+
+
 CLUSTERS = st.builds(
     hosts,
     st.integers(1, 4),
@@ -142,6 +169,21 @@ def test_every_task_has_a_place_and_no_host_more_than_its_slots(
     assert all(worker.number < where.workers for worker in found.workers.values())
     alone = cluster(where, spouts, bolts, 0)
     assert all(found.at[place] == host for place, host in alone.at.items())
+
+
+@given(CLUSTERS, st.integers(1, 5), st.integers(0, 2))
+def test_k_safe_keeps_replicas_apart(where: Hosts, bolts: int, k: int) -> None:
+    """On different hosts always, and in different racks if there are as many among the hosts in use."""
+    try:
+        found = cluster(where.model_copy(update={"placement": KSafe()}), bolts=bolts, k=k)
+    except PlacementError:
+        return
+    racks = len({host.rack for host in found.hosts if not host.reserve})
+    for name in ("p", "count"):
+        for task in range(bolts):
+            fleet = [found.at[name, task, replica] for replica in range(k + 1)]
+            assert len(set(fleet)) == k + 1
+            assert len({found.hosts[host].rack for host in fleet}) == k + 1 or racks <= k
 
 
 @given(st.none() | st.integers(1, 6), st.integers(1, 2), st.integers(1, 5), st.integers(0, 2))

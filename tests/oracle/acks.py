@@ -22,7 +22,7 @@ from tideover.sim.draws import Purpose
 from tideover.sim.registry import kind_of
 
 from .clock import Clock, Rank, control, departure
-from .layout import Datum
+from .layout import MACHINES, Datum
 from .protocol import Protocol
 from .rotating_map import RotatingMap
 
@@ -106,14 +106,16 @@ class SourceReplay(AckCosts):
                 self.world.trace.completed.append((datum.root, datum.attempt, self.world.clock.now))
                 self._remove(spout, datum.root)
 
-    def host_failed(self, host: int, down_for: int) -> None:
-        if host == self.params.acker_host:
+    def machines_failed(self, fault: Any, down_for: int) -> None:
+        if self.hit(fault):
             self.acker_failed(down_for)
 
     def hit(self, fault: Any) -> list[Hashable]:
-        on_host = kind_of(fault) == "crash_host"
-        acker = fault.host == self.params.acker_host if on_host else fault.component == "acker"
-        return ["acker"] if acker else []
+        """The acker lives in the first worker of its host, if it has one."""
+        home = self.params.acker_host
+        if kind_of(fault) in MACHINES:
+            return ["acker"] if home is not None and self.world.layout.fails(fault, home, 0) else []
+        return ["acker"] if fault.component == "acker" else []
 
     def acker_failed(self, down_for: int) -> None:
         self.acker_fault = len(self.world.outages.all) - 1

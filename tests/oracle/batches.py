@@ -12,7 +12,7 @@ from tideover.sim.registry import kind_of
 from .channels import Message
 from .clock import Rank, control
 from .executors import Executor, Job, Scheduler
-from .layout import Datum
+from .layout import MACHINES, Datum
 from .protocol import Protocol
 from .rehearsal import Rehearsal
 from .tasks import State
@@ -150,8 +150,8 @@ class MicroBatches(Protocol):
         return task not in self.world.spouts
 
     def hit(self, fault: Any) -> list[Hashable]:
-        if kind_of(fault) == "crash_host":
-            return [*self.scheduler.on_host(fault.host)]
+        if kind_of(fault) in MACHINES:
+            return [*self.scheduler.hit(fault)]
         return ["driver"] if fault.component == "driver" else [*self.jobs_hit(fault)]
 
     def struck(self, fault: Any) -> None:
@@ -169,8 +169,8 @@ class MicroBatches(Protocol):
 
     def fails(self, fault: Any, noticed: int, ready: int) -> None:
         """Something is killed, or a state lost."""
-        if kind_of(fault) == "crash_host":
-            for executor in self.scheduler.on_host(fault.host):
+        if kind_of(fault) in MACHINES:
+            for executor in self.scheduler.hit(fault):
                 self.scheduler.kill(executor, self.newest, noticed, ready)
         elif fault.component == "driver":
             self._driver_dies(ready)

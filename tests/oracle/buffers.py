@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from tideover.sim.registry import kind_of
 
 from .channels import Channel, Message, transfer
 from .clock import Priority, Rank, control
@@ -20,20 +22,36 @@ if TYPE_CHECKING:
     from .tasks import Task
 
 
+SECOND = 1_000_000_000
+
+
 class Store:
     """One request after the other."""
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.free = 0
+        self.free: dict[int, int] = {}  # by host
         self.bytes = 0
 
-    def request(self, size: int) -> int:
-        """Queue a request now; when it ends."""
-        config = self.world.layout.scenario.store
+    def request(self, size: int, host: int, write: bool) -> int:
+        """Queue a request of a task on ``host`` now; when it ends."""
+        scenario = self.world.layout.scenario
+        name = getattr(scenario.strategy, "store", None)
+        if name is None:
+            return self._queue(size, 0, scenario.store.latency + transfer(size, scenario.store.bandwidth))
+        config: Any = scenario.stores[name]
+        work = transfer(size, config.bandwidth)
+        if kind_of(config) == "redis":
+            return self._queue(size, 0, work + round(SECOND / config.operations)) + config.latency
+        hosts = 1 + max(self.world.layout.host.values())
+        copies = config.replication if kind_of(config) == "dfs" and write else 1
+        places = {(host + i) % hosts for i in range(copies)}
+        return max(self._queue(size, place, config.latency + work) for place in places)
+
+    def _queue(self, size: int, host: int, work: int) -> int:
         self.bytes += size
-        self.free = max(self.world.clock.now, self.free) + config.latency + transfer(size, config.bandwidth)
-        return self.free
+        self.free[host] = max(self.world.clock.now, self.free.get(host, 0)) + work
+        return self.free[host]
 
 
 @dataclass
@@ -131,7 +149,8 @@ class UpstreamBuffer(Protocol):
             self._at(end, priority, task, partial(self._write, task, content))
 
     def _write(self, task: Bolt, content: Checkpoint) -> None:
-        end = self.store.request(content.state.entries * self.params.entry_size)
+        host = self.world.layout.host[task.physical]
+        end = self.store.request(content.state.entries * self.params.entry_size, host, True)
         self._at(end, control(Rank.TRIM, task.rank), task, partial(self._written, task, content))
 
     def _written(self, task: Bolt, content: Checkpoint) -> None:
@@ -184,7 +203,8 @@ class UpstreamBuffer(Protocol):
         keeper.unfinished = set(keeper.replaying)
         keeper.life += 1
         entries = keeper.valid.state.entries
-        end = self.store.request(entries * self.params.entry_size)
+        host = self.world.layout.host[task.physical]
+        end = self.store.request(entries * self.params.entry_size, host, False)
         end += self.params.restore_time + entries * self.params.restore_cost
         self._at(end, control(Rank.RESTORE, task.rank), task, partial(self._restore, task))
 
@@ -244,7 +264,8 @@ class UpstreamBuffer(Protocol):
         if old.datum is not None and old.datum.anchored:
             self.world.ledger.replayed.add(old.datum.root)
         channel = request.channel
-        channel.send(Message(channel, old.datum, old.marker, number=old.number, recovery=request.recovery))
+        again = Message(channel, old.datum, old.marker, number=old.number, recovery=request.recovery)
+        channel.up.put(again)
         self.leaving[channel.up].remove(old)
         self.world.record.gone(old.datum)
 
@@ -254,6 +275,7 @@ class UpstreamBuffer(Protocol):
 
     def _drop(self, task: Task, message: Message) -> None:
         """It comes again, or has been here."""
+        task.give_back(message)
         if message.datum is not None and message.datum.anchored:
             self.world.record.gone(message.datum)
             self.world.outages.dropped(task)
@@ -261,7 +283,7 @@ class UpstreamBuffer(Protocol):
     def _send_end(self, request: Request) -> None:
         if request in self.requests:
             self.requests.remove(request)
-        request.channel.send(Message(request.channel, end=True, recovery=request.recovery))
+        request.channel.up.put(Message(request.channel, end=True, recovery=request.recovery))
 
     def admit(self, task: Task, message: Message) -> bool:
         admitted = self._admits(task, message)

@@ -31,7 +31,7 @@ Process = tuple["Executor", int]
 class Executor:
     """A process; a new one in its place has another number."""
 
-    host: int
+    home: tuple[int, int]  # host, worker
     index: int
     process: int = 0
     up: bool = True
@@ -91,13 +91,16 @@ class Scheduler:
         self.world, self.done = world, done
         self.params: Any = world.layout.scenario.strategy
         bolts = [task for task in world.tasks if task not in world.spouts]
-        host = world.layout.host
-        hosts = sorted({host[task.physical] for task in bolts})
-        self.executors = [Executor(host, index) for index, host in enumerate(hosts)]
+        homes = {
+            task: (world.layout.host[task.physical], world.layout.worker[task.physical]) for task in bolts
+        }
+        order = sorted(set(homes.values()))
+        self.executors = [Executor(home, index) for index, home in enumerate(order)]
+        self.own = {task: self.executors[order.index(homes[task])] for task in bolts}
         self.jobs = {
             task: Job(
                 task,
-                self.executors[hosts.index(host[task.physical])].now,
+                self.own[task].now,
                 world.layout.stateful(task.component),
             )
             for task in bolts
@@ -224,17 +227,17 @@ class Scheduler:
 
     # -- faults --------------------------------------------------------------------------------------------
 
-    def on_host(self, host: int) -> list[Executor]:
-        return [executor for executor in self.executors if executor.host == host]
+    def hit(self, fault: Any) -> list[Executor]:
+        """Those that a fault of a worker, a host or a rack takes down."""
+        return [executor for executor in self.executors if self.world.layout.fails(fault, *executor.home)]
 
     def _executor_of(self, job: Job) -> Executor:
-        """Where a job runs or its state is; else that of its host."""
+        """Where a job runs or its state is; else that of its worker."""
         if job.running and job.ran is not None and alive(job.ran):
             return job.ran[0]
         if job.stateful and job.home is not None and alive(job.home):
             return job.home[0]
-        host = self.world.layout.host[job.task.physical]
-        return next(executor for executor in self.executors if executor.host == host)
+        return self.own[job.task]
 
     def pause(self, job: Job, until: int) -> None:
         """The executor of a job does nothing until then."""

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tideover.models.config import Scenario
-from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import SpoutConfig
 from tideover.sim.distributions.base import Distribution
 from tideover.sim.distributions.zipf import Zipf
 from tideover.sim.draws import Draws, Purpose, below, uniform01
 from tideover.sim.registry import kind_of
+
+from .lines import Limit
 
 SENTENCES = (
     "tinker taylor soldier spy",
@@ -24,6 +25,9 @@ SENTENCES = (
     "gone with the wind",
 )
 WORDS = list(dict.fromkeys(" ".join(SENTENCES).split()))
+
+MACHINES = ("crash_worker", "crash_host", "crash_rack")
+"""Faults that take down all that is there."""
 
 Logical = tuple[str, int]  # component, task
 Physical = tuple[str, int, int]  # component, task, replica
@@ -80,7 +84,9 @@ class Layout:
         for name in self.order:
             self._widths(name)
         self.physical = self._physical()
-        self.host = self._hosts()
+        plain = scenario.hosts is None or isinstance(scenario.hosts, int)
+        self.host = self._hosts() if plain else self._on_machines(scenario.hosts)
+        self.worker = self._workers()
 
     # -- shape ---------------------------------------------------------------------------------------------
 
@@ -139,27 +145,78 @@ class Layout:
         hosts: dict[Physical, int] = {}
         logical = [(name, task) for name, task, replica in self.physical if replica == 0]
         for number, (name, task) in enumerate(logical):
-            given, n = self.config[name].hosts, self.many_hosts
+            given, n = self.config[name].hosts, self.scenario.hosts
             for replica in range(self.replicas(name)):
                 host = number if given is None else given[task % len(given)]
                 further = host + replica * (len(logical) if n is None else 1)
                 hosts[name, task, replica] = further if n is None else further % n
         return hosts
 
-    @property
-    def many_hosts(self) -> int | None:
-        hosts = self.scenario.hosts
-        return hosts.count if isinstance(hosts, Hosts) else hosts
+    def limit(self, name: str) -> Limit:
+        """What bounds the queues of a component's tasks, and their lines."""
+        fields: dict = {}
+        for config in (getattr(self.scenario, "queues", None), getattr(self.config[name], "queue", None)):
+            for field in Limit._fields:
+                value = getattr(config, field, None)
+                fields |= {} if value is None else {field: value}
+        return Limit(**fields)
+
+    def _on_machines(self, cluster: Any) -> dict[Physical, int]:
+        """Tasks with a list of hosts; the others one after the other; all first replicas behind their
+        primaries, one after the other; and so on.
+        """
+        slots = [machine.slots for machine in cluster.machines.values() for _ in range(machine.count)]
+        usable = len(slots) - cluster.reserve
+        logical = [(name, task) for name, task, replica in self.physical if replica == 0]
+        sits: dict[Physical, int] = {}
+        for name, task in logical:
+            if self.config[name].hosts is not None:
+                sits[name, task, 0] = self.config[name].hosts[task]
+        order = sorted(self.physical, key=lambda place: (place[2], logical.index(place[:2])))
+        for name, task, replica in order:
+            if (name, task, replica) in sits:
+                continue
+            first = sits[name, task, 0] + replica if replica else logical.index((name, task))
+            turns = [(first + further) % usable for further in range(usable)]
+            there = list(sits.values())
+            turns = [host for host in turns if slots[host] is None or there.count(host) < slots[host]]
+            fleet = [sits[name, task, other] for other in range(replica)]
+            apart = [host for host in turns if host not in fleet]
+            if kind_of(cluster.placement) == "k_safe":
+                if min(cluster.racks, usable) >= self.replicas(name):
+                    racks = [host % cluster.racks for host in fleet]
+                    apart = [host for host in apart if host % cluster.racks not in racks]
+                apart.sort(key=there.count)
+            else:
+                apart = apart or turns
+            sits[name, task, replica] = apart[0]
+        return sits
+
+    def _workers(self) -> dict[Physical, int]:
+        """The tasks of a host go round its workers."""
+        processes = getattr(self.scenario.hosts, "workers", 1)
+        seen: dict[int, int] = {}
+        workers = {}
+        for physical in self.physical:
+            host = self.host[physical]
+            workers[physical] = seen.get(host, 0) % processes
+            seen[host] = seen.get(host, 0) + 1
+        return workers
+
+    def fails(self, fault: Any, host: int, worker: int) -> bool:
+        """Whether a fault of a worker, a host or a rack takes down this worker of this host."""
+        kind = kind_of(fault)
+        if kind == "crash_rack":
+            return host % getattr(self.scenario.hosts, "racks", 1) == fault.rack
+        return host == fault.host and (kind == "crash_host" or worker == fault.worker)
 
     @property
     def cores(self) -> dict[int, float]:
         """Of each host on which they matter."""
-        hosts, found = self.scenario.hosts, {}
-        if isinstance(hosts, Hosts):
-            each = enumerate(m.cores for m in hosts.machines.values() for _ in range(m.count))
-            found = {host: cores for host, cores in each if cores is not None}
+        machines = getattr(self.scenario.hosts, "machines", {}).values()
+        each = enumerate(machine.cores for machine in machines for _ in range(machine.count))
         slow = {fault.host for fault in self.scenario.failures if kind_of(fault) == "slow_host"}
-        return dict.fromkeys(slow, math.inf) | found
+        return dict.fromkeys(slow, math.inf) | {host: cores for host, cores in each if cores is not None}
 
     def latency(self, up: Physical, down: Physical) -> Distribution:
         a, b = sorted((self.host[up], self.host[down]))

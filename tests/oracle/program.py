@@ -19,7 +19,7 @@ from .channels import Channel, Message
 from .clock import Clock, Rank, control
 from .cores import Cores
 from .figures import Figures, figures
-from .layout import Layout, Logical
+from .layout import MACHINES, Layout, Logical
 from .ledger import Ledger
 from .outages import Outage, Outages
 from .protocol import Protocol
@@ -89,19 +89,28 @@ class World:
     def moves(self) -> bool:
         """Whether anything is in a queue, in service or on a wire."""
         return any(
-            task.queue or task.serving or any(channel.wire for channel in task.inputs.values())
+            task.queue or task.serving or task.line.messages or any(c.wire for c in task.inputs.values())
             for task in self.tasks
         )
 
     def new_ident(self) -> int:
         return next(self._idents)
 
-    def destroyed(self, task: Task, message: Message) -> None:
-        """A fault has taken a message."""
+    def destroyed(self, task: Task, message: Message, fault: int | None) -> None:
+        """A fault has taken a message, at a task or on its way there."""
+        datum = message.datum
+        task.give_back(message)
+        self.record.gone(datum)
+        if datum is not None:
+            self.trace.destroyed.append((*task.physical, datum.uid, self.clock.now))
+            self.ledger.hurt([datum], fault)
+
+    def overflows(self, task: Task, message: Message) -> None:
+        """It has come to a queue that is full."""
+        assert message.datum is not None
         self.record.gone(message.datum)
-        if message.datum is not None:
-            self.trace.destroyed.append((*task.physical, message.datum.uid, self.clock.now))
-            self.ledger.hurt([message.datum], task.fault)
+        self.trace.overflowed.append((*task.physical, message.datum.uid, self.clock.now))
+        self.ledger.overflowed(message.datum)
 
     # -- what happens by the clock -------------------------------------------------------------------------
 
@@ -145,7 +154,7 @@ class World:
         self.clock.at(number * length, control(Rank.MARKER, spout.rank), mark)
 
     def _strike(self, fault: Fault) -> None:
-        """Hit a task, a host with all that is on it, or the acker."""
+        """Hit a task, a worker, a host or a rack with all that is there, or the acker."""
         outage = self.outages.strikes(fault)
         if kind_of(fault) == "slow_host":
             self._slow_down(fault, outage)
@@ -160,8 +169,8 @@ class World:
             outage.masked = self._is_masked(outage)
             return
         kind, down_for = kind_of(fault), fault.detection + fault.restart
-        on_host = kind == "crash_host"
-        found = [task for task in self.tasks if self._is_hit(task, fault, on_host)]
+        machines = kind in MACHINES
+        found = [task for task in self.tasks if self._is_hit(task, fault, machines)]
         hit = [task for task in found if not self.protocol.spares(task)]
         job = [task for task in hit if isinstance(task, Bolt)] and self.layout.needs.one_job
         hit = [task for task in self.tasks if task in hit or (job and isinstance(task, Bolt))]
@@ -170,10 +179,10 @@ class World:
         self.outages.struck(outage, [*hit, *also])
         for task in hit:
             task.fault = outage.number
-            crash = on_host or (job and isinstance(task, Bolt))
+            crash = machines or (job and isinstance(task, Bolt))
             task.fail("crash_task" if crash else kind, down_for, fault.while_down)
-        if on_host:
-            self.protocol.host_failed(fault.host, down_for)
+        if machines:
+            self.protocol.machines_failed(fault, down_for)
         elif fault.component == "acker":
             self.protocol.acker_failed(down_for)
         self.protocol.struck(fault)
@@ -196,9 +205,10 @@ class World:
             for task in outage.tasks
         )
 
-    def _is_hit(self, task: Task, fault: Fault, on_host: bool) -> bool:
-        if on_host:
-            return self.layout.host[task.physical] == fault.host
+    def _is_hit(self, task: Task, fault: Fault, machines: bool) -> bool:
+        if machines:
+            layout, physical = self.layout, task.physical
+            return layout.fails(fault, layout.host[physical], layout.worker[physical])
         return task.physical == (fault.component, fault.task, fault.replica)
 
     # -- the end -------------------------------------------------------------------------------------------

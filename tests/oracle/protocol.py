@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .layout import Datum
 
@@ -93,8 +93,8 @@ class Protocol:
     def struck(self, fault: Fault) -> None:
         """A fault has struck."""
 
-    def host_failed(self, host: int, down_for: int) -> None:
-        """All tasks on a host have crashed."""
+    def machines_failed(self, fault: Any, down_for: int) -> None:
+        """All tasks in a worker, on a host or in a rack have crashed."""
 
     def acker_failed(self, down_for: int) -> None:
         """The acker alone has crashed."""

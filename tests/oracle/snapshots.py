@@ -170,7 +170,7 @@ class Snapshots(Protocol):
         seat.last_picture = number
         self.pictures[task] = Picture(task.state.copy(), task.windows_closed, seat.served)
         for channel in task.outputs.values():
-            channel.send(Message(channel, barrier=number))
+            task.put(Message(channel, barrier=number))
         if not self.world.layout.stateful(task.component):
             self._acknowledge(task, number)
         else:
@@ -186,7 +186,8 @@ class Snapshots(Protocol):
 
     def _upload(self, task: Task, number: int, entries: int) -> None:
         if self.current == number:
-            end = self.store.request(entries * self.params.entry_size) + self.params.upload_time
+            host = self.world.layout.host[task.physical]
+            end = self.store.request(entries * self.params.entry_size, host, True) + self.params.upload_time
             self._at(end, control(Rank.TRIM, task.rank), partial(self._acknowledge, task, number))
 
     def _acknowledge(self, task: Task, number: int) -> None:
@@ -223,7 +224,7 @@ class Snapshots(Protocol):
         for message in seat.log[position:]:
             self.world.record.there(message.datum)
         for message in seat.aside:
-            self.world.destroyed(task, message)
+            self.world.destroyed(task, message, task.fault)
         seat.aside = []
         for channel in task.inputs.values():
             if isinstance(channel.up, Bolt):
@@ -245,7 +246,8 @@ class Snapshots(Protocol):
         last = self.world.clock.now
         for each in stateful:
             entries = self.valid[each].state.entries if each in self.valid else 0
-            end = self.store.request(entries * self.params.entry_size)
+            host = self.world.layout.host[each.physical]
+            end = self.store.request(entries * self.params.entry_size, host, False)
             last = max(last, end + self.params.restore_time + entries * self.params.restore_cost)
         self._at(last, control(Rank.RESTORE, self.bolts[-1].rank), self._go_on)
 

@@ -10,7 +10,7 @@ from .batches import MicroBatches
 from .channels import Message
 from .clock import Rank, control
 from .executors import Executor
-from .layout import Datum
+from .layout import MACHINES, Datum
 from .tasks import State
 
 if TYPE_CHECKING:
@@ -96,8 +96,8 @@ class StartingAnew(MicroBatches):
 
     def fails(self, fault: Any, noticed: int, ready: int) -> None:
         """Whatever it is, the query stops, and starts without state when all that has failed is back."""
-        if kind_of(fault) == "crash_host":
-            for executor in self.scheduler.on_host(fault.host):
+        if kind_of(fault) in MACHINES:
+            for executor in self.scheduler.hit(fault):
                 self.scheduler.kill(executor, self.newest, noticed, ready, self._start_if_possible)
                 self._start_over(executor, executor.index + 1, noticed)
         elif fault.component == "driver":

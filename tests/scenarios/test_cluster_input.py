@@ -88,6 +88,14 @@ def test_a_cluster_of_typed_objects() -> None:
             "links.pairs.0-4: there is no host 4; the machines are hosts 0 to 3",
         ),
         (
+            "failures=[{kind: crash_worker, host: 1, worker: 2, at: 5 s}]",
+            "failures.0.worker: there is no worker 2; each host has 2 of them (hosts.workers)",
+        ),
+        (
+            "failures=[{kind: crash_rack, rack: 2, at: 5 s}]",
+            "failures.0.rack: there is no rack 2; there are 2 of them (hosts.racks), numbered from 0",
+        ),
+        (
             "failures=[{kind: crash_host, host: 4, at: 5 s}]",
             "failures.0.host: there is no host 4; the machines are hosts 0 to 3",
         ),

@@ -4,8 +4,8 @@ strategies), what is observed (accounts), what is reported (results).
 Importing the room registers its parts, so that scenarios can name them.
 """
 
-from tideover.models import operators
-from tideover.models.job import arrivals, groupings, placements, spouts
+from tideover.models import detectors, operators
+from tideover.models.job import arrivals, groupings, placements, spouts, stores
 from tideover.models.strategies import (
     active_replication,
     aligned_snapshots,
@@ -20,6 +20,7 @@ __all__ = [
     "active_replication",
     "aligned_snapshots",
     "arrivals",
+    "detectors",
     "distributions",
     "faults",
     "groupings",
@@ -30,4 +31,5 @@ __all__ = [
     "rsm",
     "source_replay",
     "spouts",
+    "stores",
 ]

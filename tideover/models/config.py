@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
+from tideover.models.detectors.base import Detector
 from tideover.models.job.cluster import Hosts, cluster_of
 from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig, Store
 from tideover.models.job.deployment import Deployment
+from tideover.models.job.stores.base import StoreKind
 from tideover.models.job.topology import Topology
 from tideover.models.strategies.base import Strategy
 from tideover.sim.faults.base import Fault
@@ -32,14 +34,18 @@ class AppliedProfile(Part):
 class Scenario(Part):
     """Everything that one simulation depends on."""
 
+    unsaid: ClassVar[frozenset[str]] = frozenset({"detector", "stores"})
+
     name: str
     description: str = ""
     topology: dict[str, SpoutConfig | BoltConfig]
     strategy: Strategy
     failures: tuple[Fault, ...] = ()
+    detector: Detector | None = None
     hosts: Annotated[int, Field(ge=1, le=100_000)] | Hosts | None = None
     links: Links
     store: Store = Store()
+    stores: dict[str, StoreKind] = Field(default_factory=dict, description="more stores, by name")
     run: Run
     profile: AppliedProfile | None = None
 
@@ -68,6 +74,7 @@ def deployment_of(
         cluster=cluster_of(topology, replicas, scenario.hosts),
         links=scenario.links,
         store=scenario.store,
+        stores=scenario.stores,
         run=scenario.run,
         failures=scenario.failures,
         cycle=scenario.strategy.cycle(),

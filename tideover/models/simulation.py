@@ -176,7 +176,7 @@ def _cost(world: World) -> dict[str, float]:
     return {
         "cpu_s": sum(busy_ns(job.context, task, job.kernel.now) for task in job.tasks) / S,
         "network_bytes": remote + measured.control_bytes,
-        "store_bytes": job.store.bytes,
+        "store_bytes": sum(store.bytes for store in (job.store, *job.stores.values())),
         "peak_buffered_tuples": measured.peak_buffered,
         "hosts": len(set(job.deployment.hosts.values())),
     }

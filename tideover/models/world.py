@@ -62,6 +62,8 @@ class World:
         self.windows = WindowLog()
         context = Context(deployment.topology, draws, strategy.needs, Announcer([]), train_cap, kernel)
         self.job = Job(context, deployment)
+        if scenario.detector is not None:
+            self.job.supervisor.watch = scenario.detector.watch(self.job)
         self.recoveries = Recoveries(self.job, recorder, self.backlog)
         self.job.plug(strategy.protocol(self.job))
         self.usage: Usage | None = None

@@ -4,7 +4,7 @@ from typing import Literal
 
 from tideover.parts.typed import Duration
 from tideover.sim.distributions.base import Distribution
-from tideover.sim.faults import crash_host, crash_task, lose_state, pause, slow_host
+from tideover.sim.faults import crash_host, crash_rack, crash_task, crash_worker, lose_state, pause, slow_host
 
 class CrashHost(crash_host.CrashHost):
     """Every task on the host crashes at once, the acker too if it lives there.
@@ -32,6 +32,34 @@ class CrashHost(crash_host.CrashHost):
         restart: Duration = "0 s",
         while_down: Literal["drop", "hold"] = "drop",
         host: int,
+    ) -> None: ...
+
+class CrashRack(crash_rack.CrashRack):
+    """Every host of the rack crashes at once: its switch or its power is gone.
+
+    at: when it strikes, e.g. 75 s
+    within: it strikes at a moment drawn from the span of this length after at, anew in each replication, the
+        same under every strategy; 0 s: at that very moment
+    in_interval: fraction of the strategy's interval (of checkpoints, say) after which it strikes, at the
+        first such moment at or after at (with within: after the drawn one)
+    every: pauses between strikes, drawn per replication
+    detection: from the fault until it is noticed
+    restart: from then until the tasks are ready
+    while_down: arrivals at a task that is down are lost, or wait with their sender
+    rack: number of the rack
+    """
+
+    def __init__(
+        self,
+        *,
+        at: Duration | None = None,
+        within: Duration | None = None,
+        in_interval: float | None = None,
+        every: Distribution | Duration | None = None,
+        detection: Duration = "0 s",
+        restart: Duration = "0 s",
+        while_down: Literal["drop", "hold"] = "drop",
+        rack: int,
     ) -> None: ...
 
 class CrashTask(crash_task.CrashTask):
@@ -65,6 +93,36 @@ class CrashTask(crash_task.CrashTask):
         component: str,
         task: int = 0,
         replica: int = 0,
+    ) -> None: ...
+
+class CrashWorker(crash_worker.CrashWorker):
+    """Every task in the worker crashes at once, the acker too if it lives there (in worker 0 of its host).
+
+    at: when it strikes, e.g. 75 s
+    within: it strikes at a moment drawn from the span of this length after at, anew in each replication, the
+        same under every strategy; 0 s: at that very moment
+    in_interval: fraction of the strategy's interval (of checkpoints, say) after which it strikes, at the
+        first such moment at or after at (with within: after the drawn one)
+    every: pauses between strikes, drawn per replication
+    detection: from the fault until it is noticed
+    restart: from then until the tasks are ready
+    while_down: arrivals at a task that is down are lost, or wait with their sender
+    host: number of the host
+    worker: number of the worker on that host
+    """
+
+    def __init__(
+        self,
+        *,
+        at: Duration | None = None,
+        within: Duration | None = None,
+        in_interval: float | None = None,
+        every: Distribution | Duration | None = None,
+        detection: Duration = "0 s",
+        restart: Duration = "0 s",
+        while_down: Literal["drop", "hold"] = "drop",
+        host: int,
+        worker: int = 0,
     ) -> None: ...
 
 class LoseState(lose_state.LoseState):

@@ -1,19 +1,31 @@
-"""The run, the cluster, the links and the store, and distributions of durations, as typed objects."""
+"""The run, the cluster, links, store and detector, and distributions of durations, as typed objects."""
 
+from tideover.models.detectors import given, heartbeats
+from tideover.models.detectors.restarts import exponential_delay, failure_rate, fixed_delay
 from tideover.models.job import cluster, components, machines
-from tideover.models.job.placements import round_robin
+from tideover.models.job.placements import k_safe, round_robin
+from tideover.models.job.stores import dfs, disk, redis
 from tideover.parts.typed import typed
 from tideover.sim.distributions import constant, empirical, exponential, gamma, lognormal, uniform
 
 Hosts = typed(cluster.Hosts)
 MachineType = typed(machines.MachineType)
+KSafe = typed(k_safe.KSafe)
 RoundRobin = typed(round_robin.RoundRobin)
 Links = typed(components.Links)
 Run = typed(components.Run)
 Store = typed(components.Store)
+Given = typed(given.Given)
+Heartbeats = typed(heartbeats.Heartbeats)
+ExponentialDelay = typed(exponential_delay.ExponentialDelay)
+FailureRate = typed(failure_rate.FailureRate)
+FixedDelay = typed(fixed_delay.FixedDelay)
 Constant = typed(constant.Constant)
 Empirical = typed(empirical.Empirical)
 Exponential = typed(exponential.Exponential)
 Gamma = typed(gamma.Gamma)
 Lognormal = typed(lognormal.Lognormal)
 Uniform = typed(uniform.Uniform)
+Redis = typed(redis.Redis)
+Disk = typed(disk.Disk)
+Dfs = typed(dfs.Dfs)

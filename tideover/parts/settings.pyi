@@ -2,9 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 
+from tideover.models.detectors import given, heartbeats
+from tideover.models.detectors.restarts import exponential_delay, failure_rate, fixed_delay
+from tideover.models.detectors.restarts.base import RestartStrategy
 from tideover.models.job import cluster, components, machines
-from tideover.models.job.placements import round_robin
+from tideover.models.job.placements import k_safe, round_robin
 from tideover.models.job.placements.base import Placement
+from tideover.models.job.stores import dfs, disk, redis
 from tideover.parts.typed import Bandwidth, Duration, Rate
 from tideover.sim.distributions import constant, empirical, exponential, gamma, lognormal, uniform
 from tideover.sim.distributions.base import Distribution
@@ -52,8 +56,18 @@ class MachineType(machines.MachineType):
         price: float | None = None,
     ) -> None: ...
 
+class KSafe(k_safe.KSafe):
+    """No two replicas of a task on one host, nor in one rack if there are as many racks; else evenly.
+
+    Of the hosts that are allowed the one with the fewest tasks takes the next, and of several the next in
+    turn. Of k + 1 replicas one is left, whichever k hosts fail, or k racks if there are k + 1 of them. E.
+    Tanuwidjaja, *High Availability on a Distributed Real Time Processing System*, UC Berkeley EECS-2015-134.
+    """
+
+    def __init__(self) -> None: ...
+
 class RoundRobin(round_robin.RoundRobin):
-    """Task number i goes to host i mod n, and replica r of it r hosts further, as Storm deals executors.
+    """Task number i goes to host i mod n, as Storm deals executors; replica r sits r hosts further.
 
     A host without a slot left, or with a replica of the same task, is passed over while there is another.
     """
@@ -114,6 +128,89 @@ class Store(components.Store):
     """
 
     def __init__(self, *, latency: Duration = "1 ms", bandwidth: Bandwidth = "100 MiB/s") -> None: ...
+
+class Given(given.Given):
+    """Each fault's own ``detection`` and ``restart``: what a scenario without ``detector`` has."""
+
+    def __init__(self) -> None: ...
+
+class Heartbeats(heartbeats.Heartbeats):
+    """A process sends a heartbeat each ``interval``, and counts as dead ``timeout`` after the last one.
+
+    So what fails is noticed after the timeout less the age of its last heartbeat: evenly spread over
+    (timeout - interval, timeout], as each process has a phase of its own. Then a process is launched in its
+    place, and its tasks are prepared. A failure meanwhile takes the new process with it: its last sign of
+    life is the order to launch it, or its own heartbeat. Heartbeats take no time on the wire.
+
+    Chandra and Toueg: *Unreliable failure detectors for reliable distributed systems*, JACM 43, 1996; Flink's
+    ``heartbeat.interval`` and ``heartbeat.timeout`` have these defaults.
+
+    interval: distance of two heartbeats of a process
+    timeout: silence after which a process counts as dead; at least interval
+    launch: from the order until the new process runs
+    prepare: from then until a task in it is ready
+    restarts: how long a restart waits; default: not at all
+    """
+
+    def __init__(
+        self,
+        *,
+        interval: Duration = "10 s",
+        timeout: Duration = "50 s",
+        launch: Distribution | Duration = "constant",
+        prepare: Distribution | Duration = "constant",
+        restarts: RestartStrategy | None = None,
+    ) -> None: ...
+
+class ExponentialDelay(exponential_delay.ExponentialDelay):
+    """The first restart waits for ``initial``, each one after it ``factor`` times as long, at most ``most``.
+
+    Once it has run for ``reset_after`` without a failure, the next restart is a first one. Apache Flink,
+    ``restart-strategy.type: exponential-delay``, with its defaults, without jitter.
+
+    initial: how long the first restart waits
+    factor: by which each wait is longer
+    most: longest wait; at least initial
+    reset_after: time without a failure after which waits begin anew
+    """
+
+    def __init__(
+        self,
+        *,
+        initial: Duration = "1 s",
+        factor: float = 1.5,
+        most: Duration = "60 s",
+        reset_after: Duration = "1 h",
+    ) -> None: ...
+
+class FailureRate(failure_rate.FailureRate):
+    """Each restart waits for ``delay``, unless more than ``most_failures`` were noticed ``within`` a span.
+
+    Apache Flink, ``restart-strategy.type: failure-rate``, with its defaults.
+
+    delay: how long each restart waits
+    most_failures: most failures in the span
+    within: the span
+    """
+
+    def __init__(
+        self,
+        *,
+        delay: Duration = "1 s",
+        most_failures: int = 1,
+        within: Duration = "60 s",
+    ) -> None: ...
+
+class FixedDelay(fixed_delay.FixedDelay):
+    """Each restart waits for ``delay``; after ``attempts`` of them there is no other.
+
+    Apache Flink, ``restart-strategy.type: fixed-delay``.
+
+    delay: how long each restart waits
+    attempts: most restarts; default: any number
+    """
+
+    def __init__(self, *, delay: Duration = "1 s", attempts: int | None = None) -> None: ...
 
 class Constant(constant.Constant):
     """Always ``value``. In a scenario the value alone is enough: ``service: 0.2 ms``.
@@ -186,3 +283,50 @@ class Uniform(uniform.Uniform):
     """
 
     def __init__(self, *, low: Duration, high: Duration) -> None: ...
+
+class Redis(redis.Redis):
+    """A store on a machine of its own with one thread that serves all tasks, one operation after the other.
+
+    A request takes its operations and its bytes at the store, and the latency on the way there and back,
+    which keeps nobody else waiting.
+
+    latency: round trip between a task and the store
+    bandwidth: bytes per second, read or written
+    operations: operations per second of its one thread
+    """
+
+    def __init__(
+        self,
+        *,
+        latency: Duration = "0.5 ms",
+        bandwidth: Bandwidth = "100 MiB/s",
+        operations: Rate = "80000/s",
+    ) -> None: ...
+
+class Disk(disk.Disk):
+    """Each host has one, for the tasks that run there. It outlives them, and their host's crash.
+
+    latency: time of a request besides its bytes
+    bandwidth: bytes per second, read or written
+    """
+
+    def __init__(self, *, latency: Duration = "5 ms", bandwidth: Bandwidth = "200 MiB/s") -> None: ...
+
+class Dfs(dfs.Dfs):
+    """A file system whose files lie on the hosts, as HDFS: each host reads and writes at its own bandwidth.
+
+    A write goes to the writer's host and to the ``replication`` - 1 next ones, and has ended when all have
+    it; a read is from the reader's host.
+
+    latency: time of a request besides its bytes
+    bandwidth: bytes per second of each host
+    replication: hosts on which a file lies
+    """
+
+    def __init__(
+        self,
+        *,
+        latency: Duration = "10 ms",
+        bandwidth: Bandwidth = "100 MiB/s",
+        replication: int = 3,
+    ) -> None: ...

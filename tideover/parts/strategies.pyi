@@ -53,6 +53,7 @@ class AlignedSnapshots(aligned_snapshots.AlignedSnapshots):
     entry_size: bytes of an entry in the store
     restore_time: time to restore a task's state that was read
     restore_cost: the same, for each entry of the state
+    store: the one of `stores` that state is saved in; the key `store` if not given
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class AlignedSnapshots(aligned_snapshots.AlignedSnapshots):
         entry_size: Size = "64 B",
         restore_time: Duration = "0 s",
         restore_cost: Duration = "0 s",
+        store: str | None = None,
     ) -> None: ...
 
 class MicroBatch(micro_batch.MicroBatch):
@@ -146,6 +148,7 @@ class StateManagement(rsm.StateManagement):
     restore_time: time to restore a checkpoint that was read
     restore_cost: the same, for each entry of the state
     entry_size: bytes of an entry in the store
+    store: the one of `stores` that state is saved in; the key `store` if not given
     """
 
     def __init__(
@@ -160,6 +163,7 @@ class StateManagement(rsm.StateManagement):
         restore_time: Duration = "0 s",
         restore_cost: Duration = "0 s",
         entry_size: Size = "64 B",
+        store: str | None = None,
     ) -> None: ...
 
 class SourceReplay(source_replay.SourceReplay):

@@ -55,7 +55,8 @@ def time_to_recover(recoveries: pd.DataFrame) -> tuple[Picture, ...]:
     )
     alt = "Time to recover of each strategy in stages; the table of results has the same figures."
     svg = to_svg(figure, prefix="stages", alt=alt)
-    return (Picture("Time to recover by strategy", caption, svg, _legend([*style.stage_keys(), *KEYS])),)
+    keys = [*style.stage_keys(recoveries.columns), *KEYS]
+    return (Picture("Time to recover by strategy", caption, svg, _legend(keys)),)
 
 
 def around_failure(timeline: pd.DataFrame, recoveries: pd.DataFrame) -> tuple[Picture, ...]:
@@ -82,7 +83,7 @@ def around_failure(timeline: pd.DataFrame, recoveries: pd.DataFrame) -> tuple[Pi
             "are the range of the replications."
         )
     title = "Over time" if recoveries.empty else "Around the failure"
-    keys = legend_keys(len(recoveries) > 0)
+    keys = legend_keys(recoveries)
     return (Picture(title, caption, "\n".join(panels), _legend(keys)),)
 
 

@@ -145,6 +145,12 @@ def _by_failure(results: Sequence[Record]) -> dict[str, list[list[Record]]]:
     return found
 
 
+def _present(recoveries: Sequence[Sequence[Record]]) -> set[str]:
+    """The stages that any of the recoveries has."""
+    keys = {key for mine in recoveries for recovery in mine for key in recovery["stages_s"]}
+    return {f"{key}_s" for key in keys}
+
+
 def _recovery_rows(
     heading: str, recoveries: Sequence[Sequence[Record]], notes: Notes, brief: bool
 ) -> list[tuple[str, ...]]:
@@ -161,7 +167,7 @@ def _recovery_rows(
     count = max(len(mine) for mine in recoveries)
     first, *others = rows(measures())
     shown: list[tuple[str, ...]] = [(f"{heading} (mean of {count})" if count > 1 else heading,), first]
-    shown += [("Its stages, s",), *rows(block("recoveries", "stages_s"))]
+    shown += [("Its stages, s",), *rows(block("recoveries", "stages_s", _present(recoveries)))]
     shown += [("Other measures of the recovery",), *others]
     if not brief:
         shown += [("Tuples of the state, per recovery",), *rows(block("recoveries", "state"))]

@@ -8,20 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
 from typing import Any
 
 from tideover.models.coarsening import counting
 from tideover.models.config import Scenario, deployment_of
 from tideover.models.effort import MOST_ROOTS, roots
-from tideover.models.job.cluster import Hosts
-from tideover.models.job.components import BoltConfig, Run, SpoutConfig
+from tideover.models.job.components import BoltConfig, SpoutConfig
 from tideover.models.job.placements.base import PlacementError
 from tideover.models.job.topology import TopologyError
-from tideover.models.strategies.base import STRATEGIES, Strategy
+from tideover.models.strategies.base import STRATEGIES
+from tideover.scenarios.draft import Draft
 from tideover.scenarios.errors import Problem, suggest
-from tideover.scenarios.nodes import Node
 from tideover.sim.faults.base import Fault
 from tideover.sim.units import format_duration
 
@@ -29,48 +27,6 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 _PAIR = re.compile(r"([0-9]{1,6})-([0-9]{1,6})")
 ROLES = {"acker": "the acker itself", "driver": "the driver of micro-batches"}
 """What a fault can hit besides components."""
-
-
-@dataclass
-class Draft:
-    """What could be built of a scenario so far, and the file's tree."""
-
-    root: Node
-    topology: dict[str, SpoutConfig | BoltConfig | None] = field(default_factory=dict)
-    strategy: Strategy | None = None
-    failures: list[Fault | None] = field(default_factory=list)
-    run: Run | None = None
-    hosts: int | Hosts | None = None
-
-    @property
-    def host_count(self) -> int | None:
-        """How many hosts there are; None: one for each task."""
-        return self.hosts.count if isinstance(self.hosts, Hosts) else self.hosts
-
-    @property
-    def hosts_unknown(self) -> bool:
-        """Whether hosts are given of which nothing could be made."""
-        node = self.root.get("hosts")
-        return self.hosts is None and node is not None and node.value is not None
-
-    def find(self, *path: str | int) -> tuple[Node, bool]:
-        """The node at a path, or the last one on the way that exists; and whether it is the one."""
-        node = self.root
-        for step in path:
-            inner = node.get(str(step))
-            if inner is None:
-                return node, False
-            node = inner
-        return node, True
-
-    def keys(self, *path: str | int) -> dict[str, Node]:
-        """The entries of the mapping at a path; empty if there is none."""
-        node, found = self.find(*path)
-        return dict(node.items()) if found else {}
-
-    def problem(self, message: str, *path: str | int) -> Problem:
-        """A problem of the value at a path."""
-        return self.find(*path)[0].problem(".".join(map(str, path)), message)
 
 
 def name_fault(name: str) -> str | None:
@@ -309,6 +265,11 @@ def _strategy(draft: Draft) -> Iterator[Problem]:
         elif isinstance(draft.topology[name], SpoutConfig):
             message = f"{name!r} is a spout; only bolts can be named here"
             yield draft.problem(message, "strategy", *path)
+    stores = draft.keys("stores")
+    for path, name in draft.strategy.named_stores().items():
+        if name not in stores:
+            message = f"there is no store {name!r}; {suggest(name, stores)}"
+            yield draft.problem(message, "strategy", *path)
     for path, host in draft.strategy.named_hosts().items():
         if fault := _host_fault(draft, host):
             yield draft.problem(fault, "strategy", *path)
@@ -331,6 +292,22 @@ def _failures(draft: Draft) -> Iterator[Problem]:
         elif fault.in_interval is not None:
             yield from _in_interval(draft, fault, path)
         yield from _target(draft, fault, path)
+    yield from _detector(draft)
+
+
+def _detector(draft: Draft) -> Iterator[Problem]:
+    """Who notices failures does so for all of them."""
+    detector, strategy = draft.detector, draft.strategy
+    if detector is None or detector.by_fault:
+        return
+    for i, fault in enumerate(draft.failures):
+        for key in ("detection", "restart"):
+            if fault is not None and getattr(fault, key):
+                message = f"does not go with detector: {detector.kind}, which finds out how long it takes"
+                yield draft.problem(message, "failures", i, key)
+    if strategy is not None and strategy.needs.batches:
+        message = f"{strategy.kind} has its own; leave it out: each failure then says how long it takes"
+        yield draft.problem(message, "detector")
 
 
 def _in_interval(draft: Draft, fault: Fault, path: tuple[str | int, ...]) -> Iterator[Problem]:
@@ -353,7 +330,7 @@ def _in_interval(draft: Draft, fault: Fault, path: tuple[str | int, ...]) -> Ite
 
 
 def _target(draft: Draft, fault: Any, path: tuple[str | int, ...]) -> Iterator[Problem]:
-    """The component, task or host that fails exists."""
+    """The component, task, worker, host or rack that fails exists."""
     component = getattr(fault, "component", None)
     task = getattr(fault, "task", None)
     host = getattr(fault, "host", None)
@@ -369,6 +346,14 @@ def _target(draft: Draft, fault: Any, path: tuple[str | int, ...]) -> Iterator[P
     replicas = _replicas(draft)
     if host is not None and (reason := _host_fault(draft, host) or _unused(draft, host, replicas)):
         yield draft.problem(reason, *path, "host")
+    if draft.hosts_unknown:
+        return
+    for what in ("worker", "rack"):
+        number, there = getattr(fault, what, 0), getattr(draft.hosts, f"{what}s", 1)
+        if number >= there:
+            of = "each host has" if what == "worker" else "there are"
+            message = f"there is no {what} {number}; {of} {there} of them (hosts.{what}s), numbered from 0"
+            yield draft.problem(message, *path, what)
 
 
 def _unused(draft: Draft, host: int, replicas: int) -> str | None:

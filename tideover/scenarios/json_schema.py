@@ -13,6 +13,8 @@ from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from tideover.models.config import AppliedProfile, Scenario
+from tideover.models.detectors.base import Detector
+from tideover.models.detectors.restarts.base import RestartStrategy
 from tideover.models.job.arrivals.base import Arrivals
 from tideover.models.job.arrivals.periodic import Periodic
 from tideover.models.job.cluster import Hosts
@@ -21,11 +23,13 @@ from tideover.models.job.groupings.base import Grouping
 from tideover.models.job.machines import MachineType
 from tideover.models.job.placements.base import Placement
 from tideover.models.job.spouts.base import Spout
+from tideover.models.job.stores.base import StoreKind
 from tideover.models.operators.base import Bolt
 from tideover.models.strategies.base import Strategy
 from tideover.scenarios.loader import load_plugins
 from tideover.scenarios.part_builder import BARE, REGISTRIES, key_of, unit_of
 from tideover.scenarios.scenario_builder import TOP
+from tideover.scenarios.writer import part_to_data
 from tideover.sim.distributions.base import Distribution
 from tideover.sim.faults.base import Fault
 from tideover.sim.registry import Part, kind_of
@@ -35,10 +39,13 @@ Schema = dict[str, Any]
 
 _NAMED = {
     Arrivals: "when a spout emits",
+    Detector: "how failures are noticed, and what they hit is restarted",
     Distribution: "a distribution of durations, or one duration",
     Fault: "what breaks, and when",
     Grouping: "which task of the receiver gets a tuple",
+    RestartStrategy: "how long a restart waits",
     Placement: "which host takes which task",
+    StoreKind: "a store",
     Strategy: "how the system survives failure",
 }
 _PARAMETER = {
@@ -78,6 +85,8 @@ def _default(info: FieldInfo) -> Any:
     """The default of a field, as a file would have it."""
     unit = unit_of(info.annotation, info.metadata)
     default = info.get_default(call_default_factory=True)
+    if isinstance(default, Distribution):
+        return part_to_data(default)
     if isinstance(default, tuple(REGISTRIES)):
         return kind_of(default)
     return unit.format(default) if unit else default
@@ -143,9 +152,11 @@ def json_schema() -> Schema:
         "strategy": {"$ref": "#/$defs/Strategy"},
         "strategies": _strategies(parts),
         "failures": {"type": "array", "items": {"$ref": "#/$defs/Fault"}},
+        "detector": {"$ref": "#/$defs/Detector"},
         "hosts": scenario["hosts"],
         "links": parts[Links] | {"required": []},
         "store": parts[Store],
+        "stores": {"type": "object", "additionalProperties": {"$ref": "#/$defs/StoreKind"}},
         "run": parts[Run],
         "profile": {"anyOf": [{"type": "string"}, parts[AppliedProfile]]},
         "parameters": {"type": "object", "additionalProperties": closed(_PARAMETER, ["sets"])},
@@ -180,7 +191,7 @@ def _named(base: type[Part], meaning: str, parts: dict[type[Part], Schema]) -> S
     forms: list[Schema] = []
     if base is Distribution:
         forms.append({"type": "string", "title": "always this duration", "pattern": DURATION.pattern})
-    elif base in (Grouping, Placement, Strategy):
+    elif base in (Detector, Grouping, Placement, RestartStrategy, StoreKind, Strategy):
         forms.append({"enum": [n for n, part in REGISTRIES[base].items() if not parts[part]["required"]]})
     for name, part in REGISTRIES[base].items():
         whole = _with("kind", name, part, parts[part])

@@ -18,10 +18,13 @@ from typing import Annotated, Any, TypeVar
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
+from tideover.models.detectors.base import DETECTORS, Detector
+from tideover.models.detectors.restarts.base import RESTARTS, RestartStrategy
 from tideover.models.job.arrivals.base import ARRIVALS, Arrivals
 from tideover.models.job.groupings.base import GROUPINGS, Grouping
 from tideover.models.job.placements.base import PLACEMENTS, Placement
 from tideover.models.job.spouts.base import SPOUTS, Spout
+from tideover.models.job.stores.base import STORES, StoreKind
 from tideover.models.operators.base import BOLTS, Bolt
 from tideover.models.operators.window import Window
 from tideover.models.strategies.base import STRATEGIES, Strategy
@@ -36,11 +39,14 @@ from tideover.sim.units import Unit
 REGISTRIES: dict[type[Part], Registry[Any]] = {
     Arrivals: ARRIVALS,
     Bolt: BOLTS,
+    Detector: DETECTORS,
     Distribution: DISTRIBUTIONS,
     Fault: FAULTS,
     Grouping: GROUPINGS,
+    RestartStrategy: RESTARTS,
     Placement: PLACEMENTS,
     Spout: SPOUTS,
+    StoreKind: STORES,
     Strategy: STRATEGIES,
 }
 

@@ -11,6 +11,8 @@ from typing import Any
 
 from pydantic.fields import FieldInfo
 
+from tideover.models.detectors.base import Detector
+from tideover.models.detectors.restarts.base import RestartStrategy
 from tideover.models.job.arrivals.base import Arrivals
 from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig, Store
@@ -18,6 +20,7 @@ from tideover.models.job.groupings.base import Grouping
 from tideover.models.job.machines import MachineType
 from tideover.models.job.placements.base import Placement
 from tideover.models.job.spouts.base import Spout
+from tideover.models.job.stores.base import StoreKind
 from tideover.models.operators.base import Bolt
 from tideover.models.strategies.base import Strategy
 from tideover.scenarios import grid, profiles
@@ -37,10 +40,13 @@ COMMAND = "tideover scenarios reference"
 _LINKS = {
     "Arrivals": "[arrivals](#arrivals)",
     "Component": "[spout](#spouts) or [bolt](#bolts)",
+    "Detector": "[detector](#detector)",
     "Distribution": "[distribution](#distributions)",
     "Fault": "[failure](#failures)",
     "Grouping": "[grouping](#groupings)",
+    "RestartStrategy": "[restart strategy](#restart-strategies)",
     "Placement": "[placement](#placements)",
+    "StoreKind": "[store](#stores)",
     "Strategy": "[strategy](#strategies)",
 }
 _TOP = {
@@ -48,6 +54,7 @@ _TOP = {
     "hosts": "whole number, at least 1, at most 100,000 or a [cluster](#hosts)",
     "links": "[links](#links)",
     "store": "[store](#store)",
+    "stores": "mapping of names to a [store of a kind](#stores)",
     "run": "[run](#run)",
     "parameters": "mapping of names to [short parameters](#short-parameters)",
     "profile": "text",
@@ -70,6 +77,11 @@ _TOPOLOGY = """\
 The key `topology` names the components. Each is a spout (`spout: KIND`) or a bolt (`bolt: KIND`);
 the keys of its kind stand beside those that every spout or bolt has."""
 _STRATEGY = "The key `strategy`: `{kind: rsm, checkpoint_interval: 10 s}`, or a kind alone: `source_replay`."
+_DETECTOR = (
+    "The key `detector`: how failures are noticed, and what they hit is restarted: `{kind: heartbeats, "
+    "interval: 5 s, timeout: 20 s}`. Without it each failure says how long that takes."
+)
+_RESTARTS = "The key `restarts` of a detector: how long a restart waits."
 _SPOUT_KEYS = "Keys of every spout. For `arrivals`, `rate` may stand here, or `pause` with `emit_cost`."
 
 _INTRODUCTION = f"""\
@@ -107,6 +119,10 @@ def markdown() -> str:
     return _Reference().text()
 
 
+_STORES = (
+    "The key `stores` gives more stores, by names: `stores: {memory: {kind: redis, operations: 80000/s}}`. "
+    "What uses one says which: `strategy: {…, store: memory}`."
+)
 _SHORT = "The key `parameters` gives names to keys that are mostly changed: `--set rate=30000/s`."
 _SWEEPS = "`tideover sweep FILE`: one scenario, and lists of values that some of its keys take."
 _PROFILES = (
@@ -118,9 +134,11 @@ _HEADINGS = (
     "Distributions",
     "Strategies",
     "Failures",
+    "Detector",
     "Hosts",
     "Links",
     "Store",
+    "Stores",
     "Run",
     "Short parameters",
     "Sweep files",
@@ -159,9 +177,12 @@ class _Reference:
             "\n".join(self.kinds("Distributions", Distribution, "Wherever a duration may vary.")),
             "\n".join(self.strategies()),
             "\n".join(self.failures()),
+            "\n".join(self.kinds("Detector", Detector, _DETECTOR)),
+            "\n".join(self.kinds("Restart strategies", RestartStrategy, _RESTARTS, level=3)),
             "\n".join(self.hosts()),
             _section("Links", f"The key `links`. {_prose(Links)}", links),
             self.part(Store, "The key `store`: where checkpoints and snapshots are written to."),
+            "\n".join(self.kinds("Stores", StoreKind, _STORES)),
             self.part(Run, "The key `run`."),
             _section("Short parameters", _SHORT, _schema_rows(schema["properties"]["parameters"])),
             _meanings("Sweep files", _SWEEPS, grid.TOP),

@@ -12,8 +12,10 @@ from pydantic import PrivateAttr
 
 from tideover.models import config
 from tideover.models.config import AppliedProfile
+from tideover.models.detectors.base import Detector
 from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig, Store
+from tideover.models.job.stores.base import StoreKind
 from tideover.models.strategies.base import Strategy
 from tideover.scenarios import loader, precedence, profiles, shorthand, yaml_text
 from tideover.scenarios.errors import ScenarioError, unknown_parameters
@@ -67,9 +69,11 @@ class Scenario(config.Scenario):
         run: Run,
         description: str = "",
         failures: Sequence[Fault] = (),
+        detector: Detector | str | None = None,
         hosts: int | Hosts | None = None,
         links: Links | None = None,
         store: Store | None = None,
+        stores: Mapping[str, StoreKind | str] | None = None,
         profile: AppliedProfile | str | None = None,
     ) -> None:
         given = {
@@ -78,9 +82,11 @@ class Scenario(config.Scenario):
             "topology": topology,
             "strategy": strategy,
             "failures": failures,
+            "detector": detector,
             "hosts": hosts,
             "links": links,
             "store": store,
+            "stores": stores,
             "run": run,
             "profile": profile,
         }
@@ -107,9 +113,11 @@ class Scenario(config.Scenario):
         topology: Mapping[str, SpoutConfig | BoltConfig] = _KEEP,
         strategy: Strategy | str = _KEEP,
         failures: Sequence[Fault] = _KEEP,
+        detector: Detector | str | None = _KEEP,
         hosts: int | Hosts | None = _KEEP,
         links: Links = _KEEP,
         store: Store = _KEEP,
+        stores: Mapping[str, StoreKind | str] = _KEEP,
         run: Run = _KEEP,
         profile: str | None = _KEEP,
         **parameters: Any,
@@ -138,9 +146,11 @@ class Scenario(config.Scenario):
             "topology": topology,
             "strategy": strategy,
             "failures": failures,
+            "detector": detector,
             "hosts": hosts,
             "links": links,
             "store": store,
+            "stores": stores,
             "run": run,
             "profile": profile,
         }

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from tideover.models.config import Scenario
+from tideover.models.detectors.base import Detector
 from tideover.models.job.arrivals.base import Arrivals
 from tideover.models.job.arrivals.periodic import Periodic
 from tideover.models.job.cluster import Hosts
@@ -17,6 +18,7 @@ from tideover.models.job.spouts.base import SPOUTS
 from tideover.models.operators.base import BOLTS
 from tideover.models.strategies.base import STRATEGIES, Strategy
 from tideover.scenarios import checks, shorthand
+from tideover.scenarios.draft import Draft
 from tideover.scenarios.errors import is_misspelt, listed, suggest
 from tideover.scenarios.nodes import Node
 from tideover.scenarios.part_builder import PartBuilder, fields_of, join
@@ -31,9 +33,11 @@ TOP = {
     "strategy": "how the system survives failure: the kind, and that kind's parameters",
     "strategies": "parameters by kind, used when that kind is picked (--set strategy.kind=…, compare)",
     "failures": "what breaks, and when",
+    "detector": "how failures are noticed, and what they hit is restarted; default: as each failure says",
     "hosts": "number of hosts, or the machines of the cluster; default: one host for each task",
     "links": "latency between and within hosts; default: none",
     "store": "the store that checkpoints are written to",
+    "stores": "more stores by name, each of a kind, for whatever names one: a strategy, a failure",
     "run": "how long, how often, with which luck",
     "profile": "measured values for keys that are not given here: a profile's path, from the file's folder",
     "parameters": "short names for --set, and the dotted keys that they set",
@@ -58,23 +62,25 @@ class ScenarioBuilder(PartBuilder):
             self.refuse(root.value["grid"], "grid", "belongs to a sweep; use this file with tideover sweep")
             return None
         self.unknown_keys(root, "", TOP)
-        draft = checks.Draft(root)
+        draft = Draft(root)
         draft.topology = self._topology(root)
         draft.strategy = self._strategy(root)
         draft.failures = self._failures(root)
         draft.run = self._run(root)
+        draft.detector = self._detector(root)
         given: dict[str, Any] = {
             "topology": {name: config for name, config in draft.topology.items() if config is not None},
             "strategy": draft.strategy,
             "failures": tuple(f for f in draft.failures if f is not None),
             "run": draft.run,
+            **({} if root.get("detector") is None else {"detector": draft.detector}),
             "links": self._links(root),
             "store": self.part(Store, root.get("store") or root.like({}), "store"),
         }
         draft.hosts = self._hosts(root)
         if draft.hosts is not None or draft.hosts_unknown:
             given["hosts"] = draft.hosts
-        top = {key: root.value[key] for key in ("name", "description") if key in root.value}
+        top = {key: root.value[key] for key in ("name", "description", "stores") if key in root.value}
         top.setdefault("name", root.like(Path(root.origin.file).stem))
         scenario = self.part(Scenario, root.like(top), "", given)
         self.problems += checks.check(draft, scenario if not self.problems else None)
@@ -230,6 +236,10 @@ class ScenarioBuilder(PartBuilder):
             )
             return []
         return [self.named(Fault, item, join("failures", str(i))) for i, item in enumerate(node.value)]
+
+    def _detector(self, root: Node) -> Detector | None:
+        node = root.get("detector")
+        return None if node is None else self.named(Detector, node, "detector")
 
     def _run(self, root: Node) -> Run | None:
         node = self._child(root, "run", "give run: {duration: 240 s}")

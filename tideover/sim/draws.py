@@ -36,6 +36,9 @@ class Purpose(Enum):
     LATENCY = "latency"
     FAULT = "fault"
     IDENTITY = "identity"
+    HEARTBEAT = "heartbeat"
+    LAUNCH = "launch"
+    PREPARE = "prepare"
 
     __hash__ = object.__hash__  # there is one of each; Enum's own hashes the name anew at every draw
 

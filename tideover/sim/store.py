@@ -2,33 +2,131 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
 
 from tideover.sim.kernel import Kernel, Reads
 
 
+@dataclass(eq=False)
+class _Request:
+    """``work``: how long it keeps an undisturbed store (ns); ``plan``: counts its plans, only the newest
+    holds.
+    """
+
+    work: int
+    rank: int
+    done: Callable[[], None]
+    order: int
+    reads: Reads
+    begin: int = 0
+    end: int = 0
+    plan: int = 0
+
+
 class StoreServer:
-    """A store (Redis, say): first in, first out; a request takes ``latency`` ns plus its bytes at
-    ``bandwidth`` bytes/s.
+    """A store, or one machine of it: first in, first out.
+
+    latency     time of each request (ns) besides its bytes and operations
+    bandwidth   bytes/s
+    operations  it does so many a second; None: they take no time
+    aside       the latency is that of the way there and back: it does not keep the store
 
     Requests come from control events only, so they come in order of time.
     """
 
-    def __init__(self, kernel: Kernel, latency: int, bandwidth: int) -> None:
-        self._kernel = kernel
-        self._latency = latency
-        self._bandwidth = bandwidth
-        self._free_at = 0
+    kind: Literal["store"] = "store"
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        latency: int,
+        bandwidth: int,
+        operations: float | None = None,
+        aside: bool = False,
+        name: str = "store",
+        host: int | None = None,
+    ) -> None:
+        self.name = name
+        self.host = host
         self.bytes = 0
+        self._kernel = kernel
+        self._kept, self._away = (0, latency) if aside else (latency, 0)
+        self._bandwidth = bandwidth
+        self._operations = operations
+        self._free_at = 0
+        self._busy = 0
+        self._factor = 1.0
+        self._planned: deque[_Request] = deque()
 
     def request(
-        self, size: int, rank: int, done: Callable[[], None], order: int = 0, reads: Reads = None
+        self,
+        size: int,
+        rank: int,
+        done: Callable[[], None],
+        order: int = 0,
+        reads: Reads = None,
+        operations: int = 1,
     ) -> int:
-        """Read or write ``size`` bytes; ``done`` is called at the end, at ``rank`` and ``order``, when what
-        it ``reads`` was moved there. Returns when that is.
+        """Read or write ``size`` bytes in so many ``operations``; ``done`` is called at the end, at ``rank``
+        and ``order``, when what it ``reads`` was moved there. Returns when that is, if nothing disturbs the
+        store until then.
         """
         self.bytes += size
-        duration = self._latency + -(-size * 1_000_000_000 // self._bandwidth)
-        self._free_at = max(self._free_at, self._kernel.now) + duration
-        self._kernel.at(self._free_at, rank, done, order, reads)
-        return self._free_at
+        work = self._kept + -(-size * 1_000_000_000 // self._bandwidth)
+        if self._operations is not None:
+            work += round(operations * 1_000_000_000 / self._operations)
+        planned = self._planned
+        while planned and planned[0].end <= self._kernel.now:
+            planned.popleft()
+        request = _Request(work, rank, done, order, reads)
+        planned.append(request)
+        self._plan(request)
+        return request.end + self._away
+
+    def _plan(self, request: _Request) -> None:
+        request.begin = max(self._free_at, self._kernel.now)
+        takes = round(request.work * self._factor)
+        request.end = self._free_at = request.begin + takes
+        self._busy += takes
+        request.plan += 1
+        plan = request.plan
+
+        def end() -> None:
+            if request.plan == plan:
+                request.done()
+
+        self._kernel.at(request.end + self._away, request.rank, end, request.order, request.reads)
+
+    def _plan_anew(self, requests: list[_Request]) -> None:
+        for request in requests:
+            self._busy -= request.end - request.begin
+        for request in requests:
+            self._plan(request)
+
+    def slow(self, factor: float) -> None:
+        """From now on a request that begins takes ``factor`` times as long; the one in service goes on."""
+        now = self._kernel.now
+        self._factor = factor
+        waiting = [request for request in self._planned if request.begin >= now and request.end > now]
+        self._free_at = max([now, *(r.end for r in self._planned if r.begin < now)])
+        self._plan_anew(waiting)
+
+    def stop(self, until: int) -> None:
+        """It is down until then; all that it has been asked for waits, and what is in service is asked for
+        again, and begins anew.
+        """
+        now = self._kernel.now
+        waiting = [request for request in self._planned if request.end > now]
+        self._free_at = max(until, self._free_at if not waiting else 0)
+        self._plan_anew(waiting)
+
+    def busy_ns(self, now: int) -> int:
+        """How long it has been busy up to ``now`` (ns)."""
+        return self._busy - max(0, min(self._free_at - now, self._left(now)))
+
+    def _left(self, now: int) -> int:
+        """Work that is planned after ``now`` (ns)."""
+        return sum(request.end - max(request.begin, now) for request in self._planned if request.end > now)

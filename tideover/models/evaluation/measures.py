@@ -188,8 +188,8 @@ def _recovery(
         "kind": outage.kind,
         "component": outage.component,
         "failed_at_s": outage.failed_at / S,
-        "detected_at_s": outage.detected_at / S,
-        "ready_at_s": outage.ready_at / S,
+        "detected_at_s": _told(outage, outage.detected_at, end),
+        "ready_at_s": _told(outage, outage.ready_at, end),
         "time_to_recover_s": None if over is None else (over - outage.failed_at) / S,
         "state_recovery_s": _state_recovery(world, recovery) if replayed else None,
         "catch_up_s": None
@@ -198,7 +198,7 @@ def _recovery(
         "throughput_90_s": comparison.throughput_back(recovery, end),
         "output_gap_s": longest_silence(comparison.curves.outputs, *stretch),
         "sink_spacing_s": longest_silence(comparison.without.outputs, *stretch),
-        **_stages(recovery, caught_up, over),
+        **_stages(recovery, caught_up, over, end),
         **_state(world, recovery),
     }
     row |= named("latency", recovery.span.committed)
@@ -220,13 +220,23 @@ def _state_recovery(world: World, recovery: Recovery) -> float:
     return (over // resolution - ready // resolution) * resolution / S
 
 
-def _stages(recovery: Recovery, caught_up: int | None, over: int | None) -> dict[str, float | None]:
+def _told(outage: Outage, moment: int, end: int) -> float | None:
+    """A moment (s) as the row has it. Where each fault says how long it takes, also what comes after the end
+    is known.
+    """
+    return None if outage.stages is not None and moment > end else moment / S
+
+
+def _stages(recovery: Recovery, caught_up: int | None, over: int | None, end: int) -> dict[str, float | None]:
     """The time to recover in parts, one after the other: each ends when what it names is done, if that is
     later than all before. Those that come after the end of the run are None.
     """
     outage = recovery.outage
-    moments = {
-        "detect_s": outage.detected_at,
+    moments: dict[str, int | None] = {"detect_s": outage.detected_at}
+    if outage.stages is not None:
+        ordered, launched = outage.stages
+        moments |= {"delay_s": ordered, "launch_s": launched, "prepare_s": outage.ready_at}
+    moments |= {
         "restart_s": outage.ready_at,
         "restore_s": recovery.restored_at,
         "wait_s": recovery.timed_out_at,
@@ -236,7 +246,7 @@ def _stages(recovery: Recovery, caught_up: int | None, over: int | None) -> dict
     stages: dict[str, float | None] = {}
     for name, moment in moments.items():
         before, reached = reached, max(reached, min(moment or 0, done))
-        stages[name] = (reached - before) / S
+        stages[name] = None if _told(outage, reached, end) is None else (reached - before) / S
     stages["catch_up_stage_s"] = None if caught_up is None else (caught_up - reached) / S
     stages["windows_stage_s"] = None if over is None or caught_up is None else (over - caught_up) / S
     return stages

@@ -120,8 +120,7 @@ def cluster_of(topology: Topology, replicas: Mapping[str, int], hosts: int | Hos
     """Where all replicas of a topology's tasks run: on so many hosts without limits, on machines, or (None)
     each on a host of its own. Raises PlacementError if there is no place for one.
 
-    A component's ``hosts`` decide for its tasks; replica r sits r hosts further. The placement does for the
-    others.
+    A component's ``hosts`` decide for its tasks, the placement for the others and for replicas.
     """
     if hosts is None:
         at = _each_its_own(topology, replicas)
@@ -152,16 +151,12 @@ def _each_its_own(topology: Topology, replicas: Mapping[str, int]) -> dict[Place
 
 
 def _by_hand(seating: Seating, hosts: Sequence[Host]) -> None:
-    """Seat the components that name their hosts."""
+    """Seat the tasks of components that name their hosts; the placement seats their replicas."""
     for c in seating.topology.components:
-        for task, host in enumerate(c.config.hosts or ()):
-            path = ("topology", c.name, "hosts", task)
-            for replica in range(seating.replicas[c.name]):
-                chosen = hosts[(host + replica) % len(hosts)]
-                if chosen.reserve:
-                    raise PlacementError(path, f"host {chosen.number} is in reserve and takes no task")
-                if not seating.has_room(chosen):
-                    raise PlacementError(
-                        path, f"host {chosen.number} has no slot left (slots: {chosen.slots})"
-                    )
-                seating.seat((c.name, task, replica), chosen.number)
+        for task, number in enumerate(c.config.hosts or ()):
+            host, path = hosts[number], ("topology", c.name, "hosts", task)
+            if host.reserve:
+                raise PlacementError(path, f"host {number} is in reserve and takes no task")
+            if not seating.has_room(host):
+                raise PlacementError(path, f"host {number} has no slot left (slots: {host.slots})")
+            seating.seat((c.name, task, 0), number)

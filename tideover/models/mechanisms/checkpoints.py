@@ -27,6 +27,7 @@ class Costs:
     saving, saving_entry         time that it keeps the task, and more for each entry
     restoring, restoring_entry   time from when it was read, and more for each entry
     entry_size                   bytes of an entry in the store
+    store                        the name of the store; None: that of the job
     """
 
     saving: int = 0
@@ -34,6 +35,7 @@ class Costs:
     restoring: int = 0
     restoring_entry: int = 0
     entry_size: int = 0
+    store: str | None = None
 
 
 class Checkpoints:
@@ -72,7 +74,8 @@ class Checkpoints:
         copying = costs.saving + entries * costs.saving_entry
         size = entries * costs.entry_size
         wanted, saved = self._plans.watch(), self._plans.unless_void(written)
-        save(job, task, copying, size, wanted, saved, reads=reads)
+        store = job.store_named(costs.store)
+        save(job, task, copying, size, wanted, saved, reads=reads, store=store)
 
     def read(self, then: Callable[[Checkpoint], None]) -> None:
         """Read the newest valid one (nothing was saved yet: the beginning), which takes its time, and call
@@ -83,4 +86,5 @@ class Checkpoints:
         entries = saved.state.entries
         restoring = costs.restoring + entries * costs.restoring_entry
         done = self._plans.unless_void(lambda: then(saved))
-        read(self._job, self._task, entries * costs.entry_size, restoring, done)
+        store = self._job.store_named(costs.store)
+        read(self._job, self._task, entries * costs.entry_size, restoring, done, store)

@@ -33,7 +33,13 @@ class BoltTask(Server):
     """
 
     def __init__(
-        self, context: Context, component: Component, index: int, replica: int, host: int, shares: bool = False
+        self,
+        context: Context,
+        component: Component,
+        index: int,
+        replica: int,
+        host: int,
+        shares: bool = False,
     ) -> None:
         name = f"{component.name}.{index}" + (f"/{replica}" if replica else "")
         super().__init__(context.kernel, name, host, shares)

@@ -14,6 +14,7 @@ from tideover.models.runtime.context import Context, without_markers
 from tideover.models.runtime.core_sharing import CoresResource, crowded, share_cores
 from tideover.models.runtime.hooks import Dispatcher, Hooks, Needs
 from tideover.models.runtime.spout_task import SpoutTask
+from tideover.models.runtime.storage import Storage
 from tideover.models.runtime.stream import Outlet
 from tideover.models.runtime.supervision import Supervisor
 from tideover.models.runtime.views import BoltView, TaskView
@@ -49,7 +50,13 @@ class Job:
         every_core = context.cores.values()
         context.resources += [CoresResource(cores) for cores in every_core if cores.cores is not None]
         store = deployment.store
-        self.store = StoreServer(context.kernel, store.latency, store.bandwidth)
+        self.store = Storage([StoreServer(context.kernel, store.latency, store.bandwidth)])
+        """Where state goes of those who name no store."""
+        machines = 1 + max(deployment.hosts.values(), default=0)
+        self.stores = {
+            name: Storage.of(kind, name, context.kernel, machines) for name, kind in deployment.stores.items()
+        }
+        context.resources += [server for each in self.stores.values() for server in each.servers]
         self.supervisor = Supervisor(context, deployment, self.tasks)
 
     # -- for short -------------------------------------------------------------------------------------------
@@ -171,6 +178,10 @@ class Job:
     def _moved(self, now: int) -> None:
         self.hooks.moved(now)
         self.say.moved(now)
+
+    def store_named(self, name: str | None) -> Storage:
+        """The store of that name; None: that of those who name none."""
+        return self.store if name is None else self.stores[name]
 
     # -- what is where ---------------------------------------------------------------------------------------
 

@@ -10,13 +10,14 @@ from tideover.models.runtime.views import BoltView, OutageView
 class Machine:
     """A process that is no task: an acker, a driver, an executor in which tasks run.
 
-    ``name``: as ``component`` of a fault says it; ``host``: None if it has none of its own; ``number``: its
-    place in the order in which machines come back at one instant.
+    ``name``: as ``component`` of a fault says it; ``host``: None if it has none of its own; ``worker`` of
+    that host; ``number``: its place in the order in which machines come back at one instant.
     """
 
-    def __init__(self, name: str, host: int | None, replica: int, number: int) -> None:
+    def __init__(self, name: str, host: int | None, replica: int, number: int, worker: int = 0) -> None:
         self.name = name
         self.host = host
+        self.worker = worker
         self.replica = replica
         self.number = number
 

@@ -5,12 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+NEVER = 1 << 62
+"""The moment at which something that is given up is back."""
+
 
 class Return(NamedTuple):
-    """When something that was hit is noticed, and when it is back (ns)."""
+    """When something that was hit is noticed, and when it is back (ns), as it is expected.
+
+    ordered     a process in its place is to be launched, after a delay or when there is room for it
+    launched    that process runs; from here on its tasks are prepared
+    (None: nobody tells the stages of the restart apart)
+    """
 
     detected: int
     ready: int
+    ordered: int | None = None
+    launched: int | None = None
 
 
 @dataclass(eq=False)
@@ -36,17 +46,28 @@ class Outage:
     masked: bool = False
     overtakes: tuple[Outage, ...] = ()
 
-    def hit(self, victims: list[Any]) -> None:
-        """These are down."""
-        self.returns = {victim: Return(self.detected_at, self.ready_at) for victim in victims}
+    def hit(self, returns: dict[Any, Return]) -> None:
+        """These are down, and expected back."""
+        self.returns = dict(returns)
+        self._settle()
+
+    @property
+    def stages(self) -> tuple[int, int] | None:
+        """When all that it hit was ordered anew, and when all of it was launched (ns); None: nobody tells
+        these stages apart.
+        """
+        found = [back for back in self.returns.values() if back.ordered is not None]
+        if not found:
+            return None
+        ordered = max(min(back.ordered or 0, back.ready) for back in found)
+        return ordered, max(min(back.launched or 0, back.ready) for back in found)
 
     def struck_again(self, victim: Any, newer: Outage) -> None:
         """A newer fault has hit what is not back yet: it is back from both when it is back from that one, and
         if nobody has noticed yet, detection begins anew too.
         """
-        detected = self.returns[victim].detected
-        detected = detected if detected < newer.failed_at else newer.detected_at
-        self._revise(victim, Return(detected, newer.ready_at))
+        detected, again = self.returns[victim].detected, newer.returns[victim]
+        self._revise(victim, again if detected >= newer.failed_at else again._replace(detected=detected))
 
     def expect(self, victim: Any, ready: int) -> None:
         """What it hit is back at ``ready`` (ns), or will be."""
@@ -54,5 +75,9 @@ class Outage:
 
     def _revise(self, victim: Any, back: Return) -> None:
         self.returns[victim] = back
-        self.detected_at = max(min(back) for back in self.returns.values())
-        self.ready_at = max(back.ready for back in self.returns.values())
+        self._settle()
+
+    def _settle(self) -> None:
+        if self.returns:
+            self.detected_at = max(min(back.detected, back.ready) for back in self.returns.values())
+            self.ready_at = max(back.ready for back in self.returns.values())

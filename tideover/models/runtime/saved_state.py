@@ -10,6 +10,7 @@ import numpy as np
 from tideover.models.operators.state import State
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.job import Job
+from tideover.models.runtime.storage import Storage
 from tideover.models.runtime.views import OutageView
 from tideover.sim.kernel import Rank, Reads
 from tideover.sim.train import Ints
@@ -101,12 +102,14 @@ def save(
     saved: Callable[[], None],
     uploading: int = 0,
     reads: Reads = None,
+    store: Storage | None = None,
 ) -> None:
     """Copy the state, which keeps the task for ``copying`` ns; then the store writes ``size`` bytes, and
     ``uploading`` ns later they are safe: ``saved`` is called, which ``reads`` this. The task works on
-    meanwhile. If it is not ``wanted`` any more when it is copied, it is not written.
+    meanwhile. If it is not ``wanted`` any more when it is copied, it is not written. ``store``: None: that of
+    the job.
     """
-    kernel, store = job.kernel, job.store
+    kernel, into = job.kernel, store or job.store
 
     def written() -> None:
         if uploading:
@@ -116,7 +119,7 @@ def save(
 
     def write() -> None:
         if wanted():
-            store.request(size, Rank.TRIM, written, task.number, () if uploading else reads)
+            into.write(task.host, size, Rank.TRIM, written, task.number, () if uploading else reads)
 
     task.occupy(copying)
     if copying:
@@ -125,13 +128,20 @@ def save(
         write()
 
 
-def read(job: Job, task: BoltTask, size: int, restoring: int, restored: Callable[[], None]) -> None:
-    """Read ``size`` bytes of state from the store, and restore them, which takes ``restoring`` ns; then
-    ``restored`` is called.
+def read(
+    job: Job,
+    task: BoltTask,
+    size: int,
+    restoring: int,
+    restored: Callable[[], None],
+    store: Storage | None = None,
+) -> None:
+    """Read ``size`` bytes of state from the store (None: that of the job), and restore them, which takes
+    ``restoring`` ns; then ``restored`` is called.
     """
     kernel = job.kernel
 
     def done() -> None:
         kernel.at(kernel.now + restoring, Rank.RESTORE, restored, task.number)
 
-    job.store.request(size, Rank.RESTORE, done, task.number)
+    (store or job.store).read(task.host, size, Rank.RESTORE, done, task.number)

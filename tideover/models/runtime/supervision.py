@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -10,9 +10,10 @@ from tideover.models.job.deployment import Deployment
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.context import Context
 from tideover.models.runtime.machine import Machine
-from tideover.models.runtime.outage import Outage
+from tideover.models.runtime.outage import NEVER, Outage
 from tideover.models.runtime.spout_task import SpoutTask
 from tideover.models.runtime.views import OutageView, TaskView
+from tideover.models.runtime.watch import Watch
 from tideover.sim.faults.base import Fault
 from tideover.sim.kernel import Process, Rank
 
@@ -20,7 +21,7 @@ Victim = SpoutTask | BoltTask | Machine
 
 
 class Supervisor:
-    """Lets faults strike a job, and restarts what they hit after detection and restart."""
+    """Lets faults strike a job, and restarts what they hit when its ``watch`` has noticed and launched it."""
 
     def __init__(
         self, context: Context, deployment: Deployment, tasks: Sequence[SpoutTask | BoltTask]
@@ -31,6 +32,7 @@ class Supervisor:
         self._replicas: dict[tuple[str, int], list[SpoutTask | BoltTask]] = {}
         for task in tasks:
             self._replicas.setdefault((task.component.name, task.index), []).append(task)
+        self.watch = Watch()
         self.outages: list[Outage] = []
         self._watched: list[Outage] = []
         """Outages whose recovery may still go on; one that has recovered gets no more replays."""
@@ -44,7 +46,8 @@ class Supervisor:
         """For how long others have been (ns)."""
 
     def start(self) -> None:
-        """Start a process for each fault."""
+        """Start the watch, and a process for each fault."""
+        self.watch.start()
         for index, fault in enumerate(self._deployment.failures):
             self._context.kernel.process(self._faults(index, fault))
 
@@ -69,9 +72,11 @@ class Supervisor:
         if not fault.kills:
             self._stop(fault, outage)
             return
-        victims, job = self._with_the_job(fault.victims(self))
+        struck = fault.victims(self)
+        victims, job = self._with_the_job(struck)
         outage.tasks = [task for v in victims for task in (v.tasks() if isinstance(v, Machine) else [v])]
-        outage.hit(victims)
+        planned = self.watch.returns(struck, job, fault, outage)
+        outage.hit(planned)
         for victim in victims:
             self._down[victim] = outage.number
             for older in self._awaited.setdefault(victim, []):
@@ -92,8 +97,9 @@ class Supervisor:
             if isinstance(victim, BoltTask) and not victim.up:
                 self._since.setdefault(victim, now)
             ready = partial(self._ready, outage, victim)
-            # as planned: the outage's own moment may be a later one by now, for one of its victims
-            self._context.kernel.at(now + fault.lasts, Rank.READY, ready, victim.number)
+            # as planned: something else may have changed by now what is expected
+            if planned[victim].ready < NEVER:
+                self._context.kernel.at(planned[victim].ready, Rank.READY, ready, victim.number)
 
     def _stop(self, fault: Fault, outage: Outage) -> None:
         """Strike without killing: what is hit stays up."""
@@ -152,6 +158,7 @@ class Supervisor:
         """It is back, or what it did is done by others: nobody waits for it any more."""
         self.expect(victim, self._context.kernel.now)
         self._awaited.pop(victim, None)
+        self.watch.back(victim)
 
     def expect(self, victim: object, ready: int) -> None:
         """If it is down, it will be back at ``ready`` (ns), and not when it was planned."""
@@ -169,9 +176,29 @@ class Supervisor:
 
     def tasks_on(self, host: int) -> list[Any]:
         """All tasks and machines on a host."""
-        runs_elsewhere = self._bolts if self._context.needs.batches else []  # in executors
-        machines = [m for m in self._context.machines if m.host == host]
-        return [t for t in self._tasks if t.host == host and t not in runs_elsewhere] + machines
+        return self._living(lambda thing: thing.host == host)
+
+    def tasks_in(self, host: int, worker: int) -> list[Any]:
+        """All tasks and machines in a worker of a host."""
+        return self._living(lambda thing: (thing.host, self._worker(thing)) == (host, worker))
+
+    def tasks_in_rack(self, rack: int) -> list[Any]:
+        """All tasks and machines in a rack."""
+        hosts = {host.number for host in self._deployment.cluster.rack(rack)}
+        return self._living(lambda thing: thing.host in hosts)
+
+    def _worker(self, thing: Victim) -> int:
+        """The number of the worker that it lives in, on its host."""
+        if isinstance(thing, Machine):
+            return thing.worker
+        place = thing.component.name, thing.index, thing.replica if isinstance(thing, BoltTask) else 0
+        return self._deployment.cluster.worker_of[place].number
+
+    def _living(self, there: Callable[[Victim], bool]) -> list[Any]:
+        """All tasks, in physical order, and machines that are there; tasks of batches live in executors."""
+        elsewhere = self._bolts if self._context.needs.batches else []
+        tasks = [task for task in self._tasks if there(task) and task not in elsewhere]
+        return [*tasks, *(machine for machine in self._context.machines if there(machine))]
 
     def lose_state(self, task: SpoutTask | BoltTask, outage: Outage, keep: bool) -> None:
         """A task loses its state; ``keep``: it goes on at once, else it keeps only its queue until it is

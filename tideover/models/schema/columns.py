@@ -26,6 +26,7 @@ class Column:
     label       what readers' tables call it; they leave it out if it is empty
     brief       the short form of these tables has it, too
     pool        how the record makes one figure of all replications'
+    optional    only results that have it show it
     """
 
     name: str
@@ -37,6 +38,7 @@ class Column:
     label: str = ""
     brief: bool = True
     pool: Pool = ""
+    optional: bool = False
 
     @property
     def label_with_unit(self) -> str:
@@ -63,7 +65,7 @@ def truth(name: str, meaning: str, undefined: str = "") -> Column:
 
 def conform(frame: pd.DataFrame, documented: Iterable[Column]) -> pd.DataFrame:
     """The frame with a fresh index, the documented columns first, each in its type, undefined where it was
-    missing.
+    missing; optional ones only if there are any.
 
     An undefined number is NaN, so a column of whole numbers that has one holds floats. Texts are objects.
     """
@@ -71,6 +73,8 @@ def conform(frame: pd.DataFrame, documented: Iterable[Column]) -> pd.DataFrame:
 
     found: dict[str, Any] = {}
     for column in documented:
+        if column.optional and column.name not in frame.columns:
+            continue
         values = frame[column.name] if column.name in frame.columns else pd.Series(None, frame.index, object)
         found[column.name] = values.astype(_dtype(column, values))
     others = {name: frame[name] for name in frame.columns if name not in found}

@@ -9,7 +9,7 @@ glossary, and docs/reference.md. A new field is one entry here, and the code tha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -81,6 +81,11 @@ def _stage(key: str, label: str, meaning: str, undefined: str = "", name: str = 
     return Column(name or f"{key}_s", meaning, "s", undefined=undefined, record=place, label=label)
 
 
+def _restart_stage(key: str, label: str, meaning: str) -> Column:
+    meaning = f"then, {meaning}; with a `detector` that tells the stages of a restart apart"
+    return replace(_stage(key, label, meaning, _CUT_OFF), optional=True)
+
+
 def _content(name: str, meaning: str) -> Column:
     return count(name, meaning, "tuples", record=("state", name), label=name, brief=False)
 
@@ -133,6 +138,9 @@ RECOVERIES = (
     _stage(
         "detect", "detect", "from the failure until it is detected; 0 in all stages if replicas masked it"
     ),
+    _restart_stage("delay", "wait to restart", "until a new process is ordered: a delay, or no room for it"),
+    _restart_stage("launch", "launch", "until the new process runs"),
+    _restart_stage("prepare", "prepare", "until its tasks are ready"),
     _stage("restart", "restart", "then, until what failed is ready again"),
     _stage("restore", "restore", "then, until a saved or copied state is back"),
     _stage(
@@ -335,9 +343,12 @@ SHARED_RECORD = _at_top(
 """More of its keys, where tasks share something: cores, cards, stores."""
 
 
-def block(table: str, name: str) -> tuple[Column, ...]:
-    """The columns of a table that one block of the record has, such as the stages of a recovery."""
-    return tuple(column for column in TABLES[table] if len(column.record) == 2 and column.record[0] == name)
+def block(table: str, name: str, present: Collection[str] = ()) -> tuple[Column, ...]:
+    """The columns of a table that one block of the record has, such as the stages of a recovery; optional
+    ones if they are ``present``.
+    """
+    mine = (column for column in TABLES[table] if len(column.record) == 2 and column.record[0] == name)
+    return tuple(column for column in mine if not column.optional or column.name in present)
 
 
 def measures() -> tuple[Column, ...]:
@@ -349,7 +360,7 @@ def nested(row: Mapping[str, Any], columns: Iterable[Column]) -> dict[str, Any]:
     """A row as the record has it: the columns that stand there, each in its block."""
     found: dict[str, Any] = {}
     for column in columns:
-        if column.record:
+        if column.record and not (column.optional and column.name not in row):
             *blocks, key = column.record
             place = found
             for name in blocks:

@@ -15,7 +15,7 @@ from tideover.models.remarks.plan import Plan, Work, entries_of
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
-from tideover.models.strategies.base import STRATEGIES, Promise, Protocol, Strategy
+from tideover.models.strategies.base import STRATEGIES, KeyPath, Promise, Protocol, Strategy
 from tideover.sim.units import MS, Duration, Size
 
 TEN_MINUTES = 600 * 10**9
@@ -33,6 +33,7 @@ class AlignedSnapshots(Strategy):
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task", "crash_host"})
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (GlobalRollback,)
     after_failures: ClassVar[frozenset[str]] = frozenset({"restore_time", "restore_cost"})
+    unsaid: ClassVar[frozenset[str]] = frozenset({"store"})
     costs: ClassVar[dict[str, tuple[str, ...]]] = {"snapshots": ("snapshot_time", "snapshot_cost")}
     recovery_costs: ClassVar[dict[str, tuple[str, ...]]] = {"restores": ("restore_time", "restore_cost")}
 
@@ -58,9 +59,17 @@ class AlignedSnapshots(Strategy):
     restore_time: Annotated[Duration, Field(description="time to restore a task's state that was read")] = 0
     restore_cost: Annotated[Duration, Field(description="the same, for each entry of the state")] = 0
 
+    store: Annotated[
+        str | None,
+        Field(description="the one of `stores` that state is saved in; the key `store` if not given"),
+    ] = None
+
     def cycle(self) -> tuple[int, int]:
         first = self.checkpoint_interval if self.checkpoint_phase is None else self.checkpoint_phase
         return first, self.checkpoint_interval
+
+    def named_stores(self) -> dict[KeyPath, str]:
+        return {} if self.store is None else {("store",): self.store}
 
     @property
     def checkpoints(self) -> saving.Saving:
@@ -89,7 +98,7 @@ class Snapshots(Protocol):
         super().__init__(job)
         s = strategy
         schedule = Schedule(s.checkpoint_interval, s.cycle()[0], s.min_pause, s.checkpoint_timeout)
-        costs = Costs(s.snapshot_time, s.snapshot_cost, s.restore_time, s.restore_cost, s.entry_size)
+        costs = Costs(s.snapshot_time, s.snapshot_cost, s.restore_time, s.restore_cost, s.entry_size, s.store)
         GlobalRollback(job, schedule, costs, s.upload_time)
 
     def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:

@@ -95,6 +95,10 @@ class Strategy(Part):
         """The hosts that the parameters name, by where they do."""
         return {}
 
+    def named_stores(self) -> dict[KeyPath, str]:
+        """The stores that the parameters name, by where they do."""
+        return {}
+
     def load(self, component: Component) -> Work:
         """What the strategy adds to the work of a bolt's tasks."""
         return Work()

@@ -17,7 +17,7 @@ from tideover.models.remarks.plan import Plan, Work
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
-from tideover.models.strategies.base import STRATEGIES, Promise, Protocol, Strategy
+from tideover.models.strategies.base import STRATEGIES, KeyPath, Promise, Protocol, Strategy
 from tideover.sim.kernel import Rank
 from tideover.sim.units import MS, Duration, Rate, Size
 
@@ -34,6 +34,7 @@ class StateManagement(Strategy):
     stateless_too: ClassVar[bool] = False
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (UpstreamBuffers, TaskCheckpoints)
     per_tuple: ClassVar[frozenset[str]] = frozenset({"replay_cost"})
+    unsaid: ClassVar[frozenset[str]] = frozenset({"store"})
     after_failures: ClassVar[frozenset[str]] = frozenset(
         {"replay_cost", "replay_rate", "restore_time", "restore_cost"}
     )
@@ -53,8 +54,16 @@ class StateManagement(Strategy):
     restore_cost: Annotated[Duration, Field(description="the same, for each entry of the state")] = 0
     entry_size: Annotated[Size, Field(description="bytes of an entry in the store")] = 64
 
+    store: Annotated[
+        str | None,
+        Field(description="the one of `stores` that state is saved in; the key `store` if not given"),
+    ] = None
+
     def cycle(self) -> tuple[int, int]:
         return self.checkpoint_interval, self.checkpoint_interval
+
+    def named_stores(self) -> dict[KeyPath, str]:
+        return {} if self.store is None else {("store",): self.store}
 
     @property
     def checkpoints(self) -> saving.Saving:
@@ -83,7 +92,9 @@ class Recovery(Protocol):
     def __init__(self, job: Job, strategy: StateManagement) -> None:
         super().__init__(job)
         s = self.strategy = strategy
-        costs = Costs(s.serialise_time, s.serialise_cost, s.restore_time, s.restore_cost, s.entry_size)
+        costs = Costs(
+            s.serialise_time, s.serialise_cost, s.restore_time, s.restore_cost, s.entry_size, s.store
+        )
         # 1. upstream tasks keep every tuple, numbered by channel
         self.buffers = UpstreamBuffers(job, s.spout_buffer, s.replay_cost, s.replay_rate)
         # 2. when the store has a checkpoint, upstream trims its buffers

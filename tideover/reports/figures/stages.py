@@ -42,7 +42,7 @@ def recovery_stages(recoveries: pd.DataFrame, *, ax: Axes | None = None, legend:
             most = max(most, _row(ax, place, recoveries[recoveries["strategy"] == name]))
         _finish(ax, len(names), most)
         if legend:
-            style.legend_below(ax.figure, (*style.stage_keys(), *KEYS), 2)
+            style.legend_below(ax.figure, (*style.stage_keys(recoveries.columns), *KEYS), 2)
     return ax
 
 
@@ -51,7 +51,7 @@ def _row(ax: Axes, place: int, mine: pd.DataFrame) -> float:
     found = estimate(mine[HEADLINE])
     over = mine[mine[HEADLINE].notna()] if found.n else mine
     at = 0.0
-    for stage in block("recoveries", "stages_s"):
+    for stage in block("recoveries", "stages_s", mine.columns):
         length = float(over[stage.name].astype(float).mean())
         if length > 0:  # not so of NaN, either: the stage did not come to its end
             look: dict[str, Any] = {"color": style.stage_colour(stage.key), **style.STAGE_EDGE}

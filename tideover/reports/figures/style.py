@@ -5,7 +5,7 @@ Ink, grid and paper are colours that the HTML page replaces by its own, so that 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from itertools import cycle
@@ -42,6 +42,9 @@ _OTHERS = ((SKY, "P"), ("#8c6d1f", "<"), ("#5b4a9e", ">"), ("#a6761d", "p"))
 
 _STAGES = {
     "detect": "#2d3138",
+    "delay": "#f3d9a4",
+    "launch": "#b87b00",
+    "prepare": "#efb643",
     "restart": "#db9500",
     "restore": "#006baa",
     "wait": "#eae7db",
@@ -140,9 +143,9 @@ def legend_below(figure: Figure | SubFigure, keys: Iterable[Key], columns: int) 
     figure.legend(handles=handles, loc="outside lower center", ncols=columns)
 
 
-def stage_keys() -> list[Key]:
-    """The legend of the stages."""
-    return [Key(one.label, stage_colour(one.key), "area") for one in block("recoveries", "stages_s")]
+def stage_keys(present: Collection[str]) -> list[Key]:
+    """The legend of the stages; of those that not all results have, of the ``present`` ones."""
+    return [Key(one.label, stage_colour(one.key), "area") for one in block("recoveries", "stages_s", present)]
 
 
 def stage_colour(name: str) -> str:

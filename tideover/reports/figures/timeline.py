@@ -59,7 +59,7 @@ def stages(recoveries: pd.DataFrame) -> list[Stage]:
     first = _first_failures(recoveries)
     found: list[Stage] = []
     at = 0.0
-    for column in block("recoveries", "stages_s"):
+    for column in block("recoveries", "stages_s", first.columns):
         length = float(first[column.name].astype(float).mean()) if len(first) else math.nan
         if not is_undefined(length):
             found.append(Stage(column.key, column.label, at, at + length))
@@ -92,7 +92,7 @@ def timeline(
         _draw(drawn, timeline, recoveries, span)
         (scale or common_scale(timeline, recoveries, span)).apply(drawn)
         if axes is None and legend:
-            style.legend_below(drawn[0].figure, legend_keys(len(recoveries) > 0), 1)
+            style.legend_below(drawn[0].figure, legend_keys(recoveries), 1)
     return drawn
 
 
@@ -118,7 +118,7 @@ def timelines(
         for row in grid:
             for ax in row[1:]:
                 ax.set_ylabel("")
-        style.legend_below(figure, legend_keys(any(len(failed) for _, failed in parts)), 3)
+        style.legend_below(figure, legend_keys(*(failed for _, failed in parts)), 3)
     return figure
 
 
@@ -317,6 +317,9 @@ def _length(seconds: float) -> str:
     return f"{1000 * seconds:.3g} ms" if 0 < seconds < 0.1 else f"{seconds:.3g} s"
 
 
-def legend_keys(failed: bool) -> list[style.Key]:
-    """What the lines and colours of a timeline stand for."""
-    return [*LINES, *FAILURE_KEYS, *style.stage_keys()] if failed else list(LINES)
+def legend_keys(*recoveries: pd.DataFrame) -> list[style.Key]:
+    """What the lines and colours of timelines with these recoveries stand for."""
+    if not any(len(failed) for failed in recoveries):
+        return list(LINES)
+    present = {name for failed in recoveries for name in failed.columns}
+    return [*LINES, *FAILURE_KEYS, *style.stage_keys(present)]

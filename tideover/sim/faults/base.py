@@ -27,6 +27,12 @@ class Target(Protocol):
     def tasks_on(self, host: int) -> list[Any]:
         """All physical tasks on a host, in physical order; the acker too."""
 
+    def tasks_in(self, host: int, worker: int) -> list[Any]:
+        """The same of one worker of it."""
+
+    def tasks_in_rack(self, rack: int) -> list[Any]:
+        """The same of all hosts of a rack."""
+
     def lose_state(self, task: Any, outage: Any, keep: bool) -> None:
         """Take a task's state; ``keep``: it serves on at once."""
 
@@ -49,6 +55,8 @@ class Fault(Part):
     kind: ClassVar[str]
     kills: ClassVar[bool] = True
     """Whether what it hits is down until it is detected and restarted."""
+    process_lives: ClassVar[bool] = False
+    """Whether that is so though the process lives: nobody misses its heartbeats."""
     at: Annotated[Duration | None, Field(description="when it strikes, e.g. 75 s")] = None
     within: Annotated[
         Duration | None,
@@ -106,6 +114,13 @@ class Fault(Part):
     @property
     def where(self) -> str:
         """What is hit, in words."""
+        raise NotImplementedError
+
+    @classmethod
+    def aimed_at(cls, component: str, host: int) -> dict[str, Any]:
+        """Settings besides times that let it hit the first task of a component, which is on that host, in a
+        scenario without further parts.
+        """
         raise NotImplementedError
 
     def victims(self, target: Target) -> list[Any]:
@@ -171,6 +186,10 @@ class TaskFault(Fault):
     @property
     def where(self) -> str:
         return self.component
+
+    @classmethod
+    def aimed_at(cls, component: str, host: int) -> dict[str, Any]:
+        return {"component": component}
 
     def victims(self, target: Target) -> list[Any]:
         return target.tasks_of(self.component, self.task, self.replica)

@@ -19,6 +19,10 @@ class CrashHost(Fault):
     def where(self) -> str:
         return f"host {self.host}"
 
+    @classmethod
+    def aimed_at(cls, component: str, host: int) -> dict[str, Any]:
+        return {"host": host}
+
     def victims(self, target: Target) -> list[Any]:
         return target.tasks_on(self.host)
 

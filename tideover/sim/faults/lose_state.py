@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from tideover.sim.faults.base import FAULTS, Target, TaskFault
 
@@ -13,6 +13,8 @@ class LoseState(TaskFault):
 
     With a detection or restart time the task is down for so long, but keeps its queue.
     """
+
+    process_lives: ClassVar[bool] = True
 
     def strike(self, target: Target, victim: Any, outage: Any) -> None:
         target.lose_state(victim, outage, keep=self.detection + self.restart == 0)

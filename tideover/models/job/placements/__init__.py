@@ -1,5 +1,5 @@
 """Placements: which host takes which task. One a file."""
 
-from tideover.models.job.placements import round_robin
+from tideover.models.job.placements import k_safe, round_robin
 
-__all__ = ["round_robin"]
+__all__ = ["k_safe", "round_robin"]

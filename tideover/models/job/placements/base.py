@@ -49,6 +49,10 @@ class Seating:
                 if replica < self.replicas[name] and (name, task, replica) not in self.at:
                     yield number, (name, task, replica)
 
+    def primary(self, place: Place) -> int:
+        """The host of the task's first replica, which has one."""
+        return self.at[place[0], place[1], 0]
+
     def siblings(self, place: Place) -> set[int]:
         """The hosts of other replicas of the same task."""
         name, task, _ = place
@@ -87,7 +91,7 @@ class Seating:
 
 
 class Placement(Part):
-    """How tasks come to hosts. A component's own ``hosts`` decide for it before."""
+    """How tasks come to hosts; those of components with ``hosts`` of their own sit there already."""
 
     kind: ClassVar[str]
 

@@ -7,15 +7,16 @@ from tideover.models.job.placements.base import PLACEMENTS, Placement, Seating
 
 @PLACEMENTS.register("round_robin")
 class RoundRobin(Placement):
-    """Task number i goes to host i mod n, and replica r of it r hosts further, as Storm deals executors.
+    """Task number i goes to host i mod n, as Storm deals executors; replica r sits r hosts further.
 
     A host without a slot left, or with a replica of the same task, is passed over while there is another.
     """
 
     def fill(self, seating: Seating) -> None:
         for number, place in seating.open():
-            siblings = seating.siblings(place)
-            free = [host for host in seating.ring(number + place[2]) if seating.has_room(host)]
+            siblings, replica = seating.siblings(place), place[2]
+            first = seating.primary(place) + replica if replica else number
+            free = [host for host in seating.ring(first) if seating.has_room(host)]
             if not free:
                 raise seating.no_slot(place)
             chosen = next((host for host in free if host.number not in siblings), free[0])

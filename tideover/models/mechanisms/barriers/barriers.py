@@ -92,7 +92,8 @@ class Barriers(Mechanism, Keeper):
             copying = costs.saving + state.entries * costs.saving_entry
             size = state.entries * costs.entry_size
             wanted = partial(self.coordinator.waits_for, snapshot)
-            save(self._job, self._bolt(task), copying, size, wanted, safe, self._uploading, self._sources)
+            bolt, store = self._bolt(task), self._job.store_named(costs.store)
+            save(self._job, bolt, copying, size, wanted, safe, self._uploading, self._sources, store)
         member.let_go()
 
     def took_part(self, task: TaskView, snapshot: Snapshot) -> None:
@@ -169,7 +170,8 @@ class GlobalRollback(Barriers):
         for task in stateful:
             entries = self.part(task).state.entries
             restoring = costs.restoring + entries * costs.restoring_entry
-            read(self._job, task, entries * costs.entry_size, restoring, partial(restored, task))
+            done, store = partial(restored, task), self._job.store_named(costs.store)
+            read(self._job, task, entries * costs.entry_size, restoring, done, store)
         if not stateful:
             kernel.at(kernel.now, Rank.RESTORE, partial(restored, None))
 

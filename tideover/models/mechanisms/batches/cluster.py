@@ -50,17 +50,22 @@ class Cluster:
             DRIVER,
             None,
             0,
+            0,
             lambda driver: self.tasks,
             lambda driver, outage: owner.driver_failed(outage),
             lambda driver, outage: owner.driver_ready(outage),
         )
-        hosts = sorted({task.host for task in job.bolt_tasks})
+        worker_of = job.deployment.cluster.worker_of
+        lives = {t: worker_of[t.component.name, t.index, t.replica] for t in job.bolt_tasks}
+        workers = sorted({(worker.host, worker.number) for worker in lives.values()})
         self.executors = [
-            Executor("executor", host, number, self._tasks_in, self._executor_failed, self._executor_ready)
-            for number, host in enumerate(hosts, 1)
+            Executor("executor", *place, number, self._tasks_in, self._executor_failed, self._executor_ready)
+            for number, place in enumerate(workers, 1)
         ]
-        at = {executor.host: executor for executor in self.executors}
-        self.of: dict[TaskView, Partition] = {t: Partition(t, at[t.host]) for t in job.bolt_tasks}
+        at = {(executor.host, executor.worker): executor for executor in self.executors}
+        self.of: dict[TaskView, Partition] = {
+            task: Partition(task, at[worker.host, worker.number]) for task, worker in lives.items()
+        }
         self.partitions = list(self.of.values())
         self._stages: dict[str, list[Partition]] = {}
         for partition in self.partitions:
@@ -288,11 +293,11 @@ class Cluster:
         executor.stopped_until = until
 
     def _executor_of(self, p: Partition) -> Executor:
-        """Where a task runs or has its state; else that of its host."""
+        """Where a task runs or has its state; else that of its worker."""
         for life in (p.ran if p.attempt else None, p.home if p.stateful else None):
             if life is not None and lives(life):
                 return life[0]
-        return next(e for e in self.executors if e.host == p.task.host)
+        return p.own
 
     def _executor_ready(self, executor: Executor, outage: OutageView) -> None:
         """A new process stands in for one that is dead, unless there is no driver to talk to."""

@@ -24,12 +24,13 @@ class Process(Machine):
         self,
         name: str,
         host: int | None,
+        worker: int,
         number: int,
         tasks_in: Callable[[Any], Sequence[BoltView]],
         on_failed: Callable[[Any, OutageView], None],
         on_ready: Callable[[Any, OutageView], None],
     ) -> None:
-        super().__init__(name, host, 0, number)
+        super().__init__(name, host, 0, number, worker)
         self._tasks_in, self._on_failed, self._on_ready = tasks_in, on_failed, on_ready
 
     def tasks(self) -> Sequence[BoltView]:
@@ -43,7 +44,7 @@ class Process(Machine):
 
 
 class Executor(Process):
-    """A process with some cores on a host. ``life`` counts its deaths: a new life knows nothing of the old.
+    """A worker on a host, with some cores. ``life`` counts its deaths: a new life knows nothing of the old.
 
     warm        a task without state has ended in it: what reads is loaded and compiled
     has_store   a stateful task has: its state store is open

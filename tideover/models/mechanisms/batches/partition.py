@@ -10,6 +10,7 @@ from tideover.models.runtime.bolt_task import BoltTask
 class Partition:
     """A bolt task as Spark runs it: one partition of a stage (a component), over and over.
 
+    own          the executor of its worker, where it runs at first
     home         where its state was loaded last; None: nowhere, there is nothing to load
     stale        that copy is spoilt; ``spoilt`` counts how often it was, by a fault of the state alone
     lost_by      number of the outage that took the copy
@@ -23,9 +24,10 @@ class Partition:
     again        number of the outage because of which it runs again; -1: none
     """
 
-    def __init__(self, task: BoltTask, home: Executor) -> None:
+    def __init__(self, task: BoltTask, own: Executor) -> None:
         self.task = task
-        self.home: Life | None = (home, 0)
+        self.own = own
+        self.home: Life | None = (own, 0)
         self.stale = False
         self.spoilt = 0
         self.lost_by = -1

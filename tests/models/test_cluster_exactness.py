@@ -1,0 +1,43 @@
+"""On clusters too the engine equals the per-tuple reference: who runs where, and who fails with whom."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.models.test_exactness import CAPS, LONG, QUICK, differences
+from tests.oracle.cluster_worlds import on_clusters
+from tests.oracle.layout import Layout
+from tests.oracle.random_worlds import STRATEGY_NAMES
+from tideover.models.config import Scenario, deployment_of
+from tideover.sim.draws import Draws
+
+
+@pytest.mark.parametrize("strategy", STRATEGY_NAMES)
+def test_the_engine_equals_the_reference_on_clusters(strategy: str) -> None:
+    @settings(QUICK, max_examples=15)
+    @given(on_clusters((strategy,)))
+    def check(scenario: Scenario) -> None:
+        assert not differences(scenario, CAPS[-1:])
+
+    check()
+
+
+@settings(QUICK, max_examples=200)
+@given(on_clusters(("none", "active_replication")))
+def test_who_runs_where_equals_the_reference(scenario: Scenario) -> None:
+    cluster, layout = deployment_of(scenario).cluster, Layout(scenario, Draws(1, 0))
+    assert dict(cluster.at) == layout.host
+    assert {place: worker.number for place, worker in cluster.worker_of.items()} == layout.worker
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("strategy", STRATEGY_NAMES)
+def test_the_engine_equals_the_reference_on_many_clusters(strategy: str) -> None:
+    @LONG
+    @given(on_clusters((strategy,)), st.sampled_from(CAPS))
+    def check(scenario: Scenario, cap: int) -> None:
+        assert not differences(scenario, (cap,))
+
+    check()

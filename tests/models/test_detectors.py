@@ -1,0 +1,235 @@
+"""Detection is an event: heartbeats, what a timeout makes of them, and the stages of a restart. Times in ms.
+
+The small world: s ──▶ p (1) ──▶ count (1), as in the tests of R+SM.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from tests.models.chain import chain, crashed, lost
+from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
+from tideover.models.config import Scenario
+from tideover.models.detectors.heartbeats import Heartbeats
+from tideover.models.detectors.restarts.base import Earlier
+from tideover.models.detectors.restarts.exponential_delay import ExponentialDelay
+from tideover.models.detectors.restarts.failure_rate import FailureRate
+from tideover.models.detectors.restarts.fixed_delay import FixedDelay
+from tideover.models.results.result import Result
+from tideover.models.simulation import simulate
+from tideover.models.strategies.aligned_snapshots import AlignedSnapshots
+from tideover.scenarios.errors import ScenarioError
+from tideover.scenarios.loader import load
+from tideover.sim.units import S
+
+STAGES = ("detect_s", "delay_s", "launch_s", "prepare_s", "restart_s")
+
+
+def heard(interval: float, timeout: float, launch: float = 0, prepare: float = 0, **more: Any) -> Heartbeats:
+    """A detector, in ms."""
+    times = {"interval": round(interval * MS), "timeout": round(timeout * MS)}
+    return Heartbeats(**times, launch=ms(launch), prepare=ms(prepare), **more)
+
+
+def rows(failures: tuple[Any, ...], detector: Heartbeats, until: float = 400) -> Any:
+    return simulate(chain(failures, until).model_copy(update={"detector": detector})).recoveries
+
+
+def moments(row: dict[str, Any]) -> tuple[float, ...]:
+    """Struck, noticed, ordered, launched, prepared."""
+    found = [row["failed_at_s"]]
+    for stage in STAGES[:-1]:
+        found.append(found[-1] + row[stage])
+    assert row["restart_s"] == 0
+    assert found[1] == pytest.approx(row["detected_at_s"])
+    assert found[4] == pytest.approx(row["ready_at_s"])
+    return tuple(round(moment * 1000, 6) for moment in found)
+
+
+DETECTOR = heard(20, 50, 6, 9)
+
+
+def first_restart() -> tuple[float, ...]:
+    """Of count, which dies at 30."""
+    (row,) = rows((crashed(30, 0),), DETECTOR)
+    return moments(row)
+
+
+def test_a_timeout_begins_with_the_last_heartbeat() -> None:
+    """A heartbeat each 20 is missed 50 after the last one. The new process of the first failure runs from L
+    on, and sends its heartbeats at L, L + 20, L + 40: it dies at L + 47, which is noticed at L + 40 + 50, and
+    launched 6 later; its task is prepared 9 after that.
+    """
+    _, noticed, ordered, launched, ready = first_restart()
+    assert 30 - 20 < noticed - 50 <= 30
+    assert (ordered, launched, ready) == (noticed, noticed + 6, noticed + 6 + 9)
+    _, second = rows((crashed(30, 0), crashed(launched + 47, 0)), DETECTOR)
+    expected = [launched + 90, launched + 90, launched + 96, launched + 105]
+    assert moments(second)[1:] == pytest.approx(expected)
+
+
+def test_a_task_manager_is_lost_after_15_to_20_s() -> None:
+    """Heartbeats each 5 s, a timeout of 20 s: the age of the last heartbeat is spread evenly over [0, 5 s),
+    so detection takes 17.5 s in the mean, and the log of a real job manager said 17.6 s, 15 to 20. Of 300 the
+    mean lies within 5 standard errors (5 s / sqrt(12) / sqrt(300) = 0.083 s), and each fifth of the span has
+    its 60, give or take 5 standard deviations.
+    """
+    topology = {"s": spout(gap=20_000), "p": bolt("forward", {"s": "shuffle"})}
+    quiet = world(topology, "none", (fault("crash_task", 30_000, component="p"),), 60_000)
+    lost = quiet.model_copy(update={"detector": Heartbeats(interval=5 * S, timeout=20 * S)})
+    found = [simulate(lost, number).recoveries[0]["detect_s"] for number in range(300)]
+    assert min(found) > 15
+    assert max(found) <= 20
+    assert sum(found) / 300 == pytest.approx(17.5, abs=5 * 0.083)
+    fifths = [sum(math.ceil(one) == second for one in found) for second in range(16, 21)]
+    assert all(abs(count - 60) < 5 * math.sqrt(60 * 0.8) for count in fifths)
+
+
+def test_what_dies_before_it_is_launched_dies_once() -> None:
+    """Between the first failure and the order to launch there is no process that a second could hit: both are
+    noticed, and over, together.
+    """
+    first, second = rows((crashed(30, 0), crashed(50, 0)), DETECTOR)
+    assert moments(first) == first_restart()
+    assert moments(second)[1:] == first_restart()[1:]
+
+
+def test_a_failure_during_the_launch_begins_detection_anew() -> None:
+    """Its last sign of life is the order, at N: a process that dies 2 into its launch is missed at N + 50,
+    its successor is prepared at N + 50 + 6 + 9. The first failure had been noticed before.
+    """
+    noticed = first_restart()[1]
+    first, second = rows((crashed(30, 0), crashed(noticed + 2, 0)), DETECTOR)
+    assert moments(second)[1:] == pytest.approx([noticed + 50, noticed + 50, noticed + 56, noticed + 65])
+    assert first["detected_at_s"] * 1000 == pytest.approx(noticed)
+    assert first["ready_at_s"] == second["ready_at_s"]
+
+
+def test_a_failure_during_the_preparation_is_missed_after_a_heartbeat() -> None:
+    """The process runs from L on, so its heartbeat of L is the last: it dies at L + 8, still prepared."""
+    launched = first_restart()[3]
+    _, second = rows((crashed(30, 0), crashed(launched + 8, 0)), DETECTOR)
+    assert moments(second)[1:] == pytest.approx([launched + 50, launched + 50, launched + 56, launched + 65])
+
+
+def test_nobody_misses_the_state_of_a_process_that_lives() -> None:
+    """A task that loses its state goes on, and its heartbeats too; one that is down stays so."""
+    (alive,) = rows((lost(30),), DETECTOR)
+    assert alive["detected_at_s"] == alive["ready_at_s"] == 0.03
+    down, again = rows((crashed(30, 0), lost(40)), DETECTOR)
+    assert down["ready_at_s"] == again["ready_at_s"]
+    assert moments(down) == first_restart()
+
+
+def test_tasks_of_one_worker_are_missed_together() -> None:
+    """With both bolts on one host, in one process, two failures at one instant are noticed at one; in
+    processes of their own each has a phase of its own.
+    """
+    both = tuple(fault("crash_task", 30, component=name) for name in ("p", "count"))
+
+    def noticed(hosts: dict[str, tuple[int, ...] | None]) -> set[float]:
+        found = chain(both, 400)
+        topology = {
+            name: config.model_copy(update={"hosts": hosts[name]}) for name, config in found.topology.items()
+        }
+        changed = found.model_copy(update={"topology": topology, "detector": DETECTOR})
+        return {row["detected_at_s"] for row in simulate(changed).recoveries}
+
+    assert len(noticed({"s": (0,), "p": (1,), "count": (1,)})) == 1
+    assert len(noticed({"s": (0,), "p": (1,), "count": (2,)})) == 2
+
+
+def test_what_comes_after_the_end_is_not_known() -> None:
+    """The run ends 10 after the failure, before any timeout."""
+    (row,) = rows((crashed(30, 0),), DETECTOR, until=40)
+    assert (row["detected_at_s"], row["ready_at_s"], row["time_to_recover_s"]) == (None, None, None)
+    assert [row[stage] for stage in STAGES] == [None] * 5
+
+
+def test_a_restart_that_is_given_up_never_comes() -> None:
+    once = heard(20, 50, restarts=FixedDelay(delay=0, attempts=1))
+    first, row = rows((crashed(30, 0), crashed(150, 0)), once, until=900)
+    assert first["ready_at_s"] is not None
+    assert row["detected_at_s"] is not None
+    assert (row["ready_at_s"], row["time_to_recover_s"], row["restart_s"]) == (None, None, None)
+
+
+def test_a_job_begins_again_as_one() -> None:
+    """A failure of p stops all: they wait for the one process that is launched, and are prepared together."""
+    snapshots = AlignedSnapshots(checkpoint_interval=10 * MS)
+    job = chain((crashed(30, 0, "p"),), 400).model_copy(update={"strategy": snapshots, "detector": DETECTOR})
+    (alone,) = rows((crashed(30, 0, "p"),), DETECTOR)
+    (together,) = simulate(job).recoveries
+    assert moments(together) == moments(alone)
+
+
+# -- how long a restart waits --------------------------------------------------------------------------------
+
+
+def test_waits_grow_until_it_has_run_for_long_enough() -> None:
+    """1, 2, 4, at most 5 s; what has run for 100 s since the last restart begins anew."""
+    waits = ExponentialDelay(initial=S, factor=2, most=5 * S, reset_after=100 * S)
+    earlier: list[Earlier] = []
+    found = []
+    for noticed in (0, 10 * S, 20 * S, 30 * S, 140 * S, 150 * S):
+        found.append(waits.wait(noticed, tuple(earlier)))
+        earlier.append(Earlier(noticed, noticed + 1 * S))
+    assert found == [S, 2 * S, 4 * S, 5 * S, S, 2 * S]
+
+
+def test_failures_that_come_too_often_end_it() -> None:
+    """Two within 60 s are allowed, the third is not; the first counts no more 60 s after it."""
+    rate = FailureRate(delay=S, most_failures=2, within=60 * S)
+    first, second = Earlier(0, S), Earlier(30 * S, 31 * S)
+    assert [rate.wait(30 * S, (first,)), rate.wait(59 * S, (first, second))] == [S, None]
+    assert rate.wait(60 * S, (first, second)) == S
+
+
+# -- in a scenario -------------------------------------------------------------------------------------------
+
+
+def told(scenario: Scenario) -> Result:
+    return Result(scenario, [simulate(scenario)])
+
+
+def test_only_results_that_have_the_stages_show_them() -> None:
+    plain = told(chain((crashed(30, 0),), 200))
+    staged = told(plain.scenario.model_copy(update={"detector": DETECTOR}))
+    new = {"delay", "launch", "prepare"}
+    assert not new & plain.to_dict()["recoveries"][0]["stages_s"].keys()
+    assert new <= staged.to_dict()["recoveries"][0]["stages_s"].keys()
+    assert not {"delay_s", "launch_s", "prepare_s"} & set(plain.recoveries.columns)
+    assert staged.recoveries["launch_s"].tolist() == [pytest.approx(0.006)]
+    assert "detector" not in plain.to_dict()["scenario"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        (
+            ["detector={kind: heartbeats, interval: 30 s, timeout: 20 s}"],
+            "detector: interval (30 s) must not be longer than timeout (20 s)",
+        ),
+        (["detector={kind: heartbeats, interval: 0 s}"], "detector.interval: must be more than 0 s"),
+        (["detector=heartbeat"], "unknown detector 'heartbeat'; did you mean 'heartbeats'"),
+        (
+            ["detector=heartbeats", "failures.0.detection=5s"],
+            "failures.0.detection: does not go with detector: heartbeats",
+        ),
+        (
+            ["detector=heartbeats", "strategy={kind: micro_batch, trigger_interval: 1 s}"],
+            "detector: micro_batch has its own",
+        ),
+        (
+            ["detector={kind: heartbeats, restarts: {kind: exponential_delay, initial: 2 min}}"],
+            "must not be longer than most (60 s)",
+        ),
+    ],
+)  # fmt: skip
+def test_a_detector_that_cannot_be_is_refused(settings: list[str], says: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        load("wordcount", settings)
+    assert says in str(caught.value)

@@ -1,0 +1,115 @@
+"""Stores: who waits for whom, and the engine against the per-tuple reference with stores of all kinds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.models.test_exactness import CAPS, LONG, QUICK, differences
+from tests.oracle.random_worlds import TICK, worlds
+from tideover.models.config import Scenario
+from tideover.models.job.stores.base import STORES, StoreKind
+from tideover.models.runtime.storage import Storage
+from tideover.sim.kernel import Kernel, Rank
+
+S = 1_000_000_000
+STRATEGIES = ("rsm", "aligned_snapshots")
+
+
+def kinds() -> st.SearchStrategy[StoreKind]:
+    """Stores so slow that checkpoints of a few entries wait for one another."""
+    latency, bandwidth = st.sampled_from((0, TICK // 7, TICK)), st.sampled_from((2**50, 500))
+    redis = st.builds(
+        STORES["redis"], latency=latency, bandwidth=bandwidth, operations=st.sampled_from((1e9, 3.0))
+    )
+    disk = st.builds(STORES["disk"], latency=latency, bandwidth=bandwidth)
+    dfs = st.builds(STORES["dfs"], latency=latency, bandwidth=bandwidth, replication=st.integers(1, 3))
+    return st.one_of(redis, disk, dfs)
+
+
+@st.composite
+def stored(draw: st.DrawFn, strategy: str) -> Scenario:
+    """A random world whose strategy saves state in a store of some kind, beside another one."""
+    found = draw(worlds((strategy,)))
+    chosen = found.strategy.model_copy(update={"store": "one"})
+    return found.model_copy(
+        update={"strategy": chosen, "stores": {"other": draw(kinds()), "one": draw(kinds())}}
+    )
+
+
+def happened_otherwise(scenario: Scenario, cap: int) -> dict[str, Any]:
+    """What was processed, sent or lost at another moment, and bytes; figures of recoveries are compared
+    elsewhere.
+    """
+    found = differences(scenario, (cap,)).get(cap, {})
+    return {name: wrong for name, wrong in found.items() if not name[0].isdigit()}
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_the_engine_equals_the_reference(strategy: str) -> None:
+    """Law: with stores of any kind, tuple for tuple."""
+
+    @QUICK
+    @given(stored(strategy))
+    def check(scenario: Scenario) -> None:
+        assert not happened_otherwise(scenario, CAPS[-1])
+
+    check()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_the_engine_equals_the_reference_in_many_worlds(strategy: str) -> None:
+    @LONG
+    @given(stored(strategy), st.sampled_from(CAPS))
+    def check(scenario: Scenario, cap: int) -> None:
+        assert not happened_otherwise(scenario, cap)
+
+    check()
+
+
+def played(kind: StoreKind, hosts: int, requests: list[tuple[int, int, int, bool]]) -> list[int]:
+    """When each request (moment in ms, host, KiB, whether it writes) was done, in ms."""
+    kernel = Kernel()
+    storage = Storage.of(kind, "store", kernel, hosts)
+    done: dict[int, int] = {}
+
+    def ask(i: int, host: int, size: int, write: bool) -> None:
+        act: Any = storage.write if write else storage.read
+        act(host, size * 1024, Rank.TRIM, lambda: done.setdefault(i, kernel.now), operations=2)
+
+    for i, (moment, host, size, write) in enumerate(requests):
+        kernel.at(moment * 10**6, Rank.CHECKPOINT, lambda i=i, h=host, s=size, w=write: ask(i, h, s, w))
+    kernel.run(100 * S)
+    return [done[i] // 10**6 for i in range(len(requests))]
+
+
+def test_redis_has_one_thread_and_a_wire() -> None:
+    """2 operations at 1,000/s: 2 ms; 10 KiB at 1,000 KiB/s: 10 ms; and 5 ms on the way, during which the
+    thread serves others: the second, asked at 1 ms, is served from 12 to 24 ms.
+    """
+    redis = STORES["redis"].model_validate({"latency": 5 * 10**6, "bandwidth": 1_024_000, "operations": 1e3})
+    assert played(redis, 4, [(0, 0, 10, True), (1, 3, 10, False), (50, 1, 0, True)]) == [17, 29, 57]
+
+
+def test_each_host_has_its_disk() -> None:
+    """Latency 5 ms and 10 ms of bytes, one after the other on host 0; that of host 1 is free."""
+    disk = STORES["disk"].model_validate({"latency": 5 * 10**6, "bandwidth": 1_024_000})
+    assert played(disk, 2, [(0, 0, 10, True), (1, 0, 10, False), (1, 1, 10, True)]) == [15, 30, 16]
+
+
+def test_a_file_lies_on_several_hosts() -> None:
+    """The write of host 2 goes to hosts 2 and 0, 15 ms each; there the one of host 0, to 0 and 1, waits. The
+    read of host 1 comes behind it, and has the disk from 30 to 45 ms; that of host 2 from 15 to 30.
+    """
+    dfs = STORES["dfs"].model_validate({"latency": 5 * 10**6, "bandwidth": 1_024_000, "replication": 2})
+    asked = [(0, 2, 10, True), (0, 0, 10, True), (1, 1, 10, False), (1, 2, 10, False)]
+    assert played(dfs, 3, asked) == [15, 30, 30, 30]
+
+
+def test_more_copies_than_hosts_are_one_on_each() -> None:
+    dfs = STORES["dfs"].model_validate({"latency": 0, "bandwidth": 1_024_000, "replication": 3})
+    assert played(dfs, 2, [(0, 1, 10, True), (0, 0, 10, False)]) == [10, 20]

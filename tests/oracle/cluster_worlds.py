@@ -1,0 +1,72 @@
+"""Random small worlds on clusters: machines with slots, racks, workers, placements, faults of the tree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import assume
+from hypothesis import strategies as st
+
+from tideover.models.config import Scenario, deployment_of
+from tideover.models.job.cluster import Hosts
+from tideover.models.job.machines import MachineType
+from tideover.models.job.placements.base import PLACEMENTS, PlacementError
+from tideover.sim.faults.base import FAULTS, Fault
+
+from .random_worlds import STRATEGY_NAMES, worlds
+
+SCHEDULE = ("at", "within", "in_interval", "detection", "restart", "while_down")
+
+
+@st.composite
+def clusters(draw: st.DrawFn, tasks: int) -> Hosts:
+    """Two to six machines of two types, with slots for so many tasks or without limit."""
+    few, many = draw(st.integers(1, 2)), draw(st.integers(1, 4))
+    reserve = draw(st.integers(0, 1))
+    slots = draw(st.sampled_from((None, 0, 1)))
+    room = None if slots is None else -(-tasks // (few + many - reserve)) + slots
+    machines = {"small": MachineType(count=few, slots=room), "big": MachineType(count=many, slots=room)}
+    return Hosts(
+        machines=machines,
+        racks=draw(st.integers(1, min(3, few + many))),
+        workers=draw(st.sampled_from((1, 2, 2, 3))),
+        reserve=reserve,
+        placement=PLACEMENTS[draw(st.sampled_from(("round_robin", "k_safe")))](),
+    )
+
+
+@st.composite
+def moved(draw: st.DrawFn, fault: Fault, cluster: Hosts) -> Fault:
+    """The fault, or one of a worker, a host or a rack at its time."""
+    if not fault.kills or draw(st.integers(0, 4)) == 0:
+        return fault
+    kind = draw(st.sampled_from(("crash_worker", "crash_worker", "crash_host", "crash_rack")))
+    where: dict[str, Any] = {"rack": draw(st.integers(0, cluster.racks - 1))}
+    if kind != "crash_rack":
+        where = {"host": draw(st.integers(0, cluster.count - 1))}
+    if kind == "crash_worker":
+        where["worker"] = draw(st.integers(0, cluster.workers - 1))
+    return FAULTS[kind](**{name: getattr(fault, name) for name in SCHEDULE}, **where)
+
+
+@st.composite
+def on_clusters(draw: st.DrawFn, strategies: tuple[str, ...] = STRATEGY_NAMES) -> Scenario:
+    """A random world whose tasks live on machines; by hand only where that leaves everyone a slot."""
+    base = draw(worlds(strategies))
+    tasks = len(deployment_of(base).hosts)
+    cluster = draw(clusters(tasks))
+    by_hand = cluster.machines["big"].slots is None and draw(st.booleans())
+    usable = cluster.count - cluster.reserve
+    topology = {
+        name: config.model_copy(
+            update={"hosts": tuple(h % usable for h in config.hosts) if by_hand and config.hosts else None}
+        )
+        for name, config in base.topology.items()
+    }
+    failures = tuple(draw(moved(fault, cluster)) for fault in base.failures)
+    found = base.model_copy(update={"hosts": cluster, "topology": topology, "failures": failures})
+    try:
+        deployment_of(found)
+    except PlacementError:
+        assume(False)
+    return found

@@ -1,0 +1,5 @@
+"""How failures are noticed and what they hit is restarted, one kind a file."""
+
+from tideover.models.detectors import given, heartbeats, restarts
+
+__all__ = ["given", "heartbeats", "restarts"]

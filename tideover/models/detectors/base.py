@@ -1,0 +1,27 @@
+"""What a detector is."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from tideover.models.runtime.job import Job
+from tideover.models.runtime.watch import Watch
+from tideover.sim.registry import Part, Registry
+
+DETECTORS: Registry[Detector] = Registry("detector")
+
+
+class Detector(Part):
+    """How failures are noticed, and what they hit is restarted.
+
+    Subclasses register themselves with ``@DETECTORS.register(name)`` and give ``watch``, which does it in
+    one simulation.
+    """
+
+    kind: ClassVar[str]
+    by_fault: ClassVar[bool] = False
+    """Whether each fault says itself how long detection and restart take."""
+
+    def watch(self, job: Job) -> Watch:
+        """Whoever notices and restarts in ``job``."""
+        raise NotImplementedError

@@ -1,0 +1,193 @@
+"""Heartbeats: a process that has not been heard of for a timeout counts as dead, and is launched anew."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from tideover.models.detectors.base import DETECTORS, Detector
+from tideover.models.detectors.restarts.base import Earlier, RestartStrategy
+from tideover.models.runtime.job import Job
+from tideover.models.runtime.machine import Machine
+from tideover.models.runtime.outage import NEVER, Outage, Return
+from tideover.models.runtime.watch import Watch
+from tideover.sim.distributions import Constant
+from tideover.sim.distributions.base import Distribution
+from tideover.sim.draws import Purpose
+from tideover.sim.faults.base import Fault
+from tideover.sim.units import Duration, format_duration
+
+
+@DETECTORS.register("heartbeats")
+class Heartbeats(Detector):
+    """A process sends a heartbeat each ``interval``, and counts as dead ``timeout`` after the last one.
+
+    So what fails is noticed after the timeout less the age of its last heartbeat: evenly spread over
+    (timeout - interval, timeout], as each process has a phase of its own. Then a process is launched in its
+    place, and its tasks are prepared. A failure meanwhile takes the new process with it: its last sign of
+    life is the order to launch it, or its own heartbeat. Heartbeats take no time on the wire.
+
+    Chandra and Toueg: *Unreliable failure detectors for reliable distributed systems*, JACM 43, 1996; Flink's
+    ``heartbeat.interval`` and ``heartbeat.timeout`` have these defaults.
+    """
+
+    interval: Annotated[Duration, Field(gt=0, description="distance of two heartbeats of a process")] = (
+        10 * 10**9
+    )
+    timeout: Annotated[
+        Duration, Field(gt=0, description="silence after which a process counts as dead; at least interval")
+    ] = 50 * 10**9
+    launch: Annotated[Distribution, Field(description="from the order until the new process runs")] = (
+        Constant(value=0)
+    )
+    prepare: Annotated[Distribution, Field(description="from then until a task in it is ready")] = Constant(
+        value=0
+    )
+    restarts: Annotated[
+        RestartStrategy | None, Field(description="how long a restart waits; default: not at all")
+    ] = None
+
+    @model_validator(mode="after")
+    def _in_time(self) -> Heartbeats:
+        if self.interval > self.timeout:
+            raise ValueError(
+                f"interval ({format_duration(self.interval)}) must not be longer than timeout "
+                f"({format_duration(self.timeout)}): a process that lives would count as dead"
+            )
+        return self
+
+    def watch(self, job: Job) -> Listener:
+        return Listener(job, self)
+
+
+class _Restart(NamedTuple):
+    """The newest restart of a task's process, or of a job, and those before it."""
+
+    back: Return
+    earlier: tuple[Earlier, ...]
+
+    @property
+    def ordered(self) -> int:
+        """When it is launched; until then there is nothing that could fail (ns)."""
+        return self.back.ordered or 0
+
+    @property
+    def launched(self) -> int:
+        """From when it lives (ns)."""
+        return self.back.launched or 0
+
+
+class Listener(Watch):
+    """Who listens to the heartbeats of all processes, and has them launched anew."""
+
+    def __init__(self, job: Job, detector: Heartbeats) -> None:
+        self._kernel, self._draws = job.kernel, job.draws
+        self._workers = job.deployment.cluster.worker_of
+        self._detector = detector
+        self._known: dict[Any, _Restart] = {}
+        """By process; those that never failed are not among them."""
+        self._job: _Restart | None = None
+
+    def returns(
+        self, struck: Sequence[Any], job: Sequence[Any], fault: Fault, outage: Outage
+    ) -> dict[Any, Return]:
+        found = {each: self._alone(each, fault, outage) for each in struck if each not in job}
+        if job:
+            together = self._together([each for each in struck if each in job], job, fault, outage)
+            found |= dict.fromkeys(job, together)
+        return found
+
+    def back(self, victim: Any) -> None:
+        now = self._kernel.now
+        known = self._known.get(victim)
+        if known is not None and known.back.ready > now:
+            self._known[victim] = known._replace(back=Return(now, now, now, now))
+
+    # -- when it is back -------------------------------------------------------------------------------------
+
+    def _alone(self, victim: Any, fault: Fault, outage: Outage) -> Return:
+        """Of a process that fails by itself."""
+        now, known = self._kernel.now, self._known.get(victim)
+        if known is not None and (now <= known.ordered or (fault.process_lives and now < known.back.ready)):
+            return known.back  # there is no process that could fail, or it is none yet
+        if fault.process_lives:
+            return Return(now, now, now, now)
+        detected = self._noticed(victim)
+        self._known[victim] = found = self._restart(detected, known)
+        if found.back.ready < NEVER:
+            launched = self._launched(victim, found.ordered, outage)
+            ready = self._prepared(victim, launched, outage)
+            self._known[victim] = found = _timed(found, launched, ready)
+        return found.back
+
+    def _together(self, struck: Sequence[Any], job: Sequence[Any], fault: Fault, outage: Outage) -> Return:
+        """Of a job: it begins again when all its processes are launched, and all its tasks are prepared."""
+        now = self._kernel.now
+        alive = [each for each in struck if each not in self._known or now > self._known[each].ordered]
+        if not alive:
+            assert self._job is not None
+            return self._job.back
+        detected = now if fault.process_lives else max(self._noticed(each) for each in alive)
+        self._job = found = self._restart(detected, self._job)
+        for each in () if fault.process_lives else alive:
+            launched = found.back.ready if found.back.ready == NEVER else 0
+            launched = launched or self._launched(each, found.ordered, outage)
+            earlier = self._known[each].earlier if each in self._known else ()
+            self._known[each] = _Restart(Return(detected, launched, found.ordered, launched), earlier)
+        if found.back.ready < NEVER:
+            processes = (self._known[each] for each in job if each in self._known)
+            launched = max([found.ordered, *(known.launched for known in processes)])
+            ready = max(self._prepared(each, launched, outage) for each in job)
+            self._job = found = _timed(found, launched, ready)
+        return found.back
+
+    def _restart(self, detected: int, last: _Restart | None) -> _Restart:
+        """A restart that is not launched yet, and may never be."""
+        earlier = () if last is None else last.earlier
+        if last is not None:
+            ran = last.back.ready < self._kernel.now
+            earlier = (*earlier, Earlier(last.back.detected, last.back.ready if ran else detected))
+        restarts = self._detector.restarts
+        wait = 0 if restarts is None else restarts.wait(detected, earlier)
+        ordered = NEVER if wait is None else detected + wait
+        return _Restart(Return(detected, ordered, ordered, ordered), earlier)
+
+    def _launched(self, victim: Any, ordered: int, outage: Outage) -> int:
+        return ordered + self._drawn(self._detector.launch, self._process(victim), Purpose.LAUNCH, outage)
+
+    def _prepared(self, victim: Any, launched: int, outage: Outage) -> int:
+        return launched + self._drawn(self._detector.prepare, victim.name, Purpose.PREPARE, outage)
+
+    def _drawn(self, spread: Distribution, name: str, purpose: Purpose, outage: Outage) -> int:
+        return int(spread.sample(self._draws.bits(name, purpose, np.array([outage.number])))[0])
+
+    def _process(self, victim: Any) -> str:
+        """The name of the worker that a task runs in; of a machine, its own."""
+        if isinstance(victim, Machine):
+            return f"{victim.name}.{victim.replica}"
+        worker = self._workers[victim.component.name, victim.index, victim.replica]
+        return f"worker {worker.host}.{worker.number}"
+
+    # -- when it is noticed ----------------------------------------------------------------------------------
+
+    def _noticed(self, victim: Any) -> int:
+        """When the death of a process that lived until now is noticed (ns)."""
+        return max(self._kernel.now, self._last_sign(victim) + self._detector.timeout)
+
+    def _last_sign(self, victim: Any) -> int:
+        """When it was last heard of: a heartbeat, or the order to launch it (ns)."""
+        now, interval, known = self._kernel.now, self._detector.interval, self._known.get(victim)
+        begun, first = (0, self._phase(victim)) if known is None else (known.ordered, known.launched)
+        return begun if now < first else first + (now - first) // interval * interval
+
+    def _phase(self, victim: Any) -> int:
+        """When it sends its first heartbeat: uniform in [0, interval) (ns)."""
+        bits = self._draws.bits(self._process(victim), Purpose.HEARTBEAT, np.zeros(1, np.int64))
+        return int(bits[0] >> np.uint64(11)) * self._detector.interval >> 53
+
+
+def _timed(restart: _Restart, launched: int, ready: int) -> _Restart:
+    return restart._replace(back=restart.back._replace(launched=launched, ready=ready))

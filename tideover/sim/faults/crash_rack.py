@@ -1,0 +1,26 @@
+"""A rack fails with all its hosts."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from tideover.sim.faults.base import FAULTS, Fault, Target
+
+
+@FAULTS.register("crash_rack")
+class CrashRack(Fault):
+    """Every host of the rack crashes at once: its switch or its power is gone."""
+
+    rack: Annotated[int, Field(ge=0, description="number of the rack")]
+
+    @property
+    def where(self) -> str:
+        return f"rack {self.rack}"
+
+    def victims(self, target: Target) -> list[Any]:
+        return target.tasks_in_rack(self.rack)
+
+    def strike(self, target: Target, victim: Any, outage: Any) -> None:
+        target.crash(victim, outage)
