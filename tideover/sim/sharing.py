@@ -41,58 +41,87 @@ def divide(
     """Divide cores in a step of ``span`` ns: all busy servers are equally fast, none faster than ``fastest``.
 
     ``left``: how many cores' speed there is to divide, from each instant on (the first is 0). ``backlog``:
-    work of each server at the beginning (ns). ``arrivals``: in order of time; ``asked``: of so many of the servers, the first ones, it is told what they spend.
+    work of each server at the beginning (ns). ``arrivals``: in order of time. ``asked``: of so many of the
+    servers, the first ones, it is told what they spend.
     """
     now = done = 0.0
     capacity, changes = left[0][1], iter([*left[1:], (inf, 0.0)])
     change, later = next(changes)
-    ends = list(backlog)
-    """For each server, the work on the line at which it has done all that it has."""
-    busy = [work > 0 for work in ends]
-    heap = sorted((end, server) for server, end in enumerate(ends) if end > 0)
-    many, mine = len(heap), sum(busy[:asked])
-    line, spent = [(0.0, 0.0)], list[Point]()
-    queue = iter(arrivals)
-    coming = next(queue, None)
-    speed = -1.0
+    those = _Busy(backlog, asked)
+    shares = Shares([(0.0, 0.0)], [])
+    place, count, speed = 0, len(arrivals), -1.0
     while True:
-        fair = min(fastest, capacity / many) if many else fastest
-        if fair != speed:
-            if now > 0:
-                line.append((now, done))
-            speed = fair
-        if not spent or spent[-1][1] != mine * speed:
-            spent.append((now, mine * speed))
-        # what comes first: a server is done, work arrives, the capacity changes, or the step ends
-        idle = now + (heap[0][0] - done) / speed if heap and speed > 0 else inf
-        while coming is not None and coming.after <= idle and busy[coming.server]:
-            if coming.after > min(change, span):
-                break
-            ends[coming.server] += coming.work
-            coming = next(queue, None)
-        arrival = inf if coming is None else coming.after
-        then = min(idle, arrival, change, span)
-        done = heap[0][0] if then == idle else done + (then - now) * speed
+        fair = min(fastest, capacity / those.many) if those.many else fastest
+        if fair != speed and now > 0:
+            shares.line.append((now, done))
+        speed = fair
+        if not shares.spent or shares.spent[-1][1] != those.mine * speed:
+            shares.spent.append((now, those.mine * speed))
+        idle = now + (those.first - done) / speed if speed > 0 else inf
+        until = min(idle, change, span)
+        while place < count and arrivals[place].after <= until and those.adds(arrivals[place]):
+            place += 1  # a busy server has more to do: nobody's speed changes
+        then = min(until, arrivals[place].after) if place < count else until
+        done = those.first if then == idle else done + (then - now) * speed
         now = then
         if then == idle:
-            end, server = heappop(heap)
-            if ends[server] > end:
-                heappush(heap, (ends[server], server))
-            else:
-                busy[server] = False
-                many, mine = many - 1, mine - (server < asked)
+            those.end()
         elif then == span:
             break
         elif then == change:
             capacity = later
             change, later = next(changes)
         else:
-            assert coming is not None
-            server = coming.server
-            ends[server] = done + coming.work
-            heappush(heap, (ends[server], server))
-            busy[server] = True
-            many, mine = many + 1, mine + (server < asked)
-            coming = next(queue, None)
-    line.append((span, done))
-    return Shares(line, spent)
+            those.begin(arrivals[place], done)
+            place += 1
+    shares.line.append((span, done))
+    return shares
+
+
+class _Busy:
+    """The busy servers, and until when: the work on the line at which each has done all that it has.
+
+    many   how many there are
+    mine   how many of the first ones
+    """
+
+    def __init__(self, backlog: Sequence[float], asked: int) -> None:
+        self._ends = list(backlog)
+        self._asked = asked
+        self._busy = [work > 0 for work in backlog]
+        self._heap = sorted((end, server) for server, end in enumerate(backlog) if end > 0)
+        self.many = len(self._heap)
+        self.mine = sum(self._busy[:asked])
+
+    @property
+    def first(self) -> float:
+        """The first end on the line, as far as it was known when its server became busy."""
+        return self._heap[0][0] if self._heap else inf
+
+    def adds(self, arrival: Arrival) -> bool:
+        """Add work to a server if it is busy; returns whether it is."""
+        if self._busy[arrival.server]:
+            self._ends[arrival.server] += arrival.work
+            return True
+        return False
+
+    def begin(self, arrival: Arrival, done: float) -> None:
+        """An idle server becomes busy, at this work on the line."""
+        server = arrival.server
+        self._ends[server] = done + arrival.work
+        self._busy[server] = True
+        heappush(self._heap, (self._ends[server], server))
+        self._count(server, 1)
+
+    def end(self) -> None:
+        """The first end is reached: the server is idle, or goes on with what has come meanwhile."""
+        end, server = heappop(self._heap)
+        if self._ends[server] > end:
+            heappush(self._heap, (self._ends[server], server))
+        else:
+            self._busy[server] = False
+            self._count(server, -1)
+
+    def _count(self, server: int, by: int) -> None:
+        self.many += by
+        self.mine += by * (server < self._asked)

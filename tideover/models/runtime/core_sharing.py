@@ -44,8 +44,8 @@ def crowded(deployment: Deployment) -> frozenset[int]:
 
 
 def share_cores(kernel: Kernel, deployment: Deployment, tasks: Sequence[BoltTask]) -> dict[int, Cores]:
-    """The cores, by host, of all hosts with tasks that have a number of them, or whose tasks share them. The flow of the
-    data plane gets what sharing needs.
+    """The cores, by host, of all hosts with tasks that have a number of them, or whose tasks share them. The
+    flow of the data plane gets what sharing needs.
     """
     hosts = deployment.cluster.hosts
     sharing = [task for task in tasks if task.shares]
@@ -55,12 +55,12 @@ def share_cores(kernel: Kernel, deployment: Deployment, tasks: Sequence[BoltTask
     for level in _levels(tasks):
         here: dict[int, list[BoltTask]] = {}
         for task in level:
-            if task.host in found:
+            if task.shares:
                 here.setdefault(task.host, []).append(task)
-        numbers = {host: found[host].add(members) for host, members in here.items()}
-        shared = sorted({task.host for task in level if task.shares})
-        if shared:
-            places = [(found[host], numbers[host]) for host in shared]
+            elif task.host in found:
+                found[task.host].add([task])
+        if here:
+            places = [(found[host], found[host].share(members)) for host, members in sorted(here.items())]
             movers.insert(movers.index(level[0]), _Level(places))
     movers = [mover for mover in movers if mover not in sharing]  # these move with their level
     if any(found[task.host].layered for task in sharing):
@@ -137,8 +137,8 @@ class _ShortSteps:
 
 
 def _in_short_steps(movers: list[Mover], layered: Sequence[BoltTask]) -> list[Mover]:
-    """Those from the first to the last level of these tasks go in short steps, but for tasks that are not on a
-    way between two of them.
+    """Those from the first to the last level of these tasks go in short steps, but for tasks that are not on
+    a way between two of them.
     """
     after, before = _reached(layered, down=True), _reached(layered, down=False)
     hosts = {task.host for task in layered}
