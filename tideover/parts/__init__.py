@@ -17,10 +17,12 @@ Type checkers and editors see the signatures in the files ``*.pyi``, which are m
 
 from tideover.parts.failures import CrashHost, CrashRack, CrashTask, CrashWorker, LoseState, Pause, SlowHost
 from tideover.parts.settings import (
+    ByHand,
     Constant,
     Dfs,
     Disk,
     Empirical,
+    EStorm,
     Exponential,
     ExponentialDelay,
     FailureRate,
@@ -80,6 +82,7 @@ __all__ = [
     "Amnesia",
     "BoltConfig",
     "Burst",
+    "ByHand",
     "Constant",
     "CrashHost",
     "CrashRack",
@@ -89,6 +92,7 @@ __all__ = [
     "Direct",
     "Disk",
     "Distinct",
+    "EStorm",
     "Empirical",
     "Exponential",
     "ExponentialDelay",
