@@ -15,7 +15,7 @@ Type checkers and editors see the signatures in the files ``*.pyi``, which are m
 ``python tests/parts_stubs.py``.
 """
 
-from tideover.parts.failures import CrashHost, CrashRack, CrashTask, CrashWorker, LoseState, Pause
+from tideover.parts.failures import CrashHost, CrashRack, CrashTask, CrashWorker, LoseState, Pause, SlowHost
 from tideover.parts.settings import (
     ByHand,
     Constant,
@@ -124,6 +124,7 @@ __all__ = [
     "RunningCount",
     "Sentences",
     "Shuffle",
+    "SlowHost",
     "SourceReplay",
     "SplitWords",
     "SpoutConfig",

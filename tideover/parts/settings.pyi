@@ -125,6 +125,7 @@ class Run(components.Run):
     log_resolution: report recoveries as logs of this resolution show them; default: exact
     lag_window: report catch-up as a metric shows it that holds the greatest backlog of this window and the
         one before (Kafka's records-lag-max: 30 s); default: exact
+    calm: also report when each outage ended, and when the latency was normal again for this long
     lump: real tuples that one simulated tuple stands for
     lump_rate: choose lump so that no spout component emits more simulated tuples than this
     """
@@ -138,6 +139,7 @@ class Run(components.Run):
         replications: int = 1,
         log_resolution: Duration | None = None,
         lag_window: Duration | None = None,
+        calm: Duration | None = None,
         lump: int = 1,
         lump_rate: Rate | None = None,
     ) -> None: ...
