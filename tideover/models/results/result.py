@@ -161,7 +161,9 @@ class Result:
 
     def _shared(self) -> dict[str, Any]:
         """What the record has besides, where tasks share something."""
+        acked = [one.complete for one in self.replications if one.complete is not None]
         found = {
+            "complete_latency_ms": _pooled(acked),
             "resources": bottleneck.as_record(self.loads),
             "bottleneck": bottleneck.sentence(self.loads),
         }

@@ -333,6 +333,13 @@ RECORD = _at_top(
 
 SHARED_RECORD = _at_top(
     Column(
+        "complete_latency_ms",
+        "from the emission of a root until all of its tree is acked, or, if nothing acks, until the measured "
+        "component is done with it; of all replications, after the warm-up",
+        "ms",
+        label="Complete latency",
+    ),
+    Column(
         "resources",
         "which part of the time after the warm-up each task, and each of what tasks share, was busy, mean "
         "over replications, the busiest first",
