@@ -59,7 +59,7 @@ def test_acks_wait_for_the_commit() -> None:
 
 
 def test_a_marker_waits_its_turn() -> None:
-    """p takes 15 ms: done at 25, 40, 55, 70, …. The prepare of 25 comes behind the tuple of 20, and reaches the
+    """p takes 15 ms: done at 25, 40, 55, …. The prepare of 25 comes behind the tuple of 20, and reaches the
     count at 40; the commit follows at once, behind the tuples of 30 and 40, at 70. So the next prepare begins
     at 70, not at 50: behind the tuples of 50, 60 and 70 it is there at 115, and its commit at 175.
     """

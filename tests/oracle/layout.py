@@ -15,6 +15,8 @@ from tideover.sim.distributions.zipf import Zipf
 from tideover.sim.draws import Draws, Purpose, below, uniform01
 from tideover.sim.registry import kind_of
 
+from .lines import Limit
+
 SENTENCES = (
     "tinker taylor soldier spy",
     "the good the bad and the ugly",
@@ -150,6 +152,15 @@ class Layout:
                 hosts[name, task, replica] = further if n is None else further % n
         return hosts
 
+    def limit(self, name: str) -> Limit:
+        """What bounds the queues of a component's tasks, and their lines."""
+        fields: dict = {}
+        for config in (getattr(self.scenario, "queues", None), getattr(self.config[name], "queue", None)):
+            for field in Limit._fields:
+                value = getattr(config, field, None)
+                fields |= {} if value is None else {field: value}
+        return Limit(**fields)
+
     def _on_machines(self, cluster: Any) -> dict[Physical, int]:
         """Tasks with a list of hosts; the others one after the other; all first replicas behind their
         primaries, one after the other; and so on.
@@ -198,6 +209,14 @@ class Layout:
         if kind == "crash_rack":
             return host % getattr(self.scenario.hosts, "racks", 1) == fault.rack
         return host == fault.host and (kind == "crash_host" or worker == fault.worker)
+
+    @property
+    def cores(self) -> dict[int, float]:
+        """Of each host on which they matter."""
+        machines = getattr(self.scenario.hosts, "machines", {}).values()
+        each = enumerate(machine.cores for machine in machines for _ in range(machine.count))
+        slow = {fault.host for fault in self.scenario.failures if kind_of(fault) == "slow_host"}
+        return dict.fromkeys(slow, math.inf) | {host: cores for host, cores in each if cores is not None}
 
     def latency(self, up: Physical, down: Physical) -> Distribution:
         a, b = sorted((self.host[up], self.host[down]))

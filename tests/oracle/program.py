@@ -17,6 +17,7 @@ from .bolts import Bolt
 from .buffers import UpstreamBuffer
 from .channels import Channel, Message
 from .clock import Clock, Rank, control
+from .cores import Cores
 from .figures import Figures, figures
 from .layout import MACHINES, Layout, Logical
 from .ledger import Ledger
@@ -66,6 +67,7 @@ class World:
         self._idents = count(1)
         self.marker_length: int | None = None
         self.protocol = (protocol or PROTOCOLS[kind_of(scenario.strategy)])(self)
+        self.cores = {host: Cores(self.clock, number) for host, number in self.layout.cores.items()}
         self.tasks: list[Task] = []
         for rank, physical in enumerate(self.layout.physical):
             kind = SpoutTask if physical[0] in self.layout.spouts else Bolt
@@ -87,19 +89,28 @@ class World:
     def moves(self) -> bool:
         """Whether anything is in a queue, in service or on a wire."""
         return any(
-            task.queue or task.serving or any(channel.wire for channel in task.inputs.values())
+            task.queue or task.serving or task.line.messages or any(c.wire for c in task.inputs.values())
             for task in self.tasks
         )
 
     def new_ident(self) -> int:
         return next(self._idents)
 
-    def destroyed(self, task: Task, message: Message) -> None:
-        """A fault has taken a message."""
+    def destroyed(self, task: Task, message: Message, fault: int | None) -> None:
+        """A fault has taken a message, at a task or on its way there."""
+        datum = message.datum
+        task.give_back(message)
+        self.record.gone(datum)
+        if datum is not None:
+            self.trace.destroyed.append((*task.physical, datum.uid, self.clock.now))
+            self.ledger.hurt([datum], fault)
+
+    def overflows(self, task: Task, message: Message) -> None:
+        """It has come to a queue that is full."""
+        assert message.datum is not None
         self.record.gone(message.datum)
-        if message.datum is not None:
-            self.trace.destroyed.append((*task.physical, message.datum.uid, self.clock.now))
-            self.ledger.hurt([message.datum], task.fault)
+        self.trace.overflowed.append((*task.physical, message.datum.uid, self.clock.now))
+        self.ledger.overflowed(message.datum)
 
     # -- what happens by the clock -------------------------------------------------------------------------
 
@@ -145,6 +156,9 @@ class World:
     def _strike(self, fault: Fault) -> None:
         """Hit a task, a worker, a host or a rack with all that is there, or the acker."""
         outage = self.outages.strikes(fault)
+        if kind_of(fault) == "slow_host":
+            self._slow_down(fault, outage)
+            return
         if kind_of(fault) == "pause":
             outage.tasks = [task for task in self.tasks if self._is_hit(task, fault, False)]
             for task in outage.tasks:
@@ -172,6 +186,16 @@ class World:
         elif fault.component == "acker":
             self.protocol.acker_failed(down_for)
         self.protocol.struck(fault)
+        outage.masked = self._is_masked(outage)
+
+    def _slow_down(self, fault: Fault, outage: Outage) -> None:
+        cores = self.cores[fault.host]
+        cores.slow_down(fault, fault.factor)
+        rank = min((task.rank for task in self.tasks if task.cores is cores), default=0)
+        well = partial(cores.slow_down, fault, 1.0)
+        self.clock.at(self.clock.now + fault.duration, control(Rank.READY, rank), well)
+        outage.tasks = [task for task in self.tasks if task.cores is cores]
+        self.outages.stops(outage)
         outage.masked = self._is_masked(outage)
 
     def _is_masked(self, outage: Outage) -> bool:

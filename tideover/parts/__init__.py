@@ -15,12 +15,14 @@ Type checkers and editors see the signatures in the files ``*.pyi``, which are m
 ``python tests/parts_stubs.py``.
 """
 
-from tideover.parts.failures import CrashHost, CrashRack, CrashTask, CrashWorker, LoseState, Pause
+from tideover.parts.failures import CrashHost, CrashRack, CrashTask, CrashWorker, LoseState, Pause, SlowHost
 from tideover.parts.settings import (
+    ByHand,
     Constant,
     Dfs,
     Disk,
     Empirical,
+    EStorm,
     Exponential,
     ExponentialDelay,
     FailureRate,
@@ -83,6 +85,7 @@ __all__ = [
     "Amnesia",
     "BoltConfig",
     "Burst",
+    "ByHand",
     "Constant",
     "CrashHost",
     "CrashRack",
@@ -92,6 +95,7 @@ __all__ = [
     "Direct",
     "Disk",
     "Distinct",
+    "EStorm",
     "Empirical",
     "Exponential",
     "ExponentialDelay",
@@ -125,6 +129,7 @@ __all__ = [
     "RunningCount",
     "Sentences",
     "Shuffle",
+    "SlowHost",
     "SourceReplay",
     "SplitWords",
     "SpoutConfig",
