@@ -145,8 +145,10 @@ def evaluate(world: World, replication: int) -> Replication:
 
 
 def _complete(world: World, steady: Bools, first: int) -> Histogram | None:
-    if world.completion is None or "acker" in world.scenario.strategy.roles:
-        return world.completion and world.completion.latency
+    if world.completion is None:
+        return None
+    if "acker" in world.scenario.strategy.roles:
+        return world.completion.latency
     return (world.recorder.from_first or world.recorder.latency).over(steady, first)
 
 

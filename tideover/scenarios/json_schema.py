@@ -38,7 +38,7 @@ from tideover.sim.units import DURATION
 
 Schema = dict[str, Any]
 
-_NAMED = {
+_NAMED: dict[type[Part], str] = {
     Arrivals: "when a spout emits",
     Backend: "where tasks keep state",
     Detector: "how failures are noticed, and what they hit is restarted",
