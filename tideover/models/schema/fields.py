@@ -10,6 +10,7 @@ glossary, and docs/reference.md. A new field is one entry here, and the code tha
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tideover.models.schema.columns import Column, Dtype, Pool, at_top, conform, count, text
