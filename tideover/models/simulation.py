@@ -13,6 +13,7 @@ from tideover.models.config import Scenario
 from tideover.models.evaluation import measures
 from tideover.models.evaluation.bottleneck import Used
 from tideover.models.evaluation.curves import SECOND, Curves, curves
+from tideover.models.evaluation.measures import Bools
 from tideover.models.evaluation.undisturbed import reference
 from tideover.models.evaluation.utilisation import utilisation
 from tideover.models.job.cluster import Cluster
@@ -52,6 +53,8 @@ class Replication:
     edges: dict[str, dict[str, int]] = field(default_factory=dict)
     tasks: list[dict[str, Any]] = field(default_factory=list)
     used: Used | None = None
+    complete: Histogram | None = None
+    """Latencies from emission until all is acked, or processed if nothing is (ns); None as for ``used``."""
     wrong_without: int = 0
     """Windows that are wrong or missing in its reference, too, where nothing fails."""
     trace: Trace | None = None
@@ -137,9 +140,18 @@ def evaluate(world: World, replication: int) -> Replication:
         wrong_without=len(without.bad) if world.outages else 0,
         tasks=utilisation(world.job),
         used=None if world.usage is None else Used.of(world.usage),
+        complete=_complete(world, steady, first),
         trace=world.trace,
         world=world if world.trace is not None else None,
     )
+
+
+def _complete(world: World, steady: Bools, first: int) -> Histogram | None:
+    if world.completion is None:
+        return None
+    if "acker" in world.scenario.strategy.roles:
+        return world.completion.latency
+    return (world.recorder.from_first or world.recorder.latency).over(steady, first)
 
 
 def _throughput(world: World, found: Curves) -> dict[str, float | None]:

@@ -15,7 +15,8 @@ from tideover.models.evaluation import bottleneck
 from tideover.models.evaluation.bottleneck import Load
 from tideover.models.results import headline
 from tideover.models.schema import fields as schema
-from tideover.models.schema.fields import RECORD, SHARED_RECORD, TABLES, frame
+from tideover.models.schema.fields import RECORD, TABLES, frame
+from tideover.models.schema.shared import SHARED_RECORD
 from tideover.models.simulation import Replication
 from tideover.sim.histogram import Histogram
 from tideover.sim.registry import kind_of
@@ -165,7 +166,9 @@ class Result:
 
     def _shared(self) -> dict[str, Any]:
         """What the record has besides, where tasks share something."""
+        acked = [one.complete for one in self.replications if one.complete is not None]
         found = {
+            "complete_latency_ms": _pooled(acked),
             "resources": bottleneck.as_record(self.loads),
             "bottleneck": bottleneck.sentence(self.loads),
         }
