@@ -15,7 +15,7 @@ Type checkers and editors see the signatures in the files ``*.pyi``, which are m
 ``python tests/parts_stubs.py``.
 """
 
-from tideover.parts.failures import CrashHost, CrashRack, CrashTask, CrashWorker, LoseState, Pause
+from tideover.parts.failures import CrashHost, CrashRack, CrashTask, CrashWorker, LoseState, Pause, SlowHost
 from tideover.parts.settings import (
     ByHand,
     Constant,
@@ -48,6 +48,7 @@ from tideover.parts.strategies import (
     MicroBatch,
     SourceReplay,
     StateManagement,
+    StormCheckpoint,
 )
 from tideover.parts.topology import (
     All,
@@ -61,9 +62,11 @@ from tideover.parts.topology import (
     Generic,
     Global,
     Keys,
+    Memory,
     Periodic,
     Poisson,
     Ramp,
+    RocksDB,
     RunningCount,
     Sentences,
     Shuffle,
@@ -113,22 +116,26 @@ __all__ = [
     "Lognormal",
     "LoseState",
     "MachineType",
+    "Memory",
     "MicroBatch",
     "Pause",
     "Periodic",
     "Poisson",
     "Ramp",
     "Redis",
+    "RocksDB",
     "RoundRobin",
     "Run",
     "RunningCount",
     "Sentences",
     "Shuffle",
+    "SlowHost",
     "SourceReplay",
     "SplitWords",
     "SpoutConfig",
     "StateManagement",
     "Store",
+    "StormCheckpoint",
     "TraceOfRates",
     "Uniform",
     "Values",
