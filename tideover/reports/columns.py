@@ -204,7 +204,7 @@ CAPACITY_FITS: dict[str, tuple[Column, ...]] = {
 }
 """What a fit to somebody else's capacities found."""
 
-DOCUMENTED: Mapping[str, tuple[Column, ...]] = ChainMap(TABLES, CALIBRATION, RECOVERY_FITS, CAPACITY_FITS)
+DOCUMENTED: Mapping[str, tuple[Column, ...]] = ChainMap(TABLES, CALIBRATION, CAPACITY_FITS, RECOVERY_FITS)
 """Every table that is written."""
 
 
