@@ -14,6 +14,7 @@ from tideover.models.runtime.bolt_task import BARRIER, BoltTask
 from tideover.models.runtime.context import without_markers
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.saved_state import SavedState
+from tideover.sim.arrivals import when_arrived
 from tideover.sim.kernel import Rank
 from tideover.sim.train import Ints, Train, single
 
@@ -118,10 +119,10 @@ class Member:
         for outlet in self.task.outlets:
             outlet.broadcast(message)
             for channel in (channel for replicas in outlet.channels for channel in replicas):
-                assert channel.last_arrival is not None
                 assert isinstance(channel.down, BoltTask)
                 turn, reads = channel.down.queue.serve_markers, self._job.context.reads.get(channel.down)
-                kernel.at(channel.last_arrival, Rank.CHECKPOINT, turn, channel.down.number, reads)
+                sent = [(channel, channel.messages)]
+                when_arrived(kernel, sent, 0, Rank.CHECKPOINT, turn, channel.down.number, reads)
 
     def let_go(self) -> None:
         """No barrier holds up anything any more: what was set aside arrives now, or, if the task takes in
