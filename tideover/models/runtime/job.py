@@ -44,6 +44,10 @@ class Job:
         nics = {host.number: host.nic for host in deployment.cluster.hosts if host.nic is not None}
         self.network = Network(deployment.links, nics, nothing=self.needs.batches)
         self._wire(fed)
+        for c in self.topology.components:
+            if c.backend is not None and c.backend.accesses * c.backend.access_cost:
+                charged = context.overhead.get(c.name, 0)
+                context.overhead[c.name] = charged + c.backend.accesses * c.backend.access_cost
         self.bolt_tasks = [task for replicas in self.bolts.values() for task in replicas]
         """All bolt tasks and their replicas, in physical order."""
         every: list[SpoutTask | BoltTask] = [*self.spouts, *self.bolt_tasks]
