@@ -37,6 +37,7 @@ from tideover.parts.settings import (
     RoundRobin,
     Run,
     Store,
+    Storm,
     Uniform,
 )
 from tideover.parts.strategies import (
@@ -125,6 +126,7 @@ __all__ = [
     "SpoutConfig",
     "StateManagement",
     "Store",
+    "Storm",
     "TraceOfRates",
     "Uniform",
     "Values",

@@ -1,6 +1,6 @@
 """The run, the cluster, links, store and detector, and distributions of durations, as typed objects."""
 
-from tideover.models.detectors import given, heartbeats
+from tideover.models.detectors import given, heartbeats, storm
 from tideover.models.detectors.restarts import exponential_delay, failure_rate, fixed_delay
 from tideover.models.job import cluster, components, machines
 from tideover.models.job.placements import k_safe, round_robin
@@ -17,6 +17,7 @@ Run = typed(components.Run)
 Store = typed(components.Store)
 Given = typed(given.Given)
 Heartbeats = typed(heartbeats.Heartbeats)
+Storm = typed(storm.Storm)
 ExponentialDelay = typed(exponential_delay.ExponentialDelay)
 FailureRate = typed(failure_rate.FailureRate)
 FixedDelay = typed(fixed_delay.FixedDelay)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from tideover.models.detectors import given, heartbeats
+from tideover.models.detectors import given, heartbeats, storm
 from tideover.models.detectors.restarts import exponential_delay, failure_rate, fixed_delay
 from tideover.models.detectors.restarts.base import RestartStrategy
 from tideover.models.job import cluster, components, machines
@@ -160,6 +160,43 @@ class Heartbeats(heartbeats.Heartbeats):
         launch: Distribution | Duration = "constant",
         prepare: Distribution | Duration = "constant",
         restarts: RestartStrategy | None = None,
+    ) -> None: ...
+
+class Storm(storm.Storm):
+    """A supervisor launches a silent worker anew on its host; Nimbus moves silent tasks to another worker.
+
+    With equal timeouts they race. A worker whose tasks change is killed and launched anew. So if no worker is
+    free, a task that Nimbus moves takes its new neighbours down, once as it comes, and once as it goes home:
+    in Nimbus's next round, when its own worker is free again. What dies of a fault is the whole worker.
+
+    Apache Storm 0.9: `nimbus.clj` (mk-assignments, alive-executors), `supervisor.clj` (sync-processes,
+    matches-an-assignment?), and `defaults.yaml`; Stableford (2015), phase 1.
+
+    supervisor_worker_timeout: silence after which a supervisor launches a worker anew
+    nimbus_task_timeout: silence after which Nimbus moves a task to another worker
+    worker_heartbeat: distance of a worker's heartbeats to its supervisor
+    task_heartbeat: distance of the heartbeats of tasks to Nimbus
+    supervisor_round: distance of a supervisor's looks at its workers
+    nimbus_round: distance of Nimbus's looks at all tasks
+    worker_start_timeout: the supervisor's patience with a worker that is being launched
+    task_launch: Nimbus's patience with tasks that it has just assigned
+    launch: from the order until a worker runs
+    prepare: from then until a task in it is ready
+    """
+
+    def __init__(
+        self,
+        *,
+        supervisor_worker_timeout: Duration = "30 s",
+        nimbus_task_timeout: Duration = "30 s",
+        worker_heartbeat: Duration = "1 s",
+        task_heartbeat: Duration = "3 s",
+        supervisor_round: Duration = "3 s",
+        nimbus_round: Duration = "10 s",
+        worker_start_timeout: Duration = "120 s",
+        task_launch: Duration = "120 s",
+        launch: Distribution | Duration = "constant",
+        prepare: Distribution | Duration = "constant",
     ) -> None: ...
 
 class ExponentialDelay(exponential_delay.ExponentialDelay):
