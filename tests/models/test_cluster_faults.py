@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.oracle.worlds import MS, bolt, fault, spout, world
+from tideover.models.advice import warnings
 from tideover.models.config import Scenario
 from tideover.models.job.cluster import Hosts
 from tideover.models.job.machines import MachineType
@@ -53,6 +54,24 @@ def test_who_fails_with_whom(
     assert [(name, uid, time // MS) for name, _, _, uid, time in run.trace.destroyed] == lost
     assert run.trace.final_state["count", 0, 0] == {0: counted}
     assert [(row["kind"], row["component"]) for row in run.recoveries] == [(kind, said)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "where", "together"),
+    [
+        ("crash_worker", {"host": 1, "worker": 0}, None),
+        ("crash_host", {"host": 1}, "host 1 has tasks of p and count: its crash takes tuples together"),
+        ("crash_rack", {"rack": 1}, "rack 1 has tasks of p and count: its crash takes tuples together"),
+        ("crash_rack", {"rack": 0}, None),
+    ],
+)
+def test_a_buffer_that_fails_with_its_reader_is_remarked_on(
+    kind: str, where: dict[str, int], together: str | None
+) -> None:
+    """p has the buffer of the count."""
+    saved = scenario(kind, "rsm", checkpoint_interval=20 * MS, **where)
+    told = [text for text in warnings(saved) if "together" in text]
+    assert [text[: len(together or "")] for text in told] == ([together] if together else [])
 
 
 @pytest.mark.parametrize(("worker", "acker_lost"), [(0, True), (1, False)])

@@ -4,12 +4,12 @@
 pure: the configuration, the draws, the distributions and the moments of a spout's calls. ``judge`` gives the
 ``Figures`` of a run besides: what is said of its recoveries, latencies, windows and costs.
 
-How to read it: ``layout`` says what depends on no clock (places, identities, contents), ``channels`` what
-is on its way, ``tasks`` is one queue and one server per task (``bolts``, ``spouts``), ``program`` sets them
-going. ``record`` and ``outages`` note what happens, ``windows`` and ``figures`` make the figures of it,
-``comparison`` holds them against the engine's. The strategies stand in ``acks`` (with
-``rotating_map``), ``buffers``, ``replicas``, ``snapshots`` and ``batches`` (with ``executors``, ``rehearsal``
-and ``starting_anew``).
+How to read it: ``layout`` says what depends on no clock (places, identities, contents), ``channels`` what is
+on its way, ``lines`` who has to wait with it, ``tasks`` is one queue and one server each (``bolts``,
+``spouts``), ``program`` sets them going. ``record`` and ``outages`` note what happens, ``windows`` and
+``figures`` make the figures of it, ``comparison`` holds them against the engine's. The strategies stand in
+``acks`` (with ``rotating_map``), ``buffers``, ``replicas``, ``snapshots`` and ``batches`` (with
+``executors``, ``rehearsal`` and ``starting_anew``).
 """
 
 from .figures import Figures

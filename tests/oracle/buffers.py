@@ -264,7 +264,8 @@ class UpstreamBuffer(Protocol):
         if old.datum is not None and old.datum.anchored:
             self.world.ledger.replayed.add(old.datum.root)
         channel = request.channel
-        channel.send(Message(channel, old.datum, old.marker, number=old.number, recovery=request.recovery))
+        again = Message(channel, old.datum, old.marker, number=old.number, recovery=request.recovery)
+        channel.up.put(again)
         self.leaving[channel.up].remove(old)
         self.world.record.gone(old.datum)
 
@@ -274,6 +275,7 @@ class UpstreamBuffer(Protocol):
 
     def _drop(self, task: Task, message: Message) -> None:
         """It comes again, or has been here."""
+        task.give_back(message)
         if message.datum is not None and message.datum.anchored:
             self.world.record.gone(message.datum)
             self.world.outages.dropped(task)
@@ -281,7 +283,7 @@ class UpstreamBuffer(Protocol):
     def _send_end(self, request: Request) -> None:
         if request in self.requests:
             self.requests.remove(request)
-        request.channel.send(Message(request.channel, end=True, recovery=request.recovery))
+        request.channel.up.put(Message(request.channel, end=True, recovery=request.recovery))
 
     def admit(self, task: Task, message: Message) -> bool:
         admitted = self._admits(task, message)

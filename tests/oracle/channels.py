@@ -12,6 +12,7 @@ from tideover.sim.draws import Purpose
 
 from .clock import Clock, arrival
 from .layout import Datum
+from .lines import places_of
 
 if TYPE_CHECKING:
     from .program import World
@@ -49,13 +50,19 @@ class Channel:
         self.buffered = world.protocol.buffers(up, down)
         self.numbered = 0
         self.buffer: list[Message] = []
+        self.places = places_of(world, self, down.places)
 
-    def send(self, message: Message) -> None:
-        """Leaves now."""
+    def made(self, message: Message) -> Message:
+        """Enters its sender's line now: from here on it has a number, and is kept."""
+        self.world.record.there(message.datum)
         if self.buffered and message.recovery is None:
             self.numbered += 1
             message = replace(message, number=self.numbered)
             self.buffer.append(message)
+        return message
+
+    def send(self, message: Message) -> None:
+        """Leaves now."""
         name = f"{self.up.name}->{self.down.name}"
         delay = self.world.layout.sample(self.latency, name, Purpose.LATENCY, self.sent)
         if self.world.layout.needs.batches and self.up.component not in self.world.layout.spouts:
@@ -63,7 +70,6 @@ class Channel:
         self.sent += 1
         self.last_arrival = max(self.world.clock.now + delay, self.last_arrival)
         self.wire.append(message)
-        self.world.record.there(message.datum)
         priority = arrival(self.down.rank, self.up.rank)
         self.due.append(self.world.clock.at(self.last_arrival, priority, self._arrive))
 
@@ -76,7 +82,7 @@ class Channel:
         for event in self.due:
             Clock.cancel(event)
         for message in self.wire:
-            self.world.destroyed(self.down, message)
+            self.world.destroyed(self.down, message, self.down.fault)
         self.due.clear()
         self.wire.clear()
         self.last_arrival = 0

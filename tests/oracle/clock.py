@@ -49,6 +49,8 @@ class Clock:
 
     def __init__(self) -> None:
         self._env = simpy.Environment()
+        self.actions = 0
+        """Control actions until now."""
 
     @property
     def now(self) -> int:
@@ -87,6 +89,7 @@ class Clock:
                 passes(int(self._env.peek()))
             if self._env._queue[0][1] >= CONTROL:  # type: ignore[operator]
                 decides()
+                self.actions += 1
             self._env.step()
         passes(until)
 

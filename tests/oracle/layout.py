@@ -15,6 +15,8 @@ from tideover.sim.distributions.zipf import Zipf
 from tideover.sim.draws import Draws, Purpose, below, uniform01
 from tideover.sim.registry import kind_of
 
+from .lines import Limit
+
 SENTENCES = (
     "tinker taylor soldier spy",
     "the good the bad and the ugly",
@@ -149,6 +151,15 @@ class Layout:
                 further = host + replica * (len(logical) if n is None else 1)
                 hosts[name, task, replica] = further if n is None else further % n
         return hosts
+
+    def limit(self, name: str) -> Limit:
+        """What bounds the queues of a component's tasks, and their lines."""
+        fields: dict = {}
+        for config in (getattr(self.scenario, "queues", None), getattr(self.config[name], "queue", None)):
+            for field in Limit._fields:
+                value = getattr(config, field, None)
+                fields |= {} if value is None else {field: value}
+        return Limit(**fields)
 
     def _on_machines(self, cluster: Any) -> dict[Physical, int]:
         """Tasks with a list of hosts; the others one after the other; all first replicas behind their

@@ -29,6 +29,7 @@ class Ledger:
         self.out: dict[tuple, dict[int | None, list[Effect]]] = {}  # by physical task and window
         self.replayed: set[int] = set()
         self.damaged: dict[tuple[int, int], int] = {}  # root and attempt: number of the newest fault
+        self.dropped: set[tuple[int, int]] = set()  # root and attempt of what found a queue full
         self.false_timeouts = 0
 
     def emitted(self, datum: Datum) -> None:
@@ -87,10 +88,16 @@ class Ledger:
         assert fault is not None
         self.damaged |= dict.fromkeys(trees, fault)
 
+    def overflowed(self, datum: Datum) -> None:
+        """A queue was full."""
+        if datum.anchored:
+            self.dropped.add((datum.root, datum.attempt))
+
     def timed_out(self, datum: Datum) -> int | None:
         """A root is given up; because of which fault."""
-        because = self.damaged.get((datum.root, datum.attempt))
-        self.false_timeouts += because is None
+        tree = datum.root, datum.attempt
+        because = self.damaged.get(tree)
+        self.false_timeouts += because is None and tree not in self.dropped
         self.world.outages.timed_out(because)
         return because
 
@@ -108,7 +115,9 @@ class Ledger:
             )
             for channel in task.inputs.values():
                 messages += channel.wire
-            found += [(task.component, m.datum) for m in messages if m.datum is not None and m.datum.anchored]
+            messages += task.line.messages
+            sent = [(m.channel.down.component, m.datum) for m in messages if m.datum is not None]
+            found += [(component, datum) for component, datum in sent if datum.anchored]
         return found
 
     def settle(self) -> dict[str, int]:

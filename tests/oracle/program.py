@@ -87,19 +87,28 @@ class World:
     def moves(self) -> bool:
         """Whether anything is in a queue, in service or on a wire."""
         return any(
-            task.queue or task.serving or any(channel.wire for channel in task.inputs.values())
+            task.queue or task.serving or task.line.messages or any(c.wire for c in task.inputs.values())
             for task in self.tasks
         )
 
     def new_ident(self) -> int:
         return next(self._idents)
 
-    def destroyed(self, task: Task, message: Message) -> None:
-        """A fault has taken a message."""
+    def destroyed(self, task: Task, message: Message, fault: int | None) -> None:
+        """A fault has taken a message, at a task or on its way there."""
+        datum = message.datum
+        task.give_back(message)
+        self.record.gone(datum)
+        if datum is not None:
+            self.trace.destroyed.append((*task.physical, datum.uid, self.clock.now))
+            self.ledger.hurt([datum], fault)
+
+    def overflows(self, task: Task, message: Message) -> None:
+        """It has come to a queue that is full."""
+        assert message.datum is not None
         self.record.gone(message.datum)
-        if message.datum is not None:
-            self.trace.destroyed.append((*task.physical, message.datum.uid, self.clock.now))
-            self.ledger.hurt([message.datum], task.fault)
+        self.trace.overflowed.append((*task.physical, message.datum.uid, self.clock.now))
+        self.ledger.overflowed(message.datum)
 
     # -- what happens by the clock -------------------------------------------------------------------------
 

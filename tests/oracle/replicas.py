@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,7 @@ class Replication(Protocol):
             route, number = ("marker", (message.channel.up.logical,)), message.marker
         greatest = self.greatest[task]
         if number <= greatest.get(route, -1):
+            task.give_back(message)
             if message.datum is not None and message.datum.anchored:
                 self.world.record.gone(message.datum)
                 self.world.outages.dropped(task)
@@ -101,6 +103,7 @@ class Replication(Protocol):
             what = entry.what
             if isinstance(what, Message):
                 self.world.record.there(what.datum)
+                what = replace(what)  # takes no place of its peer's
             if isinstance(what, Control):  # a tick: of the same window, in the same place
                 assert isinstance(task, Bolt)
                 assert what.window is not None

@@ -170,7 +170,7 @@ class Snapshots(Protocol):
         seat.last_picture = number
         self.pictures[task] = Picture(task.state.copy(), task.windows_closed, seat.served)
         for channel in task.outputs.values():
-            channel.send(Message(channel, barrier=number))
+            task.put(Message(channel, barrier=number))
         if not self.world.layout.stateful(task.component):
             self._acknowledge(task, number)
         else:
@@ -224,7 +224,7 @@ class Snapshots(Protocol):
         for message in seat.log[position:]:
             self.world.record.there(message.datum)
         for message in seat.aside:
-            self.world.destroyed(task, message)
+            self.world.destroyed(task, message, task.fault)
         seat.aside = []
         for channel in task.inputs.values():
             if isinstance(channel.up, Bolt):

@@ -31,7 +31,7 @@ class SpoutTask(Task):
         Clock.cancel(self.call_event)
         if self.world.fed is not None or self.down or self.occupied or not self.world.protocol.may_emit(self):
             return
-        if self.stopped_until > self.world.clock.now:
+        if self.stopped_until > self.world.clock.now or self.line.full:
             return
         last, draws = max(self.last_call, self.unblocked), self.world.layout.draws
         times = self.arrivals.next_calls(self.name, draws, last, self.calls, 1)

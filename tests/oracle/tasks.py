@@ -14,6 +14,7 @@ from tideover.sim.draws import Purpose
 from .channels import Channel, Message
 from .clock import Clock, Rank, control, departure
 from .layout import Datum, Logical, Physical
+from .lines import Line, Places
 
 if TYPE_CHECKING:
     from .program import World
@@ -35,6 +36,8 @@ class Entry:
 
     arrived: int
     what: Message | Control
+    after: int | None = None
+    """So many control actions, if it has come over a wire."""
 
 
 @dataclass
@@ -93,26 +96,57 @@ class Task:
         self.ready_event: simpy.Event | None = None
         self.stopped_until = 0  # its process is stopped
         self.fault: int | None = None  # number of the newest that struck here
+        self.limit = world.layout.limit(self.component)
+        blocks = self.limit.length is not None and self.limit.when_full == "block"
+        self.places = Places(world, self.limit.length) if blocks else None
+        self.line = Line(world, self)
 
     # -- the queue -----------------------------------------------------------------------------------------
 
     def arrive(self, message: Message) -> None:
         logged = self.world.layout.needs.log
         if not self.down and not (logged and self.waiting):
-            self.accept(message)
+            self.accept(message, self.world.clock.actions)
         elif logged or self.while_down == "hold":
             self.inbox.append(message)
         else:
-            self.world.destroyed(self, message)
+            self.world.destroyed(self, message, self.fault)
 
-    def accept(self, message: Message) -> None:
+    def give_back(self, message: Message) -> None:
+        """It does not wait any more."""
+        if message.channel.places is not None:
+            message.channel.places.give_back(message)
+
+    def accept(self, message: Message, after: int | None = None) -> None:
         if not self.world.protocol.admit(self, message):
             return
         if self.waiting:
             self.memory.append(message)
+        elif message.datum is not None and self.is_full:
+            self.world.overflows(self, message)
         else:
-            self.queue.append(Entry(self.world.clock.now, message))
+            self._join(Entry(self.world.clock.now, message, after))
             self.serve()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether a tuple that arrives is lost."""
+        if self.limit.length is None or self.limit.when_full != "drop":
+            return False
+        return sum(message.datum is not None for message in self.queued()) == self.limit.length
+
+    def _join(self, entry: Entry) -> None:
+        """At the end; of what comes over wires at one instant, the one from the lowest task first."""
+        behind = 0
+        for other in reversed(self.queue if entry.after is not None else ()):
+            if (other.arrived, other.after) != (entry.arrived, entry.after):
+                break
+            assert isinstance(other.what, Message)
+            assert isinstance(entry.what, Message)
+            if other.what.channel.up.rank <= entry.what.channel.up.rank:
+                break
+            behind += 1
+        self.queue.insert(len(self.queue) - behind, entry)
 
     def queued(self) -> list[Message]:
         """The messages in the queue, in order."""
@@ -153,6 +187,8 @@ class Task:
         """Begin with what is next, if nothing is in the way."""
         if self.down or self.waiting or self.occupied or self.serving or not self.queue:
             return
+        if self.line.full:
+            return
         if self.stopped_until > self.world.clock.now:
             return
         self.serving = self.queue.popleft()
@@ -160,6 +196,7 @@ class Task:
         if isinstance(what, Control):
             self.event = self.world.clock.at(now, control(what.rank, self.rank), self._finish)
         else:
+            self.give_back(what)
             self.event = self.world.clock.at(now + self.service(what), departure(self.rank), self._finish)
 
     def service(self, message: Message) -> int:
@@ -203,6 +240,11 @@ class Task:
         self.serve()
 
     @property
+    def runs(self) -> bool:
+        """Whether there is a process, and it goes on."""
+        return not self.down and self.stopped_until <= self.world.clock.now
+
+    @property
     def live(self) -> bool:
         """Up, and restored."""
         return not (self.down or self.waiting)
@@ -223,6 +265,15 @@ class Task:
 
     # -- sending -------------------------------------------------------------------------------------------
 
+    def put(self, message: Message) -> None:
+        """Into the line of what is to be sent."""
+        self.line.add(message.channel.made(message))
+
+    def line_is_shorter(self) -> None:
+        """Short enough to go on."""
+        self.freed()
+        self.serve()
+
     def send(self, datum: Datum) -> list[Datum]:
         """To all replicas of each target; returns what was sent, one per target."""
         layout, sent = self.world.layout, []
@@ -231,8 +282,7 @@ class Task:
             for task, crossed in layout.cross(self.component, down, datum):
                 crossed = crossed._replace(ident=self.world.new_ident())
                 for replica in range(layout.replicas(down)):
-                    channel = self.outputs[down, task, replica]
-                    channel.send(Message(channel, crossed))
+                    self.put(Message(self.outputs[down, task, replica], crossed))
                 sent.append(crossed)
         return sent
 
@@ -246,7 +296,7 @@ class Task:
     def send_marker(self, number: int) -> None:
         self.state.handed = number
         for channel in self.outputs.values():
-            channel.send(Message(channel, marker=number))
+            self.put(Message(channel, marker=number))
 
     # -- faults --------------------------------------------------------------------------------------------
 
@@ -262,8 +312,10 @@ class Task:
             self.memory = self.interrupt() + held
         if crash:
             for message in self.memory:
-                self.world.destroyed(self, message)
+                self.world.destroyed(self, message, self.fault)
             self.memory.clear()
+            for message in self.line.lost():
+                self.world.destroyed(message.channel.down, message, self.fault)
             for channel in self.outputs.values():
                 channel.buffer.clear()
         Clock.cancel(self.ready_event)
@@ -298,6 +350,7 @@ class Task:
 
     def _resume(self) -> None:
         if self.stopped_until == self.world.clock.now and not self.down:
+            self.line.move()
             self.freed()
             self.serve()
 
@@ -326,5 +379,6 @@ class Task:
         if not (self.waiting and self.world.layout.needs.log):
             self.open(self.inbox)
         if was_down:
+            self.line.wake()
             self.freed()
         self.serve()

@@ -21,6 +21,8 @@ class Trace:
     """(root, attempt, time) of the timeouts."""
     destroyed: list[tuple[str, int, int, int, int]] = field(default_factory=list)
     """(component, task, replica, uid, time): destroyed in a queue, in service or on arrival at a down task"""
+    overflowed: list[tuple[str, int, int, int, int]] = field(default_factory=list)
+    """The same: found its queue full."""
     final_state: dict[tuple[str, int, int], dict[int, int]] = field(default_factory=dict)
     """{(component, task, replica): {key: count}} of the stateful tasks."""
     in_flight: int = 0
@@ -35,7 +37,7 @@ class Trace:
 
     def normal(self) -> Trace:
         """The same with every list in one fixed order, to be compared."""
-        lists = ("processed", "windows", "emitted", "completed", "failed", "destroyed")
+        lists = ("processed", "windows", "emitted", "completed", "failed", "destroyed", "overflowed")
         for name in lists[1:]:
             setattr(self, name, sorted(getattr(self, name), key=repr))
         self.processed.sort(key=lambda row: row[:3])  # stable: the order within a task stays

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 from tideover.models.config import Scenario
@@ -40,6 +41,14 @@ def bolt(kind: str, inputs: dict[str, str], service: Distribution | float = 0, *
     }
     time = service if isinstance(service, Distribution) else ms(service)
     return BoltConfig(bolt=BOLTS[kind](**more), from_=from_, service=time, **outer)
+
+
+def queued(
+    config: Any, length: int | None = None, when_full: str | None = None, send: int | None = None
+) -> Any:
+    """The component with a queue of its own."""
+    given = SimpleNamespace(length=length, when_full=when_full, send=send)
+    return config.model_copy(update={"queue": given})
 
 
 def fault(kind: str, at: float, **more: Any) -> Any:

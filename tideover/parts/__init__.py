@@ -17,10 +17,12 @@ Type checkers and editors see the signatures in the files ``*.pyi``, which are m
 
 from tideover.parts.failures import CrashHost, CrashRack, CrashTask, CrashWorker, LoseState, Pause
 from tideover.parts.settings import (
+    ByHand,
     Constant,
     Dfs,
     Disk,
     Empirical,
+    EStorm,
     Exponential,
     ExponentialDelay,
     FailureRate,
@@ -81,6 +83,7 @@ __all__ = [
     "Amnesia",
     "BoltConfig",
     "Burst",
+    "ByHand",
     "Constant",
     "CrashHost",
     "CrashRack",
@@ -90,6 +93,7 @@ __all__ = [
     "Direct",
     "Disk",
     "Distinct",
+    "EStorm",
     "Empirical",
     "Exponential",
     "ExponentialDelay",

@@ -1,0 +1,48 @@
+"""Random small worlds whose queues have an end, and whose services are long enough to fill them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from tideover.models.config import Scenario
+from tideover.models.job.arrivals.periodic import Periodic
+from tideover.models.job.components import BoltConfig
+
+from .random_worlds import STRATEGY_NAMES, TICK, TICK_MS, durations, overlapping, times, worlds
+from .worlds import MS, queued
+
+WHEN_FULL = ("block", "block", "drop", "credits")
+
+
+@st.composite
+def _queue(draw: st.DrawFn, bolt: bool, when_full: tuple[str, ...]) -> dict[str, Any]:
+    """Of one component; a spout has only a line."""
+    more: dict[str, Any] = {"send": draw(st.sampled_from((0, 0, 1, 3)))}
+    if bolt and (length := draw(st.sampled_from((1, 1, 1, 2, 2, 4, None)))):
+        more |= {"length": length, "when_full": draw(st.sampled_from(when_full))}
+    return more
+
+
+@st.composite
+def queues(
+    draw: st.DrawFn,
+    strategies: tuple[str, ...] = STRATEGY_NAMES,
+    when_full: tuple[str, ...] = WHEN_FULL,
+    overlap: bool = False,
+) -> Scenario:
+    """A whole scenario of `random_worlds`, with queues, and with bolts that are slow now and then."""
+    scenario = draw(overlapping(strategies) if overlap else worlds(strategies))
+    ties = draw(st.booleans())
+    topology = dict(scenario.topology)
+    for name, config in topology.items():
+        bolt = isinstance(config, BoltConfig)
+        if bolt and draw(st.integers(0, 3)):
+            config = config.model_copy(update={"service": draw(durations(ties, 4, 8, 14, 20))})
+        elif not bolt and draw(st.integers(0, 3)):
+            gap, offset = draw(times(ties, 2, 3, 4)) + TICK_MS, draw(st.sampled_from((None, 0, 5 * TICK)))
+            arrivals = Periodic(pause=round(gap * MS), fixed_offset=offset)
+            config = config.model_copy(update={"arrivals": arrivals})
+        topology[name] = queued(config, **draw(_queue(bolt, when_full)))
+    return scenario.model_copy(update={"topology": topology})
