@@ -23,7 +23,7 @@ OFTEN = 1000
 def storm(nimbus: float, launch: float = 15, prepare: float = 8, **more: Any) -> Storm:
     """Supervisors wait 30, Nimbus so long."""
     times = {name: round(value * 1e6) for name, value in more.items()}
-    fine = {name: OFTEN for name in ("worker_heartbeat", "task_heartbeat", "supervisor_round")}
+    fine = dict.fromkeys(("worker_heartbeat", "task_heartbeat", "supervisor_round"), OFTEN)
     return Storm(
         supervisor_worker_timeout=30_000_000,
         nimbus_task_timeout=round(nimbus * 1e6),
