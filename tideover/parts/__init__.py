@@ -15,7 +15,17 @@ Type checkers and editors see the signatures in the files ``*.pyi``, which are m
 ``python tests/parts_stubs.py``.
 """
 
-from tideover.parts.failures import CrashHost, CrashRack, CrashTask, CrashWorker, LoseState, Pause
+from tideover.parts.failures import (
+    Cascade,
+    CrashHost,
+    CrashRack,
+    CrashTask,
+    CrashWorker,
+    Events,
+    LoseState,
+    MachinesFail,
+    Pause,
+)
 from tideover.parts.settings import (
     ByHand,
     Constant,
@@ -41,6 +51,7 @@ from tideover.parts.settings import (
     Store,
     Storm,
     Uniform,
+    Weibull,
 )
 from tideover.parts.strategies import (
     ActiveReplication,
@@ -84,6 +95,7 @@ __all__ = [
     "BoltConfig",
     "Burst",
     "ByHand",
+    "Cascade",
     "Constant",
     "CrashHost",
     "CrashRack",
@@ -95,6 +107,7 @@ __all__ = [
     "Distinct",
     "EStorm",
     "Empirical",
+    "Events",
     "Exponential",
     "ExponentialDelay",
     "FailureRate",
@@ -114,6 +127,7 @@ __all__ = [
     "Lognormal",
     "LoseState",
     "MachineType",
+    "MachinesFail",
     "MicroBatch",
     "Pause",
     "Periodic",
@@ -134,6 +148,7 @@ __all__ = [
     "TraceOfRates",
     "Uniform",
     "Values",
+    "Weibull",
     "Window",
     "WindowedCount",
 ]

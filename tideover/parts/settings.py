@@ -6,7 +6,7 @@ from tideover.models.job import cluster, components, machines
 from tideover.models.job.placements import by_hand, estorm, k_safe, round_robin
 from tideover.models.job.stores import dfs, disk, redis
 from tideover.parts.typed import typed
-from tideover.sim.distributions import constant, empirical, exponential, gamma, lognormal, uniform
+from tideover.sim.distributions import constant, empirical, exponential, gamma, lognormal, uniform, weibull
 
 Hosts = typed(cluster.Hosts)
 MachineType = typed(machines.MachineType)
@@ -32,3 +32,4 @@ Uniform = typed(uniform.Uniform)
 Redis = typed(redis.Redis)
 Disk = typed(disk.Disk)
 Dfs = typed(dfs.Dfs)
+Weibull = typed(weibull.Weibull)

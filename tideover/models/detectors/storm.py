@@ -135,7 +135,7 @@ class Workers(Watch):
                 down = slot.back is not None and now < slot.back.ready
                 back = slot.back if slot.back is not None and down else Return(now, now, now, now)
             else:
-                back = self._dies(slot, outage)
+                back = self._dies(slot, fault, outage)
             found |= {each: back for each in struck if self._slot(each) is slot}
         if job:  # it begins again when all its workers are there
             pending = [slot.back for slot in self._slots if slot.back is not None]
@@ -143,7 +143,7 @@ class Workers(Watch):
             found |= dict.fromkeys(job, latest)
         return found
 
-    def _dies(self, slot: _Slot, outage: Outage) -> Return:
+    def _dies(self, slot: _Slot, fault: Fault, outage: Outage) -> Return:
         """A worker dies: when its supervisor launches it anew. Nimbus may be quicker."""
         now, d = self._kernel.now, self._detector
         if slot.back is not None and now <= (slot.back.ordered or 0):
@@ -160,7 +160,8 @@ class Workers(Watch):
             patience = d.supervisor_worker_timeout
         if slot.back is not None and now >= slot.back.ready:
             slot.heard = slot.back.ready + (now - slot.back.ready) // d.task_heartbeat * d.task_heartbeat
-        noticed = self._round(f"supervisor {slot.host}", d.supervisor_round, max(now, sign + patience))
+        least = max(now + fault.out_of_order, sign + patience)
+        noticed = self._round(f"supervisor {slot.host}", d.supervisor_round, least)
         self._ordered(slot, noticed, outage.number)
         assert slot.back is not None
         return slot.back

@@ -14,7 +14,7 @@ from tideover.models.runtime.outage import NEVER, Outage, Return
 from tideover.models.runtime.spout_task import SpoutTask
 from tideover.models.runtime.views import OutageView, TaskView
 from tideover.models.runtime.watch import Watch
-from tideover.sim.faults.base import Fault
+from tideover.sim.faults.base import Fault, Site
 from tideover.sim.kernel import Process, Rank
 
 Victim = SpoutTask | BoltTask | Machine
@@ -53,9 +53,10 @@ class Supervisor:
 
     def _faults(self, index: int, fault: Fault) -> Process:
         d = self._deployment
-        for moment in fault.moments(index, self._context.draws, d.run.duration, d.cycle):
+        site = Site(d.run.duration, len(d.cluster.hosts), d.cycle)
+        for moment, struck in fault.strikes(index, self._context.draws, site):
             yield self._context.kernel.until(moment, Rank.FAULT, index)
-            self._strike(fault)
+            self._strike(struck)
 
     # -- a fault strikes -------------------------------------------------------------------------------------
 
