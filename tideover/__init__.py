@@ -43,6 +43,7 @@ _FAILURES = (
     "LoseState",
     "MachinesFail",
     "Pause",
+    "SlowHost",
 )
 _WHERE |= dict.fromkeys(("Run", *_STRATEGIES, *_FAILURES), "tideover.parts")
 _WHERE |= dict.fromkeys(

@@ -17,6 +17,7 @@ from tideover.parts import MachinesFail as MachinesFail
 from tideover.parts import MicroBatch as MicroBatch
 from tideover.parts import Pause as Pause
 from tideover.parts import Run as Run
+from tideover.parts import SlowHost as SlowHost
 from tideover.parts import SourceReplay as SourceReplay
 from tideover.parts import StateManagement as StateManagement
 from tideover.scenarios.errors import ScenarioError as ScenarioError

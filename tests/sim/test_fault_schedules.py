@@ -43,8 +43,8 @@ def test_machines_fail_ten_times_a_day_in_two_thousand() -> None:
 
 
 def test_a_machine_under_repair_does_not_fail() -> None:
-    """Lives of 10 s and repairs of 5 s: host 0 fails at 10, 25, 40, … Two hosts, one crew: both fail at 10, the
-    first is repaired until 15, the other until 20; then at 25 and 30, when no one waits.
+    """Lives of 10 s and repairs of 5 s: host 0 fails at 10, 25, 40, … Two hosts, one crew: both fail at 10,
+    the first is repaired until 15, the other until 20; then at 25 and 30, when no one waits.
     """
     lives = {"lifetime": Constant(value=10 * S), "repair": Constant(value=5 * S)}
     assert [at for at, _ in struck(MachinesFail(**lives), 60 * S, 1)] == [10, 25, 40, 55]

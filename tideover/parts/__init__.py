@@ -25,6 +25,7 @@ from tideover.parts.failures import (
     LoseState,
     MachinesFail,
     Pause,
+    SlowHost,
 )
 from tideover.parts.settings import (
     ByHand,
@@ -139,6 +140,7 @@ __all__ = [
     "RunningCount",
     "Sentences",
     "Shuffle",
+    "SlowHost",
     "SourceReplay",
     "SplitWords",
     "SpoutConfig",

@@ -11,6 +11,7 @@ from tideover.sim.faults import (
     lose_state,
     machines_fail,
     pause,
+    slow_host,
 )
 
 Cascade = typed(cascade.Cascade)
@@ -22,3 +23,4 @@ Events = typed(events.Events)
 LoseState = typed(lose_state.LoseState)
 MachinesFail = typed(machines_fail.MachinesFail)
 Pause = typed(pause.Pause)
+SlowHost = typed(slow_host.SlowHost)

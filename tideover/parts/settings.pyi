@@ -10,7 +10,7 @@ from tideover.models.job.placements import by_hand, estorm, k_safe, round_robin
 from tideover.models.job.placements.base import Placement
 from tideover.models.job.stores import dfs, disk, redis
 from tideover.parts.typed import Bandwidth, Duration, Rate
-from tideover.sim.distributions import constant, empirical, exponential, gamma, lognormal, uniform
+from tideover.sim.distributions import constant, empirical, exponential, gamma, lognormal, uniform, weibull
 from tideover.sim.distributions.base import Distribution
 
 class Hosts(cluster.Hosts):
@@ -125,6 +125,7 @@ class Run(components.Run):
     log_resolution: report recoveries as logs of this resolution show them; default: exact
     lag_window: report catch-up as a metric shows it that holds the greatest backlog of this window and the
         one before (Kafka's records-lag-max: 30 s); default: exact
+    calm: also report when each outage ended, and when the latency was normal again for this long
     lump: real tuples that one simulated tuple stands for
     lump_rate: choose lump so that no spout component emits more simulated tuples than this
     """
@@ -138,6 +139,7 @@ class Run(components.Run):
         replications: int = 1,
         log_resolution: Duration | None = None,
         lag_window: Duration | None = None,
+        calm: Duration | None = None,
         lump: int = 1,
         lump_rate: Rate | None = None,
     ) -> None: ...
@@ -390,3 +392,16 @@ class Dfs(dfs.Dfs):
         bandwidth: Bandwidth = "100 MiB/s",
         replication: int = 3,
     ) -> None: ...
+
+class Weibull(weibull.Weibull):
+    """Weibull with the given mean and ``shape``: below 1 failures come in bursts, above 1 with age.
+
+    shape = 1 is exponential. Schroeder and Gibson (*A large-scale study of failures in high-performance
+    computing systems*, DSN 2006) found 0.7 to 0.8 for the times between failures of a cluster's nodes. By
+    inversion: scale * (-log(1 - u))^(1/shape), u at the centre of 2**53 cells.
+
+    mean: mean
+    shape: shape k; 1 is exponential
+    """
+
+    def __init__(self, *, mean: Duration, shape: float) -> None: ...

@@ -145,6 +145,12 @@ def _by_failure(results: Sequence[Record]) -> dict[str, list[list[Record]]]:
     return found
 
 
+def _measured(recoveries: Sequence[Sequence[Record]]) -> list[Column]:
+    """The measures that any of the recoveries has."""
+    keys = {key for mine in recoveries for recovery in mine for key in recovery}
+    return [column for column in measures() if column.name in keys]
+
+
 def _present(recoveries: Sequence[Sequence[Record]]) -> set[str]:
     """The stages that any of the recoveries has."""
     keys = {key for mine in recoveries for recovery in mine for key in recovery["stages_s"]}
@@ -165,7 +171,7 @@ def _recovery_rows(
         return found
 
     count = max(len(mine) for mine in recoveries)
-    first, *others = rows(measures())
+    first, *others = rows(_measured(recoveries))
     shown: list[tuple[str, ...]] = [(f"{heading} (mean of {count})" if count > 1 else heading,), first]
     shown += [("Its stages, s",), *rows(block("recoveries", "stages_s", _present(recoveries)))]
     shown += [("Other measures of the recovery",), *others]

@@ -6,7 +6,7 @@ border.
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field, model_validator
 
@@ -16,7 +16,7 @@ from tideover.models.job.spouts.base import Spout
 from tideover.models.operators.base import Bolt
 from tideover.sim.distributions.base import Distribution
 from tideover.sim.registry import Part
-from tideover.sim.units import Bandwidth, Duration, Rate, Size
+from tideover.sim.units import Bandwidth, Duration, Rate, S, Size
 
 
 class SpoutConfig(Part):
@@ -76,6 +76,8 @@ class Store(Part):
 class Run(Part):
     """How long, how often, with which luck."""
 
+    unsaid: ClassVar[frozenset[str]] = frozenset({"calm"})
+
     duration: Annotated[Duration, Field(description="simulated time, e.g. 240 s")]
     warmup: Annotated[Duration, Field(description="time at the start that is not measured")] = 0
     seed: Annotated[
@@ -92,6 +94,14 @@ class Run(Part):
             gt=0,
             description="report catch-up as a metric shows it that holds the greatest backlog of this window "
             "and the one before (Kafka's records-lag-max: 30 s); default: exact",
+        ),
+    ] = None
+    calm: Annotated[
+        Duration | None,
+        Field(
+            ge=S,
+            description="also report when each outage ended, and when the latency was normal again for this "
+            "long",
         ),
     ] = None
     lump: Annotated[

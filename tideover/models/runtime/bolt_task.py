@@ -28,12 +28,22 @@ BARRIER = -2
 class BoltTask(Server):
     """A bolt task or one replica of it: a first-in first-out queue, and a state if the bolt has one.
 
-    index   number of the task in its component
+    index    number of the task in its component
+    shares   whether it shares the cores of its host
     """
 
-    def __init__(self, context: Context, component: Component, index: int, replica: int, host: int) -> None:
+    def __init__(
+        self,
+        context: Context,
+        component: Component,
+        index: int,
+        replica: int,
+        host: int,
+        shares: bool = False,
+    ) -> None:
         name = f"{component.name}.{index}" + (f"/{replica}" if replica else "")
-        super().__init__(context.kernel, name, host)
+        super().__init__(context.kernel, name, host, shares)
+        self.shares = shares
         assert isinstance(component.config, BoltConfig)
         self._context = context
         self.component = component
@@ -224,6 +234,11 @@ class BoltTask(Server):
         self.windows.waiting.clear()
 
     # -- life ------------------------------------------------------------------------------------------------
+
+    @property
+    def mean_service(self) -> float:
+        """What a tuple takes on average (ns)."""
+        return self._service.mean_ns
 
     @property
     def state(self) -> State | None:

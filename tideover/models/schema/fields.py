@@ -71,8 +71,8 @@ def _latencies(where: str, undefined: str = _NO_TUPLES, pool: Pool = "") -> tupl
     )
 
 
-def _seconds(name: str, meaning: str, undefined: str = "", label: str = "") -> Column:
-    return Column(name, meaning, "s", undefined=undefined, record=(name,), label=label)
+def _seconds(name: str, meaning: str, undefined: str = "", label: str = "", optional: bool = False) -> Column:
+    return Column(name, meaning, "s", undefined=undefined, record=(name,), label=label, optional=optional)
 
 
 def _stage(key: str, label: str, meaning: str, undefined: str = "", name: str = "") -> Column:
@@ -134,6 +134,20 @@ RECOVERIES = (
         "what output_gap_s would have been without failures: the longest silence in the same stretch",
         "no output would have ended it",
         "gap without failures",
+    ),
+    _seconds(
+        "outage_end_s",
+        "from the failure until all that it hit was started again; only with `run.calm`",
+        "it did not come back",
+        "end of the outage",
+        optional=True,
+    ),
+    _seconds(
+        "latency_recovered_s",
+        "from the failure until the latency is normal for `run.calm`, second by second; only with it",
+        "it was not by the end of the run",
+        "latency normal again",
+        optional=True,
     ),
     _stage(
         "detect", "detect", "from the failure until it is detected; 0 in all stages if replicas masked it"

@@ -10,6 +10,7 @@ from tideover.sim.faults import (
     lose_state,
     machines_fail,
     pause,
+    slow_host,
 )
 
 __all__ = [
@@ -22,4 +23,5 @@ __all__ = [
     "lose_state",
     "machines_fail",
     "pause",
+    "slow_host",
 ]
