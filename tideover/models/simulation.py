@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,6 +16,7 @@ from tideover.models.evaluation.curves import SECOND, Curves, curves
 from tideover.models.evaluation.measures import Bools
 from tideover.models.evaluation.undisturbed import reference
 from tideover.models.evaluation.utilisation import utilisation
+from tideover.models.job.cluster import Cluster
 from tideover.models.runtime.context import TRAIN
 from tideover.models.runtime.job import Job
 from tideover.models.schema.fields import TABLES, block, in_lumps
@@ -191,4 +193,13 @@ def _cost(world: World) -> dict[str, float]:
         "store_bytes": sum(store.bytes for store in (job.store, *job.stores.values())),
         "peak_buffered_tuples": measured.peak_buffered,
         "hosts": len(set(job.deployment.hosts.values())),
+        **_price(job.deployment.cluster),
     }
+
+
+def _price(cluster: Cluster) -> dict[str, float]:
+    """What an hour of the machines costs that have tasks or stand by; nothing if no price is given."""
+    used = set(cluster.at.values())
+    prices = [host.price for host in cluster.hosts if host.number in used or host.reserve]
+    given = [price for price in prices if price is not None]
+    return {"price_per_h": math.fsum(given)} if given else {}

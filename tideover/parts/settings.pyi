@@ -9,7 +9,7 @@ from tideover.models.job import cluster, components, machines
 from tideover.models.job.placements import by_hand, estorm, k_safe, round_robin
 from tideover.models.job.placements.base import Placement
 from tideover.models.job.stores import dfs, disk, redis
-from tideover.parts.typed import Bandwidth, Duration, Rate
+from tideover.parts.typed import Bandwidth, Duration, Rate, Size
 from tideover.sim.distributions import constant, empirical, exponential, gamma, lognormal, uniform
 from tideover.sim.distributions.base import Distribution
 
@@ -101,10 +101,17 @@ class Links(components.Links):
     """Latency between hosts. A pair is written ``"0-1"`` and holds for both directions.
 
     ``latency``: between different hosts (a distribution with spread is jitter); ``local``: within one host.
+    What a message between hosts costs besides stands in the other keys; its bytes go through the cards of
+    both hosts, if their machines have a ``nic``.
 
     latency: between different hosts; spread is jitter; default: 0 s
     local: within one host; default: 0 s
     pairs: of single pairs of hosts, as in {"0-1": 5 ms}
+    header: bytes of a message between hosts besides its tuple
+    serialise: service that each message to another host takes of the bolt that sends it
+    serialise_cost: the same, for each of its bytes
+    deserialise: service that a tuple from another host takes on top, where it is received
+    deserialise_cost: the same, for each of its bytes
     """
 
     def __init__(
@@ -113,6 +120,11 @@ class Links(components.Links):
         latency: Distribution | Duration = "0 s",
         local: Distribution | Duration = "0 s",
         pairs: Mapping[str, Distribution | Duration] = {},
+        header: Size = "0 B",
+        serialise: Duration = "0 s",
+        serialise_cost: Duration = "0 s",
+        deserialise: Duration = "0 s",
+        deserialise_cost: Duration = "0 s",
     ) -> None: ...
 
 class Run(components.Run):

@@ -236,6 +236,17 @@ RUNS = (
         "tuples",
     ),
     _cost("hosts", "hosts", "hosts that the scenario uses", "hosts"),
+    replace(
+        _cost(
+            "price_per_h",
+            "price per hour",
+            "price of an hour of the machines that have tasks or stand by, in the currency of `price`; where "
+            "`hosts` names prices",
+            "1/h",
+            "float64",
+        ),
+        optional=True,
+    ),
     *_latencies("over the measured time outside every failure's recovery and catch-up", pool="histogram"),
     _throughput("mean", "mean throughput of the last stateful bolt"),
     _throughput("min", "least throughput in any second"),
