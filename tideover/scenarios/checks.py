@@ -250,8 +250,9 @@ def _replicas(draft: Draft) -> int:
     strategy = draft.strategy
     if strategy is None:
         return 1
-    bolts = [strategy.replicas(name) for name, c in draft.topology.items() if isinstance(c, BoltConfig)]
-    return max([strategy.most_replicas(dict(strategy)), *bolts])
+    bolts = {name: c for name, c in draft.topology.items() if isinstance(c, BoltConfig)}
+    replicas = [strategy.replicas(name, c.keeps_state) for name, c in bolts.items()]
+    return max([strategy.most_replicas(dict(strategy)), *replicas])
 
 
 def _strategy(draft: Draft) -> Iterator[Problem]:
