@@ -15,7 +15,7 @@ from tideover.sim.registry import kind_of
 from .acks import SourceReplay
 from .bolts import Bolt
 from .buffers import UpstreamBuffer
-from .channels import Channel, Message
+from .channels import Arrivals, Card, Channel, Message
 from .clock import Clock, Rank, control
 from .cores import Cores
 from .figures import Figures, figures
@@ -67,6 +67,8 @@ class World:
         self._idents = count(1)
         self.marker_length: int | None = None
         self.protocol = (protocol or PROTOCOLS[kind_of(scenario.strategy)])(self)
+        self.arrivals = Arrivals(self.clock)
+        self.cards: dict[tuple[str, int], Card] = {}
         self.cores = {host: Cores(self.clock, number) for host, number in self.layout.cores.items()}
         self.tasks: list[Task] = []
         for rank, physical in enumerate(self.layout.physical):
@@ -77,6 +79,13 @@ class World:
             for down in self.tasks:
                 if down.component in self.layout.down[up.component]:
                     up.outputs[down.physical] = down.inputs[up.physical] = Channel(self, up, down)
+
+    def card(self, way: str, task: Task) -> Card | None:
+        """The card, out or in, of a task's host; None: it is no limit, or nothing is sent (in batches)."""
+        bandwidth = self.layout.nic(task.physical)
+        if bandwidth is None:
+            return None
+        return self.cards.setdefault((way, self.layout.host[task.physical]), Card(bandwidth))
 
     def emissions(self) -> dict[Logical, list[int]]:
         """When each spout task has emitted its roots for the first time."""
