@@ -1,5 +1,5 @@
-"""Bounded queues: the engine against the per-tuple reference, worlds worked out by hand, and speed's one rule:
-where nothing is ever full, bounds change nothing.
+"""Bounded queues: the engine against the per-tuple reference, worlds worked out by hand; and where nothing
+is ever full, bounds change nothing.
 """
 
 from __future__ import annotations
@@ -92,7 +92,8 @@ def test_bounds_that_are_never_reached_change_nothing() -> None:
     free = load("wordcount", {"run.replications": 1})
     bounded = free.model_copy(update={"queues": QueueSettings(length=10_000)})
     one, other = simulate(free, 0, trace=True), simulate(bounded, 0, trace=True)
-    assert one.trace is not None and other.trace is not None
+    assert one.trace is not None
+    assert other.trace is not None
     assert sorted(one.trace.processed) == sorted(other.trace.processed)
     assert one.ledger == other.ledger
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tideover.models.config import Scenario
+from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import SpoutConfig
 from tideover.sim.distributions.base import Distribution
 from tideover.sim.distributions.zipf import Zipf
@@ -152,6 +153,17 @@ class Layout:
                 hosts[name, task, replica] = further if n is None else further % n
         return hosts
 
+    def size(self, name: str, remote: bool) -> int:
+        """Bytes of a message that a component sends, within a host or to another."""
+        return self.config[name].tuple_size + (self.scenario.links.header if remote else 0)
+
+    def nic(self, physical: Physical) -> int | None:
+        """Bandwidth of the card of a task's host; None: no limit."""
+        if not isinstance(self.scenario.hosts, Hosts):
+            return None
+        each = [m.nic for m in self.scenario.hosts.machines.values() for _ in range(m.count)]
+        return each[self.host[physical]]
+
     def limit(self, name: str) -> Limit:
         """What bounds the queues of a component's tasks, and their lines."""
         fields: dict = {}
@@ -209,6 +221,14 @@ class Layout:
         if kind == "crash_rack":
             return host % getattr(self.scenario.hosts, "racks", 1) == fault.rack
         return host == fault.host and (kind == "crash_host" or worker == fault.worker)
+
+    @property
+    def cores(self) -> dict[int, float]:
+        """Of each host on which they matter."""
+        machines = getattr(self.scenario.hosts, "machines", {}).values()
+        each = enumerate(machine.cores for machine in machines for _ in range(machine.count))
+        slow = {fault.host for fault in self.scenario.failures if kind_of(fault) == "slow_host"}
+        return dict.fromkeys(slow, math.inf) | {host: cores for host, cores in each if cores is not None}
 
     def latency(self, up: Physical, down: Physical) -> Distribution:
         a, b = sorted((self.host[up], self.host[down]))

@@ -91,10 +91,12 @@ class Task:
         self.memory: list[Message] = []  # held while up, but not yet restored
         self.waiting = False  # up, but not yet restored: nothing is served
         self.occupied = False  # an action takes its time
+        self.occupied_until = 0
         self.unsent: list[tuple[simpy.Event, Datum]] = []  # acks that a fault can still prevent
         self.pending: list[simpy.Event] = []  # whatever else a crash prevents
         self.ready_event: simpy.Event | None = None
         self.stopped_until = 0  # its process is stopped
+        self.cores = world.cores.get(world.layout.host[physical])  # None: one of its own
         self.fault: int | None = None  # number of the newest that struck here
         self.limit = world.layout.limit(self.component)
         blocks = self.limit.length is not None and self.limit.when_full == "block"
@@ -195,6 +197,8 @@ class Task:
         what, now = self.serving.what, self.world.clock.now
         if isinstance(what, Control):
             self.event = self.world.clock.at(now, control(what.rank, self.rank), self._finish)
+        elif self.cores is not None:
+            self.cores.begin(self, self.service(what), self._finish)
         else:
             self.give_back(what)
             self.event = self.world.clock.at(now + self.service(what), departure(self.rank), self._finish)
@@ -206,7 +210,23 @@ class Task:
             return 0
         config, layout = self.world.layout.config[self.component], self.world.layout
         time = layout.sample(config.service, self.component, Purpose.SERVICE, datum.uid, datum.attempt)
+        links = layout.scenario.links
+        if message.channel.remote:
+            time += links.deserialise + message.channel.size * links.deserialise_cost
+        if not layout.stateful(self.component):
+            time += sum(self.serialising(child) for child in layout.children(self.component, datum))
         return time + self.world.protocol.extra_service(self, datum)
+
+    def serialising(self, datum: Datum) -> int:
+        """How long it takes to serialise a tuple for all that are to get it on other hosts."""
+        layout, time = self.world.layout, 0
+        links = layout.scenario.links
+        for down in layout.down[self.component]:
+            for task, _ in layout.cross(self.component, down, datum):
+                for replica in range(layout.replicas(down)):
+                    channel = self.outputs[down, task, replica]
+                    time += channel.remote * (links.serialise + channel.size * links.serialise_cost)
+        return time
 
     def _finish(self) -> None:
         entry, self.serving = self.serving, None
@@ -223,6 +243,8 @@ class Task:
 
     def suspend(self) -> None:
         """Whatever is in service goes back to the head of the queue, and will begin anew."""
+        if self.cores is not None:
+            self.cores.give_up(self)
         Clock.cancel(self.event)
         if self.serving is not None:
             self.queue.appendleft(self.serving)
@@ -232,7 +254,20 @@ class Task:
         """An action keeps the server until then."""
         if until > self.world.clock.now:
             self.occupied = True
-            self.pending.append(self.world.clock.at(until, departure(self.rank), self.release))
+            if self.cores is not None:
+                self.cores.begin(self, until - self.world.clock.now, self.release)
+                return
+            self.occupied_until = until
+            self.pending.append(self.world.clock.at(until, departure(self.rank), self._until_now))
+
+    def _until_now(self) -> None:
+        if self.occupied_until <= self.world.clock.now:
+            self.release()
+
+    def occupy_longer(self, duration: int) -> None:
+        """The same, for so much longer than anything that keeps it already."""
+        begin = self.occupied_until if self.occupied else self.world.clock.now
+        self.occupy(begin + duration)
 
     def release(self) -> None:
         self.occupied = False
@@ -341,9 +376,14 @@ class Task:
         if self.down or shift <= 0:
             return
         self.stopped_until = until
-        if self.serving is not None:
+        if self.serving is not None and self.cores is None:
             self.event = clock.postpone(self.event, shift)
+        self.occupied_until += shift
         self.pending = [event for e in self.pending if (event := clock.postpone(e, shift)) is not None]
+        if self.cores is not None and (job := self.cores.give_up(self)) is not None:
+            cores, rest = self.cores, (job.left, job.done)
+            go_on = clock.at(until, departure(self.rank), lambda: cores.begin(self, *rest))
+            self.pending.append(go_on)
         self.unsent = [(e, datum) for old, datum in self.unsent if (e := clock.postpone(old, shift))]
         clock.at(until, departure(self.rank), self._resume)
         self.freed()

@@ -5,14 +5,16 @@ Importing the room registers its parts, so that scenarios can name them.
 """
 
 from tideover.models import detectors, operators
-from tideover.models.job import arrivals, groupings, placements, spouts, stores
+from tideover.models.job import arrivals, backends, groupings, placements, spouts, stores
 from tideover.models.strategies import (
     active_replication,
     aligned_snapshots,
+    estorm,
     micro_batch,
     none,
     rsm,
     source_replay,
+    storm_checkpoint,
 )
 from tideover.sim import distributions, faults
 
@@ -20,8 +22,10 @@ __all__ = [
     "active_replication",
     "aligned_snapshots",
     "arrivals",
+    "backends",
     "detectors",
     "distributions",
+    "estorm",
     "faults",
     "groupings",
     "micro_batch",
@@ -32,4 +36,5 @@ __all__ = [
     "source_replay",
     "spouts",
     "stores",
+    "storm_checkpoint",
 ]

@@ -3,16 +3,20 @@
 from tideover.models.strategies import (
     active_replication,
     aligned_snapshots,
+    estorm,
     micro_batch,
     none,
     rsm,
     source_replay,
+    storm_checkpoint,
 )
 from tideover.parts.typed import typed
 
 ActiveReplication = typed(active_replication.ActiveReplication)
 AlignedSnapshots = typed(aligned_snapshots.AlignedSnapshots)
+EStorm = typed(estorm.EStorm)
 MicroBatch = typed(micro_batch.MicroBatch)
 Amnesia = typed(none.Amnesia)
 StateManagement = typed(rsm.StateManagement)
 SourceReplay = typed(source_replay.SourceReplay)
+StormCheckpoint = typed(storm_checkpoint.StormCheckpoint)

@@ -6,6 +6,8 @@ from typing import Literal
 from tideover.models.job import components, queues
 from tideover.models.job.arrivals import burst, periodic, poisson, ramp, saturating, trace
 from tideover.models.job.arrivals.base import Arrivals
+from tideover.models.job.backends import memory, rocksdb
+from tideover.models.job.backends.base import Backend
 from tideover.models.job.groupings import direct, every, fields, shuffle, single
 from tideover.models.job.groupings.base import Grouping
 from tideover.models.job.spouts import keys, sentences, values
@@ -29,8 +31,6 @@ class QueueSettings(queues.QueueSettings):
 
     block    a message takes a place when it leaves its sender, which waits until there is one
     drop     a message that finds the queue full is lost
-    credits  as block, but ``length`` places for each channel, and the sender learns of a free one a link's
-             latency later (Flink)
 
     length: messages that may wait before a task; default: any number
     when_full: what its senders do when it is full; default: block
@@ -41,8 +41,45 @@ class QueueSettings(queues.QueueSettings):
         self,
         *,
         length: int | None = None,
-        when_full: Literal["block", "drop", "credits"] | None = None,
+        when_full: Literal["block", "drop"] | None = None,
         send: int | None = None,
+    ) -> None: ...
+
+class Memory(memory.Memory):
+    """A map in the task's memory; an access costs next to nothing.
+
+    entries: entries of the state of one task
+    entry_size: bytes of an entry, in a store or on its way
+    accesses: entries that each tuple looks up and changes
+    access_cost: time that one access takes the task
+    """
+
+    def __init__(
+        self,
+        *,
+        entries: int = 1024,
+        entry_size: Size = "64 B",
+        accesses: int = 1,
+        access_cost: Duration = "0 s",
+    ) -> None: ...
+
+class RocksDB(rocksdb.RocksDB):
+    """An embedded store on the task's host, as Flink's: each access serialises the entry, and may read a
+    file.
+
+    entries: entries of the state of one task
+    entry_size: bytes of an entry, in a store or on its way
+    accesses: entries that each tuple looks up and changes
+    access_cost: time that one access takes the task
+    """
+
+    def __init__(
+        self,
+        *,
+        entries: int = 1024,
+        entry_size: Size = "64 B",
+        accesses: int = 1,
+        access_cost: Duration = "5 us",
     ) -> None: ...
 
 class BoltConfig(components.BoltConfig):
@@ -51,6 +88,7 @@ class BoltConfig(components.BoltConfig):
     bolt: what is done to a tuple
     from_: what is read, and how it is spread over the tasks
     service: time that one tuple takes, e.g. 0.2 ms
+    state: where its tasks keep state beside that of the bolt itself
     parallelism: number of tasks
     tuple_size: size of a tuple that is emitted
     hosts: host of each task; default: round robin
@@ -63,6 +101,7 @@ class BoltConfig(components.BoltConfig):
         bolt: Bolt,
         from_: Mapping[str, Grouping | str],
         service: Distribution | Duration,
+        state: Backend | None = None,
         parallelism: int = 1,
         tuple_size: Size = "256 B",
         hosts: Sequence[int] | None = None,

@@ -3,7 +3,7 @@
 Outside of them data flows one way, in long trains. Inside, as long as no queue is full it does so too: it is
 moved as if there were no bounds, and then it is seen whether there was room for all of it. If not, all is put
 back and moved only to where there was; from there on nodes are moved tuple by tuple, for a while
-(`tideover.sim.contention`).
+(`tideover.sim.backpressure`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from tideover.sim.contention import contend
+from tideover.sim.backpressure import contend
 from tideover.sim.line import NONE, Line, places
 from tideover.sim.node import Action, Node
 from tideover.sim.server import Server

@@ -95,7 +95,7 @@ class Node:
     def _next_turn(self) -> int:
         """A moment before which no marker can have its turn, as things are."""
         now = self._kernel.now
-        turn = max(self.busy.free_at, now)
+        turn = self.busy.turn(now)
         if self.line is None or turn > now:
             return turn
         turn += self._work_ahead()
@@ -110,7 +110,8 @@ class Node:
 
     def _idle(self) -> bool:
         """Whether everything that was admitted has left."""
-        return self.busy.free_at <= self._kernel.now and not (self.line and self.line.holds_up)
+        now = self._kernel.now
+        return self.busy.turn(now) <= now and not (self.line and self.line.holds_up)
 
     def _pass_marker(self) -> None:
         """The first marker's turn has come."""
@@ -159,4 +160,4 @@ class Node:
         """Be up again, with an empty queue."""
         self.up = True
         self.life += 1
-        self.busy.free_at = max(self.busy.free_at, self._kernel.now)
+        self.busy.resume(self._kernel.now)

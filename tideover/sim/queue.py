@@ -64,6 +64,7 @@ class Queue:
         self._service = service
         self._busy = busy
         self._clock = clock
+        self._departures = departures
         self._arrived: deque[Train | Marker] = deque()
         """What came last: arrivals, and the control markers that those behind them have to wait for."""
         self._inbox: deque[Train] = deque()
@@ -190,7 +191,7 @@ class Queue:
             service = self._service.serve(train)
             busy.total += int(service.sum())
             free_at = busy.free_at
-            done = departures(train.time, service, free_at)
+            done = self._departures(train.time, service, free_at)
             if self.starts is not None:
                 start = np.empty(train.n, np.int64)
                 start[0], start[1:] = free_at, done[:-1]

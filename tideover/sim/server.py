@@ -10,7 +10,9 @@ from tideover.sim.gate import Gate
 from tideover.sim.line import Bound, places
 from tideover.sim.link import Channel
 from tideover.sim.node import Action, Marker, Node
+from tideover.sim.pace import Pace, SharedOccupancy
 from tideover.sim.queue import Queue
+from tideover.sim.shared_queue import SharedQueue
 from tideover.sim.train import Ints, Train, merge
 
 if TYPE_CHECKING:
@@ -25,7 +27,8 @@ class Server(Node):
     takes.
     """
 
-    def __init__(self, kernel: Kernel, name: str, host: int) -> None:
+    def __init__(self, kernel: Kernel, name: str, host: int, shares: bool = False) -> None:
+        """``shares``: cores, with other servers of its host."""
         super().__init__(kernel, name, host)
         self.inputs: list[Channel] = []
         self.bound: Bound | None = None
@@ -33,6 +36,9 @@ class Server(Node):
         self.log: list[Ints] | None = None
         """When arrivals were taken in, or lost because it is down, while somebody wants to know."""
         self.queue = Queue(Callbacks(self), self.busy, lambda: kernel.now)
+        if shares:
+            self.busy = SharedOccupancy(Pace())
+            self.queue = SharedQueue(Callbacks(self), self.busy, lambda: kernel.now)
         self.queue.serve_markers = lambda: self._serve_marker(self.life)
         self.gate = Gate(self.queue, lambda train: self._admit(train), lambda: kernel.now)
 

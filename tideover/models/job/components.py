@@ -11,13 +11,14 @@ from typing import Annotated, ClassVar
 from pydantic import Field, model_validator
 
 from tideover.models.job.arrivals.base import Arrivals
+from tideover.models.job.backends.base import Backend
 from tideover.models.job.groupings.base import Grouping
 from tideover.models.job.queues import QueueSettings
 from tideover.models.job.spouts.base import Spout
 from tideover.models.operators.base import Bolt
 from tideover.sim.distributions.base import Distribution
 from tideover.sim.registry import Part
-from tideover.sim.units import Bandwidth, Duration, Rate, Size
+from tideover.sim.units import Bandwidth, Duration, Rate, S, Size
 
 
 class SpoutConfig(Part):
@@ -43,13 +44,16 @@ class SpoutConfig(Part):
 class BoltConfig(Part):
     """A component that consumes streams: what it does, from where, and how long a tuple takes."""
 
-    unsaid: ClassVar[frozenset[str]] = frozenset({"queue"})
+    unsaid: ClassVar[frozenset[str]] = frozenset({"queue", "state"})
 
     bolt: Annotated[Bolt, Field(description="what is done to a tuple")]
     from_: Annotated[
         dict[str, Grouping], Field(description="what is read, and how it is spread over the tasks")
     ]
     service: Annotated[Distribution, Field(description="time that one tuple takes, e.g. 0.2 ms")]
+    state: Annotated[
+        Backend | None, Field(description="where its tasks keep state beside that of the bolt itself")
+    ] = None
     parallelism: Annotated[int, Field(ge=1, le=1024, description="number of tasks")] = 1
     tuple_size: Annotated[Size, Field(description="size of a tuple that is emitted")] = 256
     hosts: Annotated[tuple[int, ...] | None, Field(description="host of each task; default: round robin")] = (
@@ -60,12 +64,24 @@ class BoltConfig(Part):
         Field(description="how much may wait before its tasks, and to be sent; default: as in queues"),
     ] = None
 
+    @property
+    def keeps_state(self) -> bool:
+        """Whether its tasks have state, of the bolt's own or in a ``state``."""
+        return self.bolt.ends is not None or self.state is not None
+
 
 class Links(Part):
     """Latency between hosts. A pair is written ``"0-1"`` and holds for both directions.
 
     ``latency``: between different hosts (a distribution with spread is jitter); ``local``: within one host.
+    What a message between hosts costs besides stands in the other keys; its bytes go through the cards of
+    both hosts, if their machines have a ``nic``.
     """
+
+    unsaid: ClassVar[frozenset[str]] = frozenset(
+        {"header", "serialise", "serialise_cost", "deserialise", "deserialise_cost"}
+    )
+    per_tuple: ClassVar[frozenset[str]] = frozenset({"serialise", "deserialise"})
 
     latency: Annotated[
         Distribution, Field(description="between different hosts; spread is jitter; default: 0 s")
@@ -75,6 +91,17 @@ class Links(Part):
         dict[str, Distribution],
         Field(default_factory=dict, description='of single pairs of hosts, as in {"0-1": 5 ms}'),
     ]
+    header: Annotated[Size, Field(description="bytes of a message between hosts besides its tuple")] = 0
+    serialise: Annotated[
+        Duration,
+        Field(description="service that each message to another host takes of the bolt that sends it"),
+    ] = 0
+    serialise_cost: Annotated[Duration, Field(description="the same, for each of its bytes")] = 0
+    deserialise: Annotated[
+        Duration,
+        Field(description="service that a tuple from another host takes on top, where it is received"),
+    ] = 0
+    deserialise_cost: Annotated[Duration, Field(description="the same, for each of its bytes")] = 0
 
 
 class Store(Part):
@@ -88,6 +115,8 @@ class Store(Part):
 
 class Run(Part):
     """How long, how often, with which luck."""
+
+    unsaid: ClassVar[frozenset[str]] = frozenset({"calm"})
 
     duration: Annotated[Duration, Field(description="simulated time, e.g. 240 s")]
     warmup: Annotated[Duration, Field(description="time at the start that is not measured")] = 0
@@ -105,6 +134,14 @@ class Run(Part):
             gt=0,
             description="report catch-up as a metric shows it that holds the greatest backlog of this window "
             "and the one before (Kafka's records-lag-max: 30 s); default: exact",
+        ),
+    ] = None
+    calm: Annotated[
+        Duration | None,
+        Field(
+            ge=S,
+            description="also report when each outage ended, and when the latency was normal again for this "
+            "long",
         ),
     ] = None
     lump: Annotated[

@@ -15,6 +15,7 @@ from tideover.models.runtime.context import Context
 from tideover.models.runtime.spout_task import SpoutTask
 from tideover.models.runtime.stream import Outlet, Sent
 from tideover.models.runtime.windows import Windows
+from tideover.sim.card import UNPACKING
 from tideover.sim.distributions.constant import Constant
 from tideover.sim.draws import Purpose
 from tideover.sim.kernel import Rank
@@ -29,12 +30,22 @@ BARRIER = -2
 class BoltTask(Server):
     """A bolt task or one replica of it: a first-in first-out queue, and a state if the bolt has one.
 
-    index   number of the task in its component
+    index    number of the task in its component
+    shares   whether it shares the cores of its host
     """
 
-    def __init__(self, context: Context, component: Component, index: int, replica: int, host: int) -> None:
+    def __init__(
+        self,
+        context: Context,
+        component: Component,
+        index: int,
+        replica: int,
+        host: int,
+        shares: bool = False,
+    ) -> None:
         name = f"{component.name}.{index}" + (f"/{replica}" if replica else "")
-        super().__init__(context.kernel, name, host)
+        super().__init__(context.kernel, name, host, shares)
+        self.shares = shares
         assert isinstance(component.config, BoltConfig)
         self._context = context
         self.component = component
@@ -53,6 +64,10 @@ class BoltTask(Server):
         self._service = service
         self._constant = service.value if isinstance(service, Constant) else None
         self._in_batches = context.needs.batches
+        self.silent = False
+        """It processes what another one does, and emits nothing."""
+        self.besides: Callable[[Train], Ints] | None = None
+        """Time that tuples take besides, asked when they are given service, in their order; None: none."""
 
     def _input(self, channel: Channel) -> int:
         """Number of the logical task at the other end of ``channel``."""
@@ -125,13 +140,31 @@ class BoltTask(Server):
         overhead = self._context.overhead.get(self.component.name, 0)
         if overhead:
             demand += overhead
+        if train.has(UNPACKING):
+            demand += train.column(UNPACKING)
+        if self._state is None:
+            for outlet in self.outlets:
+                if outlet.packing is not None:
+                    demand += self._packing(outlet, train)
         if train.mark is not None:
             demand[train.mark != 0] = 0
         return demand
 
+    def _packing(self, outlet: Outlet, train: Train) -> Ints:
+        """What serialising the tuples' children costs (ns)."""
+        data = slice(None) if train.mark is None else np.flatnonzero(train.mark == 0)
+        parents = train.pick(data)
+        cost = np.zeros(train.n, np.int64)
+        children = self._bolt.children(self.component.name, self._context.draws, parents)
+        cost[data] = outlet.packed(parents, children)
+        return cost
+
     def _serve(self, train: Train) -> Ints:
         self._scheduled += _data_count(train)
-        return np.zeros(train.n, np.int64) if self._in_batches else self._demand(train)
+        if self._in_batches:
+            return np.zeros(train.n, np.int64)
+        demand = self._demand(train)
+        return demand if self.besides is None else demand + self.besides(train)
 
     def _take_back(self, train: Train) -> None:
         self._scheduled -= _data_count(train)
@@ -169,7 +202,7 @@ class BoltTask(Server):
 
     def _hand_on(self, train: Train) -> list[Sent]:
         sent: list[Sent] = []
-        if self._state is None and self.outlets:
+        if self._state is None and self.outlets and not self.silent:
             children = self._bolt.children(self.component.name, self._context.draws, train)
             for outlet in self.outlets:
                 sent += outlet.send(train, children)
@@ -222,6 +255,9 @@ class BoltTask(Server):
         context, component = self._context, self.component
         closed = self._state.end_window(up_to)
         again = self.windows.put_out(number)
+        if self.silent:
+            return context.hooks.window_ended(self, closed.parts, now)
+        packing = 0
         context.say.window(self, number, now, closed, again)
         if len(closed.keys) and self.outlets and (context.needs.readers_go_back or not again):
             first = (number * component.tasks + self.index) << component.key_bits
@@ -231,9 +267,10 @@ class BoltTask(Server):
             train = Train(moment, uid, moment, closed.keys, value=closed.values, epoch=epochs)
             for outlet in self.outlets:
                 outlet.send(train, Children())
+                packing += int(outlet.packed(train, Children()).sum())
             if self.line is not None:
                 self.line.close()
-        return context.hooks.window_ended(self, closed.parts, now)
+        return context.hooks.window_ended(self, closed.parts, now) + packing
 
     def _tick(self, number: int) -> None:
         """A tick that ends window ``number`` comes into the queue."""
@@ -256,6 +293,11 @@ class BoltTask(Server):
         self.windows.waiting.clear()
 
     # -- life ------------------------------------------------------------------------------------------------
+
+    @property
+    def mean_service(self) -> float:
+        """What a tuple takes on average (ns)."""
+        return self._service.mean_ns
 
     @property
     def state(self) -> State | None:

@@ -34,7 +34,7 @@ def couple_tasks(kernel: Kernel, deployment: Deployment, tasks: Sequence[SpoutTa
             flows.append(Coupled(members))
         else:
             flows += group
-    kernel.flows = flows
+    kernel.movers = flows
     return True
 
 

@@ -44,6 +44,7 @@ class SourceReplay(Acking):
     roles: ClassVar[frozenset[str]] = frozenset({"acker"})
     bounded_queues: ClassVar[bool] = True
     counts_tuples: ClassVar[tuple[str, ...]] = ("max_spout_pending",)
+    caps: ClassVar[frozenset[str]] = frozenset({"max_spout_pending"})
     spouts_wait: ClassVar[tuple[str, ...]] = ("max_spout_pending",)
     gives_up: ClassVar[tuple[str, ...]] = ("message_timeout",)
     per_tuple: ClassVar[frozenset[str]] = frozenset({"ack_cost"})

@@ -14,11 +14,25 @@ from tideover.models.runtime.bolt_task import BARRIER, BoltTask
 from tideover.models.runtime.context import without_markers
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.saved_state import SavedState
+from tideover.sim.arrivals import when_arrived
 from tideover.sim.kernel import Rank
 from tideover.sim.train import Ints, Train, single
 
 CHANNEL = "channel"
 """Column: position of the channel over which a message came; messages may be set aside by it."""
+
+
+def hand_on(job: Job, task: BoltTask, number: int) -> None:
+    """Send the barrier of that number on all channels of a task."""
+    kernel = job.kernel
+    message = single(kernel.now, 0, mark=BARRIER, key=number)
+    for outlet in task.outlets:
+        outlet.broadcast(message)
+        for channel in (channel for replicas in outlet.channels for channel in replicas):
+            assert isinstance(channel.down, BoltTask)
+            turn, reads = channel.down.queue.serve_markers, job.context.reads.get(channel.down)
+            sent = [(channel, channel.messages)]
+            when_arrived(kernel, sent, 0, Rank.CHECKPOINT, turn, channel.down.number, reads)
 
 
 class Member:
@@ -113,15 +127,7 @@ class Member:
 
     def hand_on(self, snapshot: Snapshot) -> None:
         """Send the snapshot's barrier on all channels."""
-        kernel = self._job.kernel
-        message = single(kernel.now, 0, mark=BARRIER, key=snapshot.number)
-        for outlet in self.task.outlets:
-            outlet.broadcast(message)
-            for channel in (channel for replicas in outlet.channels for channel in replicas):
-                assert channel.last_arrival is not None
-                assert isinstance(channel.down, BoltTask)
-                turn, reads = channel.down.queue.serve_markers, self._job.context.reads.get(channel.down)
-                kernel.at(channel.last_arrival, Rank.CHECKPOINT, turn, channel.down.number, reads)
+        hand_on(self._job, self.task, snapshot.number)
 
     def let_go(self) -> None:
         """No barrier holds up anything any more: what was set aside arrives now, or, if the task takes in
