@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from tideover.models.config import Scenario
+from tideover.models.config import Scenario, deployment_of
 from tideover.models.job.arrivals.saturating import Saturating
+from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import BoltConfig, SpoutConfig
 from tideover.models.job.queues import Bounds, bounds_of
+from tideover.models.runtime.core_sharing import crowded
 from tideover.models.strategies.base import Strategy, given
 
 Found = tuple[tuple[str, ...], str]
@@ -19,7 +21,41 @@ def check(scenario: Scenario) -> Iterator[Found]:
     bounds = bounds_of(scenario.topology, scenario.queues)
     yield from _own(scenario.topology, bounds)
     yield from _strategy(scenario, bounds)
+    yield from _cluster(scenario, bounds)
     yield from _saturating(scenario, bounds)
+
+
+def _bounded(scenario: Scenario, bounds: Mapping[str, Bounds]) -> str | None:
+    """The first bolt whose queue has a bound; None: there is none."""
+    bolts = (name for name, config in scenario.topology.items() if isinstance(config, BoltConfig))
+    return next((name for name in bolts if bounds[name].length is not None), None)
+
+
+def _where(scenario: Scenario, component: str) -> tuple[str, ...]:
+    """Where the bound of a component stands."""
+    config = scenario.topology[component]
+    own = config.queue is not None and config.queue.length is not None
+    return ("topology", component, "queue") if own else ("queues",)
+
+
+def _cluster(scenario: Scenario, bounds: Mapping[str, Bounds]) -> Iterator[Found]:
+    """What else tasks share, or wait for."""
+    first = _bounded(scenario, bounds)
+    if first is None:
+        return
+    hosts = scenario.hosts
+    machines = hosts.machines.values() if isinstance(hosts, Hosts) else ()
+    where = _where(scenario, first)
+    bolts = (config for config in scenario.topology.values() if isinstance(config, BoltConfig))
+    if any(machine.nic is not None for machine in machines):
+        yield where, "bounded queues do not go with network cards (nic): this is not simulated"
+    if crowded(deployment_of(scenario)):
+        yield where, "bounded queues do not go with hosts whose tasks share cores: this is not simulated"
+    if any(bolt.state is not None for bolt in bolts):
+        yield (
+            where,
+            "bounded queues do not go with a state backend (state): this is not simulated",
+        )
 
 
 def _own(topology: Mapping[str, SpoutConfig | BoltConfig], bounds: Mapping[str, Bounds]) -> Iterator[Found]:
@@ -39,11 +75,10 @@ def _own(topology: Mapping[str, SpoutConfig | BoltConfig], bounds: Mapping[str, 
 
 def _strategy(scenario: Scenario, bounds: Mapping[str, Bounds]) -> Iterator[Found]:
     strategy = scenario.strategy
-    first = next((name for name, bound in bounds.items() if bound.length is not None), None)
-    bolts = [name for name, config in scenario.topology.items() if isinstance(config, BoltConfig)]
-    if first is None or strategy.bounded_queues or not any(bounds[name].length for name in bolts):
+    first = _bounded(scenario, bounds)
+    if first is None or strategy.bounded_queues:
         return
-    where = ("queues",) if scenario.queues is not None else ("topology", first, "queue")
+    where = _where(scenario, first)
     reason = (
         "its tasks run in batches, and no queues are between them"
         if strategy.needs.batches

@@ -49,7 +49,7 @@ class Watch:
         self._server.queue.starts = self._begins
         self._server.log = None if self._bound.holds_back else self.comes
 
-    def end(self, sent: Iterable[tuple[Node, Train]]) -> None:
+    def end(self, sent: Iterable[tuple[object, Train]]) -> None:
         """They were; ``sent``: to whom, and when."""
         self._server.queue.starts = self._server.log = None
         if self._bound.holds_back:

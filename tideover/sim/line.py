@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from tideover.sim.train import Ints, Train
 
-if TYPE_CHECKING:
-    from tideover.sim.link import Channel
-    from tideover.sim.node import Node
-
 NONE: Ints = np.zeros(0, np.int64)
 BEGUN = "begun"
 """Column: not 0 if the tuple has been in service before, and waits to be served anew: it has no place."""
+
+
+class Channel(Protocol):
+    """By which messages leave."""
+
+    @property
+    def down(self) -> object:
+        """Who gets them."""
+
+    def send(self, train: Train) -> None:
+        """Send them."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +53,7 @@ class Batch:
     parent   for each of them, the row of the tuple that it was made of
     """
 
-    def __init__(self, entries: list[tuple[Channel, Train]], order: Ints, parent: Ints) -> None:
+    def __init__(self, entries: Sequence[tuple[Channel, Train]], order: Ints, parent: Ints) -> None:
         self.entries = entries
         self.order = order
         self.parent = parent
@@ -87,7 +94,7 @@ class Line:
         self.blocked = 0
         self.open = False
         self.muted = False
-        self.log: list[tuple[Node, Train]] = []
+        self.log: list[tuple[object, Train]] = []
         self.batches: deque[Batch] = deque()
         self._parts: list[tuple[Channel, Train, Ints | None]] = []
 
@@ -114,7 +121,7 @@ class Line:
             for channel, train in self.batches.popleft().entries:
                 self.put(channel, train)
 
-    def shut(self) -> list[tuple[Node, Train]]:
+    def shut(self) -> list[tuple[object, Train]]:
         """From now on nothing passes straight through; returns what did."""
         log, self.log = self.log, []
         self.open = False

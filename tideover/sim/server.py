@@ -96,9 +96,8 @@ class Server(Node):
         assert self.bound is not None
         waiting = [*self.queue.trains(), *ahead]
         in_service = self._idle() or self.queue.has_begun  # or it begins at once
-        room = max(
-            0, self.bound.length + in_service - sum(t.n if t.mark is None else places(t) for t in waiting)
-        )
+        ahead_of_it = sum(each.n if each.mark is None else places(each) for each in waiting)
+        room = max(0, self.bound.length + in_service - ahead_of_it)
         fits, lost = train.split(room)
         if lost.n:
             self._overflow(lost)

@@ -115,7 +115,7 @@ class Site:
         self.agenda = agenda
         self._hand_on = member.does.hand_on
         self.number = node.number
-        self.wires: dict[Channel, Wire] = {}
+        self.wires: dict[object, Wire] = {}
         """By which it sends."""
         self.pool = Pool()
         self.messages: list[list[Message]] = []
@@ -171,7 +171,7 @@ class Site:
             if wire.to is None:
                 first = wire.pool.add(train, from_)
             else:
-                first = wire.to.add(channel, train, from_)
+                first = wire.to.add(wire.channel, train, from_)
             rows.append(iter(range(first, first + train.n)))
         wires = [self.wires[channel] for channel, _ in batch.entries]
         return [(wires[entry], next(rows[entry])) for entry in batch.order.tolist()]
