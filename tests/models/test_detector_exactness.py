@@ -1,0 +1,32 @@
+"""Where heartbeats are missed too the engine equals the per-tuple reference, in which each is an event."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.models.test_exactness import CAPS, LONG, QUICK, differences
+from tests.oracle.random_detectors import HEARD, heard
+from tideover.models.config import Scenario
+
+
+@pytest.mark.parametrize("strategy", HEARD)
+def test_the_engine_equals_the_reference_with_heartbeats(strategy: str) -> None:
+    @settings(QUICK, max_examples=10)
+    @given(heard((strategy,)))
+    def check(scenario: Scenario) -> None:
+        assert not differences(scenario, CAPS[-1:])
+
+    check()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("strategy", HEARD)
+def test_the_engine_equals_the_reference_with_heartbeats_in_many_worlds(strategy: str) -> None:
+    @LONG
+    @given(heard((strategy,)), st.sampled_from(CAPS))
+    def check(scenario: Scenario, cap: int) -> None:
+        assert not differences(scenario, (cap,))
+
+    check()
