@@ -21,7 +21,16 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-BUILT_IN = ("flink-recovery", "kill-host", "micro-batch", "running-count", "stableford-phase2", "wordcount")
+BUILT_IN = (
+    "demeter-ads",
+    "demeter-cars",
+    "flink-recovery",
+    "kill-host",
+    "micro-batch",
+    "running-count",
+    "stableford-phase2",
+    "wordcount",
+)
 STRATEGIES = ("none", "source_replay", "rsm", "active_replication", "aligned_snapshots", "micro_batch")
 FAULTS = ("lose_state", "crash_task", "crash_host", "pause", "special", "two", "quiet")
 ROUNDS = 3

@@ -14,6 +14,7 @@ from tideover.parts import LoseState as LoseState
 from tideover.parts import MicroBatch as MicroBatch
 from tideover.parts import Pause as Pause
 from tideover.parts import Run as Run
+from tideover.parts import SlowHost as SlowHost
 from tideover.parts import SourceReplay as SourceReplay
 from tideover.parts import StateManagement as StateManagement
 from tideover.scenarios.errors import ScenarioError as ScenarioError

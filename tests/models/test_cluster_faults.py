@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.oracle.worlds import MS, bolt, fault, spout, world
+from tideover.models.advice import warnings
 from tideover.models.config import Scenario
 from tideover.models.job.cluster import Hosts
 from tideover.models.job.machines import MachineType
@@ -55,9 +56,42 @@ def test_who_fails_with_whom(
     assert [(row["kind"], row["component"]) for row in run.recoveries] == [(kind, said)]
 
 
+@pytest.mark.parametrize(
+    ("kind", "where", "together"),
+    [
+        ("crash_worker", {"host": 1, "worker": 0}, None),
+        ("crash_host", {"host": 1}, "host 1 has tasks of p and count: its crash takes tuples together"),
+        ("crash_rack", {"rack": 1}, "rack 1 has tasks of p and count: its crash takes tuples together"),
+        ("crash_rack", {"rack": 0}, None),
+    ],
+)
+def test_a_buffer_that_fails_with_its_reader_is_remarked_on(
+    kind: str, where: dict[str, int], together: str | None
+) -> None:
+    """p has the buffer of the count."""
+    saved = scenario(kind, "rsm", checkpoint_interval=20 * MS, **where)
+    told = [text for text in warnings(saved) if "together" in text]
+    assert [text[: len(together or "")] for text in told] == ([together] if together else [])
+
+
 @pytest.mark.parametrize(("worker", "acker_lost"), [(0, True), (1, False)])
 def test_the_acker_lives_in_the_first_worker_of_its_host(worker: int, acker_lost: bool) -> None:
     done = World(scenario("crash_worker", "source_replay", host=1, worker=worker, acker_host=1))
     done.run()
     (outage,) = done.outages
     assert [thing.name for thing in outage.returns] == ["count.0"] * worker + ["p.0", "acker"] * acker_lost
+
+
+def test_the_price_of_an_hour() -> None:
+    """Of the machines that have tasks or stand by; of those whose price is given; nothing if none is."""
+
+    def prices(*each: float | None, reserve: int = 0) -> dict[str, float]:
+        machines = {f"type{i}": MachineType(count=1, price=price) for i, price in enumerate(each)}
+        where = Hosts(machines=machines, reserve=reserve)
+        cost = simulate(scenario("crash_rack", rack=0).model_copy(update={"hosts": where})).cost
+        return {name: value for name, value in cost.items() if name == "price_per_h"}
+
+    assert prices(0.25, 0.5, 1) == {"price_per_h": 0.75}  # nobody is on the third
+    assert prices(0.25, 0.5, 1, reserve=1) == {"price_per_h": 1.75}
+    assert prices(0.25, None) == {"price_per_h": 0.25}
+    assert prices(None, None) == {}

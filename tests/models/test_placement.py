@@ -14,10 +14,14 @@ from tests.oracle.worlds import bolt, spout, world
 from tideover.models.config import Scenario, deployment_of
 from tideover.models.job.cluster import Cluster, Hosts
 from tideover.models.job.machines import MachineType
-from tideover.models.job.placements.base import PLACEMENTS, PlacementError
+from tideover.models.job.placements.base import PlacementError
+from tideover.models.job.placements.by_hand import ByHand
+from tideover.models.job.placements.estorm import EStorm
 from tideover.models.job.placements.k_safe import KSafe
+from tideover.models.job.placements.round_robin import RoundRobin
 from tideover.sim.draws import Draws
 
+BY_MARKER = {"length": 10**9, "trigger": "marker"}
 LIMITS = dict.fromkeys(("cores", "nic", "slots", "price"))
 
 
@@ -36,7 +40,7 @@ def job(where: Any, spouts: int = 1, bolts: int = 2, k: int = 0, **by_hand: Any)
             "windowed_count",
             {"p": "shuffle"},
             parallelism=bolts,
-            window={"length": 10**9, "trigger": "marker"},
+            window=BY_MARKER,
         ),
     }
     strategy = {"k": k} if k else {}
@@ -120,9 +124,7 @@ def test_k_safe_by_hand() -> None:
 
 def test_k_safe_needs_as_many_hosts_as_replicas() -> None:
     assert cluster(hosts(3, placement=KSafe()), k=2)
-    with pytest.raises(
-        PlacementError, match=r"^hosts: k_safe keeps the 3 replicas of each task of p on diff"
-    ):
+    with pytest.raises(PlacementError, match=r"^hosts: no host is left for replica 2 of task 0 of p: its 3 "):
         cluster(hosts(4, reserve=2, placement=KSafe()), k=2)
 
 
@@ -130,6 +132,81 @@ def test_k_safe_spreads_evenly_where_racks_let_it() -> None:
     """17 tasks (the spout has no replica) on 6 hosts: 2 or 3 each, whatever was named by hand."""
     found = cluster(hosts(6, racks=3, placement=KSafe()), bolts=4, k=1, hosts=(0, 0, 1, 1))
     assert sorted(Counter(found.at.values()).values()) == [2, 3, 3, 3, 3, 3]
+
+
+def test_estorm_by_hand() -> None:
+    """Three slots each. s on 0, p.0 on 1, p.1 on 2, count.0 on 3, count.1 on 0; then a shadow of p and one of
+    count in turn: p.0 reads s, on 0; count.0 reads p, on 1 and 2: the first of them; for p.1 host 0 has no
+    slot left, and of 1 and 3 the latter has fewer; count.1 goes to 2, which has fewer than 1.
+    """
+    found = cluster(hosts(4, slots=3, placement=EStorm()), k=1)
+    assert {place: host for place, host in found.at.items() if place[2] == 1} == {
+        ("p", 0, 1): 0,
+        ("count", 0, 1): 1,
+        ("p", 1, 1): 3,
+        ("count", 1, 1): 2,
+    }
+
+
+def test_estorm_makes_bytes_local_not_senders() -> None:
+    """The count reads a, with 30 tuples/s of 256 B, and b, whose two tasks on one host send 10/s each."""
+    topology = {
+        "a": spout("values", gap=1000 / 30, values=(1,), repeat=True, hosts=(1,)),
+        "b": spout("values", gap=100, values=(1,), repeat=True, parallelism=2, hosts=(2, 2)),
+        "count": bolt("windowed_count", {"a": "shuffle", "b": "shuffle"}, hosts=(0,), window=BY_MARKER),
+    }
+    where = hosts(4, placement=EStorm())
+    found = deployment_of(world(topology, "active_replication", hosts=where, k=1)).hosts
+    assert found["count", 0, 1] == 1
+    topology["b"] = topology["b"].model_copy(update={"tuple_size": 1024})
+    found = deployment_of(world(topology, "active_replication", hosts=where, k=1)).hosts
+    assert found["count", 0, 1] == 2
+
+
+def test_estorm_keeps_fleets_apart() -> None:
+    assert cluster(hosts(2, placement=EStorm()), k=1)
+    with pytest.raises(
+        PlacementError,
+        match=r"^hosts: no host .* its 3 replicas need different hosts and a slot, and 2 hosts ",
+    ):
+        cluster(hosts(2, placement=EStorm()), k=2)
+
+
+def by_hand(*p: tuple[int, ...], count: tuple[tuple[int, ...], ...] = ((2, 0), (2, 1)), **more: Any) -> Hosts:
+    return hosts(3, placement=ByHand(tasks={"s": ((0,),), "p": p, "count": count}), **more)
+
+
+def test_each_replica_by_hand() -> None:
+    where = by_hand((0, 1), (1, 2))
+    expected = {
+        ("s", 0): (0,),
+        ("p", 0): (0, 1),
+        ("p", 1): (1, 2),
+        ("count", 0): (2, 0),
+        ("count", 1): (2, 1),
+    }
+    found = cluster(where, k=1).at
+    assert found == {(*task, r): host for task, row in expected.items() for r, host in enumerate(row)}
+    assert cluster(where).at == {(*task, 0): row[0] for task, row in expected.items()}
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        (
+            by_hand((0, 0), (1, 2)),
+            r"p\.0\.1: two replicas of task 0 of p on host 0; give each a host of its own",
+        ),
+        (by_hand((0, 3), (1, 2)), r"p\.0\.1: there is no host 3 for tasks; those are 0 to 2"),
+        (by_hand((0, 2), (1, 0), reserve=1), r"count\.0\.0: there is no host 2 for tasks; those are 0 to 1"),
+        (by_hand((0, 1)), r"p: has 1 lists of hosts for 2 tasks; give one for each"),
+        (by_hand((0,), (1, 2)), r"p\.0: names 1 hosts for 2 replicas of task 0; give one for each"),
+        (by_hand((0, 1), (0, 2), slots=2), r"p\.1\.0: host 0 has no slot left \(slots: 2\)"),
+    ],
+)
+def test_by_hand_too_a_placement_has_to_hold(where: Hosts, said: str) -> None:
+    with pytest.raises(PlacementError, match=r"^hosts\.placement\.tasks\." + said):
+        cluster(where, k=1)
 
 
 CLUSTERS = st.builds(
@@ -140,7 +217,7 @@ CLUSTERS = st.builds(
     racks=st.integers(1, 2),
     workers=st.integers(1, 3),
     reserve=st.integers(0, 1),
-    placement=st.sampled_from([part for _, part in PLACEMENTS.items()]).map(lambda part: part()),
+    placement=st.sampled_from((RoundRobin(), KSafe(), EStorm())),
 )
 
 

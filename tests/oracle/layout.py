@@ -210,6 +210,14 @@ class Layout:
             return host % getattr(self.scenario.hosts, "racks", 1) == fault.rack
         return host == fault.host and (kind == "crash_host" or worker == fault.worker)
 
+    @property
+    def cores(self) -> dict[int, float]:
+        """Of each host on which they matter."""
+        machines = getattr(self.scenario.hosts, "machines", {}).values()
+        each = enumerate(machine.cores for machine in machines for _ in range(machine.count))
+        slow = {fault.host for fault in self.scenario.failures if kind_of(fault) == "slow_host"}
+        return dict.fromkeys(slow, math.inf) | {host: cores for host, cores in each if cores is not None}
+
     def latency(self, up: Physical, down: Physical) -> Distribution:
         a, b = sorted((self.host[up], self.host[down]))
         links = self.scenario.links

@@ -17,6 +17,7 @@ from .bolts import Bolt
 from .buffers import UpstreamBuffer
 from .channels import Channel, Message
 from .clock import Clock, Rank, control
+from .cores import Cores
 from .figures import Figures, figures
 from .heartbeats import Listener
 from .layout import MACHINES, Layout, Logical
@@ -69,6 +70,7 @@ class World:
         self._idents = count(1)
         self.marker_length: int | None = None
         self.protocol = (protocol or PROTOCOLS[kind_of(scenario.strategy)])(self)
+        self.cores = {host: Cores(self.clock, number) for host, number in self.layout.cores.items()}
         self.tasks: list[Task] = []
         for rank, physical in enumerate(self.layout.physical):
             kind = SpoutTask if physical[0] in self.layout.spouts else Bolt
@@ -159,6 +161,9 @@ class World:
     def _strike(self, fault: Fault) -> None:
         """Hit a task, a worker, a host or a rack with all that is there, or the acker."""
         outage = self.outages.strikes(fault)
+        if kind_of(fault) == "slow_host":
+            self._slow_down(fault, outage)
+            return
         if kind_of(fault) == "pause":
             outage.tasks = [task for task in self.tasks if self._is_hit(task, fault, False)]
             for task in outage.tasks:
@@ -189,6 +194,16 @@ class World:
         if self.listener is not None:
             self.listener.struck(outage, [*found, *also])
         self.protocol.struck(fault)
+        outage.masked = self._is_masked(outage)
+
+    def _slow_down(self, fault: Fault, outage: Outage) -> None:
+        cores = self.cores[fault.host]
+        cores.slow_down(fault, fault.factor)
+        rank = min((task.rank for task in self.tasks if task.cores is cores), default=0)
+        well = partial(cores.slow_down, fault, 1.0)
+        self.clock.at(self.clock.now + fault.duration, control(Rank.READY, rank), well)
+        outage.tasks = [task for task in self.tasks if task.cores is cores]
+        self.outages.stops(outage)
         outage.masked = self._is_masked(outage)
 
     def _is_masked(self, outage: Outage) -> bool:

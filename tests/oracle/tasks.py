@@ -95,6 +95,7 @@ class Task:
         self.pending: list[simpy.Event] = []  # whatever else a crash prevents
         self.ready_event: simpy.Event | None = None
         self.stopped_until = 0  # its process is stopped
+        self.cores = world.cores.get(world.layout.host[physical])  # None: one of its own
         self.fault: int | None = None  # number of the newest that struck here
         self.limit = world.layout.limit(self.component)
         blocks = self.limit.length is not None and self.limit.when_full == "block"
@@ -195,6 +196,8 @@ class Task:
         what, now = self.serving.what, self.world.clock.now
         if isinstance(what, Control):
             self.event = self.world.clock.at(now, control(what.rank, self.rank), self._finish)
+        elif self.cores is not None:
+            self.cores.begin(self, self.service(what), self._finish)
         else:
             self.give_back(what)
             self.event = self.world.clock.at(now + self.service(what), departure(self.rank), self._finish)
@@ -223,6 +226,8 @@ class Task:
 
     def suspend(self) -> None:
         """Whatever is in service goes back to the head of the queue, and will begin anew."""
+        if self.cores is not None:
+            self.cores.give_up(self)
         Clock.cancel(self.event)
         if self.serving is not None:
             self.queue.appendleft(self.serving)
@@ -232,6 +237,9 @@ class Task:
         """An action keeps the server until then."""
         if until > self.world.clock.now:
             self.occupied = True
+            if self.cores is not None:
+                self.cores.begin(self, until - self.world.clock.now, self.release)
+                return
             self.pending.append(self.world.clock.at(until, departure(self.rank), self.release))
 
     def release(self) -> None:
@@ -343,9 +351,13 @@ class Task:
         if self.down or shift <= 0:
             return
         self.stopped_until = until
-        if self.serving is not None:
+        if self.serving is not None and self.cores is None:
             self.event = clock.postpone(self.event, shift)
         self.pending = [event for e in self.pending if (event := clock.postpone(e, shift)) is not None]
+        if self.cores is not None and (job := self.cores.give_up(self)) is not None:
+            cores, rest = self.cores, (job.left, job.done)
+            go_on = clock.at(until, departure(self.rank), lambda: cores.begin(self, *rest))
+            self.pending.append(go_on)
         self.unsent = [(e, datum) for old, datum in self.unsent if (e := clock.postpone(old, shift))]
         clock.at(until, departure(self.rank), self._resume)
         self.freed()

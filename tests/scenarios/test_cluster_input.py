@@ -10,6 +10,7 @@ import tideover
 from tideover import parts
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import load_text
+from tideover.scenarios.whereabouts import said
 from tideover.scenarios.writer import to_data
 
 GOOD = """\
@@ -79,6 +80,27 @@ def test_a_cluster_of_typed_objects() -> None:
         ("hosts.placement=round_robbin", "unknown placement 'round_robbin'; did you mean 'round_robin'?"),
         ("hosts.placement.kind=sparrow", "hosts.placement.kind: unknown placement 'sparrow'; known: "),
         ("hosts.rack=2", "hosts.rack: unknown key; did you mean 'racks'?"),
+        (
+            "hosts.placement=by_hand",
+            "hosts.placement.tasks: is missing; by component: of each task the hosts of",
+        ),
+        (
+            "hosts.placement={kind: by_hand, tasks: {c: [[0], [1], [2]]}}",
+            "hosts.placement.tasks: says nothing of s; give the hosts of its 2 tasks, as in s: [[0]]",
+        ),
+        (
+            "hosts.placement={kind: by_hand, tasks: {s: [[0], [1]], c: [[2], [2], [2], [4]]}}",
+            "hosts.placement.tasks.c.3.0: there is no host 4 for tasks; those are 0 to 2",
+        ),
+        (
+            "hosts.placement={kind: by_hand, tasks: {s: [[0], [0]], c: [[2], [2], [2], [2]]}}",
+            "hosts.placement.tasks.s.1.0: host 0 has no slot left (slots: 1)",
+        ),
+        (
+            "hosts.placement={kind: by_hand, tasks: {s: [[0], [1]], d: [[2]]}}",
+            "hosts.placement.tasks.d: there is no component 'd' (known: s, c)",
+        ),
+        ("hosts.placement={kind: by_hand, tasks: {s: [0]}}", "hosts.placement.tasks.s.0: must be a list"),
         ("topology.c.hosts=[4, 2, 2, 2]", "topology.c.hosts.0: there is no host 4; the machines are hosts 0"),
         ("topology.c.hosts=[0, 0, 2, 2]", "topology.c.hosts.1: host 0 has no slot left (slots: 1)"),
         ("topology.c.hosts=[2, 3, 2, 2]", "topology.c.hosts.1: host 3 is in reserve and takes no task"),
@@ -108,6 +130,35 @@ def test_what_cannot_be_is_refused_with_its_key(setting: str, said: str) -> None
     assert said in line
 
 
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (
+            "placement: k_safe",
+            "hosts: no host is left for replica 2 of task 0 of c: its 3 replicas need different",
+        ),
+        (
+            "placement: estorm",
+            "hosts: no host is left for replica 2 of task 0 of c: its 3 replicas need different",
+        ),
+        (
+            f"placement: {{kind: by_hand, tasks: {{s: [[0], [1]], c: {[[0, 1, 1]] * 4}}}}}",
+            "hosts.placement.tasks.c.0.2: two replicas of task 0 of c on host 1; give each a host of its own",
+        ),
+    ],
+)
+def test_replicas_need_hosts_of_their_own(more: str, said: str) -> None:
+    """Three replicas, and two hosts for tasks."""
+    settings = [
+        f"hosts={{machines: {{m: {{count: 2}}}}, {more}}}",
+        "strategy={kind: active_replication, k: 2}",
+    ]
+    with pytest.raises(ScenarioError) as caught:
+        load_text(GOOD, "broken.yaml", settings)
+    (line,) = str(caught.value).splitlines()
+    assert said in line
+
+
 def test_what_is_wrong_with_a_cluster_is_said_once() -> None:
     """Not again by what looks for a host in it."""
     text = GOOD.replace("racks: 2", "racks: 5") + "links: {pairs: {'0-3': 1 ms}}\n"
@@ -127,3 +178,22 @@ def test_objects_are_checked_at_once() -> None:
     refused(lambda: parts.MachineType(count=1, nic=125), "MachineType: nic: 125 has no unit")
     refused(lambda: parts.Hosts(machines={"a": one}, reserve=1), "Hosts: reserve: .* at most 0")
     refused(lambda: parts.Hosts(machines={"a": one}, placement="k_sage"), "Hosts: placement: unknown")
+
+
+def test_who_runs_where_is_said_in_comments() -> None:
+    """A line a host, its workers between bars; what is printed is still the scenario."""
+    found = load_text(GOOD, "good.yaml")
+    assert said(found).splitlines()[1:] == [
+        "#   host 0 (small, rack 0)  s.0",
+        "#   host 1 (small, rack 1)  s.1",
+        "#   host 2 (big, rack 0)    c.0 c.2 | c.1 c.3",
+        "#   host 3 (big, rack 1)    in reserve",
+    ]
+    replicated = "hosts=3", "strategy={kind: active_replication, k: 1}"
+    assert said(load_text(GOOD, "good.yaml", replicated)).splitlines()[1:] == [
+        "#   host 0  s.0 c.0/1 c.1 c.3/1",
+        "#   host 1  s.1 c.1/1 c.2",
+        "#   host 2  c.0 c.2/1 c.3",
+    ]
+    assert said(load_text(GOOD, "good.yaml", ["hosts=null"])) == ""
+    assert load_text(GOOD + said(found), "good.yaml") == found

@@ -248,7 +248,7 @@ def test_what_is_missing_is_told_with_the_profile(files: Path) -> None:
     assert str(problem).startswith(f"{files}:4: topology.job.service: is missing")
     only = "only bolts.filter.service and bolts.windowed_count.service"
     assert f"; profile measured does not give bolts.forward.service, {only}; " in str(problem)
-    assert "of the built-in scenarios it fits flink-recovery" in str(problem)
+    assert "of the built-in scenarios it fits demeter-ads, demeter-cars, flink-recovery" in str(problem)
 
 
 @pytest.mark.parametrize("name", library.profiles())

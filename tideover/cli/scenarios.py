@@ -53,23 +53,29 @@ def show_scenario(
         ),
     ],
     resolved: Annotated[
-        bool, typer.Option("--resolved", help="Print the whole scenario, and where each value comes from.")
+        bool,
+        typer.Option(
+            "--resolved", help="Print the whole scenario, where each value comes from, and who runs where."
+        ),
     ] = False,
     settings: Settings = None,
     point: Annotated[
         int, typer.Option(metavar="N", help="With --resolved: this point of a sweep.", min=0)
     ] = 0,
 ) -> None:
-    """Print the file of a built-in scenario, and what its short parameters mean.
+    """Print the file of a built-in scenario, and what its short parameters mean; with --resolved all of any
+    scenario, and who runs where on its hosts.
 
     For example: tideover scenarios show wordcount --resolved --set strategy.kind=rsm
     """
     if resolved:
+        from tideover.scenarios import whereabouts
         from tideover.scenarios.resolved import is_sweep, resolve, to_yaml
 
         if point and not is_sweep(name):
             raise BadInput(f"--point: {name} is no sweep; only a sweep has points")
-        sys.stdout.write(to_yaml(resolve(name, settings or (), point)))
+        found = resolve(name, settings or (), point)
+        sys.stdout.write(to_yaml(found) + whereabouts.said(found.scenario))
         return
     if settings or point:
         raise BadInput(f"{'--set' if settings else '--point'}: goes with --resolved")

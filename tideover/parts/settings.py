@@ -3,13 +3,15 @@
 from tideover.models.detectors import given, heartbeats
 from tideover.models.detectors.restarts import exponential_delay, failure_rate, fixed_delay
 from tideover.models.job import cluster, components, machines
-from tideover.models.job.placements import k_safe, round_robin
+from tideover.models.job.placements import by_hand, estorm, k_safe, round_robin
 from tideover.models.job.stores import dfs, disk, redis
 from tideover.parts.typed import typed
 from tideover.sim.distributions import constant, empirical, exponential, gamma, lognormal, uniform
 
 Hosts = typed(cluster.Hosts)
 MachineType = typed(machines.MachineType)
+ByHand = typed(by_hand.ByHand)
+EStorm = typed(estorm.EStorm)
 KSafe = typed(k_safe.KSafe)
 RoundRobin = typed(round_robin.RoundRobin)
 Links = typed(components.Links)

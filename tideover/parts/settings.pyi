@@ -6,7 +6,7 @@ from tideover.models.detectors import given, heartbeats
 from tideover.models.detectors.restarts import exponential_delay, failure_rate, fixed_delay
 from tideover.models.detectors.restarts.base import RestartStrategy
 from tideover.models.job import cluster, components, machines
-from tideover.models.job.placements import k_safe, round_robin
+from tideover.models.job.placements import by_hand, estorm, k_safe, round_robin
 from tideover.models.job.placements.base import Placement
 from tideover.models.job.stores import dfs, disk, redis
 from tideover.parts.typed import Bandwidth, Duration, Rate
@@ -56,6 +56,29 @@ class MachineType(machines.MachineType):
         price: float | None = None,
     ) -> None: ...
 
+class ByHand(by_hand.ByHand):
+    """``tasks`` names the host of each replica of each task: `{count: [[0, 1], [2, 0]]}` puts task 0 of count
+    on host 0 and its replica on host 1.
+
+    Hosts that are named for replicas which the strategy does not have stay free of them.
+
+    tasks: by component: of each task the hosts of its replicas, the primary's first
+    """
+
+    def __init__(self, *, tasks: Mapping[str, Sequence[Sequence[int]]]) -> None: ...
+
+class EStorm(estorm.EStorm):
+    """Primaries as round robin puts them; each shadow (a replica after the first) where most of what it reads
+    is local then, of the hosts with a slot left, and never where another of its fleet is.
+
+    Operators have their turns breadth-first from the spouts, one shadow a turn. Read are the primaries of the
+    tasks before; of hosts that are alike the one with the most senders, then the fewest tasks, then the next
+    in order takes it. X. Liu et al., *E-Storm: Replication-based State Management in Distributed Stream
+    Processing Systems*, ICPP 2017, section IV.
+    """
+
+    def __init__(self) -> None: ...
+
 class KSafe(k_safe.KSafe):
     """No two replicas of a task on one host, nor in one rack if there are as many racks; else evenly.
 
@@ -102,6 +125,7 @@ class Run(components.Run):
     log_resolution: report recoveries as logs of this resolution show them; default: exact
     lag_window: report catch-up as a metric shows it that holds the greatest backlog of this window and the
         one before (Kafka's records-lag-max: 30 s); default: exact
+    calm: also report when each outage ended, and when the latency was normal again for this long
     lump: real tuples that one simulated tuple stands for
     lump_rate: choose lump so that no spout component emits more simulated tuples than this
     """
@@ -115,6 +139,7 @@ class Run(components.Run):
         replications: int = 1,
         log_resolution: Duration | None = None,
         lag_window: Duration | None = None,
+        calm: Duration | None = None,
         lump: int = 1,
         lump_rate: Rate | None = None,
     ) -> None: ...

@@ -140,16 +140,29 @@ POINTS = (
     ),
 )
 
+_NO_INTERVALS = "of points that the fit has seen, and of the plain fluid law"
+
 FIT_PARAMETERS = (_WORKLOAD, *_PARAMETER)
 
 ERRORS = (
     _WORKLOAD,
     text("model", "mechanism: the simulated one; fluid: the plain fluid law"),
-    text("kind", "fit: of points that the fit has seen; leave_one_out: of points that it has not"),
+    text(
+        "kind",
+        "fit: of points that the fit has seen; outage_end: of ends of outages; others: of unseen points",
+    ),
     count("n", "points", "points"),
     Column("mean_error", "mean of |predicted / measured − 1|", "ratio", undefined="no point was predicted"),
     Column("median_error", "median of the same", "ratio", undefined="no point was predicted"),
     Column("worst_error", "greatest of the same", "ratio", undefined="no point was predicted"),
+    Column("mean_error_s", "mean of |predicted − measured|", "s", undefined=_NO_RECOVERY),
+    Column(
+        "coverage",
+        "part of the points that lie in their 90 % intervals of prediction",
+        "ratio",
+        undefined=_NO_INTERVALS,
+    ),
+    Column("mean_width", "mean width of these, in predictions", "ratio", undefined=_NO_INTERVALS),
 )
 
 CURVES = (

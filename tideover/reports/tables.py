@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -145,6 +145,12 @@ def _by_failure(results: Sequence[Record]) -> dict[str, list[list[Record]]]:
     return found
 
 
+def _measured(recoveries: Sequence[Sequence[Record]]) -> list[Column]:
+    """The measures that any of the recoveries has."""
+    keys = {key for mine in recoveries for recovery in mine for key in recovery}
+    return [column for column in measures() if column.name in keys]
+
+
 def _present(recoveries: Sequence[Sequence[Record]]) -> set[str]:
     """The stages that any of the recoveries has."""
     keys = {key for mine in recoveries for recovery in mine for key in recovery["stages_s"]}
@@ -165,7 +171,7 @@ def _recovery_rows(
         return found
 
     count = max(len(mine) for mine in recoveries)
-    first, *others = rows(measures())
+    first, *others = rows(_measured(recoveries))
     shown: list[tuple[str, ...]] = [(f"{heading} (mean of {count})" if count > 1 else heading,), first]
     shown += [("Its stages, s",), *rows(block("recoveries", "stages_s", _present(recoveries)))]
     shown += [("Other measures of the recovery",), *others]
@@ -177,8 +183,8 @@ def _recovery_rows(
     return shown
 
 
-def _chosen(table: str, name: str, brief: bool) -> list[Column]:
-    return [column for column in block(table, name) if column.brief or not brief]
+def _chosen(table: str, name: str, brief: bool, present: Collection[str] = ()) -> list[Column]:
+    return [column for column in block(table, name, present) if column.brief or not brief]
 
 
 def _value(record: Record, column: Column) -> Any:
@@ -232,7 +238,8 @@ def _pooled_rows(results: Sequence[Record], notes: Notes, brief: bool) -> list[t
     rows: list[tuple[str, ...]] = []
     for name, heading in headings.items():
         noted = latencies.get(name, "").lower()
-        rows += [(heading,), *(row(column, noted) for column in _chosen("runs", name, brief))]
+        present = {key for result in results for key in result.get(name) or ()}
+        rows += [(heading,), *(row(column, noted) for column in _chosen("runs", name, brief, present))]
     return [*rows, ("busiest task", *(_busiest(result) for result in results))]
 
 

@@ -18,6 +18,7 @@ from tideover.models.advice.endings import waits
 from tideover.models.advice.loads import overloaded
 from tideover.models.config import Scenario
 from tideover.models.job.components import SpoutConfig
+from tideover.models.schema.fields import named
 from tideover.models.simulation import simulate
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import load
@@ -61,9 +62,12 @@ def predict(
     if profile.sha256 != scenario.profile.sha256:
         return None, [f"profile {profile.name}: has changed since it was read, so there are no intervals"]
     remarks = [*_beyond(scenario, profile)]
-    if not profile.scatter or not scenario.failures:
+    measures = [
+        name for name in profile.scatter if scenario.run.calm or not named("recoveries", name).optional
+    ]
+    if not measures or not scenario.failures:
         return None, remarks
-    rows, unfit, cut = _simulated(scenario, profile, _duration(scenario, profile, found))
+    rows, unfit, cut = _simulated(scenario, profile, measures, _duration(scenario, measures, found))
     if unfit:
         first = unfit[0].problems[0]
         remarks.append(
@@ -78,7 +82,7 @@ def predict(
             f"profile {profile.name}: {cut} of {len(rows)} recoveries under its draws are not over at the "
             f"end of the run ({end}) and count as never; with a longer run.duration they may end"
         )
-    return {name: _interval([row[name] for row in rows], s) for name, s in profile.scatter.items()}, remarks
+    return {name: _interval([row[name] for row in rows], profile.scatter[name]) for name in measures}, remarks
 
 
 def _beyond(scenario: Scenario, profile: Profile) -> Iterator[str]:
@@ -101,9 +105,9 @@ def _beyond(scenario: Scenario, profile: Profile) -> Iterator[str]:
             )
 
 
-def _duration(scenario: Scenario, profile: Profile, found: Sequence[Mapping[str, Any]]) -> int:
+def _duration(scenario: Scenario, measures: Sequence[str], found: Sequence[Mapping[str, Any]]) -> int:
     """For how long draws are simulated at first (ns)."""
-    last = [row[name] for row in found for name in profile.scatter]
+    last = [row[name] for row in found for name in measures]
     if len(scenario.failures) > 1 or not last or None in last:
         return scenario.run.duration
     # under another replication's draw a failure may come later than it did here
@@ -119,7 +123,7 @@ class _Simulated(NamedTuple):
     cut: int
 
 
-def _simulated(scenario: Scenario, profile: Profile, duration: int) -> _Simulated:
+def _simulated(scenario: Scenario, profile: Profile, measures: Sequence[str], duration: int) -> _Simulated:
     """Simulate draws that are spread over all of the profile's.
 
     What is never worked off is not simulated, if nothing else is asked for.
@@ -139,16 +143,16 @@ def _simulated(scenario: Scenario, profile: Profile, duration: int) -> _Simulate
             unfit.append(error)
             continue
         never = overloaded(one)
-        if never and [*profile.scatter] == ["catch_up_s"] and all(f.every is None for f in one.failures):
+        if never and measures == ["catch_up_s"] and all(f.every is None for f in one.failures):
             rows += [{"catch_up_s": None}] * len(scenario.failures)
             continue
         run = one.run.model_copy(update={"duration": duration})
         found = simulate(one.model_copy(update={"run": run}), number)
-        asked = [row[name] for row in found.recoveries for name in profile.scatter]
+        asked = [row[name] for row in found.recoveries for name in measures]
         if None in asked or not found.recoveries:
             found = simulate(one, number)
         rows += found.recoveries
-        if "catch_up_s" in profile.scatter and not never:
+        if "catch_up_s" in measures and not never:
             cut += sum(waits(found, row) for row in found.recoveries)
     return _Simulated(rows, unfit, cut)
 

@@ -46,7 +46,14 @@ KEY = "profile"
 MOST_SCATTER = 10.0
 """Standard deviations of a logarithm: beyond a factor of 20,000 nothing is said."""
 
-MEASURES = ("state_recovery_s", "catch_up_s", "throughput_90_s", "output_gap_s")
+MEASURES = (
+    "state_recovery_s",
+    "catch_up_s",
+    "throughput_90_s",
+    "output_gap_s",
+    "outage_end_s",
+    "latency_recovered_s",
+)
 """Columns of the recoveries that a profile may know the scatter of."""
 
 TOP = {

@@ -10,7 +10,7 @@ longer trains; what anybody sees of it is the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from enum import IntEnum
 from functools import partial
 from typing import Any, Protocol
@@ -71,6 +71,7 @@ class Kernel:
     """Clock, control events, and the nodes of the data plane in topological order.
 
     nodes        register themselves, in topological order
+    movers       what moves the data plane, in this order: the nodes, and what has to happen between them
     listeners    are called with the instant after every step that all of the data plane has taken
     made         roots that sources have made since then
     feedback     whether what happens anywhere may reach a source at once: then all is moved, whatever an
@@ -82,6 +83,7 @@ class Kernel:
         self.now = 0
         """The present, ns."""
         self.nodes: list[Mover] = []
+        self.movers: Sequence[Mover] = self.nodes
         self.sources: list[Source] = []
         self.listeners: list[Callable[[int], None]] = []
         self.moved_to = -1
@@ -158,8 +160,8 @@ class Kernel:
         now = self.now
         while True:
             step = min((source.horizon(now) for source in self.sources), default=now)
-            for node in self.nodes:
-                node.flow(step)
+            for mover in self.movers:
+                mover.flow(step)
             self.moved_to = step
             self.made = 0
             for listen in self.listeners:

@@ -78,7 +78,7 @@ class Node:
         marker, now = self._markers[0], self._kernel.now
         if not self._idle():
             # the first instant at which all that arrived before the marker may have been served
-            turn = max(self.busy.free_at, now)
+            turn = self.busy.turn(now)
             self._kernel.at(turn, marker.rank, lambda: self._serve_marker(life), self.number, marker.reads)
             return
         self._pass_marker()
@@ -89,7 +89,8 @@ class Node:
 
     def _idle(self) -> bool:
         """Whether everything that was admitted has left."""
-        return self.busy.free_at <= self._kernel.now
+        now = self._kernel.now
+        return self.busy.turn(now) <= now
 
     def _pass_marker(self) -> None:
         """The first marker's turn has come."""
@@ -134,4 +135,4 @@ class Node:
         """Be up again, with an empty queue."""
         self.up = True
         self.life += 1
-        self.busy.free_at = max(self.busy.free_at, self._kernel.now)
+        self.busy.resume(self._kernel.now)

@@ -41,6 +41,14 @@ class Occupancy:
         self.free_at = max(self.free_at, now) + shift
         return shift
 
+    def resume(self, now: int) -> None:
+        """It can begin with something from now on."""
+        self.free_at = max(self.free_at, now)
+
+    def turn(self, now: int) -> int:
+        """The first instant, from now on, at which it may be free."""
+        return max(self.free_at, now)
+
     def begin_anew(self, now: int) -> None:
         """A crash: nothing keeps it busy or stops it."""
         self.drop(now)

@@ -54,6 +54,7 @@ class Queue:
         self._service = service
         self._busy = busy
         self._clock = clock
+        self._departures = departures
         self._arrived: deque[Train | Marker] = deque()
         """What came last: arrivals, and the control markers that those behind them have to wait for."""
         self._inbox: deque[Train] = deque()
@@ -156,7 +157,7 @@ class Queue:
                 self._inbox.appendleft(rest)
             service = self._service.serve(train)
             busy.total += int(service.sum())
-            done = departures(train.time, service, busy.free_at)
+            done = self._departures(train.time, service, busy.free_at)
             busy.free_at = int(done[-1])
             self._served.append((train, done))
             if row is not None:

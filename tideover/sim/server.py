@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 from tideover.sim.gate import Gate
 from tideover.sim.link import Channel
 from tideover.sim.node import Action, Marker, Node
+from tideover.sim.pace import Pace, SharedOccupancy
 from tideover.sim.queue import Queue
+from tideover.sim.shared_queue import SharedQueue
 from tideover.sim.train import Ints, Train, merge
 
 if TYPE_CHECKING:
@@ -22,10 +24,14 @@ class Server(Node):
     takes.
     """
 
-    def __init__(self, kernel: Kernel, name: str, host: int) -> None:
+    def __init__(self, kernel: Kernel, name: str, host: int, shares: bool = False) -> None:
+        """``shares``: cores, with other servers of its host."""
         super().__init__(kernel, name, host)
         self.inputs: list[Channel] = []
         self.queue = Queue(_Callbacks(self), self.busy, lambda: kernel.now)
+        if shares:
+            self.busy = SharedOccupancy(Pace())
+            self.queue = SharedQueue(_Callbacks(self), self.busy, lambda: kernel.now)
         self.queue.serve_markers = lambda: self._serve_marker(self.life)
         self.gate = Gate(self.queue, lambda train: self._admit(train), lambda: kernel.now)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -11,7 +11,10 @@ import numpy as np
 from tideover.calibrate.recoveries.measurements import Measurements, Points
 from tideover.calibrate.recoveries.posterior import Posterior, fit
 from tideover.calibrate.recoveries.recovery_time import LAG_WINDOW_S, Values, fit_fluid, recovery
+from tideover.calibrate.recoveries.restarts import Restart, fit_restarts
+from tideover.calibrate.recoveries.scatter import run_to_run
 from tideover.calibrate.types import Floats, Mask
+from tideover.scenarios.prediction import least_relative
 
 WINDOWS = (None, LAG_WINDOW_S)
 """How the end of the backlog was seen: at once, or through windows of Kafka's metric (s)."""
@@ -45,14 +48,21 @@ class HeldOut:
         """Share of the points that lie in their intervals."""
         return float(np.mean((self.low <= self.points.recovery) & (self.points.recovery <= self.high)))
 
+    @property
+    def width(self) -> float:
+        """Mean width of the intervals, in estimates."""
+        return float(np.mean((self.high - self.low) / self.mechanism))
+
 
 @dataclass(frozen=True)
 class Fitted:
     """What was found for one workload.
 
     fluid        values of the plain fluid law
-    held_out     by kind (``leave_one_out``, ``leave_interval_out``, ``leave_top_rate_out``)
+    held_out     by kind (``leave_one_out``, ``leave_interval_out``, ``leave_top_rate_out``; ``outage_end``:
+                 each point left out, and its recovery is the end of its outage)
     window_gain  by how much the chosen window has more log evidence than the other, in the whole file
+    restart      of the job, once a failure is noticed; None: ends of outages were not measured
     """
 
     points: Points
@@ -60,6 +70,7 @@ class Fitted:
     fluid: Values
     held_out: dict[str, HeldOut]
     window_gain: float
+    restart: Restart | None = None
 
     @cached_property
     def intervals(self) -> dict[str, Floats]:
@@ -93,31 +104,39 @@ def fit_all(measured: Measurements, seed: int, report: Report) -> dict[str, Fitt
     """A fit for each workload. The window is the one that the whole file speaks for most."""
     folds = [(name, kind, mask) for name, p in measured.workloads.items() for kind, mask in _folds(p)]
     total = len(folds) + len(measured.workloads)
+    windows = (None,) if measured.latencies else WINDOWS
     whole: dict[str, _Fits] = {}
+    scatter = run_to_run(measured.workloads.values())
     for done, (name, points) in enumerate(measured.workloads.items()):
         report(f"fitting {name}", done, total)
-        whole[name] = {window: fit(points, window, seed=seed) for window in WINDOWS}
-    evidence = {window: _evidence(whole.values(), window) for window in WINDOWS}
+        whole[name] = {window: fit(points, window, scatter=scatter, seed=seed) for window in windows}
+    evidence = {window: _evidence(whole.values(), window) for window in windows}
     most, least = max(evidence.values()), min(evidence.values())
-    likely = [window for window in WINDOWS if evidence[window] > most - _UNLIKELY]
+    likely = [window for window in windows if evidence[window] > most - _UNLIKELY]
     left_out: dict[str, dict[str, list[tuple[Mask, Floats]]]] = {name: {} for name in whole}
     for done, (name, kind, mask) in enumerate(folds, len(whole)):
         report(f"leaving points of {name} out", done, total)
         points = measured.workloads[name]
         seen, unseen = points.without(mask), points.without(~mask)
-        fits = {window: fit(seen, window, draws=1500, seed=seed + 1 + done) for window in likely}
+        scatter = run_to_run((measured.workloads | {name: seen}).values())
+        fits = {
+            window: fit(seen, window, scatter=scatter, draws=1500, seed=seed + 1 + done) for window in likely
+        }
         every = (whole | {name: fits}).values()
         best = fits[max(likely, key=lambda window: _evidence(every, window))]
         plain = recovery(fit_fluid(seen), unseen.interval, unseen.rate, None)
         left_out[name].setdefault(kind, []).append((mask, np.vstack([_predicted(best, unseen), plain])))
-    chosen = max(WINDOWS, key=lambda window: evidence[window])
+    chosen = max(windows, key=lambda window: evidence[window])
+    restarts = fit_restarts(measured.workloads)
     return {
         name: Fitted(
             points,
             whole[name][chosen],
             fit_fluid(points),
-            {kind: _joined(points, found) for kind, found in left_out[name].items()},
+            {kind: _joined(points, found) for kind, found in left_out[name].items()}
+            | _outages_left_out(measured, name),
             most - least,
+            restarts.get(name),
         )
         for name, points in measured.workloads.items()
     }
@@ -154,6 +173,20 @@ def _predicted(posterior: Posterior, points: Points) -> Floats:
     places = zip(points.interval, points.rate, strict=True)
     ends = [posterior.interval(*place) for place in places]
     return np.vstack([posterior.estimates(points), np.transpose(ends)])
+
+
+def _outages_left_out(measured: Measurements, name: str) -> dict[str, HeldOut]:
+    """Ends of outages, each predicted by a fit that has not seen it; none if they were not measured."""
+    points = measured.workloads[name]
+    if points.outage is None:
+        return {}
+    predicted = []
+    for i in range(len(points)):
+        seen = points.without(np.arange(len(points)) == i)
+        outages = fit_restarts(measured.workloads | {name: seen})[name].outages()
+        predicted.append((least_relative(outages), *np.quantile(outages, [0.05, 0.95]), np.nan))
+    ends = replace(points, recovery=points.outage)
+    return {"outage_end": HeldOut(ends, *np.transpose(predicted))}
 
 
 def _joined(points: Points, folds: list[tuple[Mask, Floats]]) -> HeldOut:

@@ -2,6 +2,11 @@
 
 Columns: ``workload``, ``checkpoint_interval_s``, ``rate_per_s`` (input rate when the failure struck),
 ``recovery_s`` (from the failure until the backlog was gone); ``latency_before_failure_ms`` may be there.
+
+Or, where latencies were looked at, as in the failures of Demeter (``LATENCIES``): ``workload``,
+``checkpoint_interval_s``, ``rate_before_msgs_s``, ``outage_end_s`` (from the failure until the job reads
+again), ``latency_recovered_at_s`` (until its latency is normal); ``outages_in_300s`` may be there. Lines that
+begin with # are passed over.
 """
 
 from __future__ import annotations
@@ -23,11 +28,16 @@ from tideover.scenarios.errors import Problem, ScenarioError, shorten, suggest
 
 NUMBERS = ("checkpoint_interval_s", "rate_per_s", "recovery_s")
 COLUMNS = ("workload", *NUMBERS)
+LATENCIES = ("checkpoint_interval_s", "rate_before_msgs_s", "latency_recovered_at_s", "outage_end_s")
+OUTAGES = "outages_in_300s"
 OPTIONAL = ("latency_before_failure_ms",)
 ALLOWED = {
     "checkpoint_interval_s": (0.001, 86_400.0),
     "rate_per_s": (0.01, 10_000_000.0),
+    "rate_before_msgs_s": (0.01, 10_000_000.0),
     "recovery_s": (0.1, 36_000.0),
+    "latency_recovered_at_s": (0.1, 36_000.0),
+    "outage_end_s": (0.1, 36_000.0),
 }
 """Lowest and highest number of a column; beyond it is a slip of the pen, or another unit."""
 FEWEST, MOST = 5, 100
@@ -37,17 +47,22 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 @dataclass(frozen=True)
 class Points:
-    """The recoveries of one workload: intervals (s), rates (1/s) and times of recovery (s), row by row."""
+    """The recoveries of one workload: intervals (s), rates (1/s) and times of recovery (s), row by row.
+
+    ``outage``: when the job read again (s), where that was measured; then recovery is that of its latency.
+    """
 
     workload: str
     interval: Floats
     rate: Floats
     recovery: Floats
+    outage: Floats | None = None
 
     def without(self, left_out: Mask) -> Points:
         """Those that are not left out."""
         kept = ~left_out
-        return Points(self.workload, self.interval[kept], self.rate[kept], self.recovery[kept])
+        outage = None if self.outage is None else self.outage[kept]
+        return Points(self.workload, self.interval[kept], self.rate[kept], self.recovery[kept], outage)
 
     def __len__(self) -> int:
         return len(self.recovery)
@@ -57,13 +72,15 @@ class Points:
 class Measurements:
     """A file of recoveries: its name without the folder, the SHA-256 of its bytes, its points by workload.
 
-    ``remarks``: what makes the measurements say less than it seems.
+    ``remarks``: what makes the measurements say less than it seems. ``latencies``: recovery is that of the
+    latency, which shows at once.
     """
 
     file: str
     sha256: str
     workloads: dict[str, Points]
     remarks: tuple[str, ...] = ()
+    latencies: bool = False
 
 
 Row = tuple[float, ...]
@@ -78,8 +95,12 @@ def read(path: Path) -> Measurements:
     header = reader.header(rows)
     reader.check()
     found: dict[str, list[tuple[int, Row]]] = {}
+    remarks = []
     for line, cells in rows[1:]:
         if any(cells):
+            if aside := reader.set_aside(header, cells):
+                remarks.append(f"{path.name}:{line}: {aside}; it is set aside")
+                continue
             name, values = reader.row(line, header, cells)
             found.setdefault(name, []).append((line, values))
     reader.check()
@@ -90,14 +111,16 @@ def read(path: Path) -> Measurements:
         for name, lines in found.items()
     }
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    return Measurements(path.name, digest, points, tuple(_remarks(path.name, found)))
+    remarks += _remarks(path.name, found)
+    return Measurements(path.name, digest, points, tuple(remarks), reader.numbers == LATENCIES)
 
 
 class _Reader:
-    """Reads a file's rows; what is wrong is collected."""
+    """Reads a file's rows; what is wrong is collected. ``numbers``: the columns of its form."""
 
     def __init__(self, file: str) -> None:
         self.file = file
+        self.numbers: tuple[str, ...] = NUMBERS
         self.problems: list[Problem] = []
 
     def refuse(self, line: int, column: str, message: str) -> None:
@@ -118,21 +141,36 @@ class _Reader:
         begins = 1
         try:
             for row in lines:
-                yield begins, [cell.strip() for cell in row]
+                if not (row and row[0].startswith("#")):
+                    yield begins, [cell.strip() for cell in row]
                 begins = lines.line_num + 1
         except csv.Error as error:
             self.refuse(begins, "(row)", f"is no row of a CSV file: {error}")
 
     def header(self, rows: list[tuple[int, list[str]]]) -> list[str]:
         """The names of the columns."""
-        header = rows[0][1] if rows else []
-        for name in (*COLUMNS, *OPTIONAL):
+        line, header = rows[0] if rows else (1, [])
+        if "latency_recovered_at_s" in header:
+            self.numbers = LATENCIES
+        columns = ("workload", *self.numbers)
+        optional = (OUTAGES,) if self.numbers == LATENCIES else OPTIONAL
+        for name in (*columns, *optional):
             if header.count(name) > 1:
-                self.refuse(1, name, "is the name of two columns; each is needed once")
-            elif name in COLUMNS and name not in header:
-                hint = suggest(name, [other for other in header if other not in (*COLUMNS, *OPTIONAL)])
-                self.refuse(1, name, f"is missing; the columns are {', '.join(COLUMNS)} ({hint})")
+                self.refuse(line, name, "is the name of two columns; each is needed once")
+            elif name in columns and name not in header:
+                hint = suggest(name, [other for other in header if other not in (*columns, *optional)])
+                self.refuse(line, name, f"is missing; the columns are {', '.join(columns)} ({hint})")
         return header
+
+    def set_aside(self, header: list[str], row: list[str]) -> str | None:
+        """Why a row is no recovery from one failure, in words; None: it is."""
+        cells = dict(zip(header, row, strict=False))
+        if self.numbers != LATENCIES:
+            return None
+        if cells.get(OUTAGES, "") not in ("", "0", "1"):
+            return f"{shorten(cells[OUTAGES], 20)} outages within 300 s are no recovery from one failure"
+        empty = [name for name in LATENCIES[2:] if cells.get(name) == ""]
+        return f"{' and '.join(empty)}: not reached" if empty else None
 
     def row(self, line: int, header: list[str], row: list[str]) -> tuple[str, Row]:
         """Workload and numbers of a row."""
@@ -144,7 +182,7 @@ class _Reader:
         if not _NAME.fullmatch(name):
             message = f"{shorten(name, 40)!r} cannot be the name of a file; letters, digits, _, - and . can"
             self.refuse(line, "workload", message)
-        return name, tuple(self._number(line, column, cells[column]) for column in NUMBERS)
+        return name, tuple(self._number(line, column, cells[column]) for column in self.numbers)
 
     def _number(self, line: int, column: str, text: str) -> float:
         try:
@@ -164,7 +202,7 @@ class _Reader:
             self.refuse(1, "(file)", "has no measurement; one recovery a line is needed")
         alike: dict[str, str] = {}
         for name, lines in found.items():
-            line, n, rates = lines[0][0], len(lines), {rate for _, (_, rate, _) in lines}
+            line, n, rates = lines[0][0], len(lines), {values[1] for _, values in lines if values}
             other = alike.setdefault(name.casefold(), name)
             if other != name:
                 message = f"{name} and {other} differ only in case, and so would their files; rename one"
@@ -189,7 +227,7 @@ def _remarks(file: str, found: dict[str, list[tuple[int, Row]]]) -> Iterator[str
                     f"{file}:{line}: says the same as line {first[values]}, so this recovery counts twice; "
                     "take it out unless it was measured twice"
                 )
-        intervals = {interval for _, (interval, _, _) in lines}
+        intervals = {values[0] for _, values in lines}
         if len(intervals) == 1:
             yield (
                 f"{name}: every recovery was measured at an interval of {intervals.pop():g} s: what is lost "

@@ -94,11 +94,15 @@ DIMENSIONS = 6
 
 @dataclass(frozen=True)
 class Posterior:
-    """Draws in normal coordinates, and how likely the data are as a whole (log evidence)."""
+    """Draws in normal coordinates, and how likely the data are as a whole (log evidence).
+
+    ``scatter``: standard deviation of the logarithm by which a run differs from what any draw says of it.
+    """
 
     prior: Prior
     v: Floats
     evidence: float
+    scatter: float = 0.0
 
     @cached_property
     def values(self) -> Values:
@@ -118,8 +122,15 @@ class Posterior:
         )
 
     def predictions(self, interval: float, rate: float) -> Floats:
-        """Recovery in a run by each draw, s; infinite where it never ends."""
-        return recovery(self.runs, interval, rate, self.prior.window)
+        """Recovery in a run by each draw, scattered, s; infinite where it never ends."""
+        return recovery(self.runs, interval, rate, self.prior.window) * self._scattered
+
+    @cached_property
+    def _scattered(self) -> Floats:
+        """A factor for each draw: evenly spread, in an order of its own."""
+        n = len(self.v)
+        even = ndtri((np.random.default_rng(3).permutation(n) + 0.5) / n)
+        return np.asarray(np.exp(self.scatter * even))
 
     def estimate(self, interval: float, rate: float) -> float:
         """The prediction with the least expected relative error, s; infinite if most draws never end."""
@@ -136,7 +147,9 @@ class Posterior:
         return float(low), float(high)
 
 
-def fit(points: Points, window: float | None, *, draws: int = 3000, seed: int = 1) -> Posterior:
+def fit(
+    points: Points, window: float | None, *, scatter: float = 0.0, draws: int = 3000, seed: int = 1
+) -> Posterior:
     """Draws from the posterior, equally likely each; the same seed gives the same draws."""
     rng = np.random.default_rng(seed)
     prior = Prior.of(points, window)
@@ -154,7 +167,7 @@ def fit(points: Points, window: float | None, *, draws: int = 3000, seed: int = 
         v, likelihood = v[chosen], likelihood[chosen]
         for _ in range(_MOVES):
             _move(prior, points, v, likelihood, power, rng)
-    return Posterior(prior, v, evidence)
+    return Posterior(prior, v, evidence, scatter)
 
 
 def _next_power(likelihood: Floats, power: float) -> float:

@@ -12,11 +12,14 @@ from tideover.calibrate import profile_yaml
 from tideover.calibrate.recoveries.estimates import Fitted
 from tideover.calibrate.recoveries.measurements import Measurements, Points
 from tideover.calibrate.recoveries.recovery_time import Values
+from tideover.calibrate.recoveries.restarts import Restart, detections
 from tideover.calibrate.recoveries.tables import errors, parameters
 from tideover.sim.train import Ints
 from tideover.sim.units import S, format_duration
 
 DRAWS = 120
+_GOLDEN, _SILVER = (5**0.5 - 1) / 2, 2**0.5 - 1
+"""Steps of two sequences that fill the unit interval evenly, and have nothing to do with each other."""
 _GROUPS = 5
 _DIGITS = 6
 BOLT = "windowed_count"
@@ -28,26 +31,35 @@ UPLOAD = "strategy.aligned_snapshots.upload_time"
 FRACTION = "failures.crash_task.in_interval"
 SERVICE = f"bolts.{BOLT}.service"
 SNAPSHOT = "strategy.aligned_snapshots.snapshot_time"
+LOADING = "strategy.aligned_snapshots.restore_time"
 KEYS = {"outage": OUTAGE, "capacity": SERVICE, "fraction": FRACTION, "snapshot": SNAPSHOT}
+CALM_S = 15
+"""For so long the latency has to be normal, where it was looked at (``LATENCIES``)."""
 
 
 def profile(name: str, found: Fitted, measured: Measurements, seed: int) -> dict[str, Any]:
     """A profile as plain data, ready to be written as YAML."""
-    values = _text(_values(found.posterior.values, found.point))
-    rows = [_text(_values(found.posterior.runs, i)) for i in _spread_over(found)]
+    restart = found.restart
+    values = _text(_parts(_values(found.posterior.values, found.point), restart, 0.5, 0.5))
+    rows = [
+        _text(_parts(_values(found.posterior.runs, draw), restart, (i * _GOLDEN) % 1, (i * _SILVER) % 1))
+        for i, draw in enumerate(_spread_over(found), 1)
+    ]
     identified = {KEYS[p.parameter]: p.identified for p in parameters(found) if p.parameter in KEYS}
-    fixed = {RESTART: "0 s", UPLOAD: "0 s"}
+    fixed = {RESTART: "0 s", UPLOAD: "0 s"} if restart is None else {UPLOAD: "0 s"}
+    measure = "catch_up_s" if restart is None else "latency_recovered_s"
     return {
         "name": name,
         "provenance": _provenance(found, measured, seed),
         "values": profile_yaml.nested(dict(sorted((values | fixed | _instrument(found)).items()))),
         "intervals": {
-            key: {"low": low, "high": high, "identified": identified[key]}
+            key: {"low": low, "high": high, "identified": identified.get(key, True)}
             for key, (low, high) in _intervals(found).items()
         },
         "draws": {"keys": list(values), "rows": [list(row.values()) for row in rows]},
         "ranges": _ranges(found.points),
-        "scatter": {"catch_up_s": 0.0},  # runs differ in the draws themselves
+        "scatter": ({} if restart is None else {"outage_end_s": round(restart.scatter, 4)})
+        | {measure: round(found.posterior.scatter, 4)},
         "errors": {
             row["kind"]: {k: _rounded(row[k]) for k in ("n", "mean_error", "median_error", "worst_error")}
             | _coverage(found, row["kind"])
@@ -69,17 +81,22 @@ def too_coarse(name: str, found: Fitted) -> Iterator[str]:
 
 
 def _provenance(found: Fitted, measured: Measurements, seed: int) -> dict[str, Any]:
-    window = found.posterior.prior.window
-    how = "at once" if window is None else f"in a metric over windows of {window:g} s"
+    told: dict[str, Any] = {"chosen": "recovery is that of the latency, which shows at once"}
+    if found.restart is None:
+        window = found.posterior.prior.window
+        how = "at once" if window is None else f"in a metric over windows of {window:g} s"
+        told = {
+            "chosen": f"the end of the backlog was seen {how}, by the evidence of all workloads of the file",
+            "evidence": round(found.window_gain, 1),
+            "evidence_is": "gain of the log likelihood over the other reading of the instrument",
+            "restart": "0 s: part of detection; such data cannot tell them apart",
+        }
     return {
         "source": measured.file,
         "sha256": measured.sha256,
         "measurements": len(found.points),
         "method": "posterior of the law of aligned snapshots, by sequential Monte Carlo",
-        "chosen": f"the end of the backlog was seen {how}, by the evidence of all workloads of the file",
-        "evidence": round(found.window_gain, 1),
-        "evidence_is": "gain of the log likelihood over the other reading of the instrument",
-        "restart": "0 s: part of detection; such data cannot tell them apart",
+        **told,
         "version": f"tideover {__version__}",
         "seed": seed,
     }
@@ -99,13 +116,35 @@ def _values(values: Values, draw: int) -> dict[str, float]:
     return {OUTAGE: outage, SERVICE: 1 / capacity, FRACTION: fraction, SNAPSHOT: snapshot}
 
 
+def _parts(values: dict[str, float], restart: Restart | None, beat: float, luck: float) -> dict[str, float]:
+    """The values with their outage in parts, if these were measured: detection, restart, and what is left of
+    it until the job works, which is the time to load the state.
+
+    ``beat``, ``luck``: how old the last heartbeat was, and how long the restart took, as quantiles.
+    """
+    if restart is None:
+        return values
+    noticed, restarted = float(detections(beat)), float(restart.lasts(luck))
+    loading = max(values[OUTAGE] - noticed - restarted, 0.0)
+    return values | {OUTAGE: noticed, RESTART: restarted, LOADING: loading}
+
+
 def _intervals(found: Fitted) -> dict[str, tuple[Any, Any]]:
     """Both ends at 90 %, as texts."""
-    one, other = (_text(_values(Values(**found.intervals), end)) for end in (0, 1))
+    restart = found.restart
+    one, other = (
+        _text(_parts(_values(Values(**found.intervals), end), restart, 1 - end, luck))
+        for end, luck in ((0, 0.05), (1, 0.95))
+    )
+    if restart is not None:  # what is left is known as well as the whole
+        low, high = (_parts(_values(Values(**found.intervals), end), restart, 0.5, 0.5) for end in (0, 1))
+        one[LOADING], other[LOADING] = _duration(low[LOADING]), _duration(high[LOADING])
     return {key: (one[key], other[key]) if key != SERVICE else (other[key], one[key]) for key in one}
 
 
 def _instrument(found: Fitted) -> dict[str, Any]:
+    if found.restart is not None:
+        return {"run.calm": f"{CALM_S} s"}
     window = found.posterior.prior.window
     return {} if window is None else {"run.lag_window": format_duration(round(window * S))}
 
@@ -125,9 +164,11 @@ def _duration(seconds: float) -> str:
 
 
 def _coverage(found: Fitted, kind: str) -> dict[str, float]:
-    """How many of the points left out lie in their intervals at 90 %."""
+    """How many of the points left out lie in their intervals at 90 %, and how wide these are."""
     held_out = found.held_out.get(kind)
-    return {} if held_out is None else {"coverage": round(held_out.coverage, 4)}
+    if held_out is None:
+        return {}
+    return {"coverage": round(held_out.coverage, 4), "mean_width": round(held_out.width, 4)}
 
 
 def _rounded(value: float) -> float | None:

@@ -9,7 +9,7 @@ curves          recovery over the rate, by interval, with the interval of predic
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -62,7 +62,9 @@ def _parameters(found: Fitted) -> Iterator[dict[str, Any]]:
 
 
 def parameters(found: Fitted) -> list[Parameter]:
-    """Those of the mechanism, and last the window of the metric in which the backlog was seen."""
+    """Those of the mechanism, and last the window of the metric in which the backlog was seen, or where
+    latencies were measured, the restart.
+    """
     posterior = found.posterior
     point = Values(*(np.asarray(draws)[found.point] for draws in posterior.values))
     before = posterior.prior.values(np.array([[-_TAIL] * DIMENSIONS, [_TAIL] * DIMENSIONS]))
@@ -72,6 +74,11 @@ def parameters(found: Fitted) -> list[Parameter]:
         known = _width(name, low, high) < NARROWER * _width(name, *getattr(before, name))
         value = float(getattr(point, name))
         rows.append(Parameter(name, value, float(low), float(high), unit, bool(known), meaning))
+    if (restart := found.restart) is not None:
+        rows[0] = replace(rows[0], meaning="detection, restart and loading of the state together")
+        low, value, high = (restart.mean + side * _TAIL * restart.error for side in (-1, 0, 1))
+        text = "from the detection of a failure until the job reads again"
+        return [*rows, Parameter("restart", value, low, high, "s", True, text)]
     window = posterior.prior.window or 0.0
     text = "window of the metric in which the backlog was seen; 0: it was seen at once"
     rows.append(Parameter("lag_window", window, window, window, "s", found.window_gain > 1, text))
@@ -107,17 +114,21 @@ def errors(found: Fitted) -> list[dict[str, Any]]:
     rows = []
     for kind, measured, mechanism, law in kinds:
         for model, predicted in (("mechanism", mechanism), ("fluid", law)):
+            if np.isnan(predicted).all():
+                continue
             off = np.abs(predicted / measured - 1)
-            rows.append(
-                {
-                    "model": model,
-                    "kind": kind,
-                    "n": len(off),
-                    "mean_error": float(off.mean()),
-                    "median_error": float(np.median(off)),
-                    "worst_error": float(off.max()),
-                }
-            )
+            row = {
+                "model": model,
+                "kind": kind,
+                "n": len(off),
+                "mean_error": float(off.mean()),
+                "median_error": float(np.median(off)),
+                "worst_error": float(off.max()),
+                "mean_error_s": _finite(np.abs(predicted - measured).mean()),
+            }
+            if model == "mechanism" and (held_out := found.held_out.get(kind)):
+                row |= {"coverage": held_out.coverage, "mean_width": _finite(held_out.width)}
+            rows.append(row)
     return rows
 
 

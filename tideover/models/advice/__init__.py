@@ -31,7 +31,7 @@ def planned(scenario: Scenario) -> Plan:
     return Plan(
         topology=deployment.topology,
         loads=loads.task_loads(deployment.topology, scenario.strategy),
-        hosts=deployment.hosts,
+        cluster=deployment.cluster,
         failures=scenario.failures,
         store=scenario.store,
         run=scenario.run,

@@ -1,4 +1,4 @@
-"""How much each task has to do, if nothing fails: by the keys that come and where the groupings send them."""
+"""How much each task has to do, if nothing fails."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import numpy as np
 from tideover.models.config import Scenario, topology_of
 from tideover.models.job.arrivals.periodic import Periodic
 from tideover.models.job.components import BoltConfig, SpoutConfig
-from tideover.models.job.topology import Edge, Topology
-from tideover.models.remarks.plan import Floats, Load
+from tideover.models.job.topology import Topology
+from tideover.models.job.traffic import traffic
+from tideover.models.remarks.plan import Load
 from tideover.models.strategies.base import Strategy, given
 from tideover.sim.units import S
 
@@ -23,35 +24,15 @@ def task_loads(topology: Topology, strategy: Strategy, over: int | None = None) 
 
     Of rates that change the greatest counts; with ``over`` their mean over the first so many ns.
     """
-    out: dict[str, Floats] = {}
-    """Tuples/s that leave a component, by key."""
-    found: dict[str, Load] = {}
+    rates = traffic(topology, over)
+    found = {}
     for c in topology.components:
-        if isinstance(c.config, SpoutConfig):
-            arrivals = c.config.arrivals
-            rate = S / arrivals.mean_gap_ns if over is None else arrivals.expected(over) / over * S
-            out[c.name] = c.tasks * rate * c.config.spout.shares()
-            continue
-        rates = np.sum([_spread(e, out[e.up.name]) for e in c.inputs], axis=0)
-        added = strategy.load(c)
-        work = c.config.service.mean_ns + added.per_tuple
-        found[c.name] = Load(rates, rates * work / S + added.saving)
-        inputs = np.zeros(c.input_keys)
-        for e in c.inputs:
-            inputs[: e.up.keys] += out[e.up.name] * (c.tasks if e.grouping.copies else 1)
-        out[c.name] = np.zeros(c.keys) if c.window else c.bolt.rates(inputs)
+        if isinstance(c.config, BoltConfig):
+            each = np.sum([rates[e.name] for e in c.inputs], axis=0)
+            added = strategy.load(c)
+            work = c.config.service.mean_ns + added.per_tuple
+            found[c.name] = Load(each, each * work / S + added.saving)
     return found
-
-
-def _spread(edge: Edge, rates: Floats) -> Floats:
-    """Tuples/s that come over an edge to each task, from those that leave its sender by key."""
-    tasks = edge.down.tasks
-    if edge.grouping.copies:
-        return np.full(tasks, rates.sum())
-    owners = edge.grouping.owners(len(rates), tasks)
-    if owners is None:
-        return np.full(tasks, rates.sum() / tasks)
-    return np.asarray(np.bincount(owners, weights=rates, minlength=tasks), np.float64)
 
 
 def overloaded(scenario: Scenario) -> bool:

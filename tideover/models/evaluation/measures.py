@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tideover.models.accounts.recoveries import Recovery
+from tideover.models.evaluation import calm
 from tideover.models.evaluation.curves import SECOND, Curves
 from tideover.models.evaluation.normal import Bools, first_calm, least_near, reach_of, too_high
 from tideover.models.runtime.outage import Outage
@@ -198,6 +199,7 @@ def _recovery(
         "throughput_90_s": comparison.throughput_back(recovery, end),
         "output_gap_s": longest_silence(comparison.curves.outputs, *stretch),
         "sink_spacing_s": longest_silence(comparison.without.outputs, *stretch),
+        **calm.figures(world, outage),
         **_stages(recovery, caught_up, over, end),
         **_state(world, recovery),
     }

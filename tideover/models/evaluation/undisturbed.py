@@ -55,8 +55,8 @@ def identity(quiet: Scenario, replication: int) -> str:
     data = dump(quiet)
     for name in ("name", "description", "profile"):
         del data[name]
-    for name in ("warmup", "replications", "log_resolution", "lag_window"):  # said of a run, not simulated
-        del data["run"][name]
+    for name in ("warmup", "replications", "log_resolution", "lag_window", "calm"):
+        data["run"].pop(name, None)  # said of a run, not simulated
     return json.dumps([data, replication], sort_keys=True)
 
 

@@ -6,17 +6,18 @@ border.
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field, model_validator
 
 from tideover.models.job.arrivals.base import Arrivals
+from tideover.models.job.backends.base import Backend
 from tideover.models.job.groupings.base import Grouping
 from tideover.models.job.spouts.base import Spout
 from tideover.models.operators.base import Bolt
 from tideover.sim.distributions.base import Distribution
 from tideover.sim.registry import Part
-from tideover.sim.units import Bandwidth, Duration, Rate, Size
+from tideover.sim.units import Bandwidth, Duration, Rate, S, Size
 
 
 class SpoutConfig(Part):
@@ -36,11 +37,16 @@ class SpoutConfig(Part):
 class BoltConfig(Part):
     """A component that consumes streams: what it does, from where, and how long a tuple takes."""
 
+    unsaid: ClassVar[frozenset[str]] = frozenset({"state"})
+
     bolt: Annotated[Bolt, Field(description="what is done to a tuple")]
     from_: Annotated[
         dict[str, Grouping], Field(description="what is read, and how it is spread over the tasks")
     ]
     service: Annotated[Distribution, Field(description="time that one tuple takes, e.g. 0.2 ms")]
+    state: Annotated[
+        Backend | None, Field(description="where its tasks keep state beside that of the bolt itself")
+    ] = None
     parallelism: Annotated[int, Field(ge=1, le=1024, description="number of tasks")] = 1
     tuple_size: Annotated[Size, Field(description="size of a tuple that is emitted")] = 256
     hosts: Annotated[tuple[int, ...] | None, Field(description="host of each task; default: round robin")] = (
@@ -76,6 +82,8 @@ class Store(Part):
 class Run(Part):
     """How long, how often, with which luck."""
 
+    unsaid: ClassVar[frozenset[str]] = frozenset({"calm"})
+
     duration: Annotated[Duration, Field(description="simulated time, e.g. 240 s")]
     warmup: Annotated[Duration, Field(description="time at the start that is not measured")] = 0
     seed: Annotated[
@@ -92,6 +100,14 @@ class Run(Part):
             gt=0,
             description="report catch-up as a metric shows it that holds the greatest backlog of this window "
             "and the one before (Kafka's records-lag-max: 30 s); default: exact",
+        ),
+    ] = None
+    calm: Annotated[
+        Duration | None,
+        Field(
+            ge=S,
+            description="also report when each outage ended, and when the latency was normal again for this "
+            "long",
         ),
     ] = None
     lump: Annotated[

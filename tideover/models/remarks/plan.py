@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tideover.models.job.cluster import Cluster
 from tideover.models.job.components import Run, Store
 from tideover.models.job.topology import Component, Topology
 from tideover.sim.faults.base import Fault
@@ -55,7 +56,7 @@ class Plan:
 
     topology  components and streams, in topological order
     loads     of each bolt, by name: what its tasks have to do if nothing fails
-    hosts     host of each (component, task, replica)
+    cluster   its hosts and workers, and who runs where
     failures  in the scenario's order
     store     where state is saved
     run       how long, how often
@@ -63,10 +64,15 @@ class Plan:
 
     topology: Topology
     loads: Mapping[str, Load]
-    hosts: Mapping[tuple[str, int, int], int]
+    cluster: Cluster
     failures: tuple[Fault, ...]
     store: Store
     run: Run
+
+    @property
+    def hosts(self) -> Mapping[tuple[str, int, int], int]:
+        """Host of each (component, task, replica)."""
+        return self.cluster.at
 
     @property
     def stateful(self) -> list[Component]:

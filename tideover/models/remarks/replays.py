@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tideover.models.remarks.plan import Plan
-from tideover.sim.faults.crash_host import CrashHost
+from tideover.sim.faults.base import Fault
 
 
 def reordered(plan: Plan) -> list[str]:
@@ -17,20 +17,36 @@ def reordered(plan: Plan) -> list[str]:
 
 
 def lost_together(plan: Plan) -> list[str]:
-    """A remark for each host that fails with tasks of a sender, whose memory has the buffer, and of its
-    receiver.
+    """A remark for each worker, host or rack that fails with tasks of a sender, whose memory has the buffer,
+    and of its receiver.
     """
     remarks = []
-    for host in sorted({fault.host for fault in plan.failures if isinstance(fault, CrashHost)}):
-        there = {name for (name, _, _), place in plan.hosts.items() if place == host}
+    faults = {fault.where: fault for fault in plan.failures if fault.kills and max(_address(fault)) >= 0}
+    for fault in sorted(faults.values(), key=_address):
+        there = _living_there(plan, fault)
         pairs = [(edge.up.name, edge.down.name) for c in plan.topology.components for edge in c.inputs]
         both = [f"{up} and {down}" for up, down in pairs if {up, down} <= there]
         if both:
             remarks.append(
-                f"host {host} has tasks of {', of '.join(both)}: its crash takes tuples together with the "
+                f"{fault.where} has tasks of {', of '.join(both)}: its crash takes tuples together with the "
                 "buffer that they would be replayed from, and they are lost"
             )
     return remarks
+
+
+def _address(fault: Fault) -> tuple[int, ...]:
+    """Rack, host and worker that fail; -1 where that is not said."""
+    return tuple(getattr(fault, name, -1) for name in ("rack", "host", "worker"))
+
+
+def _living_there(plan: Plan, fault: Fault) -> set[str]:
+    """Components with tasks that fail with it."""
+    found = set()
+    for worker in plan.cluster.workers.values():
+        here = plan.cluster.hosts[worker.host].rack, worker.host, worker.number
+        if all(wanted in (-1, own) for wanted, own in zip(_address(fault), here, strict=True)):
+            found |= {name for name, _, _ in worker.places}
+    return found
 
 
 def unbuffered(plan: Plan, at_spouts: bool) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -28,12 +29,22 @@ BARRIER = -2
 class BoltTask(Server):
     """A bolt task or one replica of it: a first-in first-out queue, and a state if the bolt has one.
 
-    index   number of the task in its component
+    index    number of the task in its component
+    shares   whether it shares the cores of its host
     """
 
-    def __init__(self, context: Context, component: Component, index: int, replica: int, host: int) -> None:
+    def __init__(
+        self,
+        context: Context,
+        component: Component,
+        index: int,
+        replica: int,
+        host: int,
+        shares: bool = False,
+    ) -> None:
         name = f"{component.name}.{index}" + (f"/{replica}" if replica else "")
-        super().__init__(context.kernel, name, host)
+        super().__init__(context.kernel, name, host, shares)
+        self.shares = shares
         assert isinstance(component.config, BoltConfig)
         self._context = context
         self.component = component
@@ -52,6 +63,8 @@ class BoltTask(Server):
         self._service = service
         self._constant = service.value if isinstance(service, Constant) else None
         self._in_batches = context.needs.batches
+        self.besides: Callable[[Train], Ints] | None = None
+        """Time that tuples take besides, asked when they are given service, in their order; None: none."""
 
     def _input(self, channel: Channel) -> int:
         """Number of the logical task at the other end of ``channel``."""
@@ -114,7 +127,10 @@ class BoltTask(Server):
 
     def _serve(self, train: Train) -> Ints:
         self._scheduled += _data_count(train)
-        return np.zeros(train.n, np.int64) if self._in_batches else self._demand(train)
+        if self._in_batches:
+            return np.zeros(train.n, np.int64)
+        demand = self._demand(train)
+        return demand if self.besides is None else demand + self.besides(train)
 
     def _take_back(self, train: Train) -> None:
         self._scheduled -= _data_count(train)
@@ -224,6 +240,11 @@ class BoltTask(Server):
         self.windows.waiting.clear()
 
     # -- life ------------------------------------------------------------------------------------------------
+
+    @property
+    def mean_service(self) -> float:
+        """What a tuple takes on average (ns)."""
+        return self._service.mean_ns
 
     @property
     def state(self) -> State | None:

@@ -15,6 +15,7 @@ from tideover.models.runtime.machine import Machine
 from tideover.models.runtime.resource import Resource
 from tideover.models.runtime.runner import Runner
 from tideover.models.runtime.views import BoltView, OutageView
+from tideover.sim.cores import Cores
 from tideover.sim.draws import Draws
 from tideover.sim.kernel import Kernel, Reads
 from tideover.sim.train import Train
@@ -35,6 +36,7 @@ class Context:
     newest       number of the newest outage that has hit each task
     machines     what can fail besides tasks
     keepers      who has copies of tuples or effects
+    cores        of each host on which their number or their speed matters
     resources    what several tasks use, and can only do so much of: cores, cards, stores
     runner       who runs the bolts, if they do not run by themselves
     rhythm       asks for the period (ns) of what interrupts the flow in normal operation, and may come at
@@ -53,6 +55,7 @@ class Context:
     newest: dict[object, int] = field(default_factory=dict)
     machines: list[Machine] = field(default_factory=list)
     keepers: list[Keeper] = field(default_factory=list)
+    cores: dict[int, Cores] = field(default_factory=dict)
     resources: list[Resource] = field(default_factory=list)
     runner: Runner | None = None
     rhythm: Callable[[], int] = int

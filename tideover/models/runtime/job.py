@@ -11,6 +11,7 @@ from tideover.models.job.topology import Topology
 from tideover.models.runtime.announcements import Announcer
 from tideover.models.runtime.bolt_task import BoltTask, connect
 from tideover.models.runtime.context import Context, without_markers
+from tideover.models.runtime.core_sharing import CoresResource, crowded, share_cores
 from tideover.models.runtime.hooks import Dispatcher, Hooks, Needs
 from tideover.models.runtime.spout_task import SpoutTask
 from tideover.models.runtime.storage import Storage
@@ -40,11 +41,18 @@ class Job:
         self.bolts: dict[tuple[str, int], list[BoltTask]] = {}
         """Replicas of each (component, task)."""
         self._wire(fed)
+        for c in self.topology.components:
+            if c.backend is not None and c.backend.accesses * c.backend.access_cost:
+                charged = context.overhead.get(c.name, 0)
+                context.overhead[c.name] = charged + c.backend.accesses * c.backend.access_cost
         self.bolt_tasks = [task for replicas in self.bolts.values() for task in replicas]
         """All bolt tasks and their replicas, in physical order."""
         every: list[SpoutTask | BoltTask] = [*self.spouts, *self.bolt_tasks]
         self.tasks = sorted(every, key=lambda task: task.number)
         """All physical tasks, in physical order."""
+        context.cores = share_cores(context.kernel, deployment, self.bolt_tasks)
+        every_core = context.cores.values()
+        context.resources += [CoresResource(cores) for cores in every_core if cores.cores is not None]
         store = deployment.store
         self.store = Storage([StoreServer(context.kernel, store.latency, store.bandwidth)])
         """Where state goes of those who name no store."""
@@ -91,6 +99,7 @@ class Job:
 
     def _wire(self, fed: bool) -> None:
         topology, hosts = self.topology, self.deployment.hosts
+        shared = frozenset() if self.needs.batches else crowded(self.deployment)
         senders: dict[str, list[list[SpoutTask | BoltTask]]] = {}
         number = 0
         for c in topology.components:
@@ -103,7 +112,8 @@ class Job:
                     rows.append([spout])
                 else:
                     copies = range(self.deployment.replicas[c.name])
-                    row = [BoltTask(self.context, c, task, r, hosts[c.name, task, r]) for r in copies]
+                    at = [hosts[c.name, task, r] for r in copies]
+                    row = [BoltTask(self.context, c, task, r, at[r], at[r] in shared) for r in copies]
                     self.bolts[c.name, task] = row
                     rows.append([*row])
             senders[c.name] = rows
@@ -166,6 +176,8 @@ class Job:
         self.kernel.listeners.append(self._moved)
         self.hooks.start()
         self.kernel.feedback = any(spout.in_flight.most is not None for spout in self.spouts)
+        # tasks that share cores move together: whatever an action reads
+        self.kernel.feedback |= any(task.shares for task in self.bolt_tasks)
 
     def _moved(self, now: int) -> None:
         self.hooks.moved(now)

@@ -230,6 +230,15 @@ class Supervisor:
         elif task.up:
             task.stop_until(outage.ready_at)
 
+    def slow_down(self, task: SpoutTask | BoltTask, outage: Outage, factor: float) -> None:
+        """A task's host is slow until the outage's end."""
+        context = self._context
+        if isinstance(task, BoltTask) and context.runner is None:
+            cores = context.cores[task.host]
+            cores.slow_down(outage.number, factor, context.kernel.now)
+            well = partial(cores.recover, outage.number, outage.ready_at)
+            context.kernel.at(outage.ready_at, Rank.READY, well, task.number)
+
     def _forget(self, task: BoltTask, outage: Outage) -> None:
         if task.state is None:
             return

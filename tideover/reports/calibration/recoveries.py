@@ -31,6 +31,7 @@ _KINDS = {
     "leave_one_out": "each point left out",
     "leave_interval_out": "each interval left out",
     "leave_top_rate_out": "highest rates left out",
+    "outage_end": "end of outage, each left out",
 }
 
 _STEEP = 3
@@ -152,11 +153,13 @@ def _errors_table(errors: pd.DataFrame) -> Table:
         model, kind = str(row["model"]), str(row["kind"])
         sizes = (percent(row[name]) for name in ("mean_error", "median_error", "worst_error"))
         named = (_MODELS.get(model, model), _KINDS.get(kind, kind.replace("_", " ")))
-        return (*named, amount(row["n"]), *sizes)
+        intervals = (percent(row[name]) for name in ("coverage", "mean_width"))
+        return (*named, amount(row["n"]), *sizes, number(row["mean_error_s"]), *intervals)
 
     rows = grouped(errors.to_dict("records"), _workload, cells)
-    columns = ("", "points", "n", "mean error", "median", "worst")
-    return Table("How far off", columns, rows, (), 2)
+    columns = ("", "points", "n", "mean error", "median", "worst", "mean, s", "in 90 % interval", "its width")
+    note = "its width: mean of the intervals, in predictions."
+    return Table("How far off", columns, rows, (note,), 2)
 
 
 def unidentified(parameters: pd.DataFrame) -> tuple[str, ...]:

@@ -42,6 +42,9 @@ class Target(Protocol):
     def pause(self, task: Any, outage: Any) -> None:
         """Stop a task until the outage's end, with all it has."""
 
+    def slow_down(self, task: Any, outage: Any, factor: float) -> None:
+        """Let the cores of a task's host work at a part of their speed until the outage's end."""
+
 
 class Fault(Part):
     """A fault: at a given time, or again and again after drawn pauses.

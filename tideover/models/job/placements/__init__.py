@@ -1,5 +1,5 @@
 """Placements: which host takes which task. One a file."""
 
-from tideover.models.job.placements import k_safe, round_robin
+from tideover.models.job.placements import by_hand, estorm, k_safe, round_robin
 
-__all__ = ["k_safe", "round_robin"]
+__all__ = ["by_hand", "estorm", "k_safe", "round_robin"]

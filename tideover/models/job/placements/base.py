@@ -77,6 +77,17 @@ class Seating:
         first %= len(self.hosts)
         return [*self.hosts[first:], *self.hosts[:first]]
 
+    def no_host_apart(self, place: Place, apart: str = "hosts") -> PlacementError:
+        """There is no host left for a task that keeps its replicas on different hosts, or in ``apart``."""
+        name, task, replica = place
+        copy = f" replica {replica} of" if replica else ""
+        message = (
+            f"no host is left for{copy} task {task} of {name}: its {self.replicas[name]} replicas need "
+            f"different {apart} and a slot, and {len(self.hosts)} hosts take tasks; "
+            "give more machines or slots, or fewer replicas"
+        )
+        return PlacementError(("hosts",), message)
+
     def no_slot(self, place: Place) -> PlacementError:
         """There is no slot left for a task."""
         name, task, replica = place

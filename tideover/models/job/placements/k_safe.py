@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tideover.models.job.placements.base import PLACEMENTS, Placement, PlacementError, Seating
+from tideover.models.job.placements.base import PLACEMENTS, Placement, Seating
 
 
 @PLACEMENTS.register("k_safe")
@@ -17,21 +17,12 @@ class KSafe(Placement):
     def fill(self, seating: Seating) -> None:
         racks = {host.number: host.rack for host in seating.hosts}
         for number, place in seating.open():
-            siblings, replicas = seating.siblings(place), seating.replicas[place[0]]
-            if replicas > len(racks):
-                raise PlacementError(("hosts",), _too_few(place[0], replicas, len(racks)))
+            fleet = seating.siblings(place)
+            apart = len(set(racks.values())) >= seating.replicas[place[0]]
+            taken = {racks[host] for host in fleet} if apart else set()
             first = seating.primary(place) + place[2] if place[2] else number
-            free = [h for h in seating.ring(first) if h.number not in siblings and seating.has_room(h)]
-            if replicas <= len(set(racks.values())):
-                taken = {racks[host] for host in siblings}
-                free = [host for host in free if host.rack not in taken]
+            free = [h for h in seating.ring(first) if h.number not in fleet and h.rack not in taken]
+            free = [host for host in free if seating.has_room(host)]
             if not free:
-                raise seating.no_slot(place)
+                raise seating.no_host_apart(place, "racks" if apart else "hosts")
             seating.seat(place, min(free, key=seating.taken).number)
-
-
-def _too_few(name: str, replicas: int, hosts: int) -> str:
-    return (
-        f"k_safe keeps the {replicas} replicas of each task of {name} on different hosts, and there are only "
-        f"{hosts} for tasks; give more machines or fewer replicas"
-    )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tideover.models.job.placements.base import PLACEMENTS, Placement, Seating
+from collections.abc import Iterable
+
+from tideover.models.job.placements.base import PLACEMENTS, Place, Placement, Seating
 
 
 @PLACEMENTS.register("round_robin")
@@ -13,11 +15,16 @@ class RoundRobin(Placement):
     """
 
     def fill(self, seating: Seating) -> None:
-        for number, place in seating.open():
-            siblings, replica = seating.siblings(place), place[2]
-            first = seating.primary(place) + replica if replica else number
-            free = [host for host in seating.ring(first) if seating.has_room(host)]
-            if not free:
-                raise seating.no_slot(place)
-            chosen = next((host for host in free if host.number not in siblings), free[0])
-            seating.seat(place, chosen.number)
+        deal(seating, seating.open())
+
+
+def deal(seating: Seating, places: Iterable[tuple[int, Place]]) -> None:
+    """Seat these places, numbered by their logical task, one host after the other."""
+    for number, place in places:
+        siblings, replica = seating.siblings(place), place[2]
+        first = seating.primary(place) + replica if replica else number
+        free = [host for host in seating.ring(first) if seating.has_room(host)]
+        if not free:
+            raise seating.no_slot(place)
+        chosen = next((host for host in free if host.number not in siblings), free[0])
+        seating.seat(place, chosen.number)

@@ -1,0 +1,105 @@
+"""Worlds whose hosts have more tasks than cores, the same in the engine and in the per-tuple reference."""
+
+from __future__ import annotations
+
+import random
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tests.oracle.program import play
+from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
+from tideover.models.config import Scenario
+from tideover.models.job.arrivals.poisson import Poisson
+from tideover.models.job.cluster import Hosts
+from tideover.models.job.components import Links
+from tideover.models.job.machines import MachineType
+from tideover.models.world import World
+from tideover.sim.distributions.exponential import Exponential
+
+ONES: dict[str, Any] = {"kind": "values", "values": (1,), "repeat": True}
+Row = tuple[str, int, int, int, int, int, int]
+
+
+def machines(count: int, cores: int | None) -> Hosts:
+    """So many hosts with so many cores."""
+    return Hosts(machines={"m": MachineType(count=count, cores=cores)})
+
+
+def chain(
+    rate: float,
+    levels: int = 1,
+    tasks: int = 2,
+    hosts: Hosts | None = None,
+    failures: tuple[Any, ...] = (),
+    until: float = 2000,
+    latency: float = 0,
+    seed: int = 1,
+) -> Scenario:
+    """s ──▶ b0 ──▶ b1 ──▶ …: so many levels of ``tasks`` each that take 1 ms on average (exponential), fed by
+    ``rate`` tuples/s (Poisson). ``latency``: between hosts (ms).
+    """
+    topology: dict[str, Any] = {"s": spout("keys", keys=10, arrivals=Poisson(rate=rate), hosts=(0,))}
+    up = "s"
+    for level in range(levels):
+        topology[f"b{level}"] = bolt("forward", {up: "shuffle"}, Exponential(mean=MS), parallelism=tasks)
+        up = f"b{level}"
+    links = Links(latency=ms(latency), local=ms(0))
+    return world(topology, "none", failures, until, seed, hosts=hosts or machines(1, 1), links=links)
+
+
+def processed(scenario: Scenario) -> tuple[list[Row], list[Row]]:
+    """(component, task, replica, uid, attempt, arrival, departure) of all tuples, in the reference and in the
+    engine.
+    """
+    ours = World(scenario, trace=True)
+    ours.run()
+    assert ours.trace is not None
+    return sorted(play(scenario).trace.processed), sorted(ours.trace.processed)
+
+
+def troubled(seed: int) -> Scenario:
+    """One level on one or two cores, with a crash, pauses, a loss of state, a crash of the host, or a time in
+    which it is slow.
+    """
+    chance = random.Random(seed)
+    cores = chance.choice((1, 1, 2))
+    tasks = cores + chance.choice((1, 1, 2, 3))
+    hit = {"component": "b0", "task": chance.randrange(tasks)}
+    down = {"detection": chance.choice((0, 20)), "restart": 30, "while_down": chance.choice(("drop", "hold"))}
+    kinds = {
+        "crash_task": hit | down,
+        "lose_state": hit | down,
+        "crash_host": {"host": 0} | down,
+        "pause": hit | {"duration": chance.choice((5, 120)) * MS},
+        "slow_host": {"host": 0, "factor": chance.choice((0.3, 0.5)), "duration": 150 * MS},
+    }
+    chosen = [(kind, chance.uniform(20, 300)) for kind in chance.choices(sorted(kinds), k=3)]
+    failures = tuple(fault(kind, at, **kinds[kind]) for kind, at in chosen)
+    rate = chance.choice((0.5, 0.9, 1.2)) * 1000 * cores
+    return chain(rate, 1, tasks, machines(1, cores), failures, until=450, seed=seed)
+
+
+class Latency(NamedTuple):
+    """Of what the last level was done with, since it was emitted (ns)."""
+
+    mean: float
+    p99: float
+    count: int
+
+
+def latencies(rows: list[Row], emitted: dict[int, int], last: str, bits: int = 0) -> Latency:
+    """``emitted``: when each root was."""
+    found = np.array([row[6] - emitted[row[3] >> bits] for row in rows if row[0] == last])
+    return Latency(float(found.mean()), float(np.quantile(found, 0.99)), len(found))
+
+
+def both(scenario: Scenario, last: str) -> tuple[Latency, Latency]:
+    """In the reference and in the engine."""
+    ours = World(scenario, trace=True)
+    ours.run()
+    assert ours.trace is not None
+    emitted = {root: time for _, _, root, _, time in ours.trace.emitted}
+    return latencies(play(scenario).trace.processed, emitted, last), latencies(
+        ours.trace.processed, emitted, last
+    )

@@ -1,0 +1,50 @@
+"""How much a recovery differs from the next one under the same conditions.
+
+A few points cannot tell: six values are fitted to eight of them, so what is left over looks smaller than it
+is. Repetitions can, and need no law. So a law's draws are given the scatter of repetitions on top: of the
+file's own if it has enough, else of those that were published.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from tideover.calibrate.recoveries.measurements import Points
+from tideover.calibrate.types import Floats
+
+PUBLISHED = 0.10
+"""Standard deviation of the logarithm: twelve recoveries of a Flink job (CARS) in four groups of three, at
+rates that differ by 1 % at most, have 0.102 (8 degrees of freedom). M. Geldenhuys et al., *Demeter*, 2024,
+arXiv 2403.02129, repository dos-group/demeter."""
+FEWEST = 6
+"""Degrees of freedom below which the file's own repetitions are not taken: with so many, 90 % of
+the estimates are within 0.52 and 1.45 times the truth."""
+_SAME = 0.02
+"""Rates that differ by less are the same."""
+
+
+def run_to_run(workloads: Iterable[Points]) -> float:
+    """Standard deviation of the logarithm of recoveries under the same conditions, all workloads together."""
+    squares, freedom = 0.0, 0
+    for points in workloads:
+        for recoveries in _repetitions(points):
+            logs = np.log(recoveries)
+            squares += float(((logs - logs.mean()) ** 2).sum())
+            freedom += len(logs) - 1
+    return float(np.sqrt(squares / freedom)) if freedom >= FEWEST else PUBLISHED
+
+
+def _repetitions(points: Points) -> Iterator[Floats]:
+    """Recoveries at one interval and at rates that are nearly the same, two or more."""
+    for interval in np.unique(points.interval):
+        here = points.interval == interval
+        order = np.argsort(points.rate[here], kind="stable")
+        rates, recoveries = points.rate[here][order], points.recovery[here][order]
+        first = 0
+        for i in range(1, len(rates) + 1):
+            if i == len(rates) or rates[i] > (1 + _SAME) * rates[first]:
+                if i - first > 1:
+                    yield recoveries[first:i]
+                first = i

@@ -1,0 +1,178 @@
+"""Which tasks share the cores of their host, and how that is fitted into the flow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from tideover.models.job.deployment import Deployment
+from tideover.models.runtime.bolt_task import BoltTask
+from tideover.models.runtime.resource import Kind
+from tideover.sim.cores import Cores
+from tideover.sim.faults.slow_host import SlowHost
+from tideover.sim.kernel import Kernel, Mover
+
+NEVER = 1 << 62
+"""Longer than any run (ns)."""
+PART = 0.25
+"""Length of a step in which several levels share cores, in parts of the least mean service among them."""
+
+
+class CoresResource:
+    """The cores of a host, as a resource."""
+
+    kind: Kind = "cores"
+    name = "cores"
+
+    def __init__(self, cores: Cores) -> None:
+        self._cores = cores
+        self.host = cores.host
+
+    def busy_ns(self, now: int) -> int:
+        """The mean of them."""
+        return self._cores.busy_ns(now)
+
+
+def crowded(deployment: Deployment) -> frozenset[int]:
+    """Hosts with more tasks of bolts than cores, or that are slow for a while: there tasks go at a pace."""
+    many: dict[int, int] = {}
+    for (component, _, _), host in deployment.hosts.items():
+        if not deployment.topology.by_name[component].is_spout:
+            many[host] = many.get(host, 0) + 1
+    hosts = deployment.cluster.hosts
+    full = {h for h, tasks in many.items() if hosts[h].cores is not None and tasks > (hosts[h].cores or 0)}
+    return frozenset(full | {fault.host for fault in deployment.failures if isinstance(fault, SlowHost)})
+
+
+def share_cores(kernel: Kernel, deployment: Deployment, tasks: Sequence[BoltTask]) -> dict[int, Cores]:
+    """The cores, by host, of all hosts with tasks that have a number of them, or whose tasks share them. The
+    flow of the data plane gets what sharing needs.
+    """
+    hosts = deployment.cluster.hosts
+    sharing = [task for task in tasks if task.shares]
+    wanted = {t.host for t in sharing} | {t.host for t in tasks if hosts[t.host].cores is not None}
+    found = {host: Cores(host, hosts[host].cores) for host in sorted(wanted)}
+    movers: list[Mover] = list(kernel.nodes)
+    for level in _levels(tasks):
+        here: dict[int, list[BoltTask]] = {}
+        for task in level:
+            if task.shares:
+                here.setdefault(task.host, []).append(task)
+            elif task.host in found:
+                found[task.host].add([task])
+        if here:
+            places = [(found[host], found[host].share(members)) for host, members in sorted(here.items())]
+            movers.insert(movers.index(level[0]), _Level(places))
+    movers = [mover for mover in movers if mover not in sharing]  # these move with their level
+    if any(found[task.host].layered for task in sharing):
+        movers = _in_short_steps(movers, [task for task in sharing if found[task.host].layered])
+    if sharing:
+        kernel.movers = movers
+    return found
+
+
+def _levels(tasks: Sequence[BoltTask]) -> list[list[BoltTask]]:
+    """The tasks in physical order, cut where a component reads one since the last cut."""
+    levels: list[list[BoltTask]] = []
+    names: set[str] = set()
+    for task in tasks:
+        if not levels or any(edge.up.name in names for edge in task.component.inputs):
+            levels.append([])
+            names = set()
+        levels[-1].append(task)
+        names.add(task.component.name)
+    return levels
+
+
+class _Level:
+    """The tasks of one level that share cores.
+
+    whole   whether all of them have to be moved, be there something for them to do or not
+    """
+
+    def __init__(self, places: Sequence[tuple[Cores, int]]) -> None:
+        self._places = places
+        self.whole = True
+        self.hosts = {cores.host for cores, _ in places}
+
+    def flow(self, now: int) -> None:
+        for cores, number in self._places:
+            cores.flow(number, now, self.whole)
+
+    def next_event(self) -> int | None:
+        return None
+
+
+class _ShortSteps:
+    """A part of the flow that goes in short steps while the rest goes in long ones."""
+
+    def __init__(self, movers: Sequence[Mover], tasks: Sequence[BoltTask], step: int) -> None:
+        self._movers, self._tasks, self._step = movers, tasks, step
+        self._levels = [mover for mover in movers if isinstance(mover, _Level)]
+        self._moved = 0
+
+    def flow(self, now: int) -> None:
+        while True:
+            self._moved = min(self._next(), now)
+            for level in self._levels:
+                level.whole = self._moved >= now
+            for mover in self._movers:
+                mover.flow(self._moved)
+            if self._moved >= now:
+                return
+
+    def _next(self) -> int:
+        """The end of the next step: if nothing can happen in it, the next moment at which something can."""
+        step = self._moved + self._step
+        first: int | None = None
+        for task in self._tasks:
+            event = task.next_event()
+            if event is not None:
+                if event <= step:
+                    return step
+                first = event if first is None else min(first, event)
+        return self._moved + NEVER if first is None else max(step, first)
+
+    def next_event(self) -> int | None:
+        return None
+
+
+def _in_short_steps(movers: list[Mover], layered: Sequence[BoltTask]) -> list[Mover]:
+    """Those from the first to the last level of these tasks go in short steps, but for tasks that are not on
+    a way between two of them.
+    """
+    after, before = _reached(layered, down=True), _reached(layered, down=False)
+    hosts = {task.host for task in layered}
+    bounds = [
+        place
+        for place, mover in enumerate(movers)
+        if (isinstance(mover, _Level) and mover.hosts & hosts) or (mover in after and mover in before)
+    ]
+    part = movers[bounds[0] : bounds[-1] + 1]
+    outside = [m for m in part if isinstance(m, BoltTask) and not (m in after and m in before)]
+    inside = [m for m in part if m not in outside]
+    services = [mean for task in layered if (mean := task.mean_service) > 0]
+    step = max(1, round(PART * min(services, default=1e6)))
+    tasks = [*layered, *(m for m in inside if isinstance(m, BoltTask))]
+    return [
+        *movers[: bounds[0]],
+        *(m for m in outside if m not in after),
+        _ShortSteps(inside, tasks, step),
+        *(m for m in outside if m in after),
+        *movers[bounds[-1] + 1 :],
+    ]
+
+
+def _reached(tasks: Iterable[BoltTask], down: bool) -> set[object]:
+    """These tasks, and all that are downstream (else: upstream) of them."""
+    found: set[object] = set()
+    to_do: list[object] = list(tasks)
+    while to_do:
+        task = to_do.pop()
+        if task in found:
+            continue
+        found.add(task)
+        if isinstance(task, BoltTask) and not down:
+            to_do += [channel.up for channel in task.inputs]
+        elif isinstance(task, BoltTask):
+            to_do += [c.down for o in task.outlets for row in o.channels for c in row]
+    return found

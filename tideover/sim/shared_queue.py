@@ -1,0 +1,77 @@
+"""The queue of a server that shares cores with others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from tideover.sim.fifo import departures
+from tideover.sim.node import Marker
+from tideover.sim.pace import Pace, SharedOccupancy
+from tideover.sim.queue import Queue, Service
+from tideover.sim.train import Ints, Train
+
+
+class SharedQueue(Queue):
+    """The same queue in the server's own time (see `tideover.sim.pace`): departures are given, kept and
+    compared in it, and are turned into instants when the tuples leave.
+    """
+
+    def __init__(self, service: Service, busy: SharedOccupancy, clock: Callable[[], int]) -> None:
+        super().__init__(_InOwnTime(service, busy.pace), busy, clock)
+        self._pace = busy.pace
+        self._departures = self._depart
+
+    def _depart(self, arrival: Ints, service: Ints, free_at: int) -> Ints:
+        return departures(self._pace.work(arrival), service, free_at)
+
+    @property
+    def next_departure(self) -> int | None:
+        """Not before (ns): the pace may be slower than a core of its own."""
+        if not self._served:
+            return None
+        return self._pace.end + max(0, int(self._served[0][1][0]) - self._pace.reached)
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing waits or is served."""
+        return not (self._served or self._inbox or self._arrived)
+
+    def coming(self) -> list[tuple[Ints, Ints]]:
+        """Of what waits without a departure, ahead of all control markers: arrivals (ns) and demand (ns)."""
+        found = list(self._inbox)
+        for item in self._arrived:
+            if isinstance(item, Marker):
+                break
+            found.append(item)
+        return [(train.time, self._service.demand(train)) for train in found]
+
+    def demands(self, train: Train) -> Ints:
+        """What each tuple asks for (ns)."""
+        return self._service.demand(train)
+
+    def move(self, now: int, let_out: Callable[[int], None]) -> None:
+        super().move(self._pace.reached, lambda _: let_out(now))
+
+    def postpone(self, shift: int, in_service: bool) -> None:
+        """Own time stands still while the process is stopped: nothing is later in it."""
+
+    def _begun(self, train: Train, done: Ints) -> bool:
+        begun = int(done[0]) - int(self._service.demand(train.pick(slice(0, 1)))[0])
+        return begun <= self._pace.reached
+
+
+class _InOwnTime:
+    """A server's service, told of departures as instants."""
+
+    def __init__(self, service: Service, pace: Pace) -> None:
+        self._service, self._pace = service, pace
+        self.demand, self.serve = service.demand, service.serve
+        self.take_back, self.find_trigger = service.take_back, service.find_trigger
+
+    def process(self, train: Train, arrival: Ints) -> None:
+        self._service.process(train.replace(time=self._pace.moments(train.time)), arrival)
+
+    def fire(self, now: int) -> int:
+        return self._service.fire(int(self._pace.moments(np.array([now], np.int64))[0]))
