@@ -14,7 +14,7 @@ from tideover.models.job.components import BoltConfig
 from tideover.sim.registry import kind_of
 
 from .random_worlds import TICK, overlapping, times, worlds
-from .worlds import MS, ms
+from .worlds import ms
 
 HEARD = ("none", "source_replay", "rsm", "active_replication", "aligned_snapshots")
 """Strategies whose tasks are processes."""
