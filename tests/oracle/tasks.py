@@ -134,7 +134,7 @@ class Task:
         """Whether a tuple that arrives is lost."""
         if self.limit.length is None or self.limit.when_full != "drop":
             return False
-        return sum(message.datum is not None for message in self.queued()) == self.limit.length
+        return sum(message.datum is not None for message in self.queued()) >= self.limit.length
 
     def _join(self, entry: Entry) -> None:
         """At the end; of what comes over wires at one instant, the one from the lowest task first."""
