@@ -12,9 +12,8 @@ from tests.models.test_exactness import CAPS, LONG, QUICK, differences
 from tests.oracle.random_detectors import HEARD, heard
 from tideover.models.config import Scenario
 
-
 REPLAYED = (" latency ", " end_to_end ")
-"""Of the tuples up to the last one that was replayed: compared where faults themselves say how long they take."""
+"""Of the tuples up to the last one that was replayed: compared where faults say themselves how long they last."""
 
 
 def otherwise(scenario: Scenario, cap: int) -> dict[str, Any]:

@@ -327,7 +327,7 @@ def _throughput(world: World) -> dict[str, float | None]:
 def _cost(world: World) -> dict[str, float]:
     host = world.layout.host
     sent = sum(
-        channel.sent * world.layout.config[channel.up.component].tuple_size
+        channel.sent * channel.size
         for task in world.tasks
         for channel in task.inputs.values()
         if host[channel.up.physical] != host[task.physical]

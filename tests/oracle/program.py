@@ -9,13 +9,13 @@ from typing import Any
 from tideover.models.config import Scenario
 from tideover.models.operators.window import Window
 from tideover.sim.draws import Draws
-from tideover.sim.faults.base import Fault
+from tideover.sim.faults.base import Fault, Site
 from tideover.sim.registry import kind_of
 
 from .acks import SourceReplay
 from .bolts import Bolt
 from .buffers import UpstreamBuffer
-from .channels import Channel, Message
+from .channels import Arrivals, Card, Channel, Message
 from .clock import Clock, Rank, control
 from .cores import Cores
 from .figures import Figures, figures
@@ -70,6 +70,8 @@ class World:
         self._idents = count(1)
         self.marker_length: int | None = None
         self.protocol = (protocol or PROTOCOLS[kind_of(scenario.strategy)])(self)
+        self.arrivals = Arrivals(self.clock)
+        self.cards: dict[tuple[str, int], Card] = {}
         self.cores = {host: Cores(self.clock, number) for host, number in self.layout.cores.items()}
         self.tasks: list[Task] = []
         for rank, physical in enumerate(self.layout.physical):
@@ -80,6 +82,13 @@ class World:
             for down in self.tasks:
                 if down.component in self.layout.down[up.component]:
                     up.outputs[down.physical] = down.inputs[up.physical] = Channel(self, up, down)
+
+    def card(self, way: str, task: Task) -> Card | None:
+        """The card, out or in, of a task's host; None: it is no limit, or nothing is sent (in batches)."""
+        bandwidth = self.layout.nic(task.physical)
+        if bandwidth is None:
+            return None
+        return self.cards.setdefault((way, self.layout.host[task.physical]), Card(bandwidth))
 
     def emissions(self) -> dict[Logical, list[int]]:
         """When each spout task has emitted its roots for the first time."""
@@ -120,10 +129,12 @@ class World:
     # -- what happens by the clock -------------------------------------------------------------------------
 
     def start(self) -> None:
-        cycle = self.scenario.strategy.cycle()
-        for index, fault in enumerate(self.scenario.failures):
-            for moment in fault.moments(index, self.layout.draws, self.scenario.run.duration, cycle):
-                self.clock.at(moment, control(Rank.FAULT, index), partial(self._strike, fault))
+        scenario = self.scenario
+        hosts = scenario.hosts if isinstance(scenario.hosts, int) else len(self.layout.physical)
+        site = Site(scenario.run.duration, hosts, scenario.strategy.cycle())
+        for index, fault in enumerate(scenario.failures):
+            for moment, struck in fault.strikes(index, self.layout.draws, site):
+                self.clock.at(moment, control(Rank.FAULT, index), partial(self._strike, struck))
         for task in self.tasks:
             if isinstance(task, Bolt) and self.layout.stateful(task.component):
                 self._start_windows(task.window, task)
@@ -176,7 +187,7 @@ class World:
             outage.masked = self._is_masked(outage)
             return
         kind = kind_of(fault)
-        down_for = fault.detection + fault.restart if self.listener is None else None
+        down_for = max(fault.detection + fault.restart, fault.out_of_order) if self.listener is None else None
         machines = kind in MACHINES
         found = [task for task in self.tasks if self._is_hit(task, fault, machines)]
         hit = [task for task in found if not self.protocol.spares(task)]

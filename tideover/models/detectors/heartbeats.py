@@ -117,7 +117,7 @@ class Listener(Watch):
         if fault.process_lives:
             return Return(now, now, now, now)
         detected = self._noticed(victim)
-        self._known[victim] = found = self._restart(detected, known)
+        self._known[victim] = found = self._restart(detected, known, fault)
         if found.back.ready < NEVER:
             launched = self._launched(victim, found.ordered, outage)
             ready = self._prepared(victim, launched, outage)
@@ -132,7 +132,7 @@ class Listener(Watch):
             assert self._job is not None
             return self._job.back
         detected = now if fault.process_lives else max(self._noticed(each) for each in alive)
-        self._job = found = self._restart(detected, self._job)
+        self._job = found = self._restart(detected, self._job, fault)
         for each in () if fault.process_lives else alive:
             launched = found.back.ready if found.back.ready == NEVER else 0
             launched = launched or self._launched(each, found.ordered, outage)
@@ -145,7 +145,7 @@ class Listener(Watch):
             self._job = found = _timed(found, launched, ready)
         return found.back
 
-    def _restart(self, detected: int, last: _Restart | None) -> _Restart:
+    def _restart(self, detected: int, last: _Restart | None, fault: Fault) -> _Restart:
         """A restart that is not launched yet, and may never be."""
         earlier = () if last is None else last.earlier
         if last is not None:
@@ -153,7 +153,8 @@ class Listener(Watch):
             earlier = (*earlier, Earlier(last.back.detected, last.back.ready if ran else detected))
         restarts = self._detector.restarts
         wait = 0 if restarts is None else restarts.wait(detected, earlier)
-        ordered = NEVER if wait is None else detected + wait
+        usable = self._kernel.now + fault.out_of_order
+        ordered = NEVER if wait is None else max(detected + wait, usable)
         return _Restart(Return(detected, ordered, ordered, ordered), earlier)
 
     def _launched(self, victim: Any, ordered: int, outage: Outage) -> int:

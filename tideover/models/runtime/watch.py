@@ -15,6 +15,10 @@ class Watch:
     def start(self) -> None:
         """The job starts."""
 
+    def taken_down(self, struck: list[Any], fault: Fault) -> list[Any]:
+        """Those that a fault has struck, and what dies with them."""
+        return struck
+
     def returns(
         self, struck: Sequence[Any], job: Sequence[Any], fault: Fault, outage: Outage
     ) -> dict[Any, Return]:
