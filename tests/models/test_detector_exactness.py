@@ -13,7 +13,7 @@ from tests.oracle.random_detectors import HEARD, heard
 from tideover.models.config import Scenario
 
 REPLAYED = (" latency ", " end_to_end ")
-"""Of the tuples up to the last one that was replayed: compared where faults say themselves how long they last."""
+"""Of tuples up to the last one replayed: compared where faults say themselves how long they last."""
 
 
 def otherwise(scenario: Scenario, cap: int) -> dict[str, Any]:
