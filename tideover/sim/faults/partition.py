@@ -14,9 +14,9 @@ from tideover.sim.units import Duration
 class Partition(Fault):
     """For ``duration`` nothing passes between the ``hosts`` and all others: messages wait, as TCP's do.
 
-    Both sides live on. If a detector listens on the other side, it does not hear the processes of these hosts, and
-    takes them for dead after its timeout. Acks, checkpoints and requests are not held up. Bailis and
-    Kingsbury: *The network is reliable*, CACM 57, 2014.
+    Both sides live on. If a detector listens on the other side, it does not hear the processes of these
+    hosts, and takes them for dead after its timeout. Acks, checkpoints and requests are not held up. Bailis
+    and Kingsbury: *The network is reliable*, CACM 57, 2014.
     """
 
     kills: ClassVar[bool] = False
