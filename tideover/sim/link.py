@@ -80,8 +80,8 @@ class Channel:
         return lost
 
     def hold(self, until: int) -> None:
-        """Nothing gets through before ``until`` (ns): what is on the wire, and what is sent meanwhile, arrives
-        then.
+        """Nothing gets through before ``until`` (ns): what is on the wire, and what is sent meanwhile,
+        arrives then.
         """
         self._held = max(self._held, until)
         self._last = max(self._last, until)
