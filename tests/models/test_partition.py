@@ -46,7 +46,7 @@ def test_hosts_on_one_side_go_on_talking() -> None:
 
 @pytest.mark.parametrize(("listener", "false"), [(None, 0), (2, 0), (0, 1)])
 def test_who_is_not_heard_is_taken_for_dead(listener: int | None, false: int) -> None:
-    """Cut off for 400, with a timeout of 50: only who listens on the other side misses count. Nothing is lost,
+    """Cut off for 400, with a timeout of 50: only who listens on the other side misses it. Nothing is lost,
     nothing counts twice: the work of the zombie is void, and comes again from the buffer of p.
     """
     detector = Heartbeats(interval=20 * MS, timeout=50 * MS, listener=listener, launch=ms(5))
