@@ -318,9 +318,8 @@ class Partition(partition.Partition):
     """For ``duration`` nothing passes between the ``hosts`` and all others: messages wait, as TCP's do.
 
     Both sides live on. If a detector listens on the other side, it does not hear the processes of these
-        hosts, and
-    takes them for dead after its timeout. Acks, checkpoints and requests are not held up. Bailis and
-    Kingsbury: *The network is reliable*, CACM 57, 2014.
+    hosts, and takes them for dead after its timeout. Acks, checkpoints and requests are not held up. Bailis
+    and Kingsbury: *The network is reliable*, CACM 57, 2014.
 
     at: when it strikes, e.g. 75 s
     within: it strikes at a moment drawn from the span of this length after at, anew in each replication, the
