@@ -179,8 +179,8 @@ def test_a_broken_host_is_waited_for() -> None:
 
 
 def test_a_host_in_reserve_takes_the_place_of_a_broken_one() -> None:
-    """Host 2 breaks at 30: a fourth host takes its place at once. Host 1 breaks at 40: there is none any more,
-    but host 2 is repaired at 330, ten before host 1 itself.
+    """Host 2 breaks at 30: a fourth host takes its place at once. Host 1 breaks at 40: there is no other any
+    more, but host 2 is repaired at 330, ten before host 1 itself.
     """
     hosts = Hosts(machines={"small": MachineType(count=4)}, reserve=1)
     world = chain((broken(30, 2), broken(40, 1)), 600)
