@@ -22,7 +22,7 @@ class Trace:
     completed   (root, attempt, time): trees that the acker saw complete
     failed      (root, attempt, time): roots that timed out
     destroyed   (component, task, replica, uid, time): tuples lost in a queue, or at a task that was down
-    overflowed  those of them that found a queue full
+    overflowed  the same for tuples that found a queue full and were dropped
     final_state {(component, task, replica): {key: sum}} at the end of the run
     notes       (time, text): what the protocol did, in words
     """
@@ -75,9 +75,8 @@ class Trace:
 
     def on_overflowed(self, task: BoltView, train: Train) -> None:
         """Tuples found a queue full."""
-        before = len(self.destroyed)
-        self.on_destroyed(task, train, train.time)
-        self.overflowed += self.destroyed[before:]
+        place = (task.component.name, task.index, task.replica)
+        self.overflowed += [(*place, uid, time) for uid, time in _rows(train.uid, train.time)]
 
     def on_note(self, now: int, text: str) -> None:
         """The protocol did something."""
