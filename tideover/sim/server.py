@@ -95,7 +95,8 @@ class Server(Node):
         """What of these arrivals has room behind what waits, and behind others that come ``ahead``."""
         assert self.bound is not None
         waiting = [*self.queue.trains(), *ahead]
-        in_service = self._idle() or self.queue.has_begun  # or it begins at once
+        # or the first begins at once; what comes ahead does so when all have come
+        in_service = self.queue.has_begun or (self._idle() and not ahead)
         ahead_of_it = sum(each.n if each.mark is None else places(each) for each in waiting)
         room = max(0, self.bound.length + in_service - ahead_of_it)
         fits, lost = train.split(room)
