@@ -9,7 +9,7 @@ from typing import Any
 from tideover.models.config import Scenario
 from tideover.models.operators.window import Window
 from tideover.sim.draws import Draws
-from tideover.sim.faults.base import Fault
+from tideover.sim.faults.base import Fault, Site
 from tideover.sim.registry import kind_of
 
 from .acks import SourceReplay
@@ -124,10 +124,12 @@ class World:
     # -- what happens by the clock -------------------------------------------------------------------------
 
     def start(self) -> None:
-        cycle = self.scenario.strategy.cycle()
-        for index, fault in enumerate(self.scenario.failures):
-            for moment in fault.moments(index, self.layout.draws, self.scenario.run.duration, cycle):
-                self.clock.at(moment, control(Rank.FAULT, index), partial(self._strike, fault))
+        scenario = self.scenario
+        hosts = scenario.hosts if isinstance(scenario.hosts, int) else len(self.layout.physical)
+        site = Site(scenario.run.duration, hosts, scenario.strategy.cycle())
+        for index, fault in enumerate(scenario.failures):
+            for moment, struck in fault.strikes(index, self.layout.draws, site):
+                self.clock.at(moment, control(Rank.FAULT, index), partial(self._strike, struck))
         for task in self.tasks:
             if isinstance(task, Bolt) and self.layout.stateful(task.component):
                 self._start_windows(task.window, task)
@@ -177,7 +179,7 @@ class World:
             self.protocol.struck(fault)
             outage.masked = self._is_masked(outage)
             return
-        kind, down_for = kind_of(fault), fault.detection + fault.restart
+        kind, down_for = kind_of(fault), max(fault.detection + fault.restart, fault.out_of_order)
         machines = kind in MACHINES
         found = [task for task in self.tasks if self._is_hit(task, fault, machines)]
         hit = [task for task in found if not self.protocol.spares(task)]

@@ -30,14 +30,15 @@ class Cascade(CrashHost):
 
     def strikes(self, index: int, draws: Draws, site: Site) -> Iterator[tuple[int, Fault]]:
         others = self.others if self.others is not None else range(site.hosts)
+        shared = ("detection", "restart", "while_down", "repair")
+        fields = {name: getattr(self, name) for name in shared}
         found: list[tuple[int, Fault]] = []
         for n, moment in enumerate(self.moments(index, draws, site.end, site.cycle)):
-            found.append((moment, self))
+            found.append((moment, CrashHost(at=moment, host=self.host, **fields)))
             for host in others:
                 bits = draws.bits(f"failures.{index}.{host}", Purpose.FAULT, np.array([2 * n, 2 * n + 1]))
                 follows, delay = uniform01(bits).tolist()
                 if host != self.host and follows < self.probability:
-                    fields = {name: getattr(self, name) for name in ("detection", "restart", "while_down")}
                     later = moment + int(delay * self.span)
                     found.append((later, CrashHost(at=later, host=host, **fields)))
         yield from sorted(found, key=lambda strike: strike[0])
