@@ -8,7 +8,7 @@ from functools import partial
 from tideover.models.mechanisms.base import Mechanism
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.job import Job
-from tideover.models.runtime.saved_state import SavedState, restore, roll_back
+from tideover.models.runtime.saved_state import SavedState, restore, restored, roll_back
 from tideover.models.runtime.views import OutageView, TaskView
 from tideover.sim.kernel import Rank
 
@@ -114,6 +114,8 @@ class Fleets(Mechanism):
         if transaction.unwritten:
             return
         written, transaction.written = transaction.written, []
+        if written:
+            self._job.supervisor.outages[outage.number].written_at = self._job.kernel.now
         store = self._job.store_named(station.store)
         for task, saved in written:
             entries = self._entries(task, saved)
@@ -133,4 +135,6 @@ class Fleets(Mechanism):
         if task.state is not None:
             roll_back(self._job, task, task.state.fresh())
         restore(self._job, task, saved, outage, rewind=False)
+        if task.state is None:
+            restored(self._job, task, outage, saved.effects())
         task.gate.open()

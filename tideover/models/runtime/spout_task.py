@@ -31,6 +31,9 @@ class SpoutTask(Node):
     feed           what it emits instead of calling, at the times of these trains (None: it calls)
     """
 
+    silent = False
+    """As of bolts' tasks: it emits."""
+
     def __init__(
         self, context: Context, component: Component, index: int, number: int, host: int, fed: bool
     ) -> None:
