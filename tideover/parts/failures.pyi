@@ -318,8 +318,9 @@ class MachinesFail(machines_fail.MachinesFail):
 class Pause(pause.Pause):
     """The task's process does nothing for ``duration``, and then goes on where it was: SIGSTOP and SIGCONT.
 
-    It keeps all it has; what arrives meanwhile waits in its queue. Nobody notices. Under ``micro_batch`` it
-    is the executor that is stopped.
+    It keeps all it has; what arrives meanwhile waits in its queue. Nobody notices, unless it is silent for
+    longer than a detector's timeout: then it counts as dead, and another process takes its place. Under
+    ``micro_batch`` it is the executor that is stopped.
 
     at: when it strikes, e.g. 75 s
     within: it strikes at a moment drawn from the span of this length after at, anew in each replication, the

@@ -256,6 +256,7 @@ class Supervisor:
             self._context.runner.paused(task, outage)
         elif task.up:
             task.stop_until(outage.ready_at)
+            self.watch.paused(task, outage.ready_at)
 
     def slow_down(self, task: SpoutTask | BoltTask, outage: Outage, factor: float) -> None:
         """A task's host is slow until the outage's end."""

@@ -27,5 +27,8 @@ class Watch:
         """
         return dict.fromkeys([*struck, *job], Return(outage.detected_at, outage.ready_at))
 
+    def paused(self, victim: Any, until: int) -> None:
+        """A process does nothing until then (ns), and lives."""
+
     def back(self, victim: Any) -> None:
         """Something is up again, or something else is in its place."""
