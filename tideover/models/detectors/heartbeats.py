@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 
 from tideover.models.detectors.base import DETECTORS, Detector
 from tideover.models.detectors.restarts.base import Earlier, RestartStrategy
+from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.machine import Machine
 from tideover.models.runtime.outage import NEVER, Outage, Return
@@ -200,7 +201,8 @@ class Listener(Watch):
         """The name of the worker that a task runs in; of a machine, its own."""
         if isinstance(victim, Machine):
             return f"{victim.name}.{victim.replica}"
-        worker = self._workers[victim.component.name, victim.index, victim.replica]
+        replica = victim.replica if isinstance(victim, BoltTask) else 0
+        worker = self._workers[victim.component.name, victim.index, replica]
         return f"worker {worker.host}.{worker.number}"
 
     # -- when it is noticed ----------------------------------------------------------------------------------
