@@ -70,13 +70,8 @@ class Recovering(Replay):
 
     def __init__(self, job: Job, s: EStorm) -> None:
         super().__init__(job, s)
-        for c in job.topology.components:
-            copies = sum(job.deployment.replicas[edge.down.name] - 1 for edge in c.outputs)
-            if c.is_spout and s.copy_cost * copies:
-                self.do.charge(c.name, s.copy_cost * copies)
-        self.fleets = Fleets(
-            job, Station(s.store, s.entry_size, s.transaction_time, s.load_time, s.load_cost)
-        )
+        station = Station(s.store, s.entry_size, s.transaction_time, s.load_time, s.load_cost)
+        self.fleets = Fleets(job, station, s.copy_cost)
 
     def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
         if task.component.is_spout:
