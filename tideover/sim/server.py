@@ -99,10 +99,11 @@ class Server(Node):
         in_service = self.queue.has_begun or (self._idle() and not ahead)
         ahead_of_it = sum(each.n if each.mark is None else places(each) for each in waiting)
         room = max(0, self.bound.length + in_service - ahead_of_it)
-        fits, lost = train.split(room)
-        if lost.n:
-            self._overflow(lost)
-        return [fits]
+        data = train.column("mark") == 0
+        lost = data & (data.cumsum() > room)
+        if lost.any():
+            self._overflow(train.pick(lost))
+        return [train.pick(~lost)]
 
     def _hand_on(self, train: Train) -> object:
         """Send what tuples turn into."""
