@@ -47,8 +47,11 @@ class World:
         train_cap: int = TRAIN,
         judge_windows: bool = True,
         measure: bool | None = None,
+        throughput_only: bool = False,
     ) -> None:
-        """``measure``: how busy everything is; None: if the tasks share something."""
+        """``measure``: how busy everything is; None: if the tasks share something. ``throughput_only``:
+        nobody looks at single latencies, so what is approximated may be so in longer steps.
+        """
         self.scenario = scenario
         self.train_cap = train_cap
         strategy = scenario.strategy
@@ -61,6 +64,7 @@ class World:
         self.ledger = Ledger(deployment.topology, deployment.replicas, draws, strategy.needs.paths)
         self.windows = WindowLog()
         context = Context(deployment.topology, draws, strategy.needs, Announcer([]), train_cap, kernel)
+        context.throughput_only = throughput_only
         self.job = Job(context, deployment)
         if scenario.detector is not None:
             self.job.supervisor.watch = scenario.detector.watch(self.job)

@@ -13,8 +13,10 @@ from tideover.sim.kernel import Kernel, Mover
 
 NEVER = 1 << 62
 """Longer than any run (ns)."""
-PART = 0.25
-"""Length of a step in which several levels share cores, in parts of the least mean service among them."""
+SHORT, LONG = 0.25, 8.0
+"""Length of a step in which several levels share cores, in parts of the least mean service among them; the
+long one where only throughput is wanted, which is right with any.
+"""
 
 
 class CoresResource:
@@ -43,7 +45,9 @@ def crowded(deployment: Deployment) -> frozenset[int]:
     return frozenset(full | {fault.host for fault in deployment.failures if isinstance(fault, SlowHost)})
 
 
-def share_cores(kernel: Kernel, deployment: Deployment, tasks: Sequence[BoltTask]) -> dict[int, Cores]:
+def share_cores(
+    kernel: Kernel, deployment: Deployment, tasks: Sequence[BoltTask], part: float
+) -> dict[int, Cores]:
     """The cores, by host, of all hosts with tasks that have a number of them, or whose tasks share them. The
     flow of the data plane gets what sharing needs.
     """
@@ -64,7 +68,7 @@ def share_cores(kernel: Kernel, deployment: Deployment, tasks: Sequence[BoltTask
             movers.insert(movers.index(level[0]), _Level(places))
     movers = [mover for mover in movers if mover not in sharing]  # these move with their level
     if any(found[task.host].layered for task in sharing):
-        movers = _in_short_steps(movers, [task for task in sharing if found[task.host].layered])
+        movers = _in_short_steps(movers, [task for task in sharing if found[task.host].layered], part)
     if sharing:
         kernel.movers = movers
     return found
@@ -136,7 +140,7 @@ class _ShortSteps:
         return None
 
 
-def _in_short_steps(movers: list[Mover], layered: Sequence[BoltTask]) -> list[Mover]:
+def _in_short_steps(movers: list[Mover], layered: Sequence[BoltTask], part: float) -> list[Mover]:
     """Those from the first to the last level of these tasks go in short steps, but for tasks that are not on
     a way between two of them.
     """
@@ -147,11 +151,11 @@ def _in_short_steps(movers: list[Mover], layered: Sequence[BoltTask]) -> list[Mo
         for place, mover in enumerate(movers)
         if (isinstance(mover, _Level) and mover.hosts & hosts) or (mover in after and mover in before)
     ]
-    part = movers[bounds[0] : bounds[-1] + 1]
-    outside = [m for m in part if isinstance(m, BoltTask) and not (m in after and m in before)]
-    inside = [m for m in part if m not in outside]
+    inner = movers[bounds[0] : bounds[-1] + 1]
+    outside = [m for m in inner if isinstance(m, BoltTask) and not (m in after and m in before)]
+    inside = [m for m in inner if m not in outside]
     services = [mean for task in layered if (mean := task.mean_service) > 0]
-    step = max(1, round(PART * min(services, default=1e6)))
+    step = max(1, round(part * min(services, default=1e6)))
     tasks = [*layered, *(m for m in inside if isinstance(m, BoltTask))]
     return [
         *movers[: bounds[0]],
