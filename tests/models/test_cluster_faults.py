@@ -80,3 +80,18 @@ def test_the_acker_lives_in_the_first_worker_of_its_host(worker: int, acker_lost
     done.run()
     (outage,) = done.outages
     assert [thing.name for thing in outage.returns] == ["count.0"] * worker + ["p.0", "acker"] * acker_lost
+
+
+def test_the_price_of_an_hour() -> None:
+    """Of the machines that have tasks or stand by; of those whose price is given; nothing if none is."""
+
+    def prices(*each: float | None, reserve: int = 0) -> dict[str, float]:
+        machines = {f"type{i}": MachineType(count=1, price=price) for i, price in enumerate(each)}
+        where = Hosts(machines=machines, reserve=reserve)
+        cost = simulate(scenario("crash_rack", rack=0).model_copy(update={"hosts": where})).cost
+        return {name: value for name, value in cost.items() if name == "price_per_h"}
+
+    assert prices(0.25, 0.5, 1) == {"price_per_h": 0.75}  # nobody is on the third
+    assert prices(0.25, 0.5, 1, reserve=1) == {"price_per_h": 1.75}
+    assert prices(0.25, None) == {"price_per_h": 0.25}
+    assert prices(None, None) == {}

@@ -62,19 +62,16 @@ DOWN: dict[str, Any] = {"detection": 200, "restart": 400}
 @pytest.fixture(scope="module", autouse=True)
 def examples() -> Iterator[None]:
     """The modules, imported as a user's; what they register is taken out again."""
-    names = ("running_distinct", "storm_checkpoint")
-    for name in names:
-        spec = spec_from_file_location(name, EXAMPLES / f"{name}.py")
-        assert spec is not None
-        assert spec.loader is not None
-        sys.modules[name] = module_from_spec(spec)  # annotations are resolved there
-        spec.loader.exec_module(sys.modules[name])
+    name = "running_distinct"
+    spec = spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    sys.modules[name] = module_from_spec(spec)  # annotations are resolved there
+    spec.loader.exec_module(sys.modules[name])
     yield
-    for name in names:
-        del sys.modules[name]
+    del sys.modules[name]
     BOLTS.discard("running_distinct")
     SPOUTS.discard("visits")
-    STRATEGIES.discard("storm_checkpoint")
 
 
 def of(strategy: str) -> Strategy:

@@ -5,7 +5,7 @@ Importing the room registers its parts, so that scenarios can name them.
 """
 
 from tideover.models import detectors, operators
-from tideover.models.job import arrivals, groupings, placements, spouts, stores
+from tideover.models.job import arrivals, backends, groupings, placements, spouts, stores
 from tideover.models.strategies import (
     active_replication,
     aligned_snapshots,
@@ -13,6 +13,7 @@ from tideover.models.strategies import (
     none,
     rsm,
     source_replay,
+    storm_checkpoint,
 )
 from tideover.sim import distributions, faults
 
@@ -20,6 +21,7 @@ __all__ = [
     "active_replication",
     "aligned_snapshots",
     "arrivals",
+    "backends",
     "detectors",
     "distributions",
     "faults",
@@ -32,4 +34,5 @@ __all__ = [
     "source_replay",
     "spouts",
     "stores",
+    "storm_checkpoint",
 ]

@@ -20,6 +20,9 @@ from tideover.sim.distributions.base import Distribution
 from tideover.sim.registry import Part
 from tideover.sim.units import DURATION, RATE, Unit
 
+GRAIN = 1_000
+"""A cap on a number of tuples goes with lumps from here on: it then is one of whole lumps."""
+
 
 def coarseness(scenario: Scenario) -> int:
     """How many real tuples a simulated one stands for: ``run.lump``, or what ``run.lump_rate`` asks for."""
@@ -44,7 +47,8 @@ def _component(config: SpoutConfig | BoltConfig, lump: int) -> SpoutConfig | Bol
     size = {"tuple_size": config.tuple_size * lump}
     if isinstance(config, SpoutConfig):
         return config.model_copy(update=size | {"arrivals": _scaled(config.arrivals, lump)})
-    return config.model_copy(update=size | {"service": _scaled(config.service, lump)})
+    state = config.state and config.state.model_copy(update={"accesses": config.state.accesses * lump})
+    return config.model_copy(update=size | {"service": _scaled(config.service, lump), "state": state})
 
 
 PartT = typing.TypeVar("PartT", bound=Part)
@@ -60,6 +64,8 @@ def _scaled(part: PartT, lump: int) -> PartT:
             continue
         if RATE in units or name in part.rate_factors:
             update[name] = value / lump
+        elif name in part.caps:
+            update[name] = max(1, round(value / lump))
         elif DURATION in units and (name in part.per_tuple or isinstance(part, Distribution)):
             update[name] = tuple(v * lump for v in value) if isinstance(value, tuple) else value * lump
     return part.model_copy(update=update)
@@ -91,7 +97,9 @@ def counting(
         if getattr(window, "tuples", None) is not None:
             yield f"topology.{name}.window.tuples"
     if strategy is not None:
-        yield from (f"strategy.{key}" for key in given(strategy, strategy.counts_tuples))
+        for key, value in given(strategy, strategy.counts_tuples).items():
+            if key not in strategy.caps or value < GRAIN:
+                yield f"strategy.{key}"
 
 
 def real(counts: dict[str, Any], lump: int, *names: str) -> dict[str, Any]:

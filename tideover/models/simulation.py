@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,8 +13,10 @@ from tideover.models.config import Scenario
 from tideover.models.evaluation import measures
 from tideover.models.evaluation.bottleneck import Used
 from tideover.models.evaluation.curves import SECOND, Curves, curves
+from tideover.models.evaluation.measures import Bools
 from tideover.models.evaluation.undisturbed import reference
 from tideover.models.evaluation.utilisation import utilisation
+from tideover.models.job.cluster import Cluster
 from tideover.models.runtime.context import TRAIN
 from tideover.models.runtime.job import Job
 from tideover.models.schema.fields import TABLES, block, in_lumps
@@ -50,6 +53,8 @@ class Replication:
     edges: dict[str, dict[str, int]] = field(default_factory=dict)
     tasks: list[dict[str, Any]] = field(default_factory=list)
     used: Used | None = None
+    complete: Histogram | None = None
+    """Latencies from emission until all is acked, or processed if nothing is (ns); None as for ``used``."""
     wrong_without: int = 0
     """Windows that are wrong or missing in its reference, too, where nothing fails."""
     trace: Trace | None = None
@@ -135,9 +140,18 @@ def evaluate(world: World, replication: int) -> Replication:
         wrong_without=len(without.bad) if world.outages else 0,
         tasks=utilisation(world.job),
         used=None if world.usage is None else Used.of(world.usage),
+        complete=_complete(world, steady, first),
         trace=world.trace,
         world=world if world.trace is not None else None,
     )
+
+
+def _complete(world: World, steady: Bools, first: int) -> Histogram | None:
+    if world.completion is None:
+        return None
+    if "acker" in world.scenario.strategy.roles:
+        return world.completion.latency
+    return (world.recorder.from_first or world.recorder.latency).over(steady, first)
 
 
 def _throughput(world: World, found: Curves) -> dict[str, float | None]:
@@ -179,4 +193,13 @@ def _cost(world: World) -> dict[str, float]:
         "store_bytes": sum(store.bytes for store in (job.store, *job.stores.values())),
         "peak_buffered_tuples": measured.peak_buffered,
         "hosts": len(set(job.deployment.hosts.values())),
+        **_price(job.deployment.cluster),
     }
+
+
+def _price(cluster: Cluster) -> dict[str, float]:
+    """What an hour of the machines costs that have tasks or stand by; nothing if no price is given."""
+    used = set(cluster.at.values())
+    prices = [host.price for host in cluster.hosts if host.number in used or host.reserve]
+    given = [price for price in prices if price is not None]
+    return {"price_per_h": math.fsum(given)} if given else {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tideover.models.accounts.backlog import Backlog
+from tideover.models.accounts.completion import Completion
 from tideover.models.accounts.ledger import Ledger
 from tideover.models.accounts.recoveries import Recoveries
 from tideover.models.accounts.reference_run import ReferenceRun
@@ -71,8 +72,11 @@ class World:
         self.recoveries = Recoveries(self.job, recorder, self.backlog)
         self.job.plug(strategy.protocol(self.job))
         self.usage: Usage | None = None
+        self.completion: Completion | None = None
         if context.resources if measure is None else measure:
             self.usage = Usage(self.job, scenario.run.duration, scenario.run.warmup)
+            spouts, bits = len(self.job.spouts), deployment.topology.spout_bits
+            self.completion = Completion(spouts, bits, scenario.run.warmup)
         self.reference: ReferenceRun | None = None
         if judge_windows and self._needs_reference(deployment):
             self.reference = self._referred(strategy.undisturbed(), deployment)
@@ -83,6 +87,7 @@ class World:
             self.windows,
             self.recoveries,
             self.reference,
+            self.completion,
             self,
         )
         context.say = Announcer([listener for listener in listeners if listener is not None])

@@ -7,6 +7,7 @@ from tideover.models.strategies import (
     none,
     rsm,
     source_replay,
+    storm_checkpoint,
 )
 from tideover.parts.typed import typed
 
@@ -16,3 +17,4 @@ MicroBatch = typed(micro_batch.MicroBatch)
 Amnesia = typed(none.Amnesia)
 StateManagement = typed(rsm.StateManagement)
 SourceReplay = typed(source_replay.SourceReplay)
+StormCheckpoint = typed(storm_checkpoint.StormCheckpoint)

@@ -10,6 +10,7 @@ from tideover.models.strategies import (
     none,
     rsm,
     source_replay,
+    storm_checkpoint,
 )
 from tideover.parts.typed import Bandwidth, Duration, Rate, Size
 
@@ -193,4 +194,48 @@ class SourceReplay(source_replay.SourceReplay):
         acker_host: int | None = None,
         ack_size: Size = "20 B",
         max_spout_pending: int | None = None,
+    ) -> None: ...
+
+class StormCheckpoint(storm_checkpoint.StormCheckpoint):
+    """At least once: state lies in a store between commits, acks wait for the commit, and a failure takes all
+    state back to the last transaction.
+
+    Apache Storm 1.0, *Storm State Management* (``RedisKeyValueState``, ``CheckpointSpout``), 2016; P. Carbone
+    et al., *Lightweight Asynchronous Snapshots for Distributed Dataflows*, 2015, for the markers.
+
+    ack_cost: time that one ack takes at the bolt
+    message_timeout: distance of two rotations
+    timeout_buckets: buckets of the spout's rotating map
+    timeout_phase: first rotation after the spout's start; random if not given
+    acker_buckets: buckets of the acker's rotating map
+    acker_host: host of the acker; none: it fails only if it is named
+    ack_size: bytes of an ack message
+    max_spout_pending: most roots pending per spout task
+    checkpoint_interval: distance of two prepares
+    store: where state lies, of `stores`; if not given: the scenario's `store`
+    entry_size: bytes of an entry in the store
+    write_time: time that preparing or committing keeps a task, besides the store's
+    write_cost: the same, for each entry that has changed
+    round_trip: time to look up an entry of a `state` that is not at hand in the store
+    access_cost: the same, for each access to a `state`, whether at hand or not
+    """
+
+    def __init__(
+        self,
+        *,
+        ack_cost: Duration = "0 s",
+        message_timeout: Duration = "30 s",
+        timeout_buckets: int = 2,
+        timeout_phase: Duration | None = None,
+        acker_buckets: int = 3,
+        acker_host: int | None = None,
+        ack_size: Size = "20 B",
+        max_spout_pending: int | None = None,
+        checkpoint_interval: Duration = "1 s",
+        store: str | None = None,
+        entry_size: Size = "64 B",
+        write_time: Duration = "0 s",
+        write_cost: Duration = "0 s",
+        round_trip: Duration = "0 s",
+        access_cost: Duration = "0 s",
     ) -> None: ...

@@ -2,6 +2,7 @@
 
 from tideover.models.job import components
 from tideover.models.job.arrivals import burst, periodic, poisson, ramp, trace
+from tideover.models.job.backends import memory, rocksdb
 from tideover.models.job.groupings import direct, every, fields, shuffle, single
 from tideover.models.job.spouts import keys, sentences, values
 from tideover.models.operators import (
@@ -16,6 +17,8 @@ from tideover.models.operators import (
 )
 from tideover.parts.typed import typed
 
+Memory = typed(memory.Memory)
+RocksDB = typed(rocksdb.RocksDB)
 BoltConfig = typed(components.BoltConfig)
 SpoutConfig = typed(components.SpoutConfig)
 Keys = typed(keys.Keys)

@@ -6,6 +6,8 @@ from typing import Literal
 from tideover.models.job import components
 from tideover.models.job.arrivals import burst, periodic, poisson, ramp, trace
 from tideover.models.job.arrivals.base import Arrivals
+from tideover.models.job.backends import memory, rocksdb
+from tideover.models.job.backends.base import Backend
 from tideover.models.job.groupings import direct, every, fields, shuffle, single
 from tideover.models.job.groupings.base import Grouping
 from tideover.models.job.spouts import keys, sentences, values
@@ -24,12 +26,50 @@ from tideover.models.operators.base import Bolt
 from tideover.parts.typed import Duration, Rate, Size
 from tideover.sim.distributions.base import Distribution
 
+class Memory(memory.Memory):
+    """A map in the task's memory; an access costs next to nothing.
+
+    entries: entries of the state of one task
+    entry_size: bytes of an entry, in a store or on its way
+    accesses: entries that each tuple looks up and changes
+    access_cost: time that one access takes the task
+    """
+
+    def __init__(
+        self,
+        *,
+        entries: int = 1024,
+        entry_size: Size = "64 B",
+        accesses: int = 1,
+        access_cost: Duration = "0 s",
+    ) -> None: ...
+
+class RocksDB(rocksdb.RocksDB):
+    """An embedded store on the task's host, as Flink's: each access serialises the entry, and may read a
+    file.
+
+    entries: entries of the state of one task
+    entry_size: bytes of an entry, in a store or on its way
+    accesses: entries that each tuple looks up and changes
+    access_cost: time that one access takes the task
+    """
+
+    def __init__(
+        self,
+        *,
+        entries: int = 1024,
+        entry_size: Size = "64 B",
+        accesses: int = 1,
+        access_cost: Duration = "5 us",
+    ) -> None: ...
+
 class BoltConfig(components.BoltConfig):
     """A component that consumes streams: what it does, from where, and how long a tuple takes.
 
     bolt: what is done to a tuple
     from_: what is read, and how it is spread over the tasks
     service: time that one tuple takes, e.g. 0.2 ms
+    state: where its tasks keep state beside that of the bolt itself
     parallelism: number of tasks
     tuple_size: size of a tuple that is emitted
     hosts: host of each task; default: round robin
@@ -41,6 +81,7 @@ class BoltConfig(components.BoltConfig):
         bolt: Bolt,
         from_: Mapping[str, Grouping | str],
         service: Distribution | Duration,
+        state: Backend | None = None,
         parallelism: int = 1,
         tuple_size: Size = "256 B",
         hosts: Sequence[int] | None = None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -183,8 +183,8 @@ def _recovery_rows(
     return shown
 
 
-def _chosen(table: str, name: str, brief: bool) -> list[Column]:
-    return [column for column in block(table, name) if column.brief or not brief]
+def _chosen(table: str, name: str, brief: bool, present: Collection[str] = ()) -> list[Column]:
+    return [column for column in block(table, name, present) if column.brief or not brief]
 
 
 def _value(record: Record, column: Column) -> Any:
@@ -238,7 +238,8 @@ def _pooled_rows(results: Sequence[Record], notes: Notes, brief: bool) -> list[t
     rows: list[tuple[str, ...]] = []
     for name, heading in headings.items():
         noted = latencies.get(name, "").lower()
-        rows += [(heading,), *(row(column, noted) for column in _chosen("runs", name, brief))]
+        present = {key for result in results for key in result.get(name) or ()}
+        rows += [(heading,), *(row(column, noted) for column in _chosen("runs", name, brief, present))]
     return [*rows, ("busiest task", *(_busiest(result) for result in results))]
 
 

@@ -17,6 +17,7 @@ from tideover.models.detectors.base import Detector
 from tideover.models.detectors.restarts.base import RestartStrategy
 from tideover.models.job.arrivals.base import Arrivals
 from tideover.models.job.arrivals.periodic import Periodic
+from tideover.models.job.backends.base import Backend
 from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig, Store
 from tideover.models.job.groupings.base import Grouping
@@ -37,8 +38,9 @@ from tideover.sim.units import DURATION
 
 Schema = dict[str, Any]
 
-_NAMED = {
+_NAMED: dict[type[Part], str] = {
     Arrivals: "when a spout emits",
+    Backend: "where tasks keep state",
     Detector: "how failures are noticed, and what they hit is restarted",
     Distribution: "a distribution of durations, or one duration",
     Fault: "what breaks, and when",
@@ -191,7 +193,7 @@ def _named(base: type[Part], meaning: str, parts: dict[type[Part], Schema]) -> S
     forms: list[Schema] = []
     if base is Distribution:
         forms.append({"type": "string", "title": "always this duration", "pattern": DURATION.pattern})
-    elif base in (Detector, Grouping, Placement, RestartStrategy, StoreKind, Strategy):
+    elif base in (Backend, Detector, Grouping, Placement, RestartStrategy, StoreKind, Strategy):
         forms.append({"enum": [n for n, part in REGISTRIES[base].items() if not parts[part]["required"]]})
     for name, part in REGISTRIES[base].items():
         whole = _with("kind", name, part, parts[part])

@@ -21,6 +21,7 @@ from pydantic.fields import FieldInfo
 from tideover.models.detectors.base import DETECTORS, Detector
 from tideover.models.detectors.restarts.base import RESTARTS, RestartStrategy
 from tideover.models.job.arrivals.base import ARRIVALS, Arrivals
+from tideover.models.job.backends.base import BACKENDS, Backend
 from tideover.models.job.groupings.base import GROUPINGS, Grouping
 from tideover.models.job.placements.base import PLACEMENTS, Placement
 from tideover.models.job.spouts.base import SPOUTS, Spout
@@ -38,6 +39,7 @@ from tideover.sim.units import Unit
 
 REGISTRIES: dict[type[Part], Registry[Any]] = {
     Arrivals: ARRIVALS,
+    Backend: BACKENDS,
     Bolt: BOLTS,
     Detector: DETECTORS,
     Distribution: DISTRIBUTIONS,

@@ -14,6 +14,7 @@ from pydantic.fields import FieldInfo
 from tideover.models.detectors.base import Detector
 from tideover.models.detectors.restarts.base import RestartStrategy
 from tideover.models.job.arrivals.base import Arrivals
+from tideover.models.job.backends.base import Backend
 from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig, Store
 from tideover.models.job.groupings.base import Grouping
@@ -39,6 +40,7 @@ COMMAND = "tideover scenarios reference"
 
 _LINKS = {
     "Arrivals": "[arrivals](#arrivals)",
+    "Backend": "[state backend](#state-backends)",
     "Component": "[spout](#spouts) or [bolt](#bolts)",
     "Detector": "[detector](#detector)",
     "Distribution": "[distribution](#distributions)",
@@ -201,6 +203,7 @@ class _Reference:
         yield from self.each(Bolt, "bolt", level=4)
         yield from self.kinds("Arrivals", Arrivals, "The key `arrivals` of a spout.", level=3)
         yield from self.kinds("Groupings", Grouping, _FROM, level=3)
+        yield from self.kinds("State backends", Backend, "The key `state` of a bolt.", level=3)
 
     def strategies(self) -> Iterator[str]:
         """Each with its promise."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from tideover.models.schema.columns import Column
-from tideover.models.schema.fields import RECORD, ROWS, SHARED_RECORD, TABLES
+from tideover.models.schema.fields import RECORD, ROWS, TABLES
+from tideover.models.schema.shared import SHARED_RECORD
 
 _INTRODUCTION = """\
 What a run says. `tideover run --json` prints one object (the *record*); `compare` and `sweep` print a list of

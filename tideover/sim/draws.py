@@ -39,6 +39,7 @@ class Purpose(Enum):
     HEARTBEAT = "heartbeat"
     LAUNCH = "launch"
     PREPARE = "prepare"
+    ACCESS = "access"
 
     __hash__ = object.__hash__  # there is one of each; Enum's own hashes the name anew at every draw
 

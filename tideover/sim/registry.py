@@ -23,6 +23,9 @@ class Part(BaseModel):
     rate_factors: ClassVar[frozenset[str]] = frozenset()
     """Numbers that rates are multiplied by: with one tuple that stands for several they are less."""
 
+    caps: ClassVar[frozenset[str]] = frozenset()
+    """Most tuples of something: of tuples that stand for several there may be less (`coarsening.GRAIN`)."""
+
     unsaid: ClassVar[frozenset[str]] = frozenset()
     """Fields that a result's configuration leaves out where they have their default: what came later, and is
     not used."""

@@ -11,6 +11,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field, model_validator
 
 from tideover.models.job.arrivals.base import Arrivals
+from tideover.models.job.backends.base import Backend
 from tideover.models.job.groupings.base import Grouping
 from tideover.models.job.spouts.base import Spout
 from tideover.models.operators.base import Bolt
@@ -36,11 +37,16 @@ class SpoutConfig(Part):
 class BoltConfig(Part):
     """A component that consumes streams: what it does, from where, and how long a tuple takes."""
 
+    unsaid: ClassVar[frozenset[str]] = frozenset({"state"})
+
     bolt: Annotated[Bolt, Field(description="what is done to a tuple")]
     from_: Annotated[
         dict[str, Grouping], Field(description="what is read, and how it is spread over the tasks")
     ]
     service: Annotated[Distribution, Field(description="time that one tuple takes, e.g. 0.2 ms")]
+    state: Annotated[
+        Backend | None, Field(description="where its tasks keep state beside that of the bolt itself")
+    ] = None
     parallelism: Annotated[int, Field(ge=1, le=1024, description="number of tasks")] = 1
     tuple_size: Annotated[Size, Field(description="size of a tuple that is emitted")] = 256
     hosts: Annotated[tuple[int, ...] | None, Field(description="host of each task; default: round robin")] = (

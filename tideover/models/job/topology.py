@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from tideover.models.job.backends.base import Backend
 from tideover.models.job.components import BoltConfig, SpoutConfig
 from tideover.models.job.groupings.base import Grouping
 from tideover.models.operators.base import Bolt
@@ -105,6 +106,16 @@ class Component:
     def window(self) -> Window | None:
         """What ends the windows of the component; None: it keeps no state."""
         return None if self.is_spout else self.bolt.ends
+
+    @cached_property
+    def backend(self) -> Backend | None:
+        """Where its tasks keep state beside that of the bolt itself; None: they have none."""
+        return self.config.state if isinstance(self.config, BoltConfig) else None
+
+    @property
+    def keeps_state(self) -> bool:
+        """Whether its tasks have state, of the bolt's own or in a backend."""
+        return self.window is not None or self.backend is not None
 
     @cached_property
     def trigger(self) -> str | None:

@@ -15,7 +15,8 @@ from tideover.models.evaluation import bottleneck
 from tideover.models.evaluation.bottleneck import Load
 from tideover.models.results import headline
 from tideover.models.schema import fields as schema
-from tideover.models.schema.fields import RECORD, SHARED_RECORD, TABLES, frame
+from tideover.models.schema.fields import RECORD, TABLES, frame
+from tideover.models.schema.shared import SHARED_RECORD
 from tideover.models.simulation import Replication
 from tideover.sim.histogram import Histogram
 from tideover.sim.registry import kind_of
@@ -118,7 +119,11 @@ class Result:
     def _run(self, one: Replication) -> dict[str, Any]:
         blocks = {name: latencies.summary(MS) for name, latencies in one.histograms.items()} | one.totals
         placed = [column for column in TABLES["runs"] if len(column.record) == 2]
-        figures = {column.name: blocks[column.record[0]][column.key] for column in placed}
+        figures = {
+            column.name: blocks[column.record[0]][column.key]
+            for column in placed
+            if not column.optional or column.key in blocks[column.record[0]]
+        }
         return self._identity(one.number) | figures | self._origin | {"error": None}
 
     def _identity(self, replication: int) -> dict[str, Any]:
@@ -161,7 +166,9 @@ class Result:
 
     def _shared(self) -> dict[str, Any]:
         """What the record has besides, where tasks share something."""
+        acked = [one.complete for one in self.replications if one.complete is not None]
         found = {
+            "complete_latency_ms": _pooled(acked),
             "resources": bottleneck.as_record(self.loads),
             "bottleneck": bottleneck.sentence(self.loads),
         }
@@ -171,7 +178,7 @@ class Result:
         """A block of the record: its figures of all replications together."""
         if not self.replications and name in ("ledger", "windows", "cost"):
             return {}  # nothing was counted; of latencies and throughput it is known that they are undefined
-        columns = schema.block("runs", name)
+        columns = schema.block("runs", name, totals[0].get(name, ()) if totals else ())
         if any(column.pool == "histogram" for column in columns):
             return _pooled(one.histograms[name] for one in self.replications)
         found: dict[str, Any] = {}

@@ -41,6 +41,10 @@ class Job:
         self.bolts: dict[tuple[str, int], list[BoltTask]] = {}
         """Replicas of each (component, task)."""
         self._wire(fed)
+        for c in self.topology.components:
+            if c.backend is not None and c.backend.accesses * c.backend.access_cost:
+                charged = context.overhead.get(c.name, 0)
+                context.overhead[c.name] = charged + c.backend.accesses * c.backend.access_cost
         self.bolt_tasks = [task for replicas in self.bolts.values() for task in replicas]
         """All bolt tasks and their replicas, in physical order."""
         every: list[SpoutTask | BoltTask] = [*self.spouts, *self.bolt_tasks]

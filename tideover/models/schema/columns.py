@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -85,3 +85,8 @@ def _dtype(column: Column, values: pd.Series[Any]) -> Any:
     if column.dtype in ("int64", "bool") and values.isna().any():
         return "float64" if column.dtype == "int64" else object
     return object if column.dtype == "string" else column.dtype
+
+
+def at_top(*columns: Column) -> tuple[Column, ...]:
+    """The columns, each a key of the record by its own name."""
+    return tuple(replace(column, record=(column.name,)) for column in columns)

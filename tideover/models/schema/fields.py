@@ -13,18 +13,13 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tideover.models.schema.columns import Column, Dtype, Pool, conform, count, text
+from tideover.models.schema.columns import Column, Dtype, Pool, at_top, conform, count, text
 
 if TYPE_CHECKING:
     import pandas as pd
 
 HEADLINE = "time_to_recover_s"
 """The column of recoveries by which strategies are compared first."""
-
-
-def _at_top(*columns: Column) -> tuple[Column, ...]:
-    """The columns, each a key of the record by its own name."""
-    return tuple(replace(column, record=(column.name,)) for column in columns)
 
 
 _FAILED_RUN = "the run failed; see `error`"
@@ -92,7 +87,7 @@ def _content(name: str, meaning: str) -> Column:
 
 RECOVERIES = (
     *_IDENTITY,
-    *_at_top(_REPLICATION, text("kind", "kind of the failure"), text("component", "what failed")),
+    *at_top(_REPLICATION, text("kind", "kind of the failure"), text("component", "what failed")),
     _seconds("failed_at_s", "time of the failure, from the start of the run"),
     _seconds("detected_at_s", "time at which the failure was detected", "it was never detected"),
     _seconds("ready_at_s", "time at which the task was ready again", "the task did not come back"),
@@ -241,6 +236,17 @@ RUNS = (
         "tuples",
     ),
     _cost("hosts", "hosts", "hosts that the scenario uses", "hosts"),
+    replace(
+        _cost(
+            "price_per_h",
+            "price per hour",
+            "price of an hour of the machines that have tasks or stand by, in the currency of `price`; where "
+            "`hosts` names prices",
+            "1/h",
+            "float64",
+        ),
+        optional=True,
+    ),
     *_latencies("over the measured time outside every failure's recovery and catch-up", pool="histogram"),
     _throughput("mean", "mean throughput of the last stateful bolt"),
     _throughput("min", "least throughput in any second"),
@@ -313,7 +319,7 @@ ROWS = {
 }
 """What a row of each table speaks of."""
 
-RECORD = _at_top(
+RECORD = at_top(
     count("schema", "version of this layout", "number"),
     text("scenario", "the whole scenario, as a file would say it"),
     text("strategy", "fault-tolerance strategy that the run used"),
@@ -344,17 +350,6 @@ RECORD = _at_top(
     text("version", "version of Tideover that ran it"),
 )
 """The keys of the record, in their order; what is in a block stands in ``RECOVERIES`` and ``RUNS``."""
-
-SHARED_RECORD = _at_top(
-    Column(
-        "resources",
-        "which part of the time after the warm-up each task, and each of what tasks share, was busy, mean "
-        "over replications, the busiest first",
-        "ratio",
-    ),
-    text("bottleneck", "the busiest of them and the next, in a sentence"),
-)
-"""More of its keys, where tasks share something: cores, cards, stores."""
 
 
 def block(table: str, name: str, present: Collection[str] = ()) -> tuple[Column, ...]:

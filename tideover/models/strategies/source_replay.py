@@ -43,6 +43,7 @@ class SourceReplay(Acking):
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (Acks, Rotation)
     roles: ClassVar[frozenset[str]] = frozenset({"acker"})
     counts_tuples: ClassVar[tuple[str, ...]] = ("max_spout_pending",)
+    caps: ClassVar[frozenset[str]] = frozenset({"max_spout_pending"})
     spouts_wait: ClassVar[tuple[str, ...]] = ("max_spout_pending",)
     gives_up: ClassVar[tuple[str, ...]] = ("message_timeout",)
     per_tuple: ClassVar[frozenset[str]] = frozenset({"ack_cost"})

@@ -85,6 +85,13 @@ class Acker(Machine, Keeper):
         value = self._own(task, train)
         if sent:
             value ^= self._created(sent, train.n)
+        return self._change(task, train, value)
+
+    def add(self, task: BoltView, train: Train, sent: list[Sent]) -> None:
+        """The children of tuples were created, which are acked themselves later."""
+        self._change(task, train, self._created(sent, train.n))
+
+    def _change(self, task: BoltView, train: Train, value: Bits) -> list[tuple[int, Completed]]:
         roots = train.uid >> task.component.bits
         finished = []
         for number, pending in enumerate(self.maps):

@@ -79,10 +79,12 @@ class Acks(AckCosts):
             self._job.spouts[number].in_flight.settle(len(done.root), int(done.time.min()))
 
     def processed(self, task: BoltView, train: Train, sent: list[Sent]) -> None:
-        if not task.component.window:
-            self._ack(task, sent, train)
-        elif self._held is not None:
+        if self._held is not None and task.component.keeps_state:
             self._held.setdefault(task, []).append(Effects(train.uid, train.attempt))
+            if sent:
+                self.acker.add(task, train, sent)
+        elif not task.component.window:
+            self._ack(task, sent, train)
 
     def window_ended(self, task: BoltView, parts: list[Effects], now: int) -> int:
         if not parts or not task.component.anchored or self._held is not None:

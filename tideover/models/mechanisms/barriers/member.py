@@ -21,6 +21,19 @@ CHANNEL = "channel"
 """Column: position of the channel over which a message came; messages may be set aside by it."""
 
 
+def hand_on(job: Job, task: BoltTask, number: int) -> None:
+    """Send the barrier of that number on all channels of a task."""
+    kernel = job.kernel
+    message = single(kernel.now, 0, mark=BARRIER, key=number)
+    for outlet in task.outlets:
+        outlet.broadcast(message)
+        for channel in (channel for replicas in outlet.channels for channel in replicas):
+            assert channel.last_arrival is not None
+            assert isinstance(channel.down, BoltTask)
+            turn, reads = channel.down.queue.serve_markers, job.context.reads.get(channel.down)
+            kernel.at(channel.last_arrival, Rank.CHECKPOINT, turn, channel.down.number, reads)
+
+
 class Member:
     """One task of the job: the log that it reads, its inputs and their barriers, its part in snapshots."""
 
@@ -113,15 +126,7 @@ class Member:
 
     def hand_on(self, snapshot: Snapshot) -> None:
         """Send the snapshot's barrier on all channels."""
-        kernel = self._job.kernel
-        message = single(kernel.now, 0, mark=BARRIER, key=snapshot.number)
-        for outlet in self.task.outlets:
-            outlet.broadcast(message)
-            for channel in (channel for replicas in outlet.channels for channel in replicas):
-                assert channel.last_arrival is not None
-                assert isinstance(channel.down, BoltTask)
-                turn, reads = channel.down.queue.serve_markers, self._job.context.reads.get(channel.down)
-                kernel.at(channel.last_arrival, Rank.CHECKPOINT, turn, channel.down.number, reads)
+        hand_on(self._job, self.task, snapshot.number)
 
     def let_go(self) -> None:
         """No barrier holds up anything any more: what was set aside arrives now, or, if the task takes in

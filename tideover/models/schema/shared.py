@@ -1,0 +1,23 @@
+"""What a record has besides where tasks share something: cores, cards, stores."""
+
+from __future__ import annotations
+
+from tideover.models.schema.columns import Column, at_top, text
+
+SHARED_RECORD = at_top(
+    Column(
+        "complete_latency_ms",
+        "from the emission of a root until all of its tree is acked, or, if nothing acks, until the measured "
+        "component is done with it; of all replications, after the warm-up",
+        "ms",
+        label="Complete latency",
+    ),
+    Column(
+        "resources",
+        "which part of the time after the warm-up each task, and each of what tasks share, was busy, mean "
+        "over replications, the busiest first",
+        "ratio",
+    ),
+    text("bottleneck", "the busiest of them and the next, in a sentence"),
+)
+"""More of its keys, where tasks share something: cores, cards, stores."""

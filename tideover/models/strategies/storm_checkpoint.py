@@ -1,0 +1,81 @@
+"""Storm's state checkpoints: transactions go through the topology, and acks wait for their commit."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from tideover.models.mechanisms.checkpoints import Costs
+from tideover.models.mechanisms.remote_state import RemoteState
+from tideover.models.mechanisms.transactions import Transactions
+from tideover.models.remarks import timeouts
+from tideover.models.remarks.plan import Plan
+from tideover.models.runtime.hooks import Hooks
+from tideover.models.runtime.job import Job
+from tideover.models.runtime.views import BoltView, OutageView, SpoutView
+from tideover.models.strategies.base import STRATEGIES, KeyPath
+from tideover.models.strategies.source_replay import Replay, SourceReplay
+from tideover.sim.units import MS, Duration, S, Size
+
+
+@STRATEGIES.register("storm_checkpoint")
+class StormCheckpoint(SourceReplay):
+    """At least once: state lies in a store between commits, acks wait for the commit, and a failure takes all
+    state back to the last transaction.
+
+    Apache Storm 1.0, *Storm State Management* (``RedisKeyValueState``, ``CheckpointSpout``), 2016; P. Carbone
+    et al., *Lightweight Asynchronous Snapshots for Distributed Dataflows*, 2015, for the markers.
+    """
+
+    composed_of: ClassVar[tuple[type[Hooks], ...]] = (*SourceReplay.composed_of, Transactions)
+    costs: ClassVar[dict[str, tuple[str, ...]]] = {"transactions": ("write_time", "write_cost")}
+    per_tuple: ClassVar[frozenset[str]] = SourceReplay.per_tuple
+
+    checkpoint_interval: Annotated[Duration, Field(ge=MS, description="distance of two prepares")] = S
+    store: Annotated[
+        str | None, Field(description="where state lies, of `stores`; if not given: the scenario's `store`")
+    ] = None
+    entry_size: Annotated[Size, Field(description="bytes of an entry in the store")] = 64
+    write_time: Annotated[
+        Duration, Field(description="time that preparing or committing keeps a task, besides the store's")
+    ] = 0
+    write_cost: Annotated[Duration, Field(description="the same, for each entry that has changed")] = 0
+    round_trip: Annotated[
+        Duration,
+        Field(description="time to look up an entry of a `state` that is not at hand in the store"),
+    ] = 0
+    access_cost: Annotated[
+        Duration,
+        Field(description="the same, for each access to a `state`, whether at hand or not"),
+    ] = 0
+
+    def cycle(self) -> tuple[int, int]:
+        return self.checkpoint_interval, self.checkpoint_interval
+
+    def named_stores(self) -> dict[KeyPath, str]:
+        return {} if self.store is None else {("store",): self.store}
+
+    def remarks(self, plan: Plan) -> list[str]:
+        least = self.message_timeout * (self.timeout_buckets - 1)
+        remark = f"checkpoint_interval: a tuple waits for a commit, and can time out after {least / S:g} s"
+        return [remark] * (self.checkpoint_interval >= least) + timeouts.held(plan, least)
+
+    def protocol(self, job: Job) -> Checkpointing:
+        return Checkpointing(job, self)
+
+
+class Checkpointing(Replay):
+    """The protocol: source replay, but with acks that are held until a transaction commits."""
+
+    held = True
+
+    def __init__(self, job: Job, s: StormCheckpoint) -> None:
+        super().__init__(job, s)
+        costs = Costs(s.write_time, s.write_cost, entry_size=s.entry_size, store=s.store)
+        remote = RemoteState(job, s.round_trip, s.access_cost)
+        Transactions(job, self.acks, remote, s.checkpoint_interval, costs)
+
+    def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+        if task.component.is_spout:
+            self.do.open(task)
