@@ -28,7 +28,7 @@ def line(*failures: Any) -> Any:
 
 
 def used(scenario: Any) -> Used:
-    found = World(scenario, measure=True)
+    found = World(scenario, looks=200)
     found.run()
     assert found.usage is not None
     return Used.of(found.usage)
@@ -55,8 +55,8 @@ def test_a_look_changes_nothing() -> None:
     """The same tuples at the same times with 200 looks and with none, failures included."""
     failing = line(fault("crash_task", 95, component="q", detection=10, restart=20))
     traces = []
-    for measure in (True, False):
-        found = World(failing, trace=True, measure=measure)
+    for looks in (200, 0):
+        found = World(failing, trace=True, looks=looks)
         found.run()
         assert found.trace is not None
         traces.append(sorted(found.trace.processed))
@@ -94,7 +94,7 @@ def test_no_stretch_no_load() -> None:
 @pytest.fixture(scope="module")
 def shared() -> Result:
     scenario = line()
-    found = World(scenario, measure=True)
+    found = World(scenario, looks=200)
     found.run()
     assert found.usage is not None
     plain: Replication = simulate(scenario)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tideover.reports.formatting import amount, strategy_name
+from tideover.reports.formatting import strategy_name
 from tideover.reports.html import Page, Section
 from tideover.reports.tables import Table
 from tideover.scenarios.writer import to_data
@@ -35,7 +35,6 @@ def carried_table(found: Sequence[Saturation]) -> Table:
         ("  not sustained", *(_rate(each.exceeded) for each in found)),
         ("Throughput there, tuples/s", *(_rate(each.throughput and each.throughput[0]) for each in found)),
         ("  95 % interval", *(_interval(each) for each in found)),
-        ("Mean latency there, ms", *(amount(each.latency_ms) for each in found)),
         ("Busiest", *(_place(each, 0) for each in found)),
         ("Next", *(_place(each, 1) for each in found)),
     ]
@@ -91,7 +90,12 @@ def page(found: Sequence[Saturation]) -> Page:
 
 def _probes_table(each: Saturation) -> Table:
     rows = tuple(
-        (_rate(probe.rate), "yes" if probe.carried else "no", f"{probe.part_done:.2%}", f"{probe.busiest:.1%}")
+        (
+            _rate(probe.rate),
+            "yes" if probe.carried else "no",
+            f"{probe.part_done:.2%}",
+            f"{probe.busiest:.1%}",
+        )
         for probe in sorted(each.probes, key=lambda probe: probe.rate)
     )
     columns = ("tuples/s", "sustained", "done in time", "busiest resource")

@@ -21,7 +21,7 @@ from tideover.scenarios.probe import Probe, fastest, offered, probe
 from tideover.scenarios.writer import to_data
 from tideover.sim.registry import kind_of
 
-CLOSE = 1.004
+CLOSE = 1.003
 """The two rates are so close together at the end."""
 FULL = 0.95
 """A resource that is busy for so much of the time is what is short."""
@@ -58,7 +58,6 @@ class Saturation:
     exceeded     the least rate that was found to be too much; None: none was
     throughput   what the last stateful bolt (or the last component) was done with, per second, at the
                  sustained rate, with its 95 % interval from the means of batches
-    latency_ms   mean latency there
     groups       all resources at that rate, in groups, the busiest first
     limit        what it is short of, in a sentence
     then         what breaks next, in a sentence
@@ -70,7 +69,6 @@ class Saturation:
     sustained: float | None
     exceeded: float | None
     throughput: tuple[float, float, float] | None
-    latency_ms: float | None
     groups: list[Group]
     limit: str
     then: str
@@ -97,7 +95,6 @@ class Saturation:
             "sustained_per_s": self.sustained,
             "exceeded_per_s": self.exceeded,
             "throughput_per_s": {"mean": mean, "low": low, "high": high},
-            "latency_ms": self.latency_ms,
             "bottleneck": self.limit,
             "next": self.then,
             "resources": [
@@ -214,7 +211,6 @@ def _told(scenario: Scenario, search: _Search) -> Saturation:
         sustained=None if low is None else low.rate,
         exceeded=None if high is None else high.rate,
         throughput=None if low is None else low.throughput,
-        latency_ms=None if low is None else low.latency_ms,
         groups=groups,
         limit=_limit(groups, low, high),
         then=_then(groups),

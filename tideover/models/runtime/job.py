@@ -11,7 +11,7 @@ from tideover.models.job.topology import Topology
 from tideover.models.runtime.announcements import Announcer
 from tideover.models.runtime.bolt_task import BoltTask, connect
 from tideover.models.runtime.context import Context, without_markers
-from tideover.models.runtime.core_sharing import LONG, SHORT, CoresResource, crowded, share_cores
+from tideover.models.runtime.core_sharing import CoresResource, crowded, share_cores
 from tideover.models.runtime.hooks import Dispatcher, Hooks, Needs
 from tideover.models.runtime.spout_task import SpoutTask
 from tideover.models.runtime.storage import Storage
@@ -50,9 +50,7 @@ class Job:
         every: list[SpoutTask | BoltTask] = [*self.spouts, *self.bolt_tasks]
         self.tasks = sorted(every, key=lambda task: task.number)
         """All physical tasks, in physical order."""
-        context.cores = share_cores(
-            context.kernel, deployment, self.bolt_tasks, LONG if context.throughput_only else SHORT
-        )
+        context.cores = share_cores(context.kernel, deployment, self.bolt_tasks, context.core_step)
         every_core = context.cores.values()
         context.resources += [CoresResource(cores) for cores in every_core if cores.cores is not None]
         store = deployment.store
