@@ -89,9 +89,13 @@ class Bolt(Task):
         world.trace.windows.append((*self.physical, number, world.clock.now, old.keys()))
         world.record.window(self, number)
         again = world.ledger.emitted_window(self, number, emitted)
+        serialising = 0
         known = again and not world.layout.needs.readers_go_back
         for key, value in sorted(() if known else old.keys().items()):
             layout = world.layout
-            self.send(layout.aggregate(self.component, self.index, number, key, value, self.state.handed))
+            aggregate = layout.aggregate(self.component, self.index, number, key, value, self.state.handed)
+            self.send(aggregate)
+            serialising += self.serialising(aggregate)
         world.protocol.window_ended(self, number)
         world.protocol.ack_window(self, emitted)
+        self.occupy_longer(serialising)

@@ -141,7 +141,7 @@ class UpstreamBuffer(Protocol):
         content = Checkpoint(task.state.copy(), dict(keeper.processed), task.windows_closed)
         work = self.params.serialise_time + content.state.entries * self.params.serialise_cost
         end = self.world.clock.now + work
-        task.occupy(end)
+        task.occupy_longer(work)
         if end == self.world.clock.now:
             self._write(task, content)
         else:

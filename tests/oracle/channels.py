@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import simpy
 
 from tideover.sim.draws import Purpose
 
-from .clock import Clock, arrival
+from .clock import Clock, Priority, arrival, network
 from .layout import Datum
 from .lines import places_of
 
@@ -37,16 +39,76 @@ class Message:
     barrier: int | None = None  # of the snapshot with this number
 
 
+class Card:
+    """One direction of a host's network card: one message after the other, as they come."""
+
+    def __init__(self, bandwidth: int) -> None:
+        self.bandwidth = bandwidth
+        self.free = 0
+
+    def through(self, now: int, size: int) -> int:
+        """A message comes now; when it has gone through."""
+        self.free = max(self.free, now) + transfer(size, self.bandwidth)
+        return self.free
+
+
+@dataclass
+class Wait:
+    """Something that happens when messages have arrived, at ``earliest``."""
+
+    messages: set[Message]
+    earliest: int
+    priority: Priority
+    act: Callable[[], None]
+
+
+class Arrivals:
+    """Who waits for messages that are on their way."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self.waiting: list[Wait] = []
+
+    def wait(
+        self, messages: set[Message], earliest: int, priority: Priority, act: Callable[[], None]
+    ) -> None:
+        """Call ``act`` when all of them have arrived."""
+        self.waiting.append(Wait(messages, earliest, priority, act))
+        self._look()
+
+    def note(self, message: Message) -> None:
+        """It has arrived."""
+        for each in self.waiting:
+            each.messages.discard(message)
+        self._look()
+
+    def _look(self) -> None:
+        for each in [each for each in self.waiting if not each.messages]:
+            self.waiting.remove(each)
+            self.clock.at(max(self.clock.now, each.earliest), each.priority, each.act)
+
+
 class Channel:
-    """From one physical task to another: first in, first out, nothing is lost on the wire."""
+    """From one physical task to another: first in, first out, nothing is lost on the wire.
+
+    Between hosts a message goes out through the card of the one and in through that of the other.
+    """
 
     def __init__(self, world: World, up: Task, down: Task) -> None:
         self.world, self.up, self.down = world, up, down
         self.latency = world.layout.latency(up.physical, down.physical)
         self.sent = 0
         self.last_arrival = 0
+        self.held = 0
         self.wire: deque[Message] = deque()
-        self.due: deque[simpy.Event] = deque()  # their arrivals
+        self.due: list[simpy.Event] = []  # what happens next to them
+        self.remote = world.layout.host[up.physical] != world.layout.host[down.physical]
+        self.size = world.layout.size(up.component, self.remote)
+        sent = self.remote and not world.layout.needs.batches
+        self.out = world.card("out", up) if sent else None
+        self.into = world.card("in", down) if sent else None
+        self.flown = 0
+        self.inside = 0  # in the card of the receiver's host
         self.buffered = world.protocol.buffers(up, down)
         self.numbered = 0
         self.buffer: list[Message] = []
@@ -63,19 +125,64 @@ class Channel:
 
     def send(self, message: Message) -> None:
         """Leaves now."""
+        self.sent += 1
+        self.wire.append(message)
+        now = self.world.clock.now
+        if self.out is None:
+            self._fly(now, message)
+        else:
+            self._then(now, network(self.up.rank, self.down.rank), partial(self._go_out, message))
+
+    def hold(self, until: int) -> None:
+        """Nothing gets through before then."""
+        self.held = self.last_arrival = max(self.last_arrival, until)
+        events, self.due = [event for event in self.due if event.callbacks], []
+        for event in events:
+            by = until - event.plan[0]
+            self.due.append(self.world.clock.postpone(event, by) if by > 0 else event)
+
+    def _then(self, time: int, priority: Priority, act: Callable[[], None]) -> None:
+        """What happens next to a message, unless the connection breaks."""
+        self.due = [event for event in self.due if event.callbacks]
+        self.due.append(self.world.clock.at(time, priority, act))
+
+    def _bytes(self, message: Message) -> int:
+        return 0 if message.datum is None else self.size
+
+    def _go_out(self, message: Message) -> None:
+        assert self.out is not None
+        self._fly(self.out.through(self.world.clock.now, self._bytes(message)), message)
+
+    def _fly(self, leaves: int, message: Message) -> None:
+        """Leaves the sender's host, now or later."""
         name = f"{self.up.name}->{self.down.name}"
-        delay = self.world.layout.sample(self.latency, name, Purpose.LATENCY, self.sent)
+        delay = self.world.layout.sample(self.latency, name, Purpose.LATENCY, self.flown)
         if self.world.layout.needs.batches and self.up.component not in self.world.layout.spouts:
             delay = 0
-        self.sent += 1
-        self.last_arrival = max(self.world.clock.now + delay, self.last_arrival)
-        self.wire.append(message)
-        priority = arrival(self.down.rank, self.up.rank)
-        self.due.append(self.world.clock.at(self.last_arrival, priority, self._arrive))
+        self.flown += 1
+        self.last_arrival = max(leaves + delay, self.last_arrival)
+        if self.into is None:
+            self._then(self.last_arrival, arrival(self.down.rank, self.up.rank), self._arrive)
+        else:
+            priority = network(self.up.rank, self.down.rank)
+            self._then(self.last_arrival, priority, partial(self._come_in, message))
+
+    def _come_in(self, message: Message) -> None:
+        assert self.into is not None
+        self.inside += 1
+        here = self.into.through(self.world.clock.now, self._bytes(message))
+        self._then(here, arrival(self.down.rank, self.up.rank), self._arrive)
 
     def _arrive(self) -> None:
-        self.due.popleft()
-        self.down.arrive(self.wire.popleft())
+        message = self.wire.popleft()
+        self.inside -= self.into is not None
+        self.down.arrive(message)
+        self.world.arrivals.note(message)
+
+    @property
+    def coming(self) -> bool:
+        """Whether anything is on the way that has not come to the receiver's host."""
+        return len(self.wire) > self.inside
 
     def cut(self) -> None:
         """The connection breaks: what is on the wire is lost, and a new one begins."""
@@ -85,4 +192,5 @@ class Channel:
             self.world.destroyed(self.down, message, self.down.fault)
         self.due.clear()
         self.wire.clear()
-        self.last_arrival = 0
+        self.inside = 0
+        self.last_arrival = self.held

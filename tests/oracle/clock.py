@@ -10,6 +10,8 @@ import simpy
 Priority = tuple[int, ...]
 
 
+LAST = 1 << 30
+"""Behind all tasks."""
 CONTROL = (1,)
 """At or above it are control actions."""
 
@@ -37,6 +39,11 @@ def arrival(task: int, upstream: int) -> Priority:
 def departure(task: int) -> Priority:
     """Data: what leaves a task, after the arrivals of the same instant."""
     return (0, task, 1, 0)
+
+
+def network(up: int, down: int) -> Priority:
+    """Data that comes to a card, when all tasks have sent what they send at this instant."""
+    return (0, LAST, up, down)
 
 
 def control(rank: Rank, task: int = 0) -> Priority:

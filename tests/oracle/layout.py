@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tideover.models.config import Scenario
+from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import SpoutConfig
 from tideover.sim.distributions.base import Distribution
 from tideover.sim.distributions.zipf import Zipf
@@ -151,6 +152,17 @@ class Layout:
                 further = host + replica * (len(logical) if n is None else 1)
                 hosts[name, task, replica] = further if n is None else further % n
         return hosts
+
+    def size(self, name: str, remote: bool) -> int:
+        """Bytes of a message that a component sends, within a host or to another."""
+        return self.config[name].tuple_size + (self.scenario.links.header if remote else 0)
+
+    def nic(self, physical: Physical) -> int | None:
+        """Bandwidth of the card of a task's host; None: no limit."""
+        if not isinstance(self.scenario.hosts, Hosts):
+            return None
+        each = [m.nic for m in self.scenario.hosts.machines.values() for _ in range(m.count)]
+        return each[self.host[physical]]
 
     def limit(self, name: str) -> Limit:
         """What bounds the queues of a component's tasks, and their lines."""

@@ -78,9 +78,9 @@ class Replication(Protocol):
         self.world.record.control_bytes += size
         if bandwidth is not None:
             copied += transfer(size, bandwidth)
-        wire = [channel.last_arrival for channel in peer.inputs.values() if channel.wire]
         copy = partial(self._copy, task, peer, self.life[task])
-        self.world.clock.at(max([copied, *wire]), control(Rank.RESTORE, task.rank), copy)
+        wire = {message for channel in peer.inputs.values() for message in channel.wire}
+        self.world.arrivals.wait(wire, copied, control(Rank.RESTORE, task.rank), copy)
 
     def _copy(self, task: Task, peer: Task, life: int) -> None:
         """At one instant: state, numbers and queue of a live replica; then what was held, if it is new."""
@@ -96,7 +96,7 @@ class Replication(Protocol):
         task.memory = task.queued() + task.memory  # its own queue, if it kept one
         task.queue.clear()
         for down, channel in peer.outputs.items():
-            if channel.wire:  # a connection opened anew stays behind what its peer has on the wire
+            if channel.coming:  # a connection opened anew stays behind what its peer has on the wire
                 mine = task.outputs[down]
                 mine.last_arrival = max(mine.last_arrival, channel.last_arrival + 1)
         for entry in [*([peer.serving] if peer.serving else []), *peer.queue]:

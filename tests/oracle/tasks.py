@@ -91,6 +91,7 @@ class Task:
         self.memory: list[Message] = []  # held while up, but not yet restored
         self.waiting = False  # up, but not yet restored: nothing is served
         self.occupied = False  # an action takes its time
+        self.occupied_until = 0
         self.unsent: list[tuple[simpy.Event, Datum]] = []  # acks that a fault can still prevent
         self.pending: list[simpy.Event] = []  # whatever else a crash prevents
         self.ready_event: simpy.Event | None = None
@@ -134,7 +135,7 @@ class Task:
         """Whether a tuple that arrives is lost."""
         if self.limit.length is None or self.limit.when_full != "drop":
             return False
-        return sum(message.datum is not None for message in self.queued()) == self.limit.length
+        return sum(message.datum is not None for message in self.queued()) >= self.limit.length
 
     def _join(self, entry: Entry) -> None:
         """At the end; of what comes over wires at one instant, the one from the lowest task first."""
@@ -209,7 +210,23 @@ class Task:
             return 0
         config, layout = self.world.layout.config[self.component], self.world.layout
         time = layout.sample(config.service, self.component, Purpose.SERVICE, datum.uid, datum.attempt)
+        links = layout.scenario.links
+        if message.channel.remote:
+            time += links.deserialise + message.channel.size * links.deserialise_cost
+        if not layout.stateful(self.component):
+            time += sum(self.serialising(child) for child in layout.children(self.component, datum))
         return time + self.world.protocol.extra_service(self, datum)
+
+    def serialising(self, datum: Datum) -> int:
+        """How long it takes to serialise a tuple for all that are to get it on other hosts."""
+        layout, time = self.world.layout, 0
+        links = layout.scenario.links
+        for down in layout.down[self.component]:
+            for task, _ in layout.cross(self.component, down, datum):
+                for replica in range(layout.replicas(down)):
+                    channel = self.outputs[down, task, replica]
+                    time += channel.remote * (links.serialise + channel.size * links.serialise_cost)
+        return time
 
     def _finish(self) -> None:
         entry, self.serving = self.serving, None
@@ -240,7 +257,17 @@ class Task:
             if self.cores is not None:
                 self.cores.begin(self, until - self.world.clock.now, self.release)
                 return
-            self.pending.append(self.world.clock.at(until, departure(self.rank), self.release))
+            self.occupied_until = until
+            self.pending.append(self.world.clock.at(until, departure(self.rank), self._until_now))
+
+    def _until_now(self) -> None:
+        if self.occupied_until <= self.world.clock.now:
+            self.release()
+
+    def occupy_longer(self, duration: int) -> None:
+        """The same, for so much longer than anything that keeps it already."""
+        begin = self.occupied_until if self.occupied else self.world.clock.now
+        self.occupy(begin + duration)
 
     def release(self) -> None:
         self.occupied = False
@@ -308,12 +335,12 @@ class Task:
 
     # -- faults --------------------------------------------------------------------------------------------
 
-    def fail(self, kind: str, down_for: int, while_down: str) -> None:
-        """`lose_state`, or else a crash."""
+    def fail(self, kind: str, down_for: int | None, while_down: str) -> None:
+        """`lose_state`, or else a crash; ``down_for`` None: others know when it is ready."""
         crash = kind != "lose_state"
         self.lose_state(crash)
         self.world.protocol.failed(self, crash)
-        if crash or self.down or down_for > 0:
+        if crash or self.down or down_for:
             self.down, self.while_down, self.stopped_until = True, while_down, 0
             unseen, self.waiting = self.waiting and not crash, False
             held = [m for m in self.memory if not unseen or self.world.protocol.admit(self, m)]
@@ -326,6 +353,8 @@ class Task:
                 self.world.destroyed(message.channel.down, message, self.fault)
             for channel in self.outputs.values():
                 channel.buffer.clear()
+        if down_for is None:
+            return
         Clock.cancel(self.ready_event)
         when = self.world.clock.now + down_for
         self.ready_event = self.world.clock.at(when, control(Rank.READY, self.rank), self.ready)
@@ -351,6 +380,7 @@ class Task:
         self.stopped_until = until
         if self.serving is not None and self.cores is None:
             self.event = clock.postpone(self.event, shift)
+        self.occupied_until += shift
         self.pending = [event for e in self.pending if (event := clock.postpone(e, shift)) is not None]
         if self.cores is not None and (job := self.cores.give_up(self)) is not None:
             cores, rest = self.cores, (job.left, job.done)

@@ -131,8 +131,8 @@ def test_a_spout_that_cannot_emit_faster() -> None:
 
 
 def test_windows_and_failures_do_not_matter() -> None:
-    """A count with windows of 1 s, 0.2 ms a tuple, in a scenario with a crash, asked at 40 times its rate: what
-    is found is what is carried while nothing fails.
+    """A count with windows of 1 s, 0.2 ms a tuple, in a scenario with a crash, asked at 40 times its rate:
+    what is found is what is carried while nothing fails.
     """
     topology = {
         "s": spout("keys", gap=0.005, keys=7),

@@ -40,7 +40,8 @@ def coarsened(scenario: Scenario, lump: int) -> Scenario:
         return scenario
     topology = {name: _component(config, lump) for name, config in scenario.topology.items()}
     strategy = _scaled(scenario.strategy, lump)
-    return scenario.model_copy(update={"topology": topology, "strategy": strategy})
+    links = _scaled(scenario.links, lump).model_copy(update={"header": scenario.links.header * lump})
+    return scenario.model_copy(update={"topology": topology, "strategy": strategy, "links": links})
 
 
 def _component(config: SpoutConfig | BoltConfig, lump: int) -> SpoutConfig | BoltConfig:

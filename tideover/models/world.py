@@ -50,10 +50,9 @@ class World:
         looks: int | None = None,
         core_step: int | None = None,
     ) -> None:
-        """``looks``: how often it is looked how busy everything is, besides the end of the warm-up; None: often
-        if the tasks share something, else never. ``core_step``: length (ns)
-        of the steps in which several levels share cores; None: short enough for latencies. Throughput is
-        right with any.
+        """``looks``: how often it is looked how busy everything is, besides the end of the warm-up; None:
+        often if the tasks share something, else never. ``core_step``: length (ns) of the steps in which
+        several levels share cores; None: short enough for latencies. Throughput is right with any.
         """
         self.scenario = scenario
         self.train_cap = train_cap

@@ -15,14 +15,25 @@ Type checkers and editors see the signatures in the files ``*.pyi``, which are m
 ``python tests/parts_stubs.py``.
 """
 
-from tideover.parts.failures import CrashHost, CrashRack, CrashTask, CrashWorker, LoseState, Pause, SlowHost
+from tideover.parts.failures import (
+    Cascade,
+    CrashHost,
+    CrashRack,
+    CrashTask,
+    CrashWorker,
+    Events,
+    LoseState,
+    MachinesFail,
+    Partition,
+    Pause,
+    SlowHost,
+)
 from tideover.parts.settings import (
     ByHand,
     Constant,
     Dfs,
     Disk,
     Empirical,
-    EStorm,
     Exponential,
     ExponentialDelay,
     FailureRate,
@@ -39,12 +50,15 @@ from tideover.parts.settings import (
     RoundRobin,
     Run,
     Store,
+    Storm,
     Uniform,
+    Weibull,
 )
 from tideover.parts.strategies import (
     ActiveReplication,
     AlignedSnapshots,
     Amnesia,
+    EStorm,
     MicroBatch,
     SourceReplay,
     StateManagement,
@@ -86,6 +100,7 @@ __all__ = [
     "BoltConfig",
     "Burst",
     "ByHand",
+    "Cascade",
     "Constant",
     "CrashHost",
     "CrashRack",
@@ -97,6 +112,7 @@ __all__ = [
     "Distinct",
     "EStorm",
     "Empirical",
+    "Events",
     "Exponential",
     "ExponentialDelay",
     "FailureRate",
@@ -116,8 +132,10 @@ __all__ = [
     "Lognormal",
     "LoseState",
     "MachineType",
+    "MachinesFail",
     "Memory",
     "MicroBatch",
+    "Partition",
     "Pause",
     "Periodic",
     "Poisson",
@@ -135,10 +153,12 @@ __all__ = [
     "SpoutConfig",
     "StateManagement",
     "Store",
+    "Storm",
     "StormCheckpoint",
     "TraceOfRates",
     "Uniform",
     "Values",
+    "Weibull",
     "Window",
     "WindowedCount",
 ]

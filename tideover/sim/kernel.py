@@ -74,8 +74,8 @@ class Kernel:
     movers       what moves the data plane, in this order: the nodes, and what has to happen between them
     listeners    are called with the instant after every step that all of the data plane has taken
     made         roots that sources have made since then
-    feedback     whether what happens anywhere may reach a source at once: then all is moved, whatever an
-                 action reads
+    feedback     whether all is moved, whatever an action reads: what happens anywhere may reach a source at
+                 once, or the order in which messages come to a card depends on it
     """
 
     def __init__(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,8 +21,8 @@ class Channel:
 
     A message arrives at its departure plus the latency, and never before the message ahead of it. What is on
     the wire belongs to neither end: a crash of either leaves it there, and the receiver's state decides at
-    its arrival. Contention for cards is not modelled: a channel has all the bandwidth it needs, and counts
-    what it carried.
+    its arrival. This one has all the bandwidth it needs, and counts what it carried; `tideover.sim.card` has
+    the one that shares its hosts' cards with others.
     """
 
     def __init__(
@@ -37,6 +37,7 @@ class Channel:
         """Which of the receiver's input channels this is."""
         self._latency = latency
         self._last = 0
+        self._held = 0
         self.wire: deque[Train] = deque()
         self.tap: Callable[[Train], Train] | None = None
         """Sees every train that is sent, and may number it."""
@@ -48,9 +49,14 @@ class Channel:
 
     def put(self, train: Train) -> None:
         """Put a train (not empty) on the wire as it is, past the tap: a replay."""
+        first, self.messages = self.messages, self.messages + train.n
+        self.wire.append(self._flown(train, first))
+
+    def _flown(self, train: Train, first: int) -> Train:
+        """The train as it arrives: messages number ``first``, ``first`` + 1, … of the channel."""
         time = train.time
         if callable(self._latency):
-            number = np.arange(self.messages, self.messages + train.n, dtype=np.int64)
+            number = np.arange(first, first + train.n, dtype=np.int64)
             time = np.maximum.accumulate(time + self._latency(number))
         elif self._latency:
             time = time + self._latency
@@ -58,9 +64,8 @@ class Channel:
             time = np.maximum(time, self._last)
         if time is not train.time:
             train = train.replace(time=time)
-        self.messages += train.n
         self._last = int(train.time[-1])
-        self.wire.append(train)
+        return train
 
     def not_before(self, moment: int) -> None:
         """Nothing that is sent from now on arrives before ``moment``."""
@@ -71,24 +76,31 @@ class Channel:
         for it.
         """
         lost, self.wire = list(self.wire), deque()
-        self._last = 0
+        self._last = self._held
         return lost
+
+    def hold(self, until: int) -> None:
+        """Nothing gets through before ``until`` (ns): what is on the wire, and what is sent meanwhile,
+        arrives then.
+        """
+        self._held = max(self._held, until)
+        self._last = max(self._last, until)
+        self.wire = deque(train.replace(time=np.maximum(train.time, until)) for train in self.wire)
 
     def take(self, until: int) -> Train | None:
         """Everything that arrives at or before ``until``, off the wire; None if nothing does."""
-        wire = self.wire
-        if not wire or wire[0].time[0] > until:
-            return None
-        out = []
-        while wire and wire[0].time[0] <= until:
-            train = wire.popleft()
-            if train.time[-1] <= until:
-                out.append(train)
-                continue
-            now, later = train.split(int(train.time.searchsorted(until, "right")))
-            out.append(now)
-            wire.appendleft(later)
-        return join(out)
+        return due(self.wire, until)
+
+    @property
+    def on_the_way(self) -> Sequence[Train]:
+        """All that was sent and has not arrived."""
+        return self.wire
+
+    def arrival(self, count: int) -> tuple[int, bool]:
+        """When the message number ``count`` (from 1) of those sent arrives (ns; 0: it has), and whether this
+        is certain; else it is not before.
+        """
+        return time_of(self.wire, self.messages - count) or 0, True
 
     @property
     def delay(self) -> int | None:
@@ -102,10 +114,35 @@ class Channel:
 
     @property
     def last_arrival(self) -> int | None:
-        """When the last message now on the wire arrives; None if the wire is empty."""
+        """When the last message now on the wire comes to the receiver's host; None if the wire is empty."""
         return int(self.wire[-1].time[-1]) if self.wire else None
 
     @property
     def bytes(self) -> int:
         """Bytes carried so far."""
         return self.messages * self.message_bytes
+
+
+def time_of(wire: Sequence[Train], behind: int) -> int | None:
+    """Time of the message that so many are behind; None: there are not so many."""
+    for train in reversed(wire):
+        if behind < train.n:
+            return int(train.time[train.n - 1 - behind])
+        behind -= train.n
+    return None
+
+
+def due(wire: deque[Train], until: int) -> Train | None:
+    """Everything whose time is at or before ``until``, off the wire; None if there is nothing."""
+    if not wire or wire[0].time[0] > until:
+        return None
+    out = []
+    while wire and wire[0].time[0] <= until:
+        train = wire.popleft()
+        if train.time[-1] <= until:
+            out.append(train)
+            continue
+        now, later = train.split(int(train.time.searchsorted(until, "right")))
+        out.append(now)
+        wire.appendleft(later)
+    return join(out)

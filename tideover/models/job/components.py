@@ -53,12 +53,24 @@ class BoltConfig(Part):
         None
     )
 
+    @property
+    def keeps_state(self) -> bool:
+        """Whether its tasks have state, of the bolt's own or in a ``state``."""
+        return self.bolt.ends is not None or self.state is not None
+
 
 class Links(Part):
     """Latency between hosts. A pair is written ``"0-1"`` and holds for both directions.
 
     ``latency``: between different hosts (a distribution with spread is jitter); ``local``: within one host.
+    What a message between hosts costs besides stands in the other keys; its bytes go through the cards of
+    both hosts, if their machines have a ``nic``.
     """
+
+    unsaid: ClassVar[frozenset[str]] = frozenset(
+        {"header", "serialise", "serialise_cost", "deserialise", "deserialise_cost"}
+    )
+    per_tuple: ClassVar[frozenset[str]] = frozenset({"serialise", "deserialise"})
 
     latency: Annotated[
         Distribution, Field(description="between different hosts; spread is jitter; default: 0 s")
@@ -68,6 +80,17 @@ class Links(Part):
         dict[str, Distribution],
         Field(default_factory=dict, description='of single pairs of hosts, as in {"0-1": 5 ms}'),
     ]
+    header: Annotated[Size, Field(description="bytes of a message between hosts besides its tuple")] = 0
+    serialise: Annotated[
+        Duration,
+        Field(description="service that each message to another host takes of the bolt that sends it"),
+    ] = 0
+    serialise_cost: Annotated[Duration, Field(description="the same, for each of its bytes")] = 0
+    deserialise: Annotated[
+        Duration,
+        Field(description="service that a tuple from another host takes on top, where it is received"),
+    ] = 0
+    deserialise_cost: Annotated[Duration, Field(description="the same, for each of its bytes")] = 0
 
 
 class Store(Part):

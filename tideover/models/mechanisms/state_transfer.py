@@ -12,6 +12,7 @@ from tideover.models.runtime.job import Job
 from tideover.models.runtime.keeper import NOTHING
 from tideover.models.runtime.saved_state import restored, roll_back
 from tideover.models.runtime.views import OutageView, TaskView
+from tideover.sim.arrivals import when_arrived
 from tideover.sim.kernel import Rank
 from tideover.sim.train import Train
 
@@ -50,10 +51,10 @@ class StateTransfer(Mechanism):
         copied = now + self._copy_time
         if self._bandwidth is not None:
             copied += -(-size * 1_000_000_000 // self._bandwidth)
-        reached = [channel.last_arrival or 0 for channel in peer.inputs]
+        sent = [(channel, channel.messages) for channel in peer.inputs]
         self._job.say.transferred(size)
         copy = partial(self._copy, task, peer, outage)
-        self._job.kernel.at(max(copied, *reached), Rank.RESTORE, copy, task.number)
+        when_arrived(self._job.kernel, sent, copied, Rank.RESTORE, copy, task.number)
         return True
 
     def go_on_alone(self, view: TaskView, outage: OutageView) -> None:

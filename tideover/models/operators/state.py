@@ -124,7 +124,7 @@ class EpochState(State):
 
     def add(self, train: Train) -> None:
         self.tuples += train.n
-        if train.epoch is None:
+        if train.epoch is None or not train.n:
             self._add(0, train)
             return
         epoch = train.epoch

@@ -15,6 +15,7 @@ from tideover.models.runtime.context import Context
 from tideover.models.runtime.spout_task import SpoutTask
 from tideover.models.runtime.stream import Outlet, Sent
 from tideover.models.runtime.windows import Windows
+from tideover.sim.card import UNPACKING
 from tideover.sim.distributions.constant import Constant
 from tideover.sim.draws import Purpose
 from tideover.sim.kernel import Rank
@@ -63,6 +64,8 @@ class BoltTask(Server):
         self._service = service
         self._constant = service.value if isinstance(service, Constant) else None
         self._in_batches = context.needs.batches
+        self.silent = False
+        """It processes what another one does, and emits nothing."""
         self.besides: Callable[[Train], Ints] | None = None
         """Time that tuples take besides, asked when they are given service, in their order; None: none."""
 
@@ -121,9 +124,24 @@ class BoltTask(Server):
         overhead = self._context.overhead.get(self.component.name, 0)
         if overhead:
             demand += overhead
+        if train.has(UNPACKING):
+            demand += train.column(UNPACKING)
+        if self._state is None:
+            for outlet in self.outlets:
+                if outlet.packing is not None:
+                    demand += self._packing(outlet, train)
         if train.mark is not None:
             demand[train.mark != 0] = 0
         return demand
+
+    def _packing(self, outlet: Outlet, train: Train) -> Ints:
+        """What serialising the tuples' children costs (ns)."""
+        data = slice(None) if train.mark is None else np.flatnonzero(train.mark == 0)
+        parents = train.pick(data)
+        cost = np.zeros(train.n, np.int64)
+        children = self._bolt.children(self.component.name, self._context.draws, parents)
+        cost[data] = outlet.packed(parents, children)
+        return cost
 
     def _serve(self, train: Train) -> Ints:
         self._scheduled += _data_count(train)
@@ -164,7 +182,7 @@ class BoltTask(Server):
         sent: list[Sent] = []
         if self._state is not None:
             self._state.add(train)
-        elif self.outlets:
+        elif self.outlets and not self.silent:
             children = self._bolt.children(self.component.name, self._context.draws, train)
             for outlet in self.outlets:
                 sent += outlet.send(train, children)
@@ -208,6 +226,9 @@ class BoltTask(Server):
         context, component = self._context, self.component
         closed = self._state.end_window(up_to)
         again = self.windows.put_out(number)
+        if self.silent:
+            return context.hooks.window_ended(self, closed.parts, now)
+        packing = 0
         context.say.window(self, number, now, closed, again)
         if len(closed.keys) and self.outlets and (context.needs.readers_go_back or not again):
             first = (number * component.tasks + self.index) << component.key_bits
@@ -217,7 +238,8 @@ class BoltTask(Server):
             train = Train(moment, uid, moment, closed.keys, value=closed.values, epoch=epochs)
             for outlet in self.outlets:
                 outlet.send(train, Children())
-        return context.hooks.window_ended(self, closed.parts, now)
+                packing += int(outlet.packed(train, Children()).sum())
+        return context.hooks.window_ended(self, closed.parts, now) + packing
 
     def _tick(self, number: int) -> None:
         """A tick that ends window ``number`` comes into the queue."""

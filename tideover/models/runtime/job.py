@@ -13,6 +13,7 @@ from tideover.models.runtime.bolt_task import BoltTask, connect
 from tideover.models.runtime.context import Context, without_markers
 from tideover.models.runtime.core_sharing import CoresResource, crowded, share_cores
 from tideover.models.runtime.hooks import Dispatcher, Hooks, Needs
+from tideover.models.runtime.network import Network
 from tideover.models.runtime.spout_task import SpoutTask
 from tideover.models.runtime.storage import Storage
 from tideover.models.runtime.stream import Outlet
@@ -40,6 +41,8 @@ class Job:
         self.spouts: list[SpoutTask] = []
         self.bolts: dict[tuple[str, int], list[BoltTask]] = {}
         """Replicas of each (component, task)."""
+        nics = {host.number: host.nic for host in deployment.cluster.hosts if host.nic is not None}
+        self.network = Network(deployment.links, nics, nothing=self.needs.batches)
         self._wire(fed)
         for c in self.topology.components:
             if c.backend is not None and c.backend.accesses * c.backend.access_cost:
@@ -50,6 +53,8 @@ class Job:
         every: list[SpoutTask | BoltTask] = [*self.spouts, *self.bolt_tasks]
         self.tasks = sorted(every, key=lambda task: task.number)
         """All physical tasks, in physical order."""
+        self.network.lay(self.kernel, self.topology, self.tasks, deployment.run.duration)
+        context.resources += self.network.cards
         context.cores = share_cores(context.kernel, deployment, self.bolt_tasks, context.core_step)
         every_core = context.cores.values()
         context.resources += [CoresResource(cores) for cores in every_core if cores.cores is not None]
@@ -124,7 +129,10 @@ class Job:
                     for sender in replicas:
                         receivers = [self.bolts[c.name, index] for index in range(c.tasks)]
                         wires = [[self._channel(sender, each) for each in row] for row in receivers]
-                        sender.outlets.append(Outlet(edge, self.draws, wires, path))
+                        outlet = Outlet(edge, self.draws, wires, path)
+                        if isinstance(sender, BoltTask):
+                            outlet.packing = self.network.packing(wires)
+                        sender.outlets.append(outlet)
 
     def _channel(self, up: SpoutTask | BoltTask, down: BoltTask) -> Channel:
         name = f"{up.name}->{down.name}"
@@ -138,7 +146,7 @@ class Job:
             def latency(number: Ints) -> Ints:
                 return spread.sample(draws.bits(name, Purpose.LATENCY, number))
 
-        channel = Channel(up, down, latency, up.component.config.tuple_size, up.host != down.host)
+        channel = self.network.channel(up, down, latency)
         connect(down, channel)
         return channel
 
@@ -175,7 +183,7 @@ class Job:
         self.supervisor.start()
         self.kernel.listeners.append(self._moved)
         self.hooks.start()
-        self.kernel.feedback = any(spout.in_flight.most is not None for spout in self.spouts)
+        self.kernel.feedback |= any(spout.in_flight.most is not None for spout in self.spouts)
         # tasks that share cores move together: whatever an action reads
         self.kernel.feedback |= any(task.shares for task in self.bolt_tasks)
 
@@ -198,14 +206,17 @@ class Job:
     def is_lead(self, task: BoltView) -> bool:
         """Whether ``task`` is the replica that is measured: the live one with the lowest number."""
         replicas = self.bolts[task.component.name, task.index]
-        return len(replicas) == 1 or next((r for r in replicas if r.available), task) is task
+        if len(replicas) == 1:
+            return True
+        heard = [r for r in replicas if not r.silent]
+        return next((r for r in heard if r.available), heard[0]) is self.tasks[task.number]
 
     def on_the_way(self) -> dict[str, list[Train]]:
         """Tuples of roots in queues, in service and on the wire, by the component they are at or go to."""
         at: dict[str, list[Train]] = {c.name: [] for c in self.topology.components}
         for task in self.bolt_tasks:
             if task.component.anchored:
-                wires = (train for channel in task.inputs for train in channel.wire)
+                wires = (train for channel in task.inputs for train in channel.on_the_way)
                 trains = [*task.queue.trains(), *task.gate.aside, *task.gate.held, *wires]
                 at[task.component.name] += [without_markers(train) for train in trains]
         return at

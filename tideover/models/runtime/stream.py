@@ -34,6 +34,8 @@ class Outlet:
         self.channels = channels
         self.pooled = False
         """In a reference run: the first task gets the keys of all tuples, and counts for the others."""
+        self.packing: Ints | None = None
+        """What serialising a message costs, by the task that it goes to (ns); None: nothing."""
         self.draws = draws
         self._first_path = first_path
         self._new_uids = bool(edge.digits) or edge.down.bits != edge.up.output_bits
@@ -86,6 +88,23 @@ class Outlet:
                     self._to(task, grouped.pick(slice(begin, end)))
                 begin = end
         return [Sent(self.edge, copies, train)]
+
+    def packed(self, parents: Train, children: Children) -> Ints:
+        """What serialising the children costs, by parent (ns): those that go to other hosts."""
+        if self.packing is None:
+            return np.zeros(parents.n, np.int64)
+        train, rows = self._children(parents, children), children.rows
+        if self._copies:
+            each = np.full(train.n, self.packing.sum(), np.int64)
+        elif len(self.packing) == 1:
+            each = np.full(train.n, self.packing[0], np.int64)
+        else:
+            each = self.packing[self._targets(self.edge.name, self.draws, train, len(self.packing))]
+        if rows is None:
+            return each
+        cost = np.zeros(parents.n, np.int64)
+        np.add.at(cost, rows, each)
+        return cost
 
     def broadcast(self, train: Train) -> None:
         """To every task and replica, as it is (markers)."""

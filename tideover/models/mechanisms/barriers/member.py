@@ -14,6 +14,7 @@ from tideover.models.runtime.bolt_task import BARRIER, BoltTask
 from tideover.models.runtime.context import without_markers
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.saved_state import SavedState
+from tideover.sim.arrivals import when_arrived
 from tideover.sim.kernel import Rank
 from tideover.sim.train import Ints, Train, single
 
@@ -28,10 +29,10 @@ def hand_on(job: Job, task: BoltTask, number: int) -> None:
     for outlet in task.outlets:
         outlet.broadcast(message)
         for channel in (channel for replicas in outlet.channels for channel in replicas):
-            assert channel.last_arrival is not None
             assert isinstance(channel.down, BoltTask)
             turn, reads = channel.down.queue.serve_markers, job.context.reads.get(channel.down)
-            kernel.at(channel.last_arrival, Rank.CHECKPOINT, turn, channel.down.number, reads)
+            sent = [(channel, channel.messages)]
+            when_arrived(kernel, sent, 0, Rank.CHECKPOINT, turn, channel.down.number, reads)
 
 
 class Member:

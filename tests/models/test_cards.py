@@ -1,0 +1,193 @@
+"""Network cards: by hand, against the per-tuple reference, against closed forms; serialisation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.models.test_exactness import CAPS, LONG, QUICK, differences
+from tests.oracle import run
+from tests.oracle.random_networks import is_exact, networks
+from tests.oracle.worlds import MS, bolt, ms, spout, world
+from tests.theory.queues import estimate
+from tideover.models.config import Scenario
+from tideover.models.job.arrivals.poisson import Poisson
+from tideover.models.job.cluster import Hosts
+from tideover.models.job.components import Links
+from tideover.models.job.machines import MachineType
+from tideover.models.runtime import network
+from tideover.models.simulation import Replication, simulate
+from tideover.models.world import World
+
+STRATEGIES = ("none", "source_replay", "rsm", "active_replication", "aligned_snapshots", "micro_batch")
+FEW = settings(QUICK, max_examples=6)
+ONES: dict[str, Any] = {"kind": "values", "values": (1,), "repeat": True}
+NIC = 256_000  # a tuple of 256 B takes 1 ms
+
+
+def machines(*nics: int | None) -> Hosts:
+    return Hosts(machines={f"m{i}": MachineType(count=1, nic=nic) for i, nic in enumerate(nics)})
+
+
+def served(found: Replication, component: str) -> list[tuple[int, float, float]]:
+    """(uid, arrival, departure in ms) at a component."""
+    assert found.trace is not None
+    rows = [row for row in found.trace.processed if row[0] == component]
+    return [(row[3], row[5] / MS, row[6] / MS) for row in sorted(rows, key=lambda row: row[6])]
+
+
+def test_a_message_pays_both_cards_and_the_wire() -> None:
+    """s (host 0) -> p (host 1) -> q (host 1): 1 ms out, 5 ms on the wire, 2 ms in (half the bandwidth); from
+    p to q, on one host, nothing.
+    """
+    topology = {
+        "s": spout(**ONES, hosts=(0,)),
+        "p": bolt("forward", {"s": "shuffle"}, 1, hosts=(1,)),
+        "q": bolt("forward", {"p": "shuffle"}, 0, hosts=(1,)),
+    }
+    links = Links(latency=ms(5), local=ms(0))
+    found = simulate(world(topology, hosts=machines(NIC, NIC // 2), links=links, until=35), trace=True)
+    assert served(found, "p") == [(0, 18, 19), (1, 28, 29)]
+    assert served(found, "q") == [(0, 19, 19), (1, 29, 29)]
+
+
+def test_all_channels_of_a_host_share_its_card() -> None:
+    """a and b (host 0) both send at 10, to p (host 1) and q (host 2): the one of the lower task is first; p's
+    sender at host 3 shares p's card in.
+    """
+    topology = {
+        "a": spout(**ONES, hosts=(0,)),
+        "b": spout(**ONES, hosts=(0,)),
+        "c": spout(**ONES, hosts=(3,)),
+        "p": bolt("forward", {"a": "shuffle", "c": "shuffle"}, 0, hosts=(1,)),
+        "q": bolt("forward", {"b": "shuffle"}, 0, hosts=(2,)),
+    }
+    found = simulate(world(topology, hosts=machines(NIC, NIC, None, None), until=15), trace=True)
+    assert [row[1] for row in served(found, "p")] == [11, 12]  # c's comes at 10, a's at 11 and waits for it
+    assert [row[1] for row in served(found, "q")] == [12]
+
+
+def test_serialisation_is_service_of_the_bolts_between_hosts() -> None:
+    """s -> p on another host (deserialises 2 ms) -> two replicas' worth of work: q.0 on p's host, q.1 not."""
+    topology = {
+        "s": spout(**ONES, hosts=(0,)),
+        "p": bolt("forward", {"s": "shuffle"}, 1, hosts=(1,)),
+        "q": bolt("forward", {"p": "all"}, 0, hosts=(1, 0), parallelism=2),
+    }
+    links = Links(latency=ms(0), local=ms(0), serialise=3 * MS, deserialise=2 * MS)
+    found = simulate(world(topology, hosts=2, links=links, until=20), trace=True)
+    assert served(found, "p") == [(0, 10, 16)]
+    assert [row[1:] for row in served(found, "q")] == [(16, 16), (16, 18)]
+
+
+@pytest.mark.parametrize("cards", [(NIC, None), (None, NIC)], ids=["out", "in"])
+def test_the_wait_at_a_card_is_that_of_m_d_1(cards: tuple[int | None, ...]) -> None:
+    """Poisson arrivals at load 0.8: mean time at the card = s + 0.8 s / (2 (1 - 0.8)) = 3 s."""
+    arrivals = Poisson(rate=0.8 * NIC / 256)
+    topology = {
+        "s": spout("keys", arrivals=arrivals, hosts=(0,)),
+        "p": bolt("forward", {"s": "shuffle"}, 0, hosts=(1,)),
+    }
+    scenario = world(topology, hosts=machines(*cards), until=20_000)
+    means = []
+    for replication in range(10):
+        mean = simulate(scenario, replication).latency.mean
+        assert mean is not None
+        means.append(mean / MS)
+    assert estimate(means).covers(3)
+
+
+def test_a_card_carries_its_bandwidth_and_no_more() -> None:
+    """Ten times too much: one tuple of 256 B leaves each millisecond, and the card is always busy."""
+    topology = {"s": spout(**ONES, gap=0.1, hosts=(0,)), "p": bolt("forward", {"s": "shuffle"}, hosts=(1,))}
+    scenario = world(topology, hosts=machines(NIC, None), until=50)
+    found = simulate(scenario, trace=True)
+    assert np.diff([row[1] for row in served(found, "p")]) == pytest.approx(1)
+    one = World(scenario)
+    one.run()
+    (card,) = one.job.network.cards
+    assert (card.name, card.host, card.busy_ns(50 * MS)) == ("card out", 0, 49.9 * MS)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_cards_equal_the_reference(strategy: str) -> None:
+    @FEW
+    @given(networks((strategy,)).filter(is_exact))
+    def check(scenario: Scenario) -> None:
+        assert not differences(scenario, CAPS[-1:])
+
+    check()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_cards_equal_the_reference_in_many_worlds(strategy: str) -> None:
+    @LONG
+    @given(networks((strategy,)).filter(is_exact), st.sampled_from(CAPS))
+    def check(scenario: Scenario, cap: int) -> None:
+        assert not differences(scenario, (cap,))
+
+    check()
+
+
+# -- levels that bring one another about ---------------------------------------------------------------------
+
+
+def ring(load: float, levels: int, hosts: int, seconds: float, latency: float) -> Scenario:
+    """A spout and ``levels`` bolts, one task of each on each host; messages take 1 ms at a card, of which
+    each carries ``load``; ``latency``: ms between hosts.
+    """
+    everywhere = tuple(range(hosts))
+    rate = load * 1000 / (levels * (hosts - 1) / hosts)
+    arrivals = Poisson(rate=rate)
+    topology: dict[str, Any] = {
+        "s": spout("keys", keys=64, parallelism=hosts, arrivals=arrivals, hosts=everywhere)
+    }
+    for i in range(levels):
+        inputs = {f"p{i - 1}" if i else "s": "shuffle"}
+        topology[f"p{i}"] = bolt("forward", inputs, 0.05, parallelism=hosts, hosts=everywhere)
+    links = Links(latency=ms(latency), local=ms(0))
+    return world(topology, hosts=machines(*[NIC] * hosts), links=links, until=seconds * 1000)
+
+
+def latencies(scenario: Scenario) -> np.ndarray:
+    """Of all tuples that have come to the end, ms, with the throughput behind them."""
+    found = simulate(scenario)
+    told = found.latency.summary(1e6)
+    return np.array([told["mean"], told["p99"], found.ledger["completed"]])
+
+
+def test_short_steps_are_exact_where_cards_form_a_cycle() -> None:
+    """Every card carries spouts' and bolts' messages; the wire gives the step that no message can outrun."""
+    scenario = ring(0.9, levels=2, hosts=3, seconds=0.5, latency=1)
+    assert all(card.exact for card in World(scenario).job.network.cards)
+    found = simulate(scenario, trace=True)
+    assert found.trace is not None
+    assert sorted(found.trace.processed) == sorted(run(scenario).processed)
+
+
+@pytest.mark.parametrize(
+    ("load", "levels", "hosts", "seconds"),
+    [
+        (0.9, 3, 3, 6),
+        pytest.param(0.5, 2, 3, 30, marks=pytest.mark.long),
+        pytest.param(0.8, 2, 3, 30, marks=pytest.mark.long),
+        pytest.param(0.9, 2, 3, 30, marks=pytest.mark.long),
+        pytest.param(0.9, 3, 10, 15, marks=pytest.mark.long),
+    ],
+)
+def test_ports_of_levels_are_within_two_percent(
+    load: float, levels: int, hosts: int, seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where short steps would be too many: mean and 99th percentile of the latency, and throughput, with
+    messages that take a hundredth of the wire's latency.
+    """
+    scenario = ring(load, levels, hosts, seconds, latency=100)
+    exact = latencies(scenario)
+    monkeypatch.setattr(network, "FLOWS", 0)
+    assert not any(card.exact for card in World(scenario).job.network.cards)
+    assert latencies(scenario) == pytest.approx(exact, rel=0.02)

@@ -1,0 +1,69 @@
+"""Random small worlds whose hosts have network cards, and whose messages cost their tasks something.
+
+Their components are on hosts of their own; or the last is with the first; or all are together, where what a
+card has sent may bring about what it is to send, at distances that take time.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from tideover.models.config import Scenario
+from tideover.models.job.cluster import Hosts
+from tideover.models.job.components import BoltConfig, Links, SpoutConfig
+from tideover.models.job.machines import MachineType
+from tideover.models.world import World
+
+from .random_worlds import STRATEGY_NAMES, TICK, overlapping, worlds
+from .worlds import ms
+
+EACH = 2
+"""Hosts of a component."""
+
+
+@st.composite
+def networks(
+    draw: st.DrawFn, strategies: tuple[str, ...] = STRATEGY_NAMES, overlap: bool = False
+) -> Scenario:
+    """Any world, on machines with cards."""
+    scenario = draw((overlapping if overlap else worlds)(strategies))
+    names = list(scenario.topology)
+    groups = {name: place for place, name in enumerate(names)}
+    links = scenario.links
+    together = draw(st.sampled_from(("no", "ends", "all")))
+    if together == "ends":
+        groups[names[-1]] = 0
+    elif together == "all":
+        groups = dict.fromkeys(names, 0)
+        links = Links(latency=ms(draw(st.sampled_from((100, 300)))), local=links.local)
+    count = EACH * len(names) + draw(st.integers(0, 1))
+    topology = {
+        name: _seated(draw, config, EACH * groups[name]) for name, config in scenario.topology.items()
+    }
+    speeds = st.sampled_from((2560, 5120, 3000, 1717, None))
+    machines = {name: MachineType(count=n, nic=draw(speeds)) for name, n in (("a", count - 1), ("b", 1))}
+    ns = st.sampled_from((0, 0, TICK // 10, TICK // 7))
+    links = links.model_copy(
+        update={
+            "header": draw(st.sampled_from((0, 0, 64))),
+            "serialise": draw(ns),
+            "deserialise": draw(ns),
+            "serialise_cost": draw(st.sampled_from((0, 0, TICK // 1000))),
+            "deserialise_cost": draw(st.sampled_from((0, 0, TICK // 1000))),
+        }
+    )
+    update: dict[str, Any] = {"topology": topology, "hosts": Hosts(machines=machines), "links": links}
+    return scenario.model_copy(update=update)
+
+
+def _seated(draw: st.DrawFn, config: SpoutConfig | BoltConfig, first: int) -> SpoutConfig | BoltConfig:
+    hosts = tuple(first + draw(st.integers(0, EACH - 1)) for _ in range(config.parallelism))
+    size = draw(st.sampled_from((256, 256, 100)))
+    return config.model_copy(update={"hosts": hosts, "tuple_size": size})
+
+
+def is_exact(scenario: Scenario) -> bool:
+    """Whether the engine says that no card has to be approximated."""
+    return all(card.exact for card in World(scenario).job.network.cards)

@@ -1,0 +1,216 @@
+"""The network of a job: the hosts' cards, and where they stand in the data plane."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from heapq import heapify, heappop, heappush
+from itertools import pairwise
+
+import numpy as np
+
+from tideover.models.job.components import Links
+from tideover.models.job.topology import Topology
+from tideover.models.runtime.bolt_task import BoltTask
+from tideover.models.runtime.spout_task import SpoutTask
+from tideover.sim.card import IN, OUT, Card, NetworkChannel, Port, Way
+from tideover.sim.kernel import Kernel, Mover
+from tideover.sim.link import Channel, Latency
+from tideover.sim.train import Ints
+
+Task = SpoutTask | BoltTask
+Place = tuple[Way, int]
+"""A card: which way, of which host."""
+Edges = dict[Mover, set[Mover]]
+"""Who hands messages on to whom."""
+
+
+FLOWS = 1_500_000
+"""Most movements of single nodes for which cards are worth moving in short steps: about a minute."""
+
+
+class Steps:
+    """Lets the data plane move in steps of at most ``length`` (ns)."""
+
+    def __init__(self, kernel: Kernel, length: int) -> None:
+        self._kernel, self._length = kernel, length
+
+    def horizon(self, now: int) -> int:
+        """The end of the next step."""
+        return min(now, self._kernel.moved_to + self._length)
+
+
+class Network:
+    """Makes the channels of a job, and the cards of its hosts.
+
+    ``bandwidths``: of the cards that have one, by host (bytes/s). ``nothing``: sending costs nothing (in
+    batches it is part of theirs).
+    """
+
+    def __init__(self, links: Links, bandwidths: Mapping[int, int], nothing: bool) -> None:
+        self._links = links
+        self._nothing = nothing
+        self._bandwidths = bandwidths
+        self._sharing: list[NetworkChannel] = []
+        self._cards: dict[Place, Card] = {}
+
+    @property
+    def cards(self) -> list[Card]:
+        """All cards that something goes through, by host, out before in."""
+        return [self._cards[way] for way in sorted(self._cards, key=lambda way: (way[1], way[0] != OUT))]
+
+    def channel(self, up: Task, down: BoltTask, latency: int | Latency) -> Channel:
+        """A channel from one task to another, through cards if it goes through any."""
+        size = up.component.config.tuple_size
+        if up.host == down.host:
+            return Channel(up, down, latency, size, remote=False)
+        size += self._links.header
+        unpacking = self._links.deserialise + size * self._links.deserialise_cost
+        if self._nothing or not (unpacking or up.host in self._bandwidths or down.host in self._bandwidths):
+            return Channel(up, down, latency, size, remote=True)
+        channel = NetworkChannel(up, down, latency, size, unpacking)
+        self._sharing.append(channel)
+        return channel
+
+    def packing(self, channels: Sequence[Sequence[Channel]]) -> Ints | None:
+        """What serialising a message costs its sender, ns, if it goes to each of these (tasks, with their
+        replicas); None: nothing.
+        """
+        links = self._links
+        if self._nothing or not (links.serialise or links.serialise_cost):
+            return None
+        each = [
+            sum(links.serialise + c.message_bytes * links.serialise_cost for c in replicas if c.remote)
+            for replicas in channels
+        ]
+        return np.array(each, np.int64)
+
+    def lay(self, kernel: Kernel, topology: Topology, tasks: Sequence[Task], duration: int) -> None:
+        """Put the cards between the tasks; call it once, with all channels made, and ``tasks`` in physical
+        order; ``duration``: of the run (ns).
+
+        What a card has served may bring about a message that comes to it again. If not, it moves when all who
+        use it have moved. If so, the data plane moves in steps shorter than the least latency between hosts:
+        what is sent in a step arrives after it, so each step begins with the cards in and ends with the cards
+        out. Where these steps would be too many (``FLOWS``), cards have a port for each level of the topology
+        (see `tideover.sim.contention`).
+        """
+        if not self._sharing:
+            return
+        self._sharing.sort(key=lambda channel: (channel.up.number, channel.down.number))
+        for number, channel in enumerate(self._sharing):
+            channel.number = number
+        levels = _levels(topology)
+        channels = [channel for task in tasks if isinstance(task, BoltTask) for channel in task.inputs]
+        self._connect(levels, set())
+        edges = _edges(tasks, channels)
+        cyclic = _in_cycles(edges)
+        split = {(node.card.way, node.card.host) for node in cyclic if isinstance(node, Port)}
+        kernel.feedback = True
+        if split:
+            step = min(channel.least_delay for channel in self._sharing) - 1
+            if step > 0 and duration // step * len(edges) <= FLOWS:
+                edges = _edges(tasks, channels, over_wires=False)
+                kernel.sources.append(Steps(kernel, step))
+            else:
+                self._connect(levels, split)
+                edges = _edges(tasks, channels)
+        kernel.nodes[:] = _in_order(edges)
+
+    def _connect(self, levels: Mapping[str, int], split: set[Place]) -> None:
+        """Let channels go through the ports of the cards, one for each level of those that are ``split``."""
+        self._cards = {}
+        ports: dict[tuple[Place, int], Port] = {}
+        for channel in self._sharing:
+            up, down = channel.up, channel.down
+            assert isinstance(up, Task)
+            assert isinstance(down, Task)
+            ends: tuple[tuple[Place, Task], ...] = (((OUT, up.host), up), ((IN, down.host), down))
+            for way, task in ends:
+                bandwidth = self._bandwidths.get(way[1])
+                if bandwidth is None:
+                    continue
+                level = levels[task.component.name] if way in split else 0
+                card = self._cards.setdefault(way, Card(*way, bandwidth))
+                if (way, level) not in ports:
+                    ports[way, level] = Port(card, level)
+                port = ports[way, level]
+                if task is up:
+                    channel.out = port
+                else:
+                    channel.into = port
+        for (_, level), port in ports.items():
+            port.card.line.add(level)
+
+
+def _levels(topology: Topology) -> dict[str, int]:
+    """How many components a tuple has passed, at most, when it comes to each."""
+    levels: dict[str, int] = {}
+    for c in topology.components:
+        levels[c.name] = max((levels[edge.up.name] + 1 for edge in c.inputs), default=0)
+    return levels
+
+
+def _path(channel: Channel) -> list[Mover]:
+    """The nodes that a message of a channel goes through."""
+    stops: list[Mover | None] = [channel.up, channel.down]
+    if isinstance(channel, NetworkChannel):
+        stops[1:1] = [channel.out, channel.into]
+    return [stop for stop in stops if stop is not None]
+
+
+def _edges(tasks: Sequence[Task], channels: Sequence[Channel], over_wires: bool = True) -> Edges:
+    """``over_wires``: also from one host to another."""
+    edges: Edges = {task: set() for task in tasks}
+    for channel in channels:
+        path = _path(channel)
+        for node in path:
+            edges.setdefault(node, set())
+        for node, behind in pairwise(path):
+            if over_wires or not (isinstance(channel, NetworkChannel) and _is_wire(channel, node, behind)):
+                edges[node].add(behind)
+    ports: dict[Card, list[Port]] = {}
+    for node in edges:
+        if isinstance(node, Port):
+            ports.setdefault(node.card, []).append(node)
+    for each in ports.values():  # of one card, the lower levels come first
+        each.sort(key=lambda port: port.level)
+        for lower, higher in pairwise(each):
+            edges[lower].add(higher)
+    return edges
+
+
+def _is_wire(channel: NetworkChannel, node: Mover, behind: Mover) -> bool:
+    """Whether the wire lies between these two stops of a channel."""
+    return node is (channel.out or channel.up) and behind is (channel.into or channel.down)
+
+
+def _in_order(edges: Edges) -> list[Mover]:
+    """The nodes in topological order, as far as there is one: cards as soon as they can, tasks in physical
+    order.
+    """
+    ahead = dict.fromkeys(edges, 0)
+    for behind in edges.values():
+        for each in behind:
+            ahead[each] += 1
+    nodes = sorted(edges, key=lambda node: not isinstance(node, Port))
+    place = {node: number for number, node in enumerate(nodes)}
+    ready = [place[node] for node, n in ahead.items() if n == 0]
+    heapify(ready)
+    order: list[Mover] = []
+    while ready:
+        node = nodes[heappop(ready)]
+        order.append(node)
+        for each in edges[node]:
+            ahead[each] -= 1
+            if not ahead[each]:
+                heappush(ready, place[each])
+    return order
+
+
+def _in_cycles(edges: Edges) -> set[Mover]:
+    """Nodes that are part of a cycle, or between two."""
+    backwards: Edges = {node: set() for node in edges}
+    for node, behind in edges.items():
+        for each in behind:
+            backwards[each].add(node)
+    return set(edges) - set(_in_order(edges)) - set(_in_order(backwards))
