@@ -10,6 +10,7 @@ import pytest
 from tests.oracle.worlds import MS, bolt, fault, spout, world
 from tideover.models.evaluation.bottleneck import Load, Used, mean_loads, sentence
 from tideover.models.results.result import Result
+from tideover.models.schema.shared import SHARED_RECORD
 from tideover.models.simulation import Replication, simulate
 from tideover.models.world import World
 from tideover.scenarios.runs import decode, encode
@@ -115,7 +116,7 @@ def test_a_result_has_it_where_it_was_measured(shared: Result) -> None:
     rows = shared.usage[shared.usage.resource == "p.0"]
     assert rows.busy.mean() == pytest.approx(76 / 200)
     plain = Result(shared.scenario, [replace(one, used=None) for one in shared.replications])
-    assert set(record) - set(plain.to_dict()) == {"resources", "bottleneck"}
+    assert set(record) - set(plain.to_dict()) == {entry.name for entry in SHARED_RECORD}
     assert not len(plain.usage)
 
 
