@@ -31,6 +31,9 @@ class SpoutTask(Node):
     feed           what it emits instead of calling, at the times of these trains (None: it calls)
     """
 
+    silent = False
+    """As of bolts' tasks: it emits."""
+
     def __init__(
         self, context: Context, component: Component, index: int, number: int, host: int, fed: bool
     ) -> None:
@@ -65,6 +68,9 @@ class SpoutTask(Node):
             self._reach = 2 * n
             arrivals = self._config.arrivals
             self._ahead = arrivals.next_calls(self.name, self._context.draws, self._from, self._calls, n)
+            longer = self._context.overhead.get(self.component.name)
+            if longer:
+                self._ahead = self._ahead + longer * np.arange(1, n + 1, dtype=np.int64)
             self._used = 0
 
     def _go_on_from(self, moment: int) -> None:
