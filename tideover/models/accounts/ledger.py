@@ -58,7 +58,7 @@ class Applied:
         return index
 
     def apply(self, uid: Ints, replica: int) -> int:
-        """Count effects as applied; returns how many of them were applied already in that replica, be it by one
+        """Count effects as applied; returns how many of them were applied already in that replica, be it
         further ahead in ``uid``.
         """
         n = len(uid)
