@@ -58,8 +58,8 @@ class Applied:
         return index
 
     def apply(self, uid: Ints, replica: int) -> int:
-        """Count effects as applied; returns how many of them are now applied more than once in one
-        replica.
+        """Count effects as applied; returns how many of them were applied already in that replica, be it
+        further ahead in ``uid``.
         """
         n = len(uid)
         if self._once:
@@ -73,7 +73,12 @@ class Applied:
             return int(np.count_nonzero(slots > _ONE))
         index = self._index(uid, replica)
         np.add.at(self._slots, index, _ONE)
-        return int(np.count_nonzero(self._slots.take(index) > _ONE))
+        twice = index[self._slots.take(index) > _ONE]
+        if not len(twice):
+            return 0
+        places, times = np.unique(twice, return_counts=True)
+        new = np.count_nonzero(self._slots.take(places) == times)  # of these the first one is no repetition
+        return len(twice) - int(new)
 
     def duplicated_roots(self) -> Ints:
         """Roots of which an effect is applied more than once in one replica."""
