@@ -37,6 +37,7 @@ class Context:
     machines     what can fail besides tasks
     keepers      who has copies of tuples or effects
     cores        of each host on which their number or their speed matters
+    core_step    length (ns) of the steps in which several levels share cores; None: it follows from services
     resources    what several tasks use, and can only do so much of: cores, cards, stores
     runner       who runs the bolts, if they do not run by themselves
     rhythm       asks for the period (ns) of what interrupts the flow in normal operation, and may come at
@@ -56,6 +57,7 @@ class Context:
     machines: list[Machine] = field(default_factory=list)
     keepers: list[Keeper] = field(default_factory=list)
     cores: dict[int, Cores] = field(default_factory=dict)
+    core_step: int | None = None
     resources: list[Resource] = field(default_factory=list)
     runner: Runner | None = None
     rhythm: Callable[[], int] = int

@@ -55,7 +55,7 @@ class Job:
         """All physical tasks, in physical order."""
         self.network.lay(self.kernel, self.topology, self.tasks, deployment.run.duration)
         context.resources += self.network.cards
-        context.cores = share_cores(context.kernel, deployment, self.bolt_tasks)
+        context.cores = share_cores(context.kernel, deployment, self.bolt_tasks, context.core_step)
         every_core = context.cores.values()
         context.resources += [CoresResource(cores) for cores in every_core if cores.cores is not None]
         store = deployment.store
