@@ -181,7 +181,7 @@ class Ledger:
 
     def on_timed_out(self, spout: SpoutView, roots: Ints, attempt: Ints, outage: Ints) -> None:
         """A timeout is false if no outage is why the root was not done."""
-        self.false_timeouts += int(np.count_nonzero(outage < 0))
+        self.false_timeouts += int(np.count_nonzero(outage == -1))
 
     def on_processed(self, task: BoltView, train: Train, arrival: Ints, sent: list[Sent]) -> None:
         """Where a root's tuples end, they have taken effect."""
@@ -218,6 +218,10 @@ class Ledger:
         """Tuples of roots are gone."""
         if task.component.anchored:
             self._destroy(train.uid >> task.component.bits)
+
+    def on_overflowed(self, task: BoltView, train: Train) -> None:
+        """So are those that found a queue full."""
+        self.on_destroyed(task, train, train.time)
 
     def on_copies_lost(self, task: BoltView, uid: Ints) -> None:
         """So are copies of them."""
