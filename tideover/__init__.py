@@ -33,7 +33,18 @@ _STRATEGIES = (
     "SourceReplay",
     "StateManagement",
 )
-_FAILURES = ("CrashHost", "CrashRack", "CrashTask", "CrashWorker", "LoseState", "Pause", "SlowHost")
+_FAILURES = (
+    "Cascade",
+    "CrashHost",
+    "CrashRack",
+    "CrashTask",
+    "CrashWorker",
+    "Events",
+    "LoseState",
+    "MachinesFail",
+    "Pause",
+    "SlowHost",
+)
 _WHERE |= dict.fromkeys(("Run", *_STRATEGIES, *_FAILURES), "tideover.parts")
 _WHERE |= dict.fromkeys(
     ("seconds", "milliseconds", "per_second", "n_bytes", "bytes_per_second"), "tideover.scenarios.quantities"

@@ -6,11 +6,14 @@ from tideover.models.results.result import Result as Result
 from tideover.parts import ActiveReplication as ActiveReplication
 from tideover.parts import AlignedSnapshots as AlignedSnapshots
 from tideover.parts import Amnesia as Amnesia
+from tideover.parts import Cascade as Cascade
 from tideover.parts import CrashHost as CrashHost
 from tideover.parts import CrashRack as CrashRack
 from tideover.parts import CrashTask as CrashTask
 from tideover.parts import CrashWorker as CrashWorker
+from tideover.parts import Events as Events
 from tideover.parts import LoseState as LoseState
+from tideover.parts import MachinesFail as MachinesFail
 from tideover.parts import MicroBatch as MicroBatch
 from tideover.parts import Pause as Pause
 from tideover.parts import Run as Run

@@ -18,6 +18,7 @@ from tideover.calibrate.recoveries.recovery_time import Values, recovery
 from tideover.calibrate.recoveries.scatter import FEWEST, PUBLISHED, run_to_run
 from tideover.scenarios import profiles
 from tideover.scenarios.errors import ScenarioError
+from tideover.sim.units import S, parse_duration
 
 FAILURES = Path(__file__).parents[2].parent / "shared" / "published" / "demeter_flink_failures.csv"
 TRUTH = Values(outage=40.0, capacity=180_000.0, fraction=0.5, snapshot=0.0)
@@ -151,6 +152,23 @@ def test_a_profile_predicts_both_ends(tmp_path: Path) -> None:
         assert predicted["low"] < value < predicted["high"]
         assert predicted["estimate"] == pytest.approx(value, rel=0.06)
         assert row[name] == pytest.approx(value, rel=0.06)
+
+
+def test_a_detector_finds_out_by_itself() -> None:
+    """The built-in profile gives the restart alone; detection is a timeout less the age of a heartbeat. With
+    one that is 40 s longer so is the outage, and the latency is late by more.
+    """
+    usual, slow = (
+        tideover.run("demeter-cars", ["profile=demeter-cars", *more]).to_dict()["recoveries"][0]
+        for more in ((), ("heartbeat_timeout=60 s",))
+    )
+    profile = profiles.again("demeter-cars")
+    launch = profile.values["detector.heartbeats.launch"].plain()
+    assert usual["stages_s"]["launch"] == parse_duration(launch) / S
+    assert 15 < usual["stages_s"]["detect"] <= 20
+    assert slow["stages_s"]["detect"] == pytest.approx(usual["stages_s"]["detect"] + 40)
+    assert slow["outage_end_s"] == pytest.approx(usual["outage_end_s"] + 40)
+    assert slow["latency_recovered_s"] > usual["latency_recovered_s"] + 40
 
 
 @pytest.mark.skipif(not FAILURES.exists(), reason="the measurements are not here")

@@ -29,7 +29,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
 }
 """What must be given, in ns; all else is left to its default."""
 BUILT_IN = ("none", "source_replay", "rsm", "active_replication", "aligned_snapshots", "micro_batch")
-BUILT_IN += ("storm_checkpoint",)
+BUILT_IN += ("storm_checkpoint", "estorm")
 
 
 def of(kind: str) -> Strategy:

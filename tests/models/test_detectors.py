@@ -233,3 +233,55 @@ def test_a_detector_that_cannot_be_is_refused(settings: list[str], says: str) ->
     with pytest.raises(ScenarioError) as caught:
         load("wordcount", settings)
     assert says in str(caught.value)
+
+
+# -- one that lives is taken for dead ------------------------------------------------------------------------
+
+
+def paused(at: float, duration: float) -> Any:
+    return fault("pause", at, component="count", duration=round(duration * MS))
+
+
+def test_a_pause_that_is_too_long_is_taken_for_death() -> None:
+    """The last heartbeat before the pause, at or before 30, is missed as that of a death would be; then a new
+    process is launched and prepared, and the old one's end of the pause changes nothing.
+    """
+    pause, false = rows((paused(30, 300),), DETECTOR, until=900)
+    assert pause["kind"] == "pause"
+    assert (false["kind"], false["component"]) == ("false_detection", "count.0")
+    noticed = first_restart()[1]
+    assert moments(false) == pytest.approx((noticed, noticed, noticed, noticed + 6, noticed + 15))
+
+
+def test_a_pause_within_the_timeout_is_not_noticed() -> None:
+    """30 long: at most 20 + 30 of silence, and the timeout is 50."""
+    (only,) = rows((paused(30, 29),), DETECTOR)
+    assert only["kind"] == "pause"
+
+
+def test_a_pause_sends_no_heartbeats() -> None:
+    """It is paused for 29 from 30 on, and dies at 55: its last heartbeat is that before 30, as if it had died
+    then. One that dies at 70 has sent its overdue heartbeat at 59, or one since.
+    """
+    (_, early) = rows((paused(30, 29), crashed(55, 0)), DETECTOR)
+    assert early["detected_at_s"] * 1000 == pytest.approx(first_restart()[1])
+    (_, late) = rows((paused(30, 29), crashed(60, 0)), DETECTOR)
+    assert 109 <= late["detected_at_s"] * 1000 <= 110
+
+
+def test_a_zombie_counts_nothing() -> None:
+    """What the paused process had in its queue is gone with it, and comes again from the upstream buffer:
+    nothing is counted twice, nothing is lost.
+    """
+    world = chain((paused(30, 300),), 900).model_copy(update={"detector": DETECTOR})
+    done = simulate(world)
+    assert (done.ledger["lost"], done.ledger["duplicated"]) == (0, 0)
+    assert done.ledger["replayed"] > 0
+
+
+def test_a_job_with_a_false_detection_begins_again_as_one() -> None:
+    snapshots = AlignedSnapshots(checkpoint_interval=10 * MS)
+    job = chain((paused(30, 300),), 900).model_copy(update={"strategy": snapshots, "detector": DETECTOR})
+    done = simulate(job)
+    assert [row["kind"] for row in done.recoveries] == ["pause", "false_detection"]
+    assert (done.ledger["lost"], done.ledger["duplicated"]) == (0, 0)

@@ -76,7 +76,7 @@ class Copies(Protocol):
 class Twofold(Copying):
     """The same, with two of each task."""
 
-    def replicas(self, component: str) -> int:
+    def replicas(self, component: str, keeps_state: bool) -> int:
         return 2
 
 

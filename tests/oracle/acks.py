@@ -106,7 +106,7 @@ class SourceReplay(AckCosts):
                 self.world.trace.completed.append((datum.root, datum.attempt, self.world.clock.now))
                 self._remove(spout, datum.root)
 
-    def machines_failed(self, fault: Any, down_for: int) -> None:
+    def machines_failed(self, fault: Any, down_for: int | None) -> None:
         if self.hit(fault):
             self.acker_failed(down_for)
 
@@ -117,16 +117,17 @@ class SourceReplay(AckCosts):
             return ["acker"] if home is not None and self.world.layout.fails(fault, home, 0) else []
         return ["acker"] if fault.component == "acker" else []
 
-    def acker_failed(self, down_for: int) -> None:
+    def acker_failed(self, down_for: int | None) -> None:
         self.acker_fault = len(self.world.outages.all) - 1
         self.world.ledger.hurt_trees({tree for tree, _ in self.trees.items()}, self.acker_fault)
         self.trees.clear()
         self.acker_down = True
-        Clock.cancel(self.acker_ready)
-        when = self.world.clock.now + down_for
-        self.acker_ready = self.world.clock.at(when, control(Rank.READY), self._acker_up)
+        if down_for is not None:
+            Clock.cancel(self.acker_ready)
+            when = self.world.clock.now + down_for
+            self.acker_ready = self.world.clock.at(when, control(Rank.READY), self.acker_ready_again)
 
-    def _acker_up(self) -> None:
+    def acker_ready_again(self) -> None:
         self.acker_down = False
         self.world.outages.back("acker")
 

@@ -161,7 +161,8 @@ class MicroBatches(Protocol):
             for job in self.jobs_hit(fault):
                 self.scheduler.pause(job, now + fault.duration)
         else:
-            self.fails(fault, now + fault.detection, now + fault.detection + fault.restart)
+            ready = now + max(fault.detection + fault.restart, fault.out_of_order)
+            self.fails(fault, now + fault.detection, ready)
 
     def jobs_hit(self, fault: Any) -> list[Job]:
         hit = fault.component, fault.task, fault.replica

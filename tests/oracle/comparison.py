@@ -10,7 +10,7 @@ from tideover.models.simulation import Replication
 from tideover.sim.registry import kind_of
 from tideover.sim.units import S
 
-from .figures import SECOND, SLOT, Figures, Latencies
+from .figures import SECOND, SLOT, STAGES, Figures, Latencies
 
 LATENCIES = ("median", "mean", "std", "p95", "p99", "max")
 BIN = 0.01
@@ -18,7 +18,7 @@ BIN = 0.01
 ROUNDING = 1e-9
 """The same of what is exact but for the float that it is told in."""
 MOMENTS = ("detected_at_s", "ready_at_s")
-NEVER_READY = ("state_recovery_s", "detect_s", "restart_s", "restore_s", "wait_s", "replay_s")
+NEVER_READY = ("state_recovery_s", *STAGES)
 """What a recovery tells by its plan, if the run ends before what was hit is back."""
 PER = SECOND // SLOT
 
@@ -57,7 +57,7 @@ def _rows(ours: Figures, theirs: Replication, end: int) -> Iterator[Pair]:
                 told, engine = value, row[name]
                 if name.endswith("_s"):
                     told = None if value is None else value / S
-                if name in MOMENTS and engine * S > end:
+                if name in MOMENTS and engine is not None and engine * S > end:
                     engine = None  # as planned: it is after the end
                 yield f"{number} {name}", told, engine
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 SECOND = 1_000_000_000
 SLOT = SECOND // 100
 CALM = 4 * SECOND
+STAGES = ("detect_s", "delay_s", "launch_s", "prepare_s", "restart_s", "restore_s", "wait_s", "replay_s")
+"""One after the other; the second to the fourth if heartbeats are missed."""
 NEVER_REACHED = 1 << 62
 """More than any count."""
 Latencies = dict[str, float | None]
@@ -226,8 +228,11 @@ class Comparison:
 
     def _stages(self, outage: Outage, caught_up: int | None, over: int | None) -> dict[str, int | None]:
         """One after the other, each until what it names is done."""
-        ends = (outage.noticed, outage.back, outage.restored_at, outage.timed_out_at, outage.last_replay)
-        names = ("detect_s", "restart_s", "restore_s", "wait_s", "replay_s")
+        ends = [outage.noticed, outage.back, outage.restored_at, outage.timed_out_at, outage.last_replay]
+        names = [STAGES[0], *STAGES[4:]]
+        if self.world.listener is not None and outage.hit:
+            ends[1:1] = [outage.ordered, outage.launched, outage.back]
+            names = list(STAGES)
         reached, stages = outage.at, {}
         for name, end in zip(names, ends, strict=True):
             later = reached if end is None or outage.masked else max(reached, end)
@@ -280,9 +285,7 @@ class Comparison:
     @staticmethod
     def _reached(row: dict[str, Any]) -> int:
         """From the fault until caught up, as the stages have it."""
-        return sum(
-            row[f"{name}_s"] for name in ("detect", "restart", "restore", "wait", "replay", "catch_up_stage")
-        )
+        return sum(row.get(name, 0) for name in (*STAGES, "catch_up_stage_s"))
 
 
 def longest_silence(outputs: list[int], begin: int, end: int) -> int | None:

@@ -30,7 +30,11 @@ class Outage:
     tasks: list[Task] = field(default_factory=list)
     unseen: set[Hashable] = field(default_factory=set)
     gone: set[Hashable] = field(default_factory=set)
+    unordered: set[Hashable] = field(default_factory=set)  # a process in its place, with heartbeats
+    unlaunched: set[Hashable] = field(default_factory=set)
     noticed: int | None = None
+    ordered: int | None = None
+    launched: int | None = None
     back: int | None = None
     hit: bool = False
     masked: bool = False
@@ -68,6 +72,9 @@ class Outages:
             self.clock.at(over, control(Rank.READY, -1), partial(self._over, outage))
         for thing in things:
             self.newest[thing] = outage
+        if self.world.listener is not None:
+            outage.unordered, outage.unlaunched = set(things), set(things)
+            return
         noticed = partial(self._seen, things, outage)
         self.clock.at(self.clock.now + detection, control(Rank.READY, -1), noticed)
 
@@ -86,17 +93,41 @@ class Outages:
     def _seen(self, things: list[Hashable], by: Outage) -> None:
         for thing in things:
             if self.newest[thing] is by:
-                self._notice(thing)
+                self.notice(thing)
 
-    def _notice(self, thing: Hashable) -> None:
+    def again(self, thing: Hashable) -> None:
+        """Its process dies; what was done to bring it back was in vain."""
         for outage in self.all:
-            if thing in outage.unseen:
+            if thing in outage.gone:
+                outage.unordered.add(thing)
+                outage.unlaunched.add(thing)
+
+    def order(self, thing: Hashable, now: bool = True) -> None:
+        """A process in its place is ordered (unless that is not ``now``)."""
+        for outage in self.all:
+            if now and thing in outage.unordered:
+                outage.unordered.remove(thing)
+                outage.ordered = None if outage.unordered else self.clock.now
+
+    def launch(self, thing: Hashable, now: bool = True) -> None:
+        """That process runs (unless ...)."""
+        for outage in self.all:
+            if now and thing in outage.unlaunched:
+                outage.unlaunched.remove(thing)
+                outage.launched = None if outage.unlaunched else self.clock.now
+
+    def notice(self, thing: Hashable, now: bool = True) -> None:
+        """It is gone, and somebody knows (unless ...)."""
+        for outage in self.all:
+            if now and thing in outage.unseen:
                 outage.unseen.remove(thing)
                 outage.noticed = None if outage.unseen else self.clock.now
 
     def back(self, thing: Hashable) -> None:
         """It is back, and whoever had not noticed that it was gone will not wait for it any more."""
-        self._notice(thing)
+        self.notice(thing)
+        self.order(thing)
+        self.launch(thing)
         for outage in self.all:
             if thing in outage.gone:
                 outage.gone.remove(thing)

@@ -9,7 +9,7 @@ from typing import Any
 from tideover.models.config import Scenario
 from tideover.models.operators.window import Window
 from tideover.sim.draws import Draws
-from tideover.sim.faults.base import Fault
+from tideover.sim.faults.base import Fault, Site
 from tideover.sim.registry import kind_of
 
 from .acks import SourceReplay
@@ -19,6 +19,7 @@ from .channels import Arrivals, Card, Channel, Message
 from .clock import Clock, Rank, control
 from .cores import Cores
 from .figures import Figures, figures
+from .heartbeats import Listener
 from .layout import MACHINES, Layout, Logical
 from .ledger import Ledger
 from .outages import Outage, Outages
@@ -64,6 +65,8 @@ class World:
         self.ledger = Ledger(self)
         self.record = Record(self)
         self.outages = Outages(self)
+        heard = scenario.detector is not None and kind_of(scenario.detector) == "heartbeats"
+        self.listener = Listener(self) if heard else None
         self._idents = count(1)
         self.marker_length: int | None = None
         self.protocol = (protocol or PROTOCOLS[kind_of(scenario.strategy)])(self)
@@ -118,20 +121,26 @@ class World:
         """It has come to a queue that is full."""
         assert message.datum is not None
         self.record.gone(message.datum)
-        self.trace.overflowed.append((*task.physical, message.datum.uid, self.clock.now))
+        lost = (*task.physical, message.datum.uid, self.clock.now)
+        self.trace.overflowed.append(lost)
+        self.trace.destroyed.append(lost)
         self.ledger.overflowed(message.datum)
 
     # -- what happens by the clock -------------------------------------------------------------------------
 
     def start(self) -> None:
-        cycle = self.scenario.strategy.cycle()
-        for index, fault in enumerate(self.scenario.failures):
-            for moment in fault.moments(index, self.layout.draws, self.scenario.run.duration, cycle):
-                self.clock.at(moment, control(Rank.FAULT, index), partial(self._strike, fault))
+        scenario = self.scenario
+        hosts = scenario.hosts if isinstance(scenario.hosts, int) else len(self.layout.physical)
+        site = Site(scenario.run.duration, hosts, scenario.strategy.cycle())
+        for index, fault in enumerate(scenario.failures):
+            for moment, struck in fault.strikes(index, self.layout.draws, site):
+                self.clock.at(moment, control(Rank.FAULT, index), partial(self._strike, struck))
         for task in self.tasks:
             if isinstance(task, Bolt) and self.layout.stateful(task.component):
                 self._start_windows(task.window, task)
         self.protocol.start()
+        if self.listener is not None:
+            self.listener.start()
         for spout in self.spouts:
             if self.fed is None:
                 spout.plan_call()
@@ -177,7 +186,8 @@ class World:
             self.protocol.struck(fault)
             outage.masked = self._is_masked(outage)
             return
-        kind, down_for = kind_of(fault), fault.detection + fault.restart
+        kind = kind_of(fault)
+        down_for = max(fault.detection + fault.restart, fault.out_of_order) if self.listener is None else None
         machines = kind in MACHINES
         found = [task for task in self.tasks if self._is_hit(task, fault, machines)]
         hit = [task for task in found if not self.protocol.spares(task)]
@@ -194,6 +204,8 @@ class World:
             self.protocol.machines_failed(fault, down_for)
         elif fault.component == "acker":
             self.protocol.acker_failed(down_for)
+        if self.listener is not None:
+            self.listener.struck(outage, [*found, *also])
         self.protocol.struck(fault)
         outage.masked = self._is_masked(outage)
 

@@ -93,11 +93,14 @@ class Protocol:
     def struck(self, fault: Fault) -> None:
         """A fault has struck."""
 
-    def machines_failed(self, fault: Any, down_for: int) -> None:
+    def machines_failed(self, fault: Any, down_for: int | None) -> None:
         """All tasks in a worker, on a host or in a rack have crashed."""
 
-    def acker_failed(self, down_for: int) -> None:
+    def acker_failed(self, down_for: int | None) -> None:
         """The acker alone has crashed."""
+
+    def acker_ready_again(self) -> None:
+        """The acker is back."""
 
     def tasks_of(self, thing: Hashable) -> list[Task]:
         """The tasks that fail with what is ``hit`` in the place of tasks."""

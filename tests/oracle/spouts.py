@@ -80,6 +80,6 @@ class SpoutTask(Task):
         super().occupy(until)
         self.plan_call()
 
-    def fail(self, kind: str, down_for: int, while_down: str) -> None:
+    def fail(self, kind: str, down_for: int | None, while_down: str) -> None:
         super().fail(kind, down_for, while_down)
         self.plan_call()

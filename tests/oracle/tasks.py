@@ -135,7 +135,7 @@ class Task:
         """Whether a tuple that arrives is lost."""
         if self.limit.length is None or self.limit.when_full != "drop":
             return False
-        return sum(message.datum is not None for message in self.queued()) == self.limit.length
+        return sum(message.datum is not None for message in self.queued()) >= self.limit.length
 
     def _join(self, entry: Entry) -> None:
         """At the end; of what comes over wires at one instant, the one from the lowest task first."""
@@ -335,12 +335,12 @@ class Task:
 
     # -- faults --------------------------------------------------------------------------------------------
 
-    def fail(self, kind: str, down_for: int, while_down: str) -> None:
-        """`lose_state`, or else a crash."""
+    def fail(self, kind: str, down_for: int | None, while_down: str) -> None:
+        """`lose_state`, or else a crash; ``down_for`` None: others know when it is ready."""
         crash = kind != "lose_state"
         self.lose_state(crash)
         self.world.protocol.failed(self, crash)
-        if crash or self.down or down_for > 0:
+        if crash or self.down or down_for:
             self.down, self.while_down, self.stopped_until = True, while_down, 0
             unseen, self.waiting = self.waiting and not crash, False
             held = [m for m in self.memory if not unseen or self.world.protocol.admit(self, m)]
@@ -353,6 +353,8 @@ class Task:
                 self.world.destroyed(message.channel.down, message, self.fault)
             for channel in self.outputs.values():
                 channel.buffer.clear()
+        if down_for is None:
+            return
         Clock.cancel(self.ready_event)
         when = self.world.clock.now + down_for
         self.ready_event = self.world.clock.at(when, control(Rank.READY, self.rank), self.ready)

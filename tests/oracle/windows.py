@@ -89,7 +89,14 @@ def _twin(world: World, replication: int) -> tuple[dict[Place, First], set[Place
     strategy, end = world.scenario.strategy, world.scenario.run.duration
     kind = AckCosts if kind_of(strategy) == "source_replay" else Protocol
     layout = world.layout
-    ticked = tuple(n for n in layout.order if layout.stateful(n) and layout.by_tick(n) and not layout.down[n])
+    ticked = tuple(
+        n
+        for n in layout.order
+        if layout.stateful(n)
+        and layout.by_tick(n)
+        and not layout.down[n]
+        and layout.limit(n).length is None  # how long it takes decides when others may send
+    )
     twin = Program(_quiet(world.scenario), replication, kind, world.emissions(), ticked)
     twin.protocol.params = strategy
     twin.start()

@@ -21,6 +21,7 @@ from tideover.sim.distributions import (
     Gamma,
     Lognormal,
     Uniform,
+    Weibull,
     Zipf,
 )
 from tideover.sim.distributions.alias import AliasTable
@@ -41,6 +42,8 @@ CASES = [
         Lognormal(mean=3 * MS, cv=0.5),
         scipy.stats.lognorm(math.sqrt(math.log(1.25)), scale=3 * MS / math.sqrt(1.25)),
     ),
+    (Weibull(mean=3 * MS, shape=0.7), scipy.stats.weibull_min(0.7, scale=3 * MS / math.gamma(1 + 1 / 0.7))),
+    (Weibull(mean=3 * MS, shape=2.0), scipy.stats.weibull_min(2, scale=3 * MS / math.gamma(1.5))),
     (Empirical(values=(1 * MS, 2 * MS, 9 * MS), weights=(1.0, 2.0, 1.0)), None),
 ]
 IDS = [repr(case[0]) for case in CASES]

@@ -47,7 +47,12 @@ def calibrate(
     if source is not None and quick:
         raise BadInput("--quick: goes without --from, which runs nothing")
     if source is not None:
-        _recoveries(source, out, seed, as_json)
+        from tideover.calibrate import capacities
+
+        if capacities.is_one(source):
+            _capacities(source, out, as_json)
+        else:
+            _recoveries(source, out, seed, as_json)
     elif out is None:
         raise BadInput("--out: is missing; name a directory for the measurements, or give --from CSV")
     else:
@@ -100,6 +105,24 @@ def _recoveries(source: Path, out: Path | None, seed: int, as_json: bool) -> Non
     output.write(out, found.frames, page, record, errors=as_json)
     _write_profiles(found.profiles, out, as_json)
     output.stream(errors=as_json).write(f"Try: {_to_try(measured, out)}\n")
+
+
+def _capacities(source: Path, out: Path | None, as_json: bool) -> None:
+    """Somebody else's capacities: a law a workload, a table on the terminal, a report."""
+    from tideover.calibrate import capacities, capacity_tables
+
+    measured = capacities.read(source)  # before anything is written
+    output.prepare(out, "calibrate --from")
+    frames = capacity_tables.frames(measured)
+    from tideover.reports.calibration.capacities import capacities_page, capacities_view
+
+    provenance = {"File": measured.file, "SHA-256": measured.sha256}
+    tables = {name: frame.to_dict("records") for name, frame in frames.items() if name != "capacities"}
+    record = {"schema": 1, "provenance": provenance, **tables}
+    _show(record, capacities_view(frames), (), as_json)
+    if out is not None:
+        page = capacities_page(frames, provenance, title=source.stem)
+        output.write(out, frames, page, record, errors=as_json)
 
 
 def _show(record: Mapping[str, Any], view: RenderableType, warnings: Sequence[str], as_json: bool) -> None:

@@ -9,6 +9,7 @@ from tideover.models.job import arrivals, backends, groupings, placements, spout
 from tideover.models.strategies import (
     active_replication,
     aligned_snapshots,
+    estorm,
     micro_batch,
     none,
     rsm,
@@ -24,6 +25,7 @@ __all__ = [
     "backends",
     "detectors",
     "distributions",
+    "estorm",
     "faults",
     "groupings",
     "micro_batch",

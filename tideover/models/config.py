@@ -67,7 +67,9 @@ def deployment_of(
     """
     topology = topology_of(scenario) if topology is None else topology
     strategy = scenario.strategy if strategy is None else strategy
-    replicas = {c.name: 1 if c.is_spout else strategy.replicas(c.name) for c in topology.components}
+    replicas = {
+        c.name: 1 if c.is_spout else strategy.replicas(c.name, c.keeps_state) for c in topology.components
+    }
     return Deployment(
         topology=topology,
         replicas=replicas,

@@ -187,8 +187,13 @@ def pairs_of_kinds() -> list[tuple[str, str]]:
     """Which kind strikes, and which then: all pairs of those that take tasks, and each other kind before and
     after the crash of a task.
     """
-    pairs = itertools.product(FAULTS, FAULTS)
+    pairs = itertools.product(_striking(), _striking())
     return [pair for pair in pairs if set(pair) <= set(OF_TASKS) or "crash_task" in pair]
+
+
+def _striking() -> list[str]:
+    """The kinds that strike by themselves, and do not stand for others."""
+    return [kind for kind, part in FAULTS.items() if not part.expands]
 
 
 def is_exempt(strategy: Strategy, check: str) -> bool:
@@ -328,7 +333,7 @@ def _without_seed(text: str) -> str:
 
 def does_not_depend_on_trains(strategy: Strategy, bolt: type[Stateful] = WindowedCount) -> None:
     """Trains of one root, of seven, and of any number give the same result, to the byte."""
-    for kind in FAULTS:
+    for kind in _striking():
         fault = list(single_faults((kind,), ("count",)))[2]
         scenario = word_count(strategy, (fault,), bolt=bolt)
         one, seven, many = (

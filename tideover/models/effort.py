@@ -49,7 +49,7 @@ def effort(scenario: Scenario) -> Effort:
     loads = task_loads(topology, strategy)
     tuples, decisions, tasks = 0.0, 0.0, 0
     for c in topology.components:
-        copies = 1 if c.is_spout else strategy.replicas(c.name)
+        copies = 1 if c.is_spout else strategy.replicas(c.name, c.keeps_state)
         tasks += c.tasks * copies
         config = scenario.topology[c.name]
         if isinstance(config, SpoutConfig):

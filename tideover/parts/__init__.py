@@ -15,14 +15,24 @@ Type checkers and editors see the signatures in the files ``*.pyi``, which are m
 ``python tests/parts_stubs.py``.
 """
 
-from tideover.parts.failures import CrashHost, CrashRack, CrashTask, CrashWorker, LoseState, Pause, SlowHost
+from tideover.parts.failures import (
+    Cascade,
+    CrashHost,
+    CrashRack,
+    CrashTask,
+    CrashWorker,
+    Events,
+    LoseState,
+    MachinesFail,
+    Pause,
+    SlowHost,
+)
 from tideover.parts.settings import (
     ByHand,
     Constant,
     Dfs,
     Disk,
     Empirical,
-    EStorm,
     Exponential,
     ExponentialDelay,
     FailureRate,
@@ -39,12 +49,15 @@ from tideover.parts.settings import (
     RoundRobin,
     Run,
     Store,
+    Storm,
     Uniform,
+    Weibull,
 )
 from tideover.parts.strategies import (
     ActiveReplication,
     AlignedSnapshots,
     Amnesia,
+    EStorm,
     MicroBatch,
     SourceReplay,
     StateManagement,
@@ -86,6 +99,7 @@ __all__ = [
     "BoltConfig",
     "Burst",
     "ByHand",
+    "Cascade",
     "Constant",
     "CrashHost",
     "CrashRack",
@@ -97,6 +111,7 @@ __all__ = [
     "Distinct",
     "EStorm",
     "Empirical",
+    "Events",
     "Exponential",
     "ExponentialDelay",
     "FailureRate",
@@ -116,6 +131,7 @@ __all__ = [
     "Lognormal",
     "LoseState",
     "MachineType",
+    "MachinesFail",
     "Memory",
     "MicroBatch",
     "Pause",
@@ -135,10 +151,12 @@ __all__ = [
     "SpoutConfig",
     "StateManagement",
     "Store",
+    "Storm",
     "StormCheckpoint",
     "TraceOfRates",
     "Uniform",
     "Values",
+    "Weibull",
     "Window",
     "WindowedCount",
 ]

@@ -1,12 +1,26 @@
 """Failures, as typed objects: what breaks, and when."""
 
 from tideover.parts.typed import typed
-from tideover.sim.faults import crash_host, crash_rack, crash_task, crash_worker, lose_state, pause, slow_host
+from tideover.sim.faults import (
+    cascade,
+    crash_host,
+    crash_rack,
+    crash_task,
+    crash_worker,
+    events,
+    lose_state,
+    machines_fail,
+    pause,
+    slow_host,
+)
 
+Cascade = typed(cascade.Cascade)
 CrashHost = typed(crash_host.CrashHost)
 CrashRack = typed(crash_rack.CrashRack)
 CrashTask = typed(crash_task.CrashTask)
 CrashWorker = typed(crash_worker.CrashWorker)
+Events = typed(events.Events)
 LoseState = typed(lose_state.LoseState)
+MachinesFail = typed(machines_fail.MachinesFail)
 Pause = typed(pause.Pause)
 SlowHost = typed(slow_host.SlowHost)

@@ -1,10 +1,65 @@
 # Made by `python tests/parts_stubs.py`; change the classes instead.
 
+from collections.abc import Sequence
 from typing import Literal
 
 from tideover.parts.typed import Duration
 from tideover.sim.distributions.base import Distribution
-from tideover.sim.faults import crash_host, crash_rack, crash_task, crash_worker, lose_state, pause, slow_host
+from tideover.sim.faults import (
+    cascade,
+    crash_host,
+    crash_rack,
+    crash_task,
+    crash_worker,
+    events,
+    lose_state,
+    machines_fail,
+    pause,
+    slow_host,
+)
+
+class Cascade(cascade.Cascade):
+    """A host crashes, and each of the ``others`` does too, with a ``probability``, some time within ``span``.
+
+    Failures that come together: D. Ford et al., *Availability in globally distributed storage systems*, OSDI
+    2010, section 4 (about 37 % of the failures of nodes were parts of bursts).
+
+    at: when it strikes, e.g. 75 s
+    within: it strikes at a moment drawn from the span of this length after at, anew in each replication, the
+        same under every strategy; 0 s: at that very moment
+    in_interval: fraction of the strategy's interval (of checkpoints, say) after which it strikes, at the
+        first such moment at or after at (with within: after the drawn one)
+    every: pauses between strikes, drawn per replication
+    times: how often it strikes (flapping), from at on
+    period: distance of these strikes; goes with times
+    detection: from the fault until it is noticed
+    restart: from then until the tasks are ready
+    while_down: arrivals at a task that is down are lost, or wait with their sender
+    host: number of the host
+    repair: how long nothing can be launched there; default: it is up again at once
+    others: hosts that may follow; default: all others
+    probability: that one of them follows
+    span: those that follow do so within this time
+    """
+
+    def __init__(
+        self,
+        *,
+        at: Duration | None = None,
+        within: Duration | None = None,
+        in_interval: float | None = None,
+        every: Distribution | Duration | None = None,
+        times: int | None = None,
+        period: Duration | None = None,
+        detection: Duration = "0 s",
+        restart: Duration = "0 s",
+        while_down: Literal["drop", "hold"] = "drop",
+        host: int,
+        repair: Duration | None = None,
+        others: Sequence[int] | None = None,
+        probability: float = 0.5,
+        span: Duration = "0 s",
+    ) -> None: ...
 
 class CrashHost(crash_host.CrashHost):
     """Every task on the host crashes at once, the acker too if it lives there.
@@ -15,10 +70,13 @@ class CrashHost(crash_host.CrashHost):
     in_interval: fraction of the strategy's interval (of checkpoints, say) after which it strikes, at the
         first such moment at or after at (with within: after the drawn one)
     every: pauses between strikes, drawn per replication
+    times: how often it strikes (flapping), from at on
+    period: distance of these strikes; goes with times
     detection: from the fault until it is noticed
     restart: from then until the tasks are ready
     while_down: arrivals at a task that is down are lost, or wait with their sender
     host: number of the host
+    repair: how long nothing can be launched there; default: it is up again at once
     """
 
     def __init__(
@@ -28,10 +86,13 @@ class CrashHost(crash_host.CrashHost):
         within: Duration | None = None,
         in_interval: float | None = None,
         every: Distribution | Duration | None = None,
+        times: int | None = None,
+        period: Duration | None = None,
         detection: Duration = "0 s",
         restart: Duration = "0 s",
         while_down: Literal["drop", "hold"] = "drop",
         host: int,
+        repair: Duration | None = None,
     ) -> None: ...
 
 class CrashRack(crash_rack.CrashRack):
@@ -43,10 +104,13 @@ class CrashRack(crash_rack.CrashRack):
     in_interval: fraction of the strategy's interval (of checkpoints, say) after which it strikes, at the
         first such moment at or after at (with within: after the drawn one)
     every: pauses between strikes, drawn per replication
+    times: how often it strikes (flapping), from at on
+    period: distance of these strikes; goes with times
     detection: from the fault until it is noticed
     restart: from then until the tasks are ready
     while_down: arrivals at a task that is down are lost, or wait with their sender
     rack: number of the rack
+    repair: how long nothing can be launched there; default: it is up again at once
     """
 
     def __init__(
@@ -56,10 +120,13 @@ class CrashRack(crash_rack.CrashRack):
         within: Duration | None = None,
         in_interval: float | None = None,
         every: Distribution | Duration | None = None,
+        times: int | None = None,
+        period: Duration | None = None,
         detection: Duration = "0 s",
         restart: Duration = "0 s",
         while_down: Literal["drop", "hold"] = "drop",
         rack: int,
+        repair: Duration | None = None,
     ) -> None: ...
 
 class CrashTask(crash_task.CrashTask):
@@ -72,6 +139,8 @@ class CrashTask(crash_task.CrashTask):
     in_interval: fraction of the strategy's interval (of checkpoints, say) after which it strikes, at the
         first such moment at or after at (with within: after the drawn one)
     every: pauses between strikes, drawn per replication
+    times: how often it strikes (flapping), from at on
+    period: distance of these strikes; goes with times
     detection: from the fault until it is noticed
     restart: from then until the tasks are ready
     while_down: arrivals at a task that is down are lost, or wait with their sender
@@ -87,6 +156,8 @@ class CrashTask(crash_task.CrashTask):
         within: Duration | None = None,
         in_interval: float | None = None,
         every: Distribution | Duration | None = None,
+        times: int | None = None,
+        period: Duration | None = None,
         detection: Duration = "0 s",
         restart: Duration = "0 s",
         while_down: Literal["drop", "hold"] = "drop",
@@ -104,6 +175,8 @@ class CrashWorker(crash_worker.CrashWorker):
     in_interval: fraction of the strategy's interval (of checkpoints, say) after which it strikes, at the
         first such moment at or after at (with within: after the drawn one)
     every: pauses between strikes, drawn per replication
+    times: how often it strikes (flapping), from at on
+    period: distance of these strikes; goes with times
     detection: from the fault until it is noticed
     restart: from then until the tasks are ready
     while_down: arrivals at a task that is down are lost, or wait with their sender
@@ -118,11 +191,48 @@ class CrashWorker(crash_worker.CrashWorker):
         within: Duration | None = None,
         in_interval: float | None = None,
         every: Distribution | Duration | None = None,
+        times: int | None = None,
+        period: Duration | None = None,
         detection: Duration = "0 s",
         restart: Duration = "0 s",
         while_down: Literal["drop", "hold"] = "drop",
         host: int,
         worker: int = 0,
+    ) -> None: ...
+
+class Events(events.Events):
+    """The failures of a CSV file: columns ``time`` and ``kind``, and keys of the kinds as needed.
+
+    ``time,kind,component,host,restart`` on the first line, then ``75 s,crash_task,count,,4 s`` and so on; an
+    empty cell gives nothing. A relative path starts from the scenario's folder.
+
+    at: when it strikes, e.g. 75 s
+    within: it strikes at a moment drawn from the span of this length after at, anew in each replication, the
+        same under every strategy; 0 s: at that very moment
+    in_interval: fraction of the strategy's interval (of checkpoints, say) after which it strikes, at the
+        first such moment at or after at (with within: after the drawn one)
+    every: pauses between strikes, drawn per replication
+    times: how often it strikes (flapping), from at on
+    period: distance of these strikes; goes with times
+    detection: from the fault until it is noticed
+    restart: from then until the tasks are ready
+    while_down: arrivals at a task that is down are lost, or wait with their sender
+    file: CSV file with the columns time, kind, and keys of failures
+    """
+
+    def __init__(
+        self,
+        *,
+        at: Duration | None = None,
+        within: Duration | None = None,
+        in_interval: float | None = None,
+        every: Distribution | Duration | None = None,
+        times: int | None = None,
+        period: Duration | None = None,
+        detection: Duration = "0 s",
+        restart: Duration = "0 s",
+        while_down: Literal["drop", "hold"] = "drop",
+        file: str,
     ) -> None: ...
 
 class LoseState(lose_state.LoseState):
@@ -136,6 +246,8 @@ class LoseState(lose_state.LoseState):
     in_interval: fraction of the strategy's interval (of checkpoints, say) after which it strikes, at the
         first such moment at or after at (with within: after the drawn one)
     every: pauses between strikes, drawn per replication
+    times: how often it strikes (flapping), from at on
+    period: distance of these strikes; goes with times
     detection: from the fault until it is noticed
     restart: from then until the tasks are ready
     while_down: arrivals at a task that is down are lost, or wait with their sender
@@ -151,6 +263,8 @@ class LoseState(lose_state.LoseState):
         within: Duration | None = None,
         in_interval: float | None = None,
         every: Distribution | Duration | None = None,
+        times: int | None = None,
+        period: Duration | None = None,
         detection: Duration = "0 s",
         restart: Duration = "0 s",
         while_down: Literal["drop", "hold"] = "drop",
@@ -159,11 +273,12 @@ class LoseState(lose_state.LoseState):
         replica: int = 0,
     ) -> None: ...
 
-class Pause(pause.Pause):
-    """The task's process does nothing for ``duration``, and then goes on where it was: SIGSTOP and SIGCONT.
+class MachinesFail(machines_fail.MachinesFail):
+    """Every host crashes after a ``lifetime`` of its own, and begins another when it is repaired.
 
-    It keeps all it has; what arrives meanwhile waits in its queue. Nobody notices. Under ``micro_batch`` it
-    is the executor that is stopped.
+    By default a machine fails once in 200 days on average: ten failures a day in 2,000 machines. Lives are
+    exponential (a rate) or what else there is; ``crews`` repair one machine each, first come, first served.
+    A machine is down for detection and restart, and for as long as it waits and is repaired.
 
     at: when it strikes, e.g. 75 s
     within: it strikes at a moment drawn from the span of this length after at, anew in each replication, the
@@ -171,6 +286,48 @@ class Pause(pause.Pause):
     in_interval: fraction of the strategy's interval (of checkpoints, say) after which it strikes, at the
         first such moment at or after at (with within: after the drawn one)
     every: pauses between strikes, drawn per replication
+    times: how often it strikes (flapping), from at on
+    period: distance of these strikes; goes with times
+    detection: from the fault until it is noticed
+    restart: from then until the tasks are ready
+    while_down: arrivals at a task that is down are lost, or wait with their sender
+    lifetime: from a repair, or the start, to the next failure of a host
+    repair: how long the repair of a host takes
+    crews: machines that are repaired at a time; default: any number
+    """
+
+    def __init__(
+        self,
+        *,
+        at: Duration | None = None,
+        within: Duration | None = None,
+        in_interval: float | None = None,
+        every: Distribution | Duration | None = None,
+        times: int | None = None,
+        period: Duration | None = None,
+        detection: Duration = "0 s",
+        restart: Duration = "0 s",
+        while_down: Literal["drop", "hold"] = "drop",
+        lifetime: Distribution | Duration = "exponential",
+        repair: Distribution | Duration = "constant",
+        crews: int | None = None,
+    ) -> None: ...
+
+class Pause(pause.Pause):
+    """The task's process does nothing for ``duration``, and then goes on where it was: SIGSTOP and SIGCONT.
+
+    It keeps all it has; what arrives meanwhile waits in its queue. Nobody notices, unless it is silent for
+    longer than a detector's timeout: then it counts as dead, and another process takes its place. Under
+    ``micro_batch`` it is the executor that is stopped.
+
+    at: when it strikes, e.g. 75 s
+    within: it strikes at a moment drawn from the span of this length after at, anew in each replication, the
+        same under every strategy; 0 s: at that very moment
+    in_interval: fraction of the strategy's interval (of checkpoints, say) after which it strikes, at the
+        first such moment at or after at (with within: after the drawn one)
+    every: pauses between strikes, drawn per replication
+    times: how often it strikes (flapping), from at on
+    period: distance of these strikes; goes with times
     detection: from the fault until it is noticed
     restart: from then until the tasks are ready
     while_down: arrivals at a task that is down are lost, or wait with their sender
@@ -187,6 +344,8 @@ class Pause(pause.Pause):
         within: Duration | None = None,
         in_interval: float | None = None,
         every: Distribution | Duration | None = None,
+        times: int | None = None,
+        period: Duration | None = None,
         detection: Duration = "0 s",
         restart: Duration = "0 s",
         while_down: Literal["drop", "hold"] = "drop",
@@ -209,6 +368,8 @@ class SlowHost(slow_host.SlowHost):
     in_interval: fraction of the strategy's interval (of checkpoints, say) after which it strikes, at the
         first such moment at or after at (with within: after the drawn one)
     every: pauses between strikes, drawn per replication
+    times: how often it strikes (flapping), from at on
+    period: distance of these strikes; goes with times
     detection: from the fault until it is noticed
     restart: from then until the tasks are ready
     while_down: arrivals at a task that is down are lost, or wait with their sender
@@ -224,6 +385,8 @@ class SlowHost(slow_host.SlowHost):
         within: Duration | None = None,
         in_interval: float | None = None,
         every: Distribution | Duration | None = None,
+        times: int | None = None,
+        period: Duration | None = None,
         detection: Duration = "0 s",
         restart: Duration = "0 s",
         while_down: Literal["drop", "hold"] = "drop",

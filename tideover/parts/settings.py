@@ -1,12 +1,12 @@
 """The run, the cluster, links, store and detector, and distributions of durations, as typed objects."""
 
-from tideover.models.detectors import given, heartbeats
+from tideover.models.detectors import given, heartbeats, storm
 from tideover.models.detectors.restarts import exponential_delay, failure_rate, fixed_delay
 from tideover.models.job import cluster, components, machines
 from tideover.models.job.placements import by_hand, estorm, k_safe, round_robin
 from tideover.models.job.stores import dfs, disk, redis
 from tideover.parts.typed import typed
-from tideover.sim.distributions import constant, empirical, exponential, gamma, lognormal, uniform
+from tideover.sim.distributions import constant, empirical, exponential, gamma, lognormal, uniform, weibull
 
 Hosts = typed(cluster.Hosts)
 MachineType = typed(machines.MachineType)
@@ -19,6 +19,7 @@ Run = typed(components.Run)
 Store = typed(components.Store)
 Given = typed(given.Given)
 Heartbeats = typed(heartbeats.Heartbeats)
+Storm = typed(storm.Storm)
 ExponentialDelay = typed(exponential_delay.ExponentialDelay)
 FailureRate = typed(failure_rate.FailureRate)
 FixedDelay = typed(fixed_delay.FixedDelay)
@@ -31,3 +32,4 @@ Uniform = typed(uniform.Uniform)
 Redis = typed(redis.Redis)
 Disk = typed(disk.Disk)
 Dfs = typed(dfs.Dfs)
+Weibull = typed(weibull.Weibull)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from tideover.models.detectors import given, heartbeats
+from tideover.models.detectors import given, heartbeats, storm
 from tideover.models.detectors.restarts import exponential_delay, failure_rate, fixed_delay
 from tideover.models.detectors.restarts.base import RestartStrategy
 from tideover.models.job import cluster, components, machines
@@ -10,7 +10,7 @@ from tideover.models.job.placements import by_hand, estorm, k_safe, round_robin
 from tideover.models.job.placements.base import Placement
 from tideover.models.job.stores import dfs, disk, redis
 from tideover.parts.typed import Bandwidth, Duration, Rate, Size
-from tideover.sim.distributions import constant, empirical, exponential, gamma, lognormal, uniform
+from tideover.sim.distributions import constant, empirical, exponential, gamma, lognormal, uniform, weibull
 from tideover.sim.distributions.base import Distribution
 
 class Hosts(cluster.Hosts):
@@ -199,6 +199,43 @@ class Heartbeats(heartbeats.Heartbeats):
         restarts: RestartStrategy | None = None,
     ) -> None: ...
 
+class Storm(storm.Storm):
+    """A supervisor launches a silent worker anew on its host; Nimbus moves silent tasks to another worker.
+
+    With equal timeouts they race. A worker whose tasks change is killed and launched anew. So if no worker is
+    free, a task that Nimbus moves takes its new neighbours down, once as it comes, and once as it goes home:
+    in Nimbus's next round, when its own worker is free again. What dies of a fault is the whole worker.
+
+    Apache Storm 0.9: `nimbus.clj` (mk-assignments, alive-executors), `supervisor.clj` (sync-processes,
+    matches-an-assignment?), and `defaults.yaml`; Stableford (2015), phase 1.
+
+    supervisor_worker_timeout: silence after which a supervisor launches a worker anew
+    nimbus_task_timeout: silence after which Nimbus moves a task to another worker
+    worker_heartbeat: distance of a worker's heartbeats to its supervisor
+    task_heartbeat: distance of the heartbeats of tasks to Nimbus
+    supervisor_round: distance of a supervisor's looks at its workers
+    nimbus_round: distance of Nimbus's looks at all tasks
+    worker_start_timeout: the supervisor's patience with a worker that is being launched
+    task_launch: Nimbus's patience with tasks that it has just assigned
+    launch: from the order until a worker runs
+    prepare: from then until a task in it is ready
+    """
+
+    def __init__(
+        self,
+        *,
+        supervisor_worker_timeout: Duration = "30 s",
+        nimbus_task_timeout: Duration = "30 s",
+        worker_heartbeat: Duration = "1 s",
+        task_heartbeat: Duration = "3 s",
+        supervisor_round: Duration = "3 s",
+        nimbus_round: Duration = "10 s",
+        worker_start_timeout: Duration = "120 s",
+        task_launch: Duration = "120 s",
+        launch: Distribution | Duration = "constant",
+        prepare: Distribution | Duration = "constant",
+    ) -> None: ...
+
 class ExponentialDelay(exponential_delay.ExponentialDelay):
     """The first restart waits for ``initial``, each one after it ``factor`` times as long, at most ``most``.
 
@@ -367,3 +404,16 @@ class Dfs(dfs.Dfs):
         bandwidth: Bandwidth = "100 MiB/s",
         replication: int = 3,
     ) -> None: ...
+
+class Weibull(weibull.Weibull):
+    """Weibull with the given mean and ``shape``: below 1 failures come in bursts, above 1 with age.
+
+    shape = 1 is exponential. Schroeder and Gibson (*A large-scale study of failures in high-performance
+    computing systems*, DSN 2006) found 0.7 to 0.8 for the times between failures of a cluster's nodes. By
+    inversion: scale * (-log(1 - u))^(1/shape), u at the centre of 2**53 cells.
+
+    mean: mean
+    shape: shape k; 1 is exponential
+    """
+
+    def __init__(self, *, mean: Duration, shape: float) -> None: ...

@@ -3,6 +3,7 @@
 from tideover.models.strategies import (
     active_replication,
     aligned_snapshots,
+    estorm,
     micro_batch,
     none,
     rsm,
@@ -13,6 +14,7 @@ from tideover.parts.typed import typed
 
 ActiveReplication = typed(active_replication.ActiveReplication)
 AlignedSnapshots = typed(aligned_snapshots.AlignedSnapshots)
+EStorm = typed(estorm.EStorm)
 MicroBatch = typed(micro_batch.MicroBatch)
 Amnesia = typed(none.Amnesia)
 StateManagement = typed(rsm.StateManagement)

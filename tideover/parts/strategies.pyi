@@ -6,6 +6,7 @@ from typing import Literal
 from tideover.models.strategies import (
     active_replication,
     aligned_snapshots,
+    estorm,
     micro_batch,
     none,
     rsm,
@@ -71,6 +72,48 @@ class AlignedSnapshots(aligned_snapshots.AlignedSnapshots):
         restore_time: Duration = "0 s",
         restore_cost: Duration = "0 s",
         store: str | None = None,
+    ) -> None: ...
+
+class EStorm(estorm.EStorm):
+    """At least once: a fleet of shadows keeps the state of each task that has any, and the source replays
+    what was in flight.
+
+    X. Liu et al., *E-Storm: Replication-based State Management in Distributed Stream Processing Systems*,
+    ICPP 2017, sections III to V.
+
+    ack_cost: time that one ack takes at the bolt
+    message_timeout: distance of two rotations
+    timeout_buckets: buckets of the spout's rotating map
+    timeout_phase: first rotation after the spout's start; random if not given
+    acker_buckets: buckets of the acker's rotating map
+    acker_host: host of the acker; none: it fails only if it is named
+    ack_size: bytes of an ack message
+    max_spout_pending: most roots pending per spout task
+    members: tasks of a fleet: the one that emits, and its shadows
+    store: the station, of `stores`; if not given: the scenario's `store`
+    entry_size: bytes of an entry that is written and read
+    transaction_time: time until a recovery transaction has reached the live members
+    load_time: time to take over a state that was read
+    load_cost: the same, for each entry
+    """
+
+    def __init__(
+        self,
+        *,
+        ack_cost: Duration = "0 s",
+        message_timeout: Duration = "30 s",
+        timeout_buckets: int = 2,
+        timeout_phase: Duration | None = None,
+        acker_buckets: int = 3,
+        acker_host: int | None = None,
+        ack_size: Size = "20 B",
+        max_spout_pending: int | None = None,
+        members: int = 2,
+        store: str | None = None,
+        entry_size: Size = "64 B",
+        transaction_time: Duration = "0 s",
+        load_time: Duration = "0 s",
+        load_cost: Duration = "0 s",
     ) -> None: ...
 
 class MicroBatch(micro_batch.MicroBatch):

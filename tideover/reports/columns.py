@@ -182,7 +182,29 @@ RECOVERY_FITS: dict[str, tuple[Column, ...]] = {
 }
 """What a fit to somebody else's recoveries found."""
 
-DOCUMENTED: Mapping[str, tuple[Column, ...]] = ChainMap(TABLES, CALIBRATION, RECOVERY_FITS)
+_NOT_SATURATED = "the run was not saturated"
+
+CAPACITIES = (
+    _WORKLOAD,
+    Column("cores", "cores of all TaskManagers together", "cores"),
+    Column("slots_per_core", "slots of a TaskManager, by its cores", "slots"),
+    Column("memory_per_slot_mb", "memory of a TaskManager, by its slots", "MB"),
+    Column("rate_per_s", "what the run processed; its capacity, if it was saturated", "tuples/s"),
+    truth("saturated", "whether it could process no more"),
+    Column("fitted_per_s", "capacity by the fit to all saturated runs", "tuples/s"),
+    Column("left_out_per_s", "the same by a fit that has not seen it", "tuples/s", undefined=_NOT_SATURATED),
+    Column("low_per_s", "lower end of its 90 % interval", "tuples/s", undefined=_NOT_SATURATED),
+    Column("high_per_s", "upper end of its 90 % interval", "tuples/s", undefined=_NOT_SATURATED),
+)
+
+CAPACITY_FITS: dict[str, tuple[Column, ...]] = {
+    "capacities": CAPACITIES,
+    "fit_parameters": FIT_PARAMETERS,
+    "errors": ERRORS,
+}
+"""What a fit to somebody else's capacities found."""
+
+DOCUMENTED: Mapping[str, tuple[Column, ...]] = ChainMap(TABLES, CALIBRATION, CAPACITY_FITS, RECOVERY_FITS)
 """Every table that is written."""
 
 

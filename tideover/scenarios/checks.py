@@ -250,8 +250,9 @@ def _replicas(draft: Draft) -> int:
     strategy = draft.strategy
     if strategy is None:
         return 1
-    bolts = [strategy.replicas(name) for name, c in draft.topology.items() if isinstance(c, BoltConfig)]
-    return max([strategy.most_replicas(dict(strategy)), *bolts])
+    bolts = {name: c for name, c in draft.topology.items() if isinstance(c, BoltConfig)}
+    replicas = [strategy.replicas(name, c.keeps_state) for name, c in bolts.items()]
+    return max([strategy.most_replicas(dict(strategy)), *replicas])
 
 
 def _strategy(draft: Draft) -> Iterator[Problem]:
@@ -292,6 +293,10 @@ def _failures(draft: Draft) -> Iterator[Problem]:
         elif fault.in_interval is not None:
             yield from _in_interval(draft, fault, path)
         yield from _target(draft, fault, path)
+        for place, inner in fault.inner.items():
+            for problem in _target(draft, inner, path):
+                column = problem.key.rpartition(".")[2]
+                yield draft.problem(f"{place}: {column}: {problem.message}", *path, "file")
     yield from _detector(draft)
 
 
@@ -301,10 +306,12 @@ def _detector(draft: Draft) -> Iterator[Problem]:
     if detector is None or detector.by_fault:
         return
     for i, fault in enumerate(draft.failures):
-        for key in ("detection", "restart"):
-            if fault is not None and getattr(fault, key):
-                message = f"does not go with detector: {detector.kind}, which finds out how long it takes"
-                yield draft.problem(message, "failures", i, key)
+        for place, each in {"": fault, **(fault.inner if fault else {})}.items():
+            for key in ("detection", "restart"):
+                if each is not None and getattr(each, key):
+                    why = f"does not go with detector: {detector.kind}, which finds out how long it takes"
+                    message, last = (f"{place}: {key}: {why}", "file") if place else (why, key)
+                    yield draft.problem(message, "failures", i, last)
     if strategy is not None and strategy.needs.batches:
         message = f"{strategy.kind} has its own; leave it out: each failure then says how long it takes"
         yield draft.problem(message, "detector")
@@ -346,6 +353,9 @@ def _target(draft: Draft, fault: Any, path: tuple[str | int, ...]) -> Iterator[P
     replicas = _replicas(draft)
     if host is not None and (reason := _host_fault(draft, host) or _unused(draft, host, replicas)):
         yield draft.problem(reason, *path, "host")
+    for i, other in enumerate(getattr(fault, "others", None) or ()):
+        if reason := _host_fault(draft, other) or _unused(draft, other, replicas):
+            yield draft.problem(reason, *path, "others", i)
     if draft.hosts_unknown:
         return
     for what in ("worker", "rack"):

@@ -15,6 +15,9 @@ from tideover.scenarios.profiles import DRIVER, Profile, measurable
 from tideover.scenarios.settings import Setting
 from tideover.sim.registry import Part
 
+_NOTICED = ("detection", "restart")
+"""What failures do not say where a detector finds it out."""
+
 
 def apply(root: Node, profile: Profile) -> tuple[Node, dict[str, str]]:
     """The scenario's tree with the profile's values where it has none of its own.
@@ -78,7 +81,12 @@ def _here(root: Node) -> dict[str, list[str]]:
         DRIVER if _text(node, "component") == DRIVER else _text(node, "kind") for node in _failures(root)
     ]
     bolts = [_text(node, "bolt") for _, node in _components(root)]
-    found = {"strategy": [precedence.strategy_kind(root)], "failures": failures, "bolts": bolts}
+    found = {
+        "strategy": [precedence.strategy_kind(root)],
+        "failures": failures,
+        "detector": [precedence.detector_kind(root)],
+        "bolts": bolts,
+    }
     return {sort: [*dict.fromkeys(str(kind) for kind in kinds if kind)] for sort, kinds in found.items()}
 
 
@@ -104,7 +112,12 @@ def _places(root: Node, profile: Profile) -> Iterator[tuple[str, str]]:
         elif sort == "strategy":
             if precedence.strategy_kind(root) == kind[0]:
                 yield f"strategy.{name}", source
+        elif sort == "detector":
+            if precedence.detector_kind(root) == kind[0]:
+                yield f"detector.{name}", source
         elif sort == "failures":
+            if name in _NOTICED and precedence.detector_kind(root) is not None:
+                continue  # the detector finds out
             for i, node in enumerate(_failures(root)):
                 is_driver = _text(node, "component") == DRIVER
                 drawn = name == "in_interval" and node.get("every") is not None

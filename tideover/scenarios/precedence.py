@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from tideover.models.detectors.base import DETECTORS
 from tideover.models.strategies.base import STRATEGIES
 from tideover.scenarios import shorthand
 from tideover.scenarios.errors import Problem, ScenarioError, suggest
@@ -94,6 +95,14 @@ def strategy_kind(root: Node) -> str | None:
     node = root.get("strategy", "kind") or root.get("strategy")
     kind = node.value if node is not None else None
     return kind if isinstance(kind, str) and kind in STRATEGIES else None
+
+
+def detector_kind(root: Node) -> str | None:
+    """The kind of the detector, if there is such a kind and it finds out by itself what fails."""
+    node = root.get("detector", "kind") or root.get("detector")
+    kind = node.value if node is not None else None
+    known = isinstance(kind, str) and kind in DETECTORS and not DETECTORS[kind].by_fault
+    return str(kind) if known else None
 
 
 def with_block(root: Node) -> Node:

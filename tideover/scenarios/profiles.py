@@ -6,6 +6,7 @@ provenance: {source: recoveries.csv, measurements: 8}    # and whatever else say
 values:                                                  # in the scenario's own words
   strategy: {aligned_snapshots: {snapshot_time: 0.2 s}}  # by kind of strategy
   failures: {crash_task: {detection: 50 s, restart: 4 s}}  # by kind of failure; driver: of component driver
+  detector: {heartbeats: {launch: 4 s}}                  # by kind of detector, for scenarios that have one
   bolts: {forward: {service: 7 us}}                      # by kind of bolt
   run: {lag_window: 30 s}
 intervals: {failures.crash_task.restart: {low: 2 s, high: 6 s, identified: true}}    # at 90 %
@@ -30,6 +31,7 @@ from typing import Annotated, Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from tideover.models.detectors.base import DETECTORS
 from tideover.models.job.components import BoltConfig, Run
 from tideover.models.operators.base import BOLTS
 from tideover.models.strategies.base import STRATEGIES
@@ -74,6 +76,7 @@ TOP = {
 PARTS = {
     "strategy": "by kind, keys of that strategy: `aligned_snapshots: {snapshot_time: 0.2 s}`",
     "failures": "by kind, keys of that failure; `driver`: of failures of the component `driver`",
+    "detector": "by kind, keys of that detector: `heartbeats: {launch: 4 s}`",
     "bolts": "by kind of bolt, keys that every bolt has: `forward: {service: 7 us}`",
     "run": "keys of the block `run`, taken only beside others: they say how the others were measured",
 }
@@ -173,6 +176,7 @@ class _Reader(PartBuilder):
             registries: dict[str, dict[str, type[Part]]] = {
                 "strategy": dict(STRATEGIES.items()),
                 "failures": {DRIVER: Fault, **dict[str, type[Part]](FAULTS.items())},
+                "detector": dict(DETECTORS.items()),
                 "bolts": dict.fromkeys((name for name, _ in BOLTS.items()), BoltConfig),
             }
             for sort, node in block.value.items():
@@ -344,6 +348,8 @@ def _field(key: str) -> tuple[type[Part], str]:
         cls = STRATEGIES[kind[0]]
     elif sort == "failures":
         cls = Fault if kind[0] == DRIVER else FAULTS[kind[0]]
+    elif sort == "detector":
+        cls = DETECTORS[kind[0]]
     else:
         cls = BoltConfig
     return cls, fields_of(cls)[name]

@@ -252,6 +252,10 @@ class ScenarioBuilder(PartBuilder):
             return None
         if node.is_mapping:
             return self.part(Hosts, node, "hosts")
+        if type(node.value) is not int:
+            what = "must be a whole number of hosts, or a mapping that names machines"
+            self.refuse(node, "hosts", f"{what}, not {node.shown()}")
+            return None
         count = self.part(_Count, root.like({"hosts": node}), "")
         return None if count is None else count.hosts
 

@@ -11,20 +11,16 @@ begin with # are passed over.
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
-import math
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from tideover.calibrate.csv_rows import Rows, lines_of
 from tideover.calibrate.types import Floats, Mask
-from tideover.scenarios import yaml_source
-from tideover.scenarios.errors import Problem, ScenarioError, shorten, suggest
+from tideover.scenarios.errors import shorten
 
 NUMBERS = ("checkpoint_interval_s", "rate_per_s", "recovery_s")
 COLUMNS = ("workload", *NUMBERS)
@@ -42,7 +38,6 @@ ALLOWED = {
 """Lowest and highest number of a column; beyond it is a slip of the pen, or another unit."""
 FEWEST, MOST = 5, 100
 """Points of a workload: nothing is fitted to fewer, and to leave each of more out once takes hours."""
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
 @dataclass(frozen=True)
@@ -88,15 +83,13 @@ Row = tuple[float, ...]
 
 def read(path: Path) -> Measurements:
     """The recoveries in a file; raises ScenarioError, which says line and column of what cannot be used."""
-    text = yaml_source.text_of(path, "give a CSV file of measured recoveries")
-    reader = _Reader(str(path))
-    rows = list(reader.rows(text))
-    reader.check()
-    header = reader.header(rows)
-    reader.check()
+    lines = lines_of(path)
+    latencies = bool(lines) and "latency_recovered_at_s" in lines[0][1]
+    reader = _Reader(str(path), LATENCIES if latencies else NUMBERS, ALLOWED)
+    header = reader.header(lines, (OUTAGES,) if latencies else OPTIONAL)
     found: dict[str, list[tuple[int, Row]]] = {}
     remarks = []
-    for line, cells in rows[1:]:
+    for line, cells in lines[1:]:
         if any(cells):
             if aside := reader.set_aside(header, cells):
                 remarks.append(f"{path.name}:{line}: {aside}; it is set aside")
@@ -107,60 +100,16 @@ def read(path: Path) -> Measurements:
     reader.workloads(found)
     reader.check()
     points = {
-        name: Points(name, *np.array([values for _, values in lines], np.float64).T)
-        for name, lines in found.items()
+        name: Points(name, *np.array([values for _, values in those], np.float64).T)
+        for name, those in found.items()
     }
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     remarks += _remarks(path.name, found)
-    return Measurements(path.name, digest, points, tuple(remarks), reader.numbers == LATENCIES)
+    return Measurements(path.name, digest, points, tuple(remarks), latencies)
 
 
-class _Reader:
-    """Reads a file's rows; what is wrong is collected. ``numbers``: the columns of its form."""
-
-    def __init__(self, file: str) -> None:
-        self.file = file
-        self.numbers: tuple[str, ...] = NUMBERS
-        self.problems: list[Problem] = []
-
-    def refuse(self, line: int, column: str, message: str) -> None:
-        self.problems.append(Problem(self.file, line, column, message))
-
-    def check(self) -> None:
-        """Raise ScenarioError if anything is wrong so far."""
-        if self.problems:
-            raise ScenarioError(self.problems)
-
-    def rows(self, text: str) -> Iterator[tuple[int, list[str]]]:
-        """The cells of each row without blanks around them, and the line that it begins in."""
-        if control := re.search(r"[^\t\n\r\x20-\x7e\x80-\U0010ffff]", text):
-            line = text.count("\n", 0, control.start()) + 1
-            self.refuse(line, "(row)", f"holds the control character {control[0]!r}; save it as UTF-8 text")
-            return
-        lines = csv.reader(io.StringIO(text, newline=""))
-        begins = 1
-        try:
-            for row in lines:
-                if not (row and row[0].startswith("#")):
-                    yield begins, [cell.strip() for cell in row]
-                begins = lines.line_num + 1
-        except csv.Error as error:
-            self.refuse(begins, "(row)", f"is no row of a CSV file: {error}")
-
-    def header(self, rows: list[tuple[int, list[str]]]) -> list[str]:
-        """The names of the columns."""
-        line, header = rows[0] if rows else (1, [])
-        if "latency_recovered_at_s" in header:
-            self.numbers = LATENCIES
-        columns = ("workload", *self.numbers)
-        optional = (OUTAGES,) if self.numbers == LATENCIES else OPTIONAL
-        for name in (*columns, *optional):
-            if header.count(name) > 1:
-                self.refuse(line, name, "is the name of two columns; each is needed once")
-            elif name in columns and name not in header:
-                hint = suggest(name, [other for other in header if other not in (*columns, *optional)])
-                self.refuse(line, name, f"is missing; the columns are {', '.join(columns)} ({hint})")
-        return header
+class _Reader(Rows):
+    """Reads recoveries."""
 
     def set_aside(self, header: list[str], row: list[str]) -> str | None:
         """Why a row is no recovery from one failure, in words; None: it is."""
@@ -171,30 +120,6 @@ class _Reader:
             return f"{shorten(cells[OUTAGES], 20)} outages within 300 s are no recovery from one failure"
         empty = [name for name in LATENCIES[2:] if cells.get(name) == ""]
         return f"{' and '.join(empty)}: not reached" if empty else None
-
-    def row(self, line: int, header: list[str], row: list[str]) -> tuple[str, Row]:
-        """Workload and numbers of a row."""
-        if len(row) != len(header):
-            self.refuse(line, "(row)", f"has {len(row)} cells; the first line has {len(header)}")
-            return "", ()
-        cells = dict(zip(header, row, strict=True))
-        name = cells["workload"]
-        if not _NAME.fullmatch(name):
-            message = f"{shorten(name, 40)!r} cannot be the name of a file; letters, digits, _, - and . can"
-            self.refuse(line, "workload", message)
-        return name, tuple(self._number(line, column, cells[column]) for column in self.numbers)
-
-    def _number(self, line: int, column: str, text: str) -> float:
-        try:
-            value = float(text)
-        except ValueError:
-            value = math.nan
-        low, high = ALLOWED[column]
-        if not (math.isfinite(value) and value > 0):
-            self.refuse(line, column, f"must be a number above 0, not {shorten(text, 40)!r}")
-        elif not low <= value <= high:
-            self.refuse(line, column, f"must be from {low:g} to {high:,.0f}, not {shorten(text, 40)!r}")
-        return value
 
     def workloads(self, found: dict[str, list[tuple[int, Row]]]) -> None:
         """Each has enough points, and a name that no other file system takes for another's."""

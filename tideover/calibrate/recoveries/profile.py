@@ -31,6 +31,7 @@ UPLOAD = "strategy.aligned_snapshots.upload_time"
 FRACTION = "failures.crash_task.in_interval"
 SERVICE = f"bolts.{BOLT}.service"
 SNAPSHOT = "strategy.aligned_snapshots.snapshot_time"
+LAUNCH = "detector.heartbeats.launch"
 LOADING = "strategy.aligned_snapshots.restore_time"
 KEYS = {"outage": OUTAGE, "capacity": SERVICE, "fraction": FRACTION, "snapshot": SNAPSHOT}
 CALM_S = 15
@@ -118,7 +119,7 @@ def _values(values: Values, draw: int) -> dict[str, float]:
 
 def _parts(values: dict[str, float], restart: Restart | None, beat: float, luck: float) -> dict[str, float]:
     """The values with their outage in parts, if these were measured: detection, restart, and what is left of
-    it until the job works, which is the time to load the state.
+    it until the job works, which is the time to load the state. A detector finds out the first by itself.
 
     ``beat``, ``luck``: how old the last heartbeat was, and how long the restart took, as quantiles.
     """
@@ -126,7 +127,7 @@ def _parts(values: dict[str, float], restart: Restart | None, beat: float, luck:
         return values
     noticed, restarted = float(detections(beat)), float(restart.lasts(luck))
     loading = max(values[OUTAGE] - noticed - restarted, 0.0)
-    return values | {OUTAGE: noticed, RESTART: restarted, LOADING: loading}
+    return values | {OUTAGE: noticed, RESTART: restarted, LAUNCH: restarted, LOADING: loading}
 
 
 def _intervals(found: Fitted) -> dict[str, tuple[Any, Any]]:

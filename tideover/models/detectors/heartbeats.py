@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ from pydantic import Field, model_validator
 
 from tideover.models.detectors.base import DETECTORS, Detector
 from tideover.models.detectors.restarts.base import Earlier, RestartStrategy
+from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.machine import Machine
 from tideover.models.runtime.outage import NEVER, Outage, Return
@@ -18,6 +20,7 @@ from tideover.sim.distributions import Constant
 from tideover.sim.distributions.base import Distribution
 from tideover.sim.draws import Purpose
 from tideover.sim.faults.base import Fault
+from tideover.sim.kernel import Rank
 from tideover.sim.units import Duration, format_duration
 
 
@@ -84,12 +87,15 @@ class Listener(Watch):
     """Who listens to the heartbeats of all processes, and has them launched anew."""
 
     def __init__(self, job: Job, detector: Heartbeats) -> None:
-        self._kernel, self._draws = job.kernel, job.draws
+        self._kernel, self._draws, self._supervisor = job.kernel, job.draws, job.supervisor
+        self._one_job = job.needs.one_job
         self._workers = job.deployment.cluster.worker_of
         self._detector = detector
         self._known: dict[Any, _Restart] = {}
         """By process; those that never failed are not among them."""
         self._job: _Restart | None = None
+        self._pauses: dict[Any, tuple[int, int]] = {}
+        """From when to when the newest pause of each process lasts (ns)."""
 
     def returns(
         self, struck: Sequence[Any], job: Sequence[Any], fault: Fault, outage: Outage
@@ -106,6 +112,32 @@ class Listener(Watch):
         if known is not None and known.back.ready > now:
             self._known[victim] = known._replace(back=Return(now, now, now, now))
 
+    # -- one that lives is taken for dead --------------------------------------------------------------------
+
+    def paused(self, victim: Any, until: int) -> None:
+        """It is missed if it is silent for too long, though it lives."""
+        now = self._kernel.now
+        since, earlier = self._pauses.get(victim, (now, 0))
+        self._pauses[victim] = pause = (since if now < earlier else now, max(until, earlier))
+        missed = max(now, self._last_sign(victim) + self._detector.timeout)
+        if missed < pause[1]:
+            self._kernel.at(missed, Rank.READY, partial(self._missed, victim, pause), victim.number)
+
+    def _missed(self, victim: Any, pause: tuple[int, int]) -> None:
+        """Another process takes its place; what it still sends, nobody listens to."""
+        now, number = self._kernel.now, len(self._supervisor.outages)
+        if self._pauses.get(victim) != pause or not victim.up:
+            return
+        del self._pauses[victim]
+        found = self._restart(now, self._known.get(victim))
+        if found.back.ready < NEVER:
+            launched = self._launched(victim, found.ordered, number)
+            found = _timed(found, launched, self._prepared(victim, launched, number))
+        self._known[victim] = found
+        if self._one_job:
+            self._job = found
+        self._supervisor.restart("false_detection", victim.name, [victim], {victim: found.back})
+
     # -- when it is back -------------------------------------------------------------------------------------
 
     def _alone(self, victim: Any, fault: Fault, outage: Outage) -> Return:
@@ -116,10 +148,10 @@ class Listener(Watch):
         if fault.process_lives:
             return Return(now, now, now, now)
         detected = self._noticed(victim)
-        self._known[victim] = found = self._restart(detected, known)
+        self._known[victim] = found = self._restart(detected, known, fault.out_of_order)
         if found.back.ready < NEVER:
-            launched = self._launched(victim, found.ordered, outage)
-            ready = self._prepared(victim, launched, outage)
+            launched = self._launched(victim, found.ordered, outage.number)
+            ready = self._prepared(victim, launched, outage.number)
             self._known[victim] = found = _timed(found, launched, ready)
         return found.back
 
@@ -131,20 +163,20 @@ class Listener(Watch):
             assert self._job is not None
             return self._job.back
         detected = now if fault.process_lives else max(self._noticed(each) for each in alive)
-        self._job = found = self._restart(detected, self._job)
+        self._job = found = self._restart(detected, self._job, fault.out_of_order)
         for each in () if fault.process_lives else alive:
             launched = found.back.ready if found.back.ready == NEVER else 0
-            launched = launched or self._launched(each, found.ordered, outage)
+            launched = launched or self._launched(each, found.ordered, outage.number)
             earlier = self._known[each].earlier if each in self._known else ()
             self._known[each] = _Restart(Return(detected, launched, found.ordered, launched), earlier)
         if found.back.ready < NEVER:
             processes = (self._known[each] for each in job if each in self._known)
             launched = max([found.ordered, *(known.launched for known in processes)])
-            ready = max(self._prepared(each, launched, outage) for each in job)
+            ready = max(self._prepared(each, launched, outage.number) for each in job)
             self._job = found = _timed(found, launched, ready)
         return found.back
 
-    def _restart(self, detected: int, last: _Restart | None) -> _Restart:
+    def _restart(self, detected: int, last: _Restart | None, out_of_order: int = 0) -> _Restart:
         """A restart that is not launched yet, and may never be."""
         earlier = () if last is None else last.earlier
         if last is not None:
@@ -152,23 +184,25 @@ class Listener(Watch):
             earlier = (*earlier, Earlier(last.back.detected, last.back.ready if ran else detected))
         restarts = self._detector.restarts
         wait = 0 if restarts is None else restarts.wait(detected, earlier)
-        ordered = NEVER if wait is None else detected + wait
+        usable = self._kernel.now + out_of_order
+        ordered = NEVER if wait is None else max(detected + wait, usable)
         return _Restart(Return(detected, ordered, ordered, ordered), earlier)
 
-    def _launched(self, victim: Any, ordered: int, outage: Outage) -> int:
-        return ordered + self._drawn(self._detector.launch, self._process(victim), Purpose.LAUNCH, outage)
+    def _launched(self, victim: Any, ordered: int, number: int) -> int:
+        return ordered + self._drawn(self._detector.launch, self._process(victim), Purpose.LAUNCH, number)
 
-    def _prepared(self, victim: Any, launched: int, outage: Outage) -> int:
-        return launched + self._drawn(self._detector.prepare, victim.name, Purpose.PREPARE, outage)
+    def _prepared(self, victim: Any, launched: int, number: int) -> int:
+        return launched + self._drawn(self._detector.prepare, victim.name, Purpose.PREPARE, number)
 
-    def _drawn(self, spread: Distribution, name: str, purpose: Purpose, outage: Outage) -> int:
-        return int(spread.sample(self._draws.bits(name, purpose, np.array([outage.number])))[0])
+    def _drawn(self, spread: Distribution, name: str, purpose: Purpose, number: int) -> int:
+        return int(spread.sample(self._draws.bits(name, purpose, np.array([number])))[0])
 
     def _process(self, victim: Any) -> str:
         """The name of the worker that a task runs in; of a machine, its own."""
         if isinstance(victim, Machine):
             return f"{victim.name}.{victim.replica}"
-        worker = self._workers[victim.component.name, victim.index, victim.replica]
+        replica = victim.replica if isinstance(victim, BoltTask) else 0
+        worker = self._workers[victim.component.name, victim.index, replica]
         return f"worker {worker.host}.{worker.number}"
 
     # -- when it is noticed ----------------------------------------------------------------------------------
@@ -181,7 +215,14 @@ class Listener(Watch):
         """When it was last heard of: a heartbeat, or the order to launch it (ns)."""
         now, interval, known = self._kernel.now, self._detector.interval, self._known.get(victim)
         begun, first = (0, self._phase(victim)) if known is None else (known.ordered, known.launched)
-        return begun if now < first else first + (now - first) // interval * interval
+        since, until = self._pauses.get(victim, (0, 0))
+
+        def last(moment: int) -> int:
+            return begun if moment < first else first + (moment - first) // interval * interval
+
+        if until <= begun:
+            return last(now)
+        return last(since) if now < until else max(until, last(now))
 
     def _phase(self, victim: Any) -> int:
         """When it sends its first heartbeat: uniform in [0, interval) (ns)."""

@@ -53,6 +53,11 @@ class BoltConfig(Part):
         None
     )
 
+    @property
+    def keeps_state(self) -> bool:
+        """Whether its tasks have state, of the bolt's own or in a ``state``."""
+        return self.bolt.ends is not None or self.state is not None
+
 
 class Links(Part):
     """Latency between hosts. A pair is written ``"0-1"`` and holds for both directions.

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from pydantic import Field
 
@@ -31,8 +30,7 @@ class MachineType(Part):
     ] = None
 
 
-@dataclass(frozen=True)
-class Host:
+class Host(NamedTuple):
     """One machine. None: no limit, or (type, price) nothing known.
 
     number   from 0, in the order of the types

@@ -115,7 +115,7 @@ class Component:
     @property
     def keeps_state(self) -> bool:
         """Whether its tasks have state, of the bolt's own or in a backend."""
-        return self.window is not None or self.backend is not None
+        return isinstance(self.config, BoltConfig) and self.config.keeps_state
 
     @cached_property
     def trigger(self) -> str | None:

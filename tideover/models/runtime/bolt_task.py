@@ -64,6 +64,8 @@ class BoltTask(Server):
         self._service = service
         self._constant = service.value if isinstance(service, Constant) else None
         self._in_batches = context.needs.batches
+        self.silent = False
+        """It processes what another one does, and emits nothing."""
         self.besides: Callable[[Train], Ints] | None = None
         """Time that tuples take besides, asked when they are given service, in their order; None: none."""
 
@@ -180,7 +182,7 @@ class BoltTask(Server):
         sent: list[Sent] = []
         if self._state is not None:
             self._state.add(train)
-        elif self.outlets:
+        elif self.outlets and not self.silent:
             children = self._bolt.children(self.component.name, self._context.draws, train)
             for outlet in self.outlets:
                 sent += outlet.send(train, children)
@@ -224,6 +226,8 @@ class BoltTask(Server):
         context, component = self._context, self.component
         closed = self._state.end_window(up_to)
         again = self.windows.put_out(number)
+        if self.silent:
+            return context.hooks.window_ended(self, closed.parts, now)
         packing = 0
         context.say.window(self, number, now, closed, again)
         if len(closed.keys) and self.outlets and (context.needs.readers_go_back or not again):

@@ -206,7 +206,10 @@ class Job:
     def is_lead(self, task: BoltView) -> bool:
         """Whether ``task`` is the replica that is measured: the live one with the lowest number."""
         replicas = self.bolts[task.component.name, task.index]
-        return len(replicas) == 1 or next((r for r in replicas if r.available), task) is task
+        if len(replicas) == 1:
+            return True
+        heard = [r for r in replicas if not r.silent]
+        return next((r for r in heard if r.available), heard[0]) is self.tasks[task.number]
 
     def on_the_way(self) -> dict[str, list[Train]]:
         """Tuples of roots in queues, in service and on the wire, by the component they are at or go to."""

@@ -79,5 +79,6 @@ class Outage:
 
     def _settle(self) -> None:
         if self.returns:
-            self.detected_at = max(min(back.detected, back.ready) for back in self.returns.values())
+            noticed = max(min(back.detected, back.ready) for back in self.returns.values())
+            self.detected_at = max(self.failed_at, noticed)  # what is known to be down may be struck again
             self.ready_at = max(back.ready for back in self.returns.values())

@@ -10,11 +10,11 @@ from tideover.models.job.deployment import Deployment
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.context import Context
 from tideover.models.runtime.machine import Machine
-from tideover.models.runtime.outage import NEVER, Outage
+from tideover.models.runtime.outage import NEVER, Outage, Return
 from tideover.models.runtime.spout_task import SpoutTask
 from tideover.models.runtime.views import OutageView, TaskView
 from tideover.models.runtime.watch import Watch
-from tideover.sim.faults.base import Fault
+from tideover.sim.faults.base import Fault, Site
 from tideover.sim.kernel import Process, Rank
 
 Victim = SpoutTask | BoltTask | Machine
@@ -53,29 +53,61 @@ class Supervisor:
 
     def _faults(self, index: int, fault: Fault) -> Process:
         d = self._deployment
-        for moment in fault.moments(index, self._context.draws, d.run.duration, d.cycle):
+        site = Site(d.run.duration, len(d.cluster.hosts), d.cycle)
+        for moment, struck in fault.strikes(index, self._context.draws, site):
             yield self._context.kernel.until(moment, Rank.FAULT, index)
-            self._strike(fault)
+            self._strike(struck)
 
     # -- a fault strikes -------------------------------------------------------------------------------------
 
     def _strike(self, fault: Fault) -> None:
+        outage = self._begin(fault.kind, fault.where, fault.detection, fault.lasts)
+        if not fault.kills:
+            self._stop(fault, outage)
+            return
+        struck = self.watch.taken_down(fault.victims(self), fault)
+        victims, job = self._with_the_job(struck)
+        planned = self.watch.returns(struck, job, fault, outage)
+
+        def strike(victim: SpoutTask | BoltTask) -> None:
+            if isinstance(victim, BoltTask):
+                victim.gate.hold = fault.while_down == "hold"
+            if victim in job:
+                self.crash(victim, outage)
+            else:
+                fault.strike(self, victim, outage)
+
+        self._hit(outage, victims, planned, strike)
+
+    def restart(self, kind: str, where: str, tasks: Sequence[TaskView], planned: dict[Any, Return]) -> None:
+        """Kill processes with these tasks, to launch them anew: as by a fault of this ``kind`` that strikes
+        now, and from which they are back as ``planned``.
+        """
+        latest, now = max(back.ready for back in planned.values()), self._context.kernel.now
+        outage = self._begin(kind, where, 0, latest - now)
+        victims, _ = self._with_the_job([self._tasks[task.number] for task in tasks])
+        every = dict.fromkeys(victims, max(planned.values(), key=lambda back: back.ready)) | planned
+        self._hit(outage, victims, every, lambda victim: self.crash(victim, outage))
+
+    def _begin(self, kind: str, where: str, detection: int, lasts: int) -> Outage:
         now = self._context.kernel.now
-        outage = Outage(
-            len(self.outages), fault.kind, fault.where, now, now + fault.detection, now + fault.lasts
-        )
+        outage = Outage(len(self.outages), kind, where, now, now + detection, now + lasts)
         self._watched = [old for old in self._watched if not self._context.settled(old)]
         outage.overtakes = tuple(self._watched)
         self._watched.append(outage)
         self.outages.append(outage)
         self._context.say.struck(outage)
-        if not fault.kills:
-            self._stop(fault, outage)
-            return
-        struck = fault.victims(self)
-        victims, job = self._with_the_job(struck)
+        return outage
+
+    def _hit(
+        self,
+        outage: Outage,
+        victims: list[Victim],
+        planned: dict[Any, Return],
+        strike: Callable[[SpoutTask | BoltTask], None],
+    ) -> None:
+        """These go down, and come back as planned."""
         outage.tasks = [task for v in victims for task in (v.tasks() if isinstance(v, Machine) else [v])]
-        planned = self.watch.returns(struck, job, fault, outage)
         outage.hit(planned)
         for victim in victims:
             self._down[victim] = outage.number
@@ -86,16 +118,11 @@ class Supervisor:
                 victim.failed(outage)
                 continue
             self._context.newest[victim] = outage.number
-            if isinstance(victim, BoltTask):
-                victim.gate.hold = fault.while_down == "hold"
-            if victim in job:
-                self.crash(victim, outage)
-            else:
-                fault.strike(self, victim, outage)
+            strike(victim)
         outage.masked = bool(outage.tasks) and all(self._has_live_replica(task) for task in outage.tasks)
         for victim in victims:
             if isinstance(victim, BoltTask) and not victim.up:
-                self._since.setdefault(victim, now)
+                self._since.setdefault(victim, outage.failed_at)
             ready = partial(self._ready, outage, victim)
             # as planned: something else may have changed by now what is expected
             if planned[victim].ready < NEVER:
@@ -229,6 +256,7 @@ class Supervisor:
             self._context.runner.paused(task, outage)
         elif task.up:
             task.stop_until(outage.ready_at)
+            self.watch.paused(task, outage.ready_at)
 
     def slow_down(self, task: SpoutTask | BoltTask, outage: Outage, factor: float) -> None:
         """A task's host is slow until the outage's end."""

@@ -15,6 +15,10 @@ class Watch:
     def start(self) -> None:
         """The job starts."""
 
+    def taken_down(self, struck: list[Any], fault: Fault) -> list[Any]:
+        """Those that a fault has struck, and what dies with them."""
+        return struck
+
     def returns(
         self, struck: Sequence[Any], job: Sequence[Any], fault: Fault, outage: Outage
     ) -> dict[Any, Return]:
@@ -22,6 +26,9 @@ class Watch:
         expected to be noticed, and back.
         """
         return dict.fromkeys([*struck, *job], Return(outage.detected_at, outage.ready_at))
+
+    def paused(self, victim: Any, until: int) -> None:
+        """A process does nothing until then (ns), and lives."""
 
     def back(self, victim: Any) -> None:
         """Something is up again, or something else is in its place."""

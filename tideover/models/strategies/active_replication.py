@@ -48,7 +48,7 @@ class ActiveReplication(Strategy):
     ] = None
     entry_size: Annotated[Size, Field(description="bytes of an entry of the state that is copied")] = 64
 
-    def replicas(self, component: str) -> int:
+    def replicas(self, component: str, keeps_state: bool) -> int:
         return self.k + 1 if self.components is None or component in self.components else 1
 
     @classmethod

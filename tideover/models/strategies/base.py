@@ -76,8 +76,8 @@ class Strategy(Part):
         """
         return STRATEGIES["none"]()
 
-    def replicas(self, component: str) -> int:
-        """Copies of each task of a bolt, the first included."""
+    def replicas(self, component: str, keeps_state: bool) -> int:
+        """Copies of each task of a bolt, the first included; ``keeps_state``: whether its tasks do."""
         return 1
 
     @classmethod

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Group
 
-__all__ = ["recoveries_page", "recoveries_view"]
+__all__ = ["errors_table", "recoveries_page", "recoveries_view"]
 
 _MODELS = {"mechanism": "by mechanism", "fluid": "plain fluid law"}
 _KINDS = {
@@ -56,7 +56,7 @@ def recoveries_page(
         Section(
             "Measured beside predicted",
             sentences=_misses(points),
-            tables=(_errors_table(errors), points_table(points)),
+            tables=(errors_table(errors), points_table(points)),
             pictures=_pictures(points, curves, parameters),
         ),
         Section(
@@ -88,7 +88,7 @@ def recoveries_view(frames: Mapping[str, pd.DataFrame], warnings: Sequence[str] 
 
     points, parameters, errors, _ = (frame(frames, name) for name in RECOVERY_FITS)
     fitted = parameters_table(parameters, by="workload", brief=True)
-    shown = rendered((fitted, points_table(points), _errors_table(errors)))
+    shown = rendered((fitted, points_table(points), errors_table(errors)))
     return Group(*shown, Text(verdict(errors), style="bold"), warnings_view(warnings))
 
 
@@ -148,7 +148,9 @@ def _error(predicted: Any, measured: Any, *, undefined: bool = False) -> float:
     return float("inf") if is_undefined(predicted) else float(predicted / measured - 1)
 
 
-def _errors_table(errors: pd.DataFrame) -> Table:
+def errors_table(errors: pd.DataFrame) -> Table:
+    """How far off the models are, by what was left out."""
+
     def cells(row: dict[Any, Any]) -> tuple[str, ...]:
         model, kind = str(row["model"]), str(row["kind"])
         sizes = (percent(row[name]) for name in ("mean_error", "median_error", "worst_error"))

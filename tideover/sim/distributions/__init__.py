@@ -7,6 +7,7 @@ from tideover.sim.distributions.exponential import Exponential
 from tideover.sim.distributions.gamma import Gamma
 from tideover.sim.distributions.lognormal import Lognormal
 from tideover.sim.distributions.uniform import Uniform
+from tideover.sim.distributions.weibull import Weibull
 from tideover.sim.distributions.zipf import Zipf
 
 __all__ = [
@@ -18,5 +19,6 @@ __all__ = [
     "Gamma",
     "Lognormal",
     "Uniform",
+    "Weibull",
     "Zipf",
 ]

@@ -1,5 +1,27 @@
 """Failure kinds, one a file."""
 
-from tideover.sim.faults import crash_host, crash_rack, crash_task, crash_worker, lose_state, pause, slow_host
+from tideover.sim.faults import (
+    cascade,
+    crash_host,
+    crash_rack,
+    crash_task,
+    crash_worker,
+    events,
+    lose_state,
+    machines_fail,
+    pause,
+    slow_host,
+)
 
-__all__ = ["crash_host", "crash_rack", "crash_task", "crash_worker", "lose_state", "pause", "slow_host"]
+__all__ = [
+    "cascade",
+    "crash_host",
+    "crash_rack",
+    "crash_task",
+    "crash_worker",
+    "events",
+    "lose_state",
+    "machines_fail",
+    "pause",
+    "slow_host",
+]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -46,13 +46,28 @@ class Target(Protocol):
         """Let the cores of a task's host work at a part of their speed until the outage's end."""
 
 
+class Site(NamedTuple):
+    """What a schedule of faults depends on: a run until ``end`` (ns) on so many ``hosts``.
+
+    ``cycle``: first moment and period (ns) of the strategy's interval; None: it has none
+    """
+
+    end: int
+    hosts: int
+    cycle: tuple[int, int] | None = None
+
+
 class Fault(Part):
     """A fault: at a given time, or again and again after drawn pauses.
 
     Subclasses say what is hit (``victims``) and what is done to it (``strike``).
     """
 
+    unsaid: ClassVar[frozenset[str]] = frozenset({"times", "period"})
+
     kind: ClassVar[str]
+    expands: ClassVar[bool] = False
+    """Whether it stands for others, whose moments it knows itself (``strikes``)."""
     kills: ClassVar[bool] = True
     """Whether what it hits is down until it is detected and restarted."""
     process_lives: ClassVar[bool] = False
@@ -77,6 +92,12 @@ class Fault(Part):
     every: Annotated[
         Distribution | None, Field(description="pauses between strikes, drawn per replication")
     ] = None
+    times: Annotated[
+        int | None, Field(ge=2, le=100_000, description="how often it strikes (flapping), from at on")
+    ] = None
+    period: Annotated[
+        Duration | None, Field(gt=0, description="distance of these strikes; goes with times")
+    ] = None
     detection: Annotated[Duration, Field(description="from the fault until it is noticed")] = 0
     restart: Annotated[Duration, Field(description="from then until the tasks are ready")] = 0
     while_down: Annotated[
@@ -86,6 +107,14 @@ class Fault(Part):
 
     @model_validator(mode="after")
     def _one_schedule(self) -> Fault:
+        if (self.times is None) != (self.period is None):
+            raise ValueError("times (how often) and period (how far apart) go together")
+        if self.times is not None and (self.at is None or self.in_interval is not None):
+            raise ValueError("times goes with at and within, not with every or in_interval")
+        if self.expands:
+            if any(value is not None for value in (self.at, self.every, self.within, self.in_interval)):
+                raise ValueError("it has moments of its own; leave out at, every, within and in_interval")
+            return self
         if (self.at is None) == (self.every is None):
             raise ValueError("give either at (a moment) or every (a distribution of pauses)")
         if self.every is not None and self.every.mean_ns < MS:
@@ -99,12 +128,17 @@ class Fault(Part):
     @property
     def lasts(self) -> int:
         """From the fault until what it hit is ready again (ns)."""
-        return self.detection + self.restart
+        return max(self.detection + self.restart, self.out_of_order)
+
+    @property
+    def out_of_order(self) -> int:
+        """For how long nothing can be launched where it strikes (ns)."""
+        return 0
 
     @property
     def drawn(self) -> bool:
         """Whether it strikes at other moments in each replication."""
-        return self.every is not None or bool(self.within)
+        return self.every is not None or bool(self.within) or self.expands
 
     @property
     def latest(self) -> int | None:
@@ -131,6 +165,16 @@ class Fault(Part):
         """Hit one of them."""
         raise NotImplementedError
 
+    @property
+    def inner(self) -> dict[str, Fault]:
+        """Faults that it stands for, by where each is written."""
+        return {}
+
+    def strikes(self, index: int, draws: Draws, site: Site) -> Iterator[tuple[int, Fault]]:
+        """When it strikes (ns, rising), and as what; ``index`` is the fault's place in the scenario."""
+        for moment in self.moments(index, draws, site.end, site.cycle):
+            yield moment, self
+
     def moments(
         self, index: int, draws: Draws, end: int, cycle: tuple[int, int] | None = None
     ) -> Iterator[int]:
@@ -140,7 +184,9 @@ class Fault(Part):
         ValueError without.
         """
         if self.at is not None:
-            yield self.in_cycle(self.at + self._delay(index, draws), cycle)
+            first = self.in_cycle(self.at + self._delay(index, draws), cycle)
+            for n in range(self.times or 1):
+                yield first + n * (self.period or 0)
             return
         assert self.every is not None
         now, n = 0, 0

@@ -14,8 +14,9 @@ from tideover.sim.units import Duration
 class Pause(TaskFault):
     """The task's process does nothing for ``duration``, and then goes on where it was: SIGSTOP and SIGCONT.
 
-    It keeps all it has; what arrives meanwhile waits in its queue. Nobody notices. Under ``micro_batch`` it
-    is the executor that is stopped.
+    It keeps all it has; what arrives meanwhile waits in its queue. Nobody notices, unless it is silent for
+    longer than a detector's timeout: then it counts as dead, and another process takes its place. Under
+    ``micro_batch`` it is the executor that is stopped.
     """
 
     kills: ClassVar[bool] = False

@@ -72,10 +72,10 @@ class Seating:
         self.at[place] = host
         self._taken[host] += 1
 
-    def ring(self, first: int) -> list[Host]:
+    def ring(self, first: int) -> Iterator[Host]:
         """All hosts, from the one with this place among them on, and round."""
-        first %= len(self.hosts)
-        return [*self.hosts[first:], *self.hosts[:first]]
+        count = len(self.hosts)
+        return (self.hosts[(first + further) % count] for further in range(count))
 
     def no_host_apart(self, place: Place, apart: str = "hosts") -> PlacementError:
         """There is no host left for a task that keeps its replicas on different hosts, or in ``apart``."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tideover.models.job.machines import Host
 from tideover.models.job.placements.base import PLACEMENTS, Place, Placement, Seating
 
 
@@ -23,8 +24,13 @@ def deal(seating: Seating, places: Iterable[tuple[int, Place]]) -> None:
     for number, place in places:
         siblings, replica = seating.siblings(place), place[2]
         first = seating.primary(place) + replica if replica else number
-        free = [host for host in seating.ring(first) if seating.has_room(host)]
-        if not free:
+        chosen = _first(seating, first, siblings) or _first(seating, first, set())
+        if chosen is None:
             raise seating.no_slot(place)
-        chosen = next((host for host in free if host.number not in siblings), free[0])
         seating.seat(place, chosen.number)
+
+
+def _first(seating: Seating, first: int, siblings: set[int]) -> Host | None:
+    """The next host with a slot left and none of the siblings."""
+    hosts = (host for host in seating.ring(first) if seating.has_room(host))
+    return next((host for host in hosts if host.number not in siblings), None)

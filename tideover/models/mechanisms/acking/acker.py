@@ -6,6 +6,8 @@ is done (Toshniwal et al., *Storm @Twitter*, SIGMOD 2014, section 3.3).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import numpy.typing as npt
 
@@ -29,14 +31,22 @@ class Acker(Machine, Keeper):
     period, buckets   of its own rotating map (phase 0): older entries are forgotten, and acks for them
                       ignored
     maps              pending roots of each spout task
+    members           how many tasks get, and ack, a tuple that goes to one of a component's
     """
 
     def __init__(
-        self, context: Context, supervisor: Supervisor, period: int, buckets: int, host: int | None
+        self,
+        context: Context,
+        supervisor: Supervisor,
+        members: Mapping[str, int],
+        period: int,
+        buckets: int,
+        host: int | None,
     ) -> None:
         super().__init__("acker", host, 0, 0)
         self._context, self._supervisor = context, supervisor
         self._draws = context.draws
+        self._members = members
         self._period, self._buckets = period, buckets
         bits = context.topology.spout_bits
         self._mask = (1 << bits) - 1
@@ -54,7 +64,10 @@ class Acker(Machine, Keeper):
         """XOR of the ids of each parent's children."""
         value = np.zeros(parents, np.uint64)
         for s in sent:
-            value ^= group_xor(self._ids(s.edge, s.train), s.copies)
+            ids = self._ids(s.edge, s.train)
+            for member in range(1, self._members[s.edge.down.name]):
+                ids = ids ^ _of_member(self._ids(s.edge, s.train), member)
+            value ^= group_xor(ids, s.copies)
         return value
 
     def _own(self, task: BoltView, train: Train) -> Bits:
@@ -83,6 +96,8 @@ class Acker(Machine, Keeper):
         task.
         """
         value = self._own(task, train)
+        if task.replica:
+            value = _of_member(value, task.replica)
         if sent:
             value ^= self._created(sent, train.n)
         return self._change(task, train, value)
@@ -170,6 +185,11 @@ class Acker(Machine, Keeper):
     def settled(self, outage: OutageView) -> bool:
         """Whether no root that the outage hit still waits to be emitted again."""
         return not any(pending.waiting_for(outage.number) for pending in self.maps)
+
+
+def _of_member(ids: Bits, member: int) -> Bits:
+    """Ids of the copies that a further member of a fleet has."""
+    return ids * np.uint64(2 * member + 1)
 
 
 def group_xor(values: Bits, copies: Ints | None) -> Bits:

@@ -61,7 +61,7 @@ class Acks(AckCosts):
         super().__init__(job, ack_cost)
         self._ack_size = ack_size
         self._held: dict[TaskView, list[Effects]] | None = {} if held else None
-        self.acker = Acker(job.context, job.supervisor, period, buckets, host)
+        self.acker = Acker(job.context, job.supervisor, job.deployment.replicas, period, buckets, host)
         job.context.machines.append(self.acker)
         job.context.keepers.append(self.acker)
 

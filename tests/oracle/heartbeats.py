@@ -1,0 +1,287 @@
+"""Heartbeats: processes say that they live, one event each, and somebody waits for the next.
+
+A task has a process of its own here, which beats in time with its worker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import simpy
+
+from tideover.sim.draws import Purpose
+from tideover.sim.registry import kind_of
+
+from .bolts import Bolt
+from .clock import Clock, Priority, Rank, control
+from .tasks import Task
+
+if TYPE_CHECKING:
+    from tideover.sim.distributions.base import Distribution
+
+    from .outages import Outage
+    from .program import World
+
+BEAT: Priority = (1, 0, 0, 0)
+"""Ahead of the faults of the instant."""
+LISTEN = control(Rank.READY, -1)
+"""Behind them."""
+
+
+class Restarts:
+    """Those of one process, or of a job: how long each waits."""
+
+    def __init__(self, policy: Any) -> None:
+        self.policy = policy
+        self.noticed: list[int] = []
+        self.ready: list[int | None] = []  # None: another failure came before
+
+    def wait(self, now: int) -> int | None:
+        """After a failure that is noticed now; None: there is no restart."""
+        wait = self._wait(now)
+        self.noticed.append(now)
+        self.ready.append(None)
+        return wait
+
+    def _wait(self, now: int) -> int | None:
+        policy = self.policy
+        if policy is None:
+            return 0
+        if kind_of(policy) == "fixed_delay":
+            some = policy.attempts is None or len(self.noticed) < policy.attempts
+            return policy.delay if some else None
+        if kind_of(policy) == "failure_rate":
+            recent = [time for time in self.noticed if time > now - policy.within]
+            return policy.delay if len(recent) < policy.most_failures else None
+        delay: float = policy.initial
+        for number, ready in enumerate(self.ready):
+            following = [*self.noticed, now][number + 1]
+            since = following if ready is None else ready  # it has never run, if another failure came before
+            calm = following - since >= policy.reset_after
+            delay = policy.initial if calm else min(delay * policy.factor, policy.most)
+        return round(delay)
+
+
+class Process:
+    """Of a task, or of the acker."""
+
+    def __init__(self, thing: Hashable, name: str, policy: Any) -> None:
+        self.thing, self.name = thing, name
+        self.restarts = Restarts(policy)
+        self.state = "ready"  # dead; noticed (nothing is there); launching; preparing
+        self.overdue = False
+        self.beat: simpy.Event | None = None
+        self.timer: simpy.Event | None = None
+        self.coming: simpy.Event | None = None  # it is launched, or ready
+        self.missed: Callable[[], None] | None = None  # what comes of its death
+
+    @property
+    def gone(self) -> bool:
+        return self.state in ("dead", "noticed")
+
+
+class JobRestart:
+    """After a fault that has stopped a job; ``killed``: whose processes died of it."""
+
+    def __init__(self, outage: Outage, killed: list[Process]) -> None:
+        self.outage, self.killed, self.missing = outage, killed, list(killed)
+        self.ordered = False
+
+
+class Listener:
+    """Who hears the heartbeats, misses them, and has processes launched."""
+
+    def __init__(self, world: World) -> None:
+        self.world, self.clock = world, world.clock
+        self.detector: Any = world.scenario.detector
+        self.processes: dict[Hashable, Process] = {}
+        self.job_restarts = Restarts(self.detector.restarts)
+        self.job: JobRestart | None = None  # the newest
+        self.job_ready: list[simpy.Event] = []
+
+    def start(self) -> None:
+        layout = self.world.layout
+        names = {
+            task: f"worker {layout.host[task.physical]}.{layout.worker[task.physical]}"
+            for task in self.world.tasks
+        }
+        for thing, name in {**names, "acker": "acker.0"}.items():
+            process = self.processes[thing] = Process(thing, name, self.detector.restarts)
+            self._heard(process)
+            bits = layout.draws.bits(name, Purpose.HEARTBEAT, np.zeros(1, np.int64))
+            phase = int(bits[0] >> np.uint64(11)) * self.detector.interval >> 53
+            process.beat = self.clock.at(phase, BEAT, partial(self._beat, process))
+
+    # -- signs of life -------------------------------------------------------------------------------------
+
+    def _beat(self, process: Process) -> None:
+        self._heard(process)
+        later = self.clock.now + self.detector.interval
+        process.beat = self.clock.at(later, BEAT, partial(self._beat, process))
+
+    def _heard(self, process: Process) -> None:
+        process.overdue = False
+        Clock.cancel(process.timer)
+        over = self.clock.now + self.detector.timeout
+        process.timer = self.clock.at(over, LISTEN, partial(self._time_out, process))
+
+    def _time_out(self, process: Process) -> None:
+        if process.missed is None:
+            process.overdue = True  # it is still being launched
+        else:
+            process.missed()
+
+    def _dies(self, process: Process, missed: Callable[[], None]) -> None:
+        Clock.cancel(process.beat)
+        Clock.cancel(process.coming)
+        process.state, process.missed = "dead", missed
+        self.world.outages.again(process.thing)
+        if process.overdue:
+            self.clock.at(self.clock.now, LISTEN, missed)
+
+    # -- launching -----------------------------------------------------------------------------------------
+
+    def _launch(self, process: Process, outage: Outage, then: Callable[[], None]) -> None:
+        """The order is a sign of life; ``then``: when it runs."""
+        process.state, process.missed = "launching", None
+        self._heard(process)
+        runs = self.clock.now + self._drawn(self.detector.launch, process.name, Purpose.LAUNCH, outage)
+        process.coming = self.clock.at(runs, BEAT, partial(self._runs, process, then))
+
+    def _runs(self, process: Process, then: Callable[[], None]) -> None:
+        process.state = "preparing"
+        self._beat(process)
+        then()
+
+    def _drawn(self, what: Distribution, name: str, purpose: Purpose, outage: Outage) -> int:
+        return self.world.layout.sample(what, name, purpose, outage.number)
+
+    def _prepares(self, thing: Hashable, outage: Outage) -> int:
+        """How long."""
+        name = thing.name if isinstance(thing, Task) else "acker"
+        return self._drawn(self.detector.prepare, name, Purpose.PREPARE, outage)
+
+    def _ready_at(self, thing: Hashable, time: int, then: Callable[[], None]) -> simpy.Event:
+        act = thing.ready if isinstance(thing, Task) else self.world.protocol.acker_ready_again
+        rank = thing.rank if isinstance(thing, Task) else 0
+
+        def ready() -> None:
+            then()
+            act()
+
+        return self.clock.at(time, control(Rank.READY, rank), ready)
+
+    # -- one by itself -------------------------------------------------------------------------------------
+
+    def struck(self, outage: Outage, things: list[Hashable]) -> None:
+        """A fault has hit these; what stops with them, as it is of the same job, is not among them."""
+        lives = outage.fault.process_lives
+        job = [each for each in things if self.world.layout.needs.one_job and isinstance(each, Bolt)]
+        for thing in things:
+            if thing not in job:
+                self._alone(self.processes[thing], outage, lives)
+        if job:
+            self._together([self.processes[thing] for thing in job], outage, lives)
+
+    def _alone(self, process: Process, outage: Outage, lives: bool) -> None:
+        outages, thing = self.world.outages, process.thing
+        if process.gone or (lives and process.state != "ready"):
+            outages.notice(thing, process.state != "dead")
+            outages.order(thing, not process.gone)
+            outages.launch(thing, process.state == "preparing")
+        elif lives:
+            outages.notice(thing)
+            self._ready_at(thing, self.clock.now, lambda: None)
+        else:
+            self._dies(process, partial(self._missed, process, outage))
+
+    def _missed(self, process: Process, outage: Outage) -> None:
+        process.state, process.missed = "noticed", None
+        Clock.cancel(process.timer)
+        self.world.outages.notice(process.thing)
+        wait = process.restarts.wait(self.clock.now)
+        if wait is not None:
+            self.clock.at(self.clock.now + wait, LISTEN, partial(self._ordered, process, outage))
+
+    def _ordered(self, process: Process, outage: Outage) -> None:
+        self.world.outages.order(process.thing)
+        self._launch(process, outage, partial(self._prepare, process, outage))
+
+    def _prepare(self, process: Process, outage: Outage) -> None:
+        self.world.outages.launch(process.thing)
+        ready = self.clock.now + self._prepares(process.thing, outage)
+        process.coming = self._ready_at(process.thing, ready, partial(self._is_back, process))
+
+    def _is_back(self, process: Process) -> None:
+        process.state = "ready"
+        process.restarts.ready[-1] = self.clock.now
+
+    # -- a job ---------------------------------------------------------------------------------------------
+
+    @property
+    def _job_things(self) -> list[Task]:
+        return [task for task in self.world.tasks if isinstance(task, Bolt)]
+
+    def _together(self, struck: list[Process], outage: Outage, lives: bool) -> None:
+        alive = [process for process in struck if not process.gone]
+        outages = self.world.outages
+        if not alive:
+            for task in self._job_things:  # with the fault before
+                outages.notice(task, self.job is not None and not self.job.missing)
+                outages.order(task, self.job is not None and self.job.ordered)
+            return
+        restart = self.job = JobRestart(outage, [] if lives else alive)
+        for event in self.job_ready:
+            Clock.cancel(event)
+        for task in self._job_things:
+            outages.again(task)
+        for process in restart.killed:
+            self._dies(process, partial(self._missed_of_job, restart, process))
+        if lives:
+            self._job_noticed(restart)
+
+    def _missed_of_job(self, restart: JobRestart, process: Process) -> None:
+        process.state, process.missed = "noticed", None
+        Clock.cancel(process.timer)
+        restart.missing.remove(process)
+        if not restart.missing:
+            self._job_noticed(restart)
+
+    def _job_noticed(self, restart: JobRestart) -> None:
+        if restart is self.job:
+            for task in self._job_things:
+                self.world.outages.notice(task)
+        wait = self.job_restarts.wait(self.clock.now)
+        if wait is not None:
+            self.clock.at(self.clock.now + wait, LISTEN, partial(self._job_ordered, restart))
+
+    def _job_ordered(self, restart: JobRestart) -> None:
+        restart.ordered = True
+        if restart is self.job:
+            for task in self._job_things:
+                self.world.outages.order(task)
+        for process in restart.killed:
+            self._launch(process, restart.outage, self._prepare_job)
+        self._prepare_job()
+
+    def _prepare_job(self) -> None:
+        """When the last process runs that is to."""
+        processes = [self.processes[task] for task in self._job_things]
+        restart = self.job
+        assert restart is not None
+        if not restart.ordered or any(p.gone or p.state == "launching" for p in processes):
+            return
+        takes = max(self._prepares(task, restart.outage) for task in self._job_things)
+        for task in self._job_things:
+            self.world.outages.launch(task)
+        self.job_ready = [
+            self._ready_at(task, self.clock.now + takes, self._job_is_back) for task in self._job_things
+        ]
+
+    def _job_is_back(self) -> None:
+        self.job_restarts.ready[-1] = self.clock.now
+        for task in self._job_things:
+            self.processes[task].state = "ready"

@@ -1,0 +1,262 @@
+"""Storm: supervisors restart workers in place, Nimbus moves tasks, and both wait for the same death."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import Field
+
+from tideover.models.detectors.base import DETECTORS, Detector
+from tideover.models.runtime.job import Job
+from tideover.models.runtime.machine import Machine
+from tideover.models.runtime.outage import Outage, Return
+from tideover.models.runtime.watch import Watch
+from tideover.sim.distributions import Constant
+from tideover.sim.distributions.base import Distribution
+from tideover.sim.draws import Purpose
+from tideover.sim.faults.base import Fault
+from tideover.sim.kernel import Rank
+from tideover.sim.units import Duration, S
+
+_LAST = 1 << 19
+"""Order of Nimbus's rounds at one instant: what is ready then has reported."""
+
+
+@DETECTORS.register("storm")
+class Storm(Detector):
+    """A supervisor launches a silent worker anew on its host; Nimbus moves silent tasks to another worker.
+
+    With equal timeouts they race. A worker whose tasks change is killed and launched anew. So if no worker is
+    free, a task that Nimbus moves takes its new neighbours down, once as it comes, and once as it goes home:
+    in Nimbus's next round, when its own worker is free again. What dies of a fault is the whole worker.
+
+    Apache Storm 0.9: `nimbus.clj` (mk-assignments, alive-executors), `supervisor.clj` (sync-processes,
+    matches-an-assignment?), and `defaults.yaml`; Stableford (2015), phase 1.
+    """
+
+    supervisor_worker_timeout: Annotated[
+        Duration, Field(gt=0, description="silence after which a supervisor launches a worker anew")
+    ] = 30 * S
+    nimbus_task_timeout: Annotated[
+        Duration, Field(gt=0, description="silence after which Nimbus moves a task to another worker")
+    ] = 30 * S
+    worker_heartbeat: Annotated[
+        Duration, Field(gt=0, description="distance of a worker's heartbeats to its supervisor")
+    ] = S
+    task_heartbeat: Annotated[
+        Duration, Field(gt=0, description="distance of the heartbeats of tasks to Nimbus")
+    ] = 3 * S
+    supervisor_round: Annotated[
+        Duration, Field(gt=0, description="distance of a supervisor's looks at its workers")
+    ] = 3 * S
+    nimbus_round: Annotated[Duration, Field(gt=0, description="distance of Nimbus's looks at all tasks")] = (
+        10 * S
+    )
+    worker_start_timeout: Annotated[
+        Duration, Field(gt=0, description="the supervisor's patience with a worker that is being launched")
+    ] = 120 * S
+    task_launch: Annotated[
+        Duration, Field(description="Nimbus's patience with tasks that it has just assigned")
+    ] = 120 * S
+    launch: Annotated[Distribution, Field(description="from the order until a worker runs")] = Constant(
+        value=0
+    )
+    prepare: Annotated[Distribution, Field(description="from then until a task in it is ready")] = Constant(
+        value=0
+    )
+
+    def watch(self, job: Job) -> Workers:
+        return Workers(job, self)
+
+
+@dataclass(eq=False)
+class _Slot:
+    """A worker's place: a process that may come and go, and the tasks that are assigned to it (times in ns).
+
+    home       tasks that it has while nothing fails
+    back       its newest restart; None: it has run from the start
+    heard      the newest heartbeat of its tasks that Nimbus has got, or the assignment
+    assigned   when Nimbus has last changed its tasks
+    life       counts its restarts
+    """
+
+    host: int
+    number: int
+    name: str
+    home: tuple[Any, ...]
+    tasks: list[Any] = field(default_factory=list)
+    back: Return | None = None
+    heard: int = 0
+    assigned: int | None = None
+    life: int = 0
+
+
+class Workers(Watch):
+    """Nimbus, and the supervisors of all hosts."""
+
+    def __init__(self, job: Job, detector: Storm) -> None:
+        self._job, self._kernel, self._draws = job, job.kernel, job.draws
+        self._detector = detector
+        at = {(task.component.name, task.index, getattr(task, "replica", 0)): task for task in job.tasks}
+        cluster = job.deployment.cluster
+        self._slots = [
+            _Slot(w.host, w.number, f"worker {w.host}.{w.number}", tuple(at[place] for place in w.places))
+            for w in cluster.workers.values()
+        ]
+        used = {(slot.host, slot.number) for slot in self._slots}
+        for host in cluster.hosts:
+            for number in range(cluster.workers_per_host):
+                if (host.number, number) not in used:
+                    self._slots.append(_Slot(host.number, number, f"worker {host.number}.{number}", ()))
+        for slot in self._slots:
+            slot.tasks = list(slot.home)
+        self._machines: dict[Any, _Slot] = {}
+
+    # -- a fault has struck ----------------------------------------------------------------------------------
+
+    def taken_down(self, struck: list[Any], fault: Fault) -> list[Any]:
+        if fault.process_lives:
+            return struck
+        found = {victim: None for each in struck for victim in self._slot(each).tasks or [each]}
+        return sorted(found, key=lambda victim: victim.number)
+
+    def returns(
+        self, struck: Sequence[Any], job: Sequence[Any], fault: Fault, outage: Outage
+    ) -> dict[Any, Return]:
+        now = self._kernel.now
+        found: dict[Any, Return] = {}
+        slots = {id(slot): slot for slot in map(self._slot, struck)}.values()
+        for slot in slots:
+            if fault.process_lives:
+                down = slot.back is not None and now < slot.back.ready
+                back = slot.back if slot.back is not None and down else Return(now, now, now, now)
+            else:
+                back = self._dies(slot, fault, outage)
+            found |= {each: back for each in struck if self._slot(each) is slot}
+        if job:  # it begins again when all its workers are there
+            pending = [slot.back for slot in self._slots if slot.back is not None]
+            latest = max([*found.values(), *pending], key=lambda back: back.ready)
+            found |= dict.fromkeys(job, latest)
+        return found
+
+    def _dies(self, slot: _Slot, fault: Fault, outage: Outage) -> Return:
+        """A worker dies: when its supervisor launches it anew. Nimbus may be quicker."""
+        now, d = self._kernel.now, self._detector
+        if slot.back is not None and now <= (slot.back.ordered or 0):
+            return slot.back  # it is dead already
+        if slot.back is None:
+            sign = self._last_beat(slot.name, d.worker_heartbeat)
+            slot.heard = self._last_beat(slot.name, d.task_heartbeat, 1)
+            patience = d.supervisor_worker_timeout
+        elif now < (slot.back.launched or 0):
+            sign, patience = slot.back.ordered or 0, d.worker_start_timeout
+        else:
+            launched = slot.back.launched or 0
+            sign = launched + (now - launched) // d.worker_heartbeat * d.worker_heartbeat
+            patience = d.supervisor_worker_timeout
+        if slot.back is not None and now >= slot.back.ready:
+            slot.heard = slot.back.ready + (now - slot.back.ready) // d.task_heartbeat * d.task_heartbeat
+        least = max(now + fault.out_of_order, sign + patience)
+        noticed = self._round(f"supervisor {slot.host}", d.supervisor_round, least)
+        self._ordered(slot, noticed, outage.number)
+        assert slot.back is not None
+        return slot.back
+
+    def _ordered(self, slot: _Slot, ordered: int, number: int) -> None:
+        """A worker is launched then, in an outage of this number; Nimbus listens."""
+        slot.life += 1
+        d = self._detector
+        launched = ordered + self._drawn(d.launch, slot.name, Purpose.LAUNCH, number)
+        tasks = slot.tasks or [slot]
+        ready = launched + max(self._drawn(d.prepare, each.name, Purpose.PREPARE, number) for each in tasks)
+        slot.back = Return(ordered, ready, ordered, launched)
+        silent = slot.heard + d.nimbus_task_timeout
+        if slot.assigned is not None:
+            silent = max(silent, slot.assigned + d.task_launch)
+        silent = self._round("nimbus", d.nimbus_round, max(silent, self._kernel.now + 1))
+        if silent < ready and slot.tasks:
+            self._kernel.at(silent, Rank.READY, partial(self._silent, slot, slot.life), _LAST)
+
+    # -- Nimbus ----------------------------------------------------------------------------------------------
+
+    def _silent(self, slot: _Slot, life: int) -> None:
+        """Nimbus has not heard from the tasks of a worker: they go elsewhere, if there is a place."""
+        target = self._elsewhere(slot)
+        if life != slot.life or target is None:
+            return
+        moved, slot.tasks = slot.tasks, []
+        crowded = bool(target.tasks)
+        target.tasks += moved
+        if not crowded:  # there they stay
+            target.home, slot.home = slot.home, ()
+        slot.life += 1  # what there was of its worker is killed
+        slot.back = None if slot.back is None else slot.back._replace(ready=self._kernel.now)
+        self._relaunch([target], f"{slot.name} to {target.name.removeprefix('worker ')}")
+        if crowded:
+            home = self._round("nimbus", self._detector.nimbus_round, self._kernel.now + 1)
+            self._kernel.at(home, Rank.READY, partial(self._home, slot), _LAST)
+
+    def _home(self, slot: _Slot) -> None:
+        """A worker's place is free, and its host lives: its tasks go back."""
+        changed = [other for other in self._slots if any(task in slot.home for task in other.tasks)]
+        if slot in changed:
+            return
+        for other in changed:
+            other.tasks = [task for task in other.tasks if task not in slot.home]
+        slot.tasks = list(slot.home)
+        self._relaunch([*changed, slot], f"back to {slot.name}")
+
+    def _relaunch(self, slots: list[_Slot], where: str) -> None:
+        """Workers whose tasks have changed are killed, and launched at once."""
+        now, number = self._kernel.now, len(self._job.supervisor.outages)
+        planned: dict[Any, Return] = {}
+        for slot in slots:
+            slot.assigned = now
+            if slot.tasks:
+                self._ordered(slot, now, number)
+                assert slot.back is not None
+                planned |= dict.fromkeys(slot.tasks, slot.back)
+        tasks = sorted(planned, key=lambda task: task.number)
+        self._job.supervisor.restart("reassigned", where, tasks, planned)
+
+    def _elsewhere(self, slot: _Slot) -> _Slot | None:
+        """A free worker; else that with the fewest tasks, next to what these read or are read by."""
+        others = [other for other in self._slots if other is not slot]
+        near = {edge.up.name for task in slot.tasks for edge in task.component.inputs}
+
+        def rank(other: _Slot) -> tuple[int, bool, int, int]:
+            apart = not any(task.component.name in near for task in other.tasks)
+            return len(other.tasks), apart, other.host, other.number
+
+        return min(others, key=rank, default=None)
+
+    # -- draws and rounds ------------------------------------------------------------------------------------
+
+    def _slot(self, victim: Any) -> _Slot:
+        """Where a task is now; a machine, such as the acker, has a place of its own."""
+        if isinstance(victim, Machine):
+            if victim not in self._machines:
+                self._machines[victim] = _Slot(victim.host or 0, -1, victim.name, (victim,))
+            return self._machines[victim]
+        return next(slot for slot in self._slots if victim in slot.tasks)
+
+    def _phase(self, name: str, period: int, number: int = 0) -> int:
+        bits = self._draws.bits(name, Purpose.HEARTBEAT, np.array([number]))
+        return int(bits[0] >> np.uint64(11)) * period >> 53
+
+    def _last_beat(self, name: str, period: int, number: int = 0) -> int:
+        """The last heartbeat of a worker that has run from the start (ns)."""
+        now, phase = self._kernel.now, self._phase(name, period, number)
+        return 0 if now < phase else phase + (now - phase) // period * period
+
+    def _round(self, name: str, period: int, least: int) -> int:
+        """The first look at or after a moment (ns)."""
+        phase = self._phase(name, period)
+        return phase + max(0, -(-(least - phase) // period)) * period
+
+    def _drawn(self, spread: Distribution, name: str, purpose: Purpose, number: int) -> int:
+        return int(spread.sample(self._draws.bits(name, purpose, np.array([number])))[0])

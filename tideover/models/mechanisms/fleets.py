@@ -1,0 +1,136 @@
+"""Fleets of a task and its shadows: who comes back reads what a live member writes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+
+from tideover.models.mechanisms.base import Mechanism
+from tideover.models.runtime.bolt_task import BoltTask
+from tideover.models.runtime.job import Job
+from tideover.models.runtime.saved_state import SavedState, restore, roll_back
+from tideover.models.runtime.views import OutageView, TaskView
+from tideover.sim.kernel import Rank
+
+
+@dataclass(frozen=True)
+class Station:
+    """Where state is handed over.
+
+    store            its name; None: the store of the job
+    entry_size       bytes of an entry
+    transaction      time until a recovery transaction has reached the live members (ns)
+    loading          time to take over a state that was read (ns), and more for each entry
+    """
+
+    store: str | None
+    entry_size: int
+    transaction: int
+    loading: int
+    loading_entry: int
+
+
+@dataclass(eq=False)
+class _Transaction:
+    """One recovery: tasks whose state is not written yet, and states that were."""
+
+    unwritten: set[BoltTask] = field(default_factory=set)
+    written: list[tuple[BoltTask, SavedState]] = field(default_factory=list)
+
+
+class Fleets(Mechanism):
+    """All replicas of a task but the first are its shadows: they process what it does, ack it, and emit
+    nothing. After a failure a recovery transaction lets one live member of each fleet that was hit write its
+    state to the station, which keeps it; when all have, those that are back read it, holding what arrives.
+    """
+
+    def __init__(self, job: Job, station: Station) -> None:
+        super().__init__(job)
+        self._station = station
+        self._open: dict[OutageView, _Transaction] = {}
+        for task in job.bolt_tasks:
+            task.silent = task.replica > 0
+
+    def _entries(self, task: BoltTask, saved: SavedState) -> int:
+        backend = task.component.backend
+        return saved.entries + (backend.entries if backend else 0)
+
+    def begin(self, view: TaskView, outage: OutageView) -> None:
+        """A member is up again, and empty; a task without state just goes on."""
+        task, kernel = self._bolt(view), self._job.kernel
+        if not task.component.keeps_state:
+            task.gate.closed = False
+            task.gate.open()
+            return
+        task.gate.closed = True
+        task.gate.aside = task.start_over()
+        transaction = self._open.setdefault(outage, _Transaction())
+        transaction.unwritten.add(task)
+        write = partial(self._write, task, task.life, outage)
+        kernel.at(kernel.now + self._station.transaction, Rank.RESTORE, write, task.number)
+
+    def _lives(self, task: BoltTask, life: int, outage: OutageView) -> bool:
+        """Whether a task still waits; if it has failed again nobody waits for it."""
+        if task.life == life and self._job.context.newest[task] == outage.number:
+            return True
+        self._open[outage].unwritten.discard(task)
+        self._read_all(outage)
+        return False
+
+    def _write(self, task: BoltTask, life: int, outage: OutageView) -> None:
+        if not self._lives(task, life, outage):
+            return
+        fleet = self._job.bolts[task.component.name, task.index]
+        member = next((each for each in fleet if each is not task and each.available), None)
+        if member is None:  # nobody has the state: it is lost
+            self._open[outage].unwritten.discard(task)
+            self._restored(task, life, outage, SavedState.of(task))
+            self._read_all(outage)
+            return
+        saved, station = SavedState.of(member), self._station
+        store, size = self._job.store_named(station.store), self._entries(task, saved) * station.entry_size
+        done = partial(self._written, task, life, outage, member, member.life, saved)
+        operations = max(1, self._entries(task, saved))
+        end = store.write(member.host, size, Rank.RESTORE, done, task.number, None, operations)
+        member.occupy(end - self._job.kernel.now)
+
+    def _written(
+        self, task: BoltTask, life: int, outage: OutageView, member: BoltTask, its: int, saved: SavedState
+    ) -> None:
+        if not self._lives(task, life, outage):
+            return
+        if member.life != its:
+            self._write(task, life, outage)  # by another member, if there is one
+            return
+        self._job.say.note(self._job.kernel.now, f"{member.name}: state written for {task.name}")
+        transaction = self._open[outage]
+        transaction.unwritten.discard(task)
+        transaction.written.append((task, saved))
+        self._read_all(outage)
+
+    def _read_all(self, outage: OutageView) -> None:
+        """When all has been written it is read."""
+        transaction, station = self._open[outage], self._station
+        if transaction.unwritten:
+            return
+        written, transaction.written = transaction.written, []
+        store = self._job.store_named(station.store)
+        for task, saved in written:
+            entries = self._entries(task, saved)
+            load = partial(self._load, task, task.life, outage, saved)
+            size = entries * station.entry_size
+            store.read(task.host, size, Rank.RESTORE, load, task.number, None, max(1, entries))
+
+    def _load(self, task: BoltTask, life: int, outage: OutageView, saved: SavedState) -> None:
+        station, kernel = self._station, self._job.kernel
+        takes = station.loading + self._entries(task, saved) * station.loading_entry
+        restored = partial(self._restored, task, life, outage, saved)
+        kernel.at(kernel.now + takes, Rank.RESTORE, restored, task.number)
+
+    def _restored(self, task: BoltTask, life: int, outage: OutageView, saved: SavedState) -> None:
+        if task.life != life or self._job.context.newest[task] != outage.number:
+            return
+        if task.state is not None:
+            roll_back(self._job, task, task.state.fresh())
+        restore(self._job, task, saved, outage, rewind=False)
+        task.gate.open()

@@ -1,0 +1,77 @@
+"""E-Storm: shadows process what a task with state does; one that comes back reads the state of another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field
+
+from tideover.models.mechanisms.fleets import Fleets, Station
+from tideover.models.remarks.plan import Plan
+from tideover.models.remarks.replicas import side_by_side
+from tideover.models.runtime.hooks import Hooks
+from tideover.models.runtime.job import Job
+from tideover.models.runtime.views import BoltView, OutageView, SpoutView
+from tideover.models.strategies.base import STRATEGIES, KeyPath
+from tideover.models.strategies.source_replay import Replay, SourceReplay
+from tideover.sim.units import Duration, Size
+
+
+@STRATEGIES.register("estorm")
+class EStorm(SourceReplay):
+    """At least once: a fleet of shadows keeps the state of each task that has any, and the source replays
+    what was in flight.
+
+    X. Liu et al., *E-Storm: Replication-based State Management in Distributed Stream Processing Systems*,
+    ICPP 2017, sections III to V.
+    """
+
+    composed_of: ClassVar[tuple[type[Hooks], ...]] = (*SourceReplay.composed_of, Fleets)
+    after_failures: ClassVar[frozenset[str]] = frozenset({"transaction_time", "load_time", "load_cost"})
+
+    members: Annotated[
+        int, Field(ge=1, le=16, description="tasks of a fleet: the one that emits, and its shadows")
+    ] = 2
+    store: Annotated[
+        str | None, Field(description="the station, of `stores`; if not given: the scenario's `store`")
+    ] = None
+    entry_size: Annotated[Size, Field(description="bytes of an entry that is written and read")] = 64
+    transaction_time: Annotated[
+        Duration, Field(description="time until a recovery transaction has reached the live members")
+    ] = 0
+    load_time: Annotated[Duration, Field(description="time to take over a state that was read")] = 0
+    load_cost: Annotated[Duration, Field(description="the same, for each entry")] = 0
+
+    def replicas(self, component: str, keeps_state: bool) -> int:
+        return self.members if keeps_state else 1
+
+    @classmethod
+    def most_replicas(cls, given: Mapping[str, Any]) -> int:
+        members = given.get("members")
+        return members if type(members) is int else 1
+
+    def named_stores(self) -> dict[KeyPath, str]:
+        return {} if self.store is None else {("store",): self.store}
+
+    def remarks(self, plan: Plan) -> list[str]:
+        return [*super().remarks(plan), *side_by_side(plan, f"members: {self.members}")]
+
+    def protocol(self, job: Job) -> Recovering:
+        return Recovering(job, self)
+
+
+class Recovering(Replay):
+    """The protocol: source replay, and fleets that hand state over."""
+
+    def __init__(self, job: Job, s: EStorm) -> None:
+        super().__init__(job, s)
+        self.fleets = Fleets(
+            job, Station(s.store, s.entry_size, s.transaction_time, s.load_time, s.load_cost)
+        )
+
+    def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+        if task.component.is_spout:
+            self.do.open(task)
+        else:
+            self.fleets.begin(task, outage)

@@ -1,0 +1,102 @@
+"""Failures from a file."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field, ValidationError, ValidationInfo, field_validator, model_validator
+
+from tideover.sim.draws import Draws
+from tideover.sim.faults.base import FAULTS, Fault, Site, Target
+
+FIRST = ("time", "kind")
+
+
+@FAULTS.register("events")
+class Events(Fault):
+    """The failures of a CSV file: columns ``time`` and ``kind``, and keys of the kinds as needed.
+
+    ``time,kind,component,host,restart`` on the first line, then ``75 s,crash_task,count,,4 s`` and so on; an
+    empty cell gives nothing. A relative path starts from the scenario's folder.
+    """
+
+    expands: ClassVar[bool] = True
+
+    file: Annotated[str, Field(description="CSV file with the columns time, kind, and keys of failures")]
+
+    @field_validator("file")
+    @classmethod
+    def _from_the_scenarios_folder(cls, file: str, info: ValidationInfo) -> str:
+        return str((info.context or {}).get("directory", Path()) / file)
+
+    @model_validator(mode="after")
+    def _readable(self) -> Events:
+        read_events(self.file)
+        return self
+
+    @property
+    def where(self) -> str:
+        return Path(self.file).name
+
+    @classmethod
+    def aimed_at(cls, component: str, host: int) -> dict[str, Any]:
+        return {}
+
+    @property
+    def inner(self) -> dict[str, Fault]:
+        name = Path(self.file).name
+        return {f"{name}:{line}": fault for line, fault in read_events(self.file)}
+
+    def victims(self, target: Target) -> list[Any]:
+        return []
+
+    def strikes(self, index: int, draws: Draws, site: Site) -> Iterator[tuple[int, Fault]]:
+        found = [(fault.at or 0, fault) for fault in self.inner.values()]
+        yield from sorted(found, key=lambda strike: strike[0])
+
+
+@lru_cache(maxsize=64)
+def read_events(file: str) -> tuple[tuple[int, Fault], ...]:
+    """Lines, and the failures that stand there; ValueError says which line and column is wrong."""
+    path = Path(file)
+    try:
+        rows = list(csv.reader(path.read_text(encoding="utf-8").splitlines()))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        raise ValueError(f"cannot read {path.name!r}: {reason}; a CSV file is needed") from None
+    columns = [cell.strip() for cell in rows[0]] if rows else []
+    if tuple(columns[:2]) != FIRST:
+        raise ValueError(f"{path.name}:1: the first line must begin with {','.join(FIRST)}")
+    found = []
+    for line, row in enumerate(rows[1:], 2):
+        if row:
+            cells = [cell.strip() for cell in row]
+            if len(cells) > len(columns):
+                raise ValueError(f"{path.name}:{line}: has {len(cells)} cells for {len(columns)} columns")
+            given = {name: cell for name, cell in zip(columns, cells, strict=False) if cell}
+            found.append((line, _fault(f"{path.name}:{line}", given)))
+    if not found:
+        raise ValueError(f"{path.name}: at least one row is needed")
+    return tuple(found)
+
+
+def _fault(place: str, given: dict[str, str]) -> Fault:
+    kind = given.pop("kind", "")
+    known = [name for name, part in FAULTS.items() if not part.expands]
+    if kind not in known:
+        raise ValueError(f"{place}: kind: {kind[:40]!r} is none of {', '.join(known)}")
+    if "time" not in given:
+        raise ValueError(f"{place}: time: is missing; {Fault.model_fields['at'].description}")
+    values = {"at" if name == "time" else name: cell for name, cell in given.items()}
+    try:
+        return FAULTS[kind].model_validate(values, context={"border": True})
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        column = str(first["loc"][0]) if first["loc"] else ""
+        message = str(first.get("ctx", {}).get("error", first["msg"]))
+        where = f"{place}: {'time' if column == 'at' else column}" if column else place
+        raise ValueError(f"{where}: {message[:1].lower()}{message[1:]}") from None

@@ -1,0 +1,77 @@
+"""Machines fail at a rate, and are repaired."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from tideover.sim.distributions.base import Distribution
+from tideover.sim.distributions.constant import Constant
+from tideover.sim.distributions.exponential import Exponential
+from tideover.sim.draws import Draws, Purpose
+from tideover.sim.faults.base import FAULTS, Fault, Site, Target
+from tideover.sim.faults.crash_host import CrashHost
+from tideover.sim.units import DAY, MS
+
+LIFETIME = 200 * DAY
+"""Ten failures a day in 2,000 machines."""
+
+
+@FAULTS.register("machines_fail")
+class MachinesFail(Fault):
+    """Every host crashes after a ``lifetime`` of its own, and begins another when it is repaired.
+
+    By default a machine fails once in 200 days on average: ten failures a day in 2,000 machines. Lives are
+    exponential (a rate) or what else there is; ``crews`` repair one machine each, first come, first served.
+    A machine is down for detection and restart, and for as long as it waits and is repaired.
+    """
+
+    expands: ClassVar[bool] = True
+
+    lifetime: Annotated[
+        Distribution, Field(description="from a repair, or the start, to the next failure of a host")
+    ] = Exponential(mean=LIFETIME)
+    repair: Annotated[Distribution, Field(description="how long the repair of a host takes")] = Constant(
+        value=0
+    )
+    crews: Annotated[
+        int | None, Field(ge=1, description="machines that are repaired at a time; default: any number")
+    ] = None
+
+    @model_validator(mode="after")
+    def _lives(self) -> MachinesFail:
+        if self.lifetime.mean_ns < MS:
+            raise ValueError("a lifetime must be at least 1 ms on average")
+        return self
+
+    @property
+    def where(self) -> str:
+        return "machines"
+
+    @classmethod
+    def aimed_at(cls, component: str, host: int) -> dict[str, Any]:
+        return {}
+
+    def victims(self, target: Target) -> list[Any]:
+        return []
+
+    def strikes(self, index: int, draws: Draws, site: Site) -> Iterator[tuple[int, Fault]]:
+        def drawn(spread: Distribution, what: str, host: int, n: int) -> int:
+            bits = draws.bits(f"failures.{index}.{what}.{host}", Purpose.FAULT, np.array([n]))
+            return max(1, int(spread.sample(bits)[0]))
+
+        coming = [(drawn(self.lifetime, "lifetime", host, 0), host, 0) for host in range(site.hosts)]
+        heapq.heapify(coming)
+        free = [0] * (self.crews or site.hosts)  # when each crew is
+        while coming and coming[0][0] <= site.end:
+            moment, host, n = heapq.heappop(coming)
+            begun = max(moment, heapq.heappop(free))
+            over = begun + (drawn(self.repair, "repair", host, n) if self.repair.mean_ns else 0)
+            heapq.heappush(free, over)
+            fields = {name: getattr(self, name) for name in ("detection", "restart", "while_down")}
+            yield moment, CrashHost(at=moment, host=host, repair=over - moment, **fields)
+            heapq.heappush(coming, (over + drawn(self.lifetime, "lifetime", host, n + 1), host, n + 1))
