@@ -190,7 +190,45 @@ WINDOWS = (
         exactness("none"),
     ),
 )
-MUTATIONS = (*ACKING, *BUFFERS, *REPLICAS, *BARRIERS, *BATCHES, *WINDOWS)
+CLUSTER = (
+    Mutation(
+        "tasks go round a host's workers the other way",
+        "places[number :: self.workers_per_host]",
+        "places[self.workers_per_host - 1 - number :: self.workers_per_host]",
+        (f"{MODELS}/test_cluster_exactness.py", "-k", "who_runs_where"),
+    ),
+    Mutation(
+        "the acker lives in the second worker",
+        "            return thing.worker",
+        "            return thing.worker + 1",
+        (f"{MODELS}/test_cluster_faults.py", "-k", "acker"),
+    ),
+    Mutation(
+        "racks are filled one after the other",
+        "rack=number % self.racks",
+        "rack=number * self.racks // self.count",
+        (f"{MODELS}/test_cluster_exactness.py", "-k", "who_runs_where"),
+    ),
+    Mutation(
+        "a host takes one task more than it has slots",
+        "self._taken[host.number] < host.slots",
+        "self._taken[host.number] <= host.slots",
+        (f"{MODELS}/test_placement.py", "-k", "no_host_more_than_its_slots"),
+    ),
+    Mutation(
+        "k_safe does not look at racks",
+        "h.number not in fleet and h.rack not in taken",
+        "h.number not in fleet",
+        (f"{MODELS}/test_placement.py", "-k", "keeps_replicas_apart"),
+    ),
+    Mutation(
+        "E-Storm's placement makes tuples local, not bytes",
+        "edge.up.config.tuple_size / edge.up.tasks",
+        "1 / edge.up.tasks",
+        (f"{MODELS}/test_placement.py", "-k", "estorm"),
+    ),
+)
+MUTATIONS = (*ACKING, *BUFFERS, *REPLICAS, *BARRIERS, *BATCHES, *WINDOWS, *CLUSTER)
 
 
 def mutated(mutation: Mutation, copy: Path) -> None:

@@ -42,6 +42,7 @@ _FAILURES = (
     "Events",
     "LoseState",
     "MachinesFail",
+    "Partition",
     "Pause",
     "SlowHost",
 )

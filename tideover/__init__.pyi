@@ -15,6 +15,7 @@ from tideover.parts import Events as Events
 from tideover.parts import LoseState as LoseState
 from tideover.parts import MachinesFail as MachinesFail
 from tideover.parts import MicroBatch as MicroBatch
+from tideover.parts import Partition as Partition
 from tideover.parts import Pause as Pause
 from tideover.parts import Run as Run
 from tideover.parts import SlowHost as SlowHost

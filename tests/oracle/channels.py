@@ -99,6 +99,7 @@ class Channel:
         self.latency = world.layout.latency(up.physical, down.physical)
         self.sent = 0
         self.last_arrival = 0
+        self.held = 0
         self.wire: deque[Message] = deque()
         self.due: list[simpy.Event] = []  # what happens next to them
         self.remote = world.layout.host[up.physical] != world.layout.host[down.physical]
@@ -131,6 +132,14 @@ class Channel:
             self._fly(now, message)
         else:
             self._then(now, network(self.up.rank, self.down.rank), partial(self._go_out, message))
+
+    def hold(self, until: int) -> None:
+        """Nothing gets through before then."""
+        self.held = self.last_arrival = max(self.last_arrival, until)
+        events, self.due = [event for event in self.due if event.callbacks], []
+        for event in events:
+            by = until - event.plan[0]
+            self.due.append(self.world.clock.postpone(event, by) if by > 0 else event)
 
     def _then(self, time: int, priority: Priority, act: Callable[[], None]) -> None:
         """What happens next to a message, unless the connection breaks."""
@@ -184,4 +193,4 @@ class Channel:
         self.due.clear()
         self.wire.clear()
         self.inside = 0
-        self.last_arrival = 0
+        self.last_arrival = self.held

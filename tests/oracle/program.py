@@ -177,6 +177,18 @@ class World:
         if kind_of(fault) == "slow_host":
             self._slow_down(fault, outage)
             return
+        if kind_of(fault) == "partition":
+            for task in self.tasks:
+                for channel in task.outputs.values():
+                    ends = [
+                        self.layout.host[end.physical] in fault.hosts for end in (channel.up, channel.down)
+                    ]
+                    if ends[0] != ends[1]:
+                        channel.hold(self.clock.now + fault.duration)
+            outage.tasks = [task for task in self.tasks if self.layout.host[task.physical] in fault.hosts]
+            self.outages.stops(outage)
+            outage.masked = self._is_masked(outage)
+            return
         if kind_of(fault) == "pause":
             outage.tasks = [task for task in self.tasks if self._is_hit(task, fault, False)]
             for task in outage.tasks:

@@ -105,7 +105,7 @@ def _show_again(out: Path, before: Finished, as_json: bool) -> None:
 
 
 def reproduce(
-    paper: Annotated[str, typer.Argument(metavar="PAPER", help="stableford-phase2")],
+    paper: Annotated[str, typer.Argument(metavar="PAPER", help="stableford-phase1, stableford-phase2")],
     settings: Settings = None,
     as_json: Json = False,
     out: Out = None,
@@ -124,11 +124,21 @@ def reproduce(
         raise BadInput(f"PAPER: {paper!r} is not known; {hint}(known: {', '.join(PAPERS)})")
     where = _checked(master, no_spark)
     found = _simulated("reproduce", grid.read(PAPERS[paper], settings or ()), out, where)
-    _stableford(found, out, as_json)
+    (_phase_one if paper == "stableford-phase1" else _stableford)(found, out, as_json)
     _end(found)
 
 
 PAPERS: dict[str, dict[str, Any]] = {
+    "stableford-phase1": {
+        "name": "Stableford, phase 1",
+        "scenario": "stableford-phase1",
+        "grid": {
+            "strategy.kind": ["source_replay", "rsm"],
+            "detector.nimbus_task_timeout": ["30 s", "120 s"],
+            "strategies.rsm.replay_cost": ["1 ms", "3.1 ms", "6.2 ms"],
+        },
+        "replications": 3,
+    },
     "stableford-phase2": {
         "name": "Stableford, phase 2",
         "scenario": "stableford-phase2",
@@ -138,9 +148,11 @@ PAPERS: dict[str, dict[str, Any]] = {
             "failures.0.at": ["65 s", "75 s", "90 s"],
         },
         "replications": 10,
-    }
+    },
 }
-"""The sweep behind each published table: failures 5, 15 and 30 s into a window."""
+"""The sweep behind each published table. Phase 1: with the race of the two timeouts and without it, replays
+as fast as in phase 2, three times as fast, and half as fast. Phase 2: failures 5, 15 and 30 s into a window.
+"""
 
 RATE, WINDOW_S = "topology.sentences.rate", 30.0
 
@@ -207,6 +219,27 @@ def _list(points: Grid, as_json: bool) -> None:
     notes = tuple(filter(None, ["; ".join(explained(short))]))
     output.show(render(Table("", columns, rows, notes, text_columns=len(columns) - 1)), Text(total))
     output.warn(points.warnings)
+
+
+def _phase_one(found: Sweep, out: Path | None, as_json: bool) -> None:
+    from tideover.reports import phase_one
+    from tideover.reports.sweeps.page import sweep_page
+    from tideover.reports.sweeps.points import points
+    from tideover.reports.terminal import reproduce_view
+
+    rows = phase_one.rows(found.recoveries, found.runs, found.timeline)
+    if as_json:
+        output.warn(found.warnings)
+        output.print_json(rows)
+    else:
+        beside = phase_one.table(rows)
+        output.show(reproduce_view([beside], (), phase_one.SOURCE, found.warnings), *phase_one.FINDINGS)
+    if out is not None:
+        summary = points(found.recoveries, found.runs, found.parameters)
+        page = sweep_page(
+            summary, found.recoveries, found.runs, timeline=found.timeline, warnings=found.warnings
+        )
+        output.write(out, found.tables, page, rows, parameters=found.parameters, errors=as_json)
 
 
 def _stableford(found: Sweep, out: Path | None, as_json: bool) -> None:

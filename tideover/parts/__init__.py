@@ -24,6 +24,7 @@ from tideover.parts.failures import (
     Events,
     LoseState,
     MachinesFail,
+    Partition,
     Pause,
     SlowHost,
 )
@@ -134,6 +135,7 @@ __all__ = [
     "MachinesFail",
     "Memory",
     "MicroBatch",
+    "Partition",
     "Pause",
     "Periodic",
     "Poisson",

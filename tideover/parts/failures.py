@@ -10,6 +10,7 @@ from tideover.sim.faults import (
     events,
     lose_state,
     machines_fail,
+    partition,
     pause,
     slow_host,
 )
@@ -22,5 +23,6 @@ CrashWorker = typed(crash_worker.CrashWorker)
 Events = typed(events.Events)
 LoseState = typed(lose_state.LoseState)
 MachinesFail = typed(machines_fail.MachinesFail)
+Partition = typed(partition.Partition)
 Pause = typed(pause.Pause)
 SlowHost = typed(slow_host.SlowHost)

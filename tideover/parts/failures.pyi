@@ -14,6 +14,7 @@ from tideover.sim.faults import (
     events,
     lose_state,
     machines_fail,
+    partition,
     pause,
     slow_host,
 )
@@ -311,6 +312,44 @@ class MachinesFail(machines_fail.MachinesFail):
         lifetime: Distribution | Duration = "exponential",
         repair: Distribution | Duration = "constant",
         crews: int | None = None,
+    ) -> None: ...
+
+class Partition(partition.Partition):
+    """For ``duration`` nothing passes between the ``hosts`` and all others: messages wait, as TCP's do.
+
+    Both sides live on. If a detector listens on the other side, it does not hear the processes of these
+    hosts, and takes them for dead after its timeout. Acks, checkpoints and requests are not held up. Bailis
+    and Kingsbury: *The network is reliable*, CACM 57, 2014.
+
+    at: when it strikes, e.g. 75 s
+    within: it strikes at a moment drawn from the span of this length after at, anew in each replication, the
+        same under every strategy; 0 s: at that very moment
+    in_interval: fraction of the strategy's interval (of checkpoints, say) after which it strikes, at the
+        first such moment at or after at (with within: after the drawn one)
+    every: pauses between strikes, drawn per replication
+    times: how often it strikes (flapping), from at on
+    period: distance of these strikes; goes with times
+    detection: from the fault until it is noticed
+    restart: from then until the tasks are ready
+    while_down: arrivals at a task that is down are lost, or wait with their sender
+    hosts: numbers of the hosts that are cut off
+    duration: for how long, e.g. 30 s
+    """
+
+    def __init__(
+        self,
+        *,
+        at: Duration | None = None,
+        within: Duration | None = None,
+        in_interval: float | None = None,
+        every: Distribution | Duration | None = None,
+        times: int | None = None,
+        period: Duration | None = None,
+        detection: Duration = "0 s",
+        restart: Duration = "0 s",
+        while_down: Literal["drop", "hold"] = "drop",
+        hosts: Sequence[int],
+        duration: Duration,
     ) -> None: ...
 
 class Pause(pause.Pause):

@@ -186,6 +186,7 @@ class Heartbeats(heartbeats.Heartbeats):
     timeout: silence after which a process counts as dead; at least interval
     launch: from the order until the new process runs
     prepare: from then until a task in it is ready
+    listener: host of who listens; none: it hears all hosts, however the network is cut
     restarts: how long a restart waits; default: not at all
     """
 
@@ -196,6 +197,7 @@ class Heartbeats(heartbeats.Heartbeats):
         timeout: Duration = "50 s",
         launch: Distribution | Duration = "constant",
         prepare: Distribution | Duration = "constant",
+        listener: int | None = None,
         restarts: RestartStrategy | None = None,
     ) -> None: ...
 

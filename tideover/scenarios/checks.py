@@ -356,6 +356,7 @@ def _target(draft: Draft, fault: Any, path: tuple[str | int, ...]) -> Iterator[P
     for i, other in enumerate(getattr(fault, "others", None) or ()):
         if reason := _host_fault(draft, other) or _unused(draft, other, replicas):
             yield draft.problem(reason, *path, "others", i)
+    yield from _partition(draft, fault, path)
     if draft.hosts_unknown:
         return
     for what in ("worker", "rack"):
@@ -364,6 +365,19 @@ def _target(draft: Draft, fault: Any, path: tuple[str | int, ...]) -> Iterator[P
             of = "each host has" if what == "worker" else "there are"
             message = f"there is no {what} {number}; {of} {there} of them (hosts.{what}s), numbered from 0"
             yield draft.problem(message, *path, what)
+
+
+def _partition(draft: Draft, fault: Any, path: tuple[str | int, ...]) -> Iterator[Problem]:
+    """The hosts that are cut off exist, and nothing else holds their messages up."""
+    if fault.kind != "partition":
+        return
+    for i, host in enumerate(fault.hosts):
+        if reason := _host_fault(draft, host) or _unused(draft, host, _replicas(draft)):
+            yield draft.problem(reason, *path, "hosts", i)
+    machines = getattr(draft.hosts, "machines", {})
+    if any(machine.nic is not None for machine in machines.values()):
+        message = "does not go with network cards (hosts.machines.….nic); this is not simulated"
+        yield draft.problem(message, *path, "kind")
 
 
 def _unused(draft: Draft, host: int, replicas: int) -> str | None:

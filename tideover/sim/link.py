@@ -37,6 +37,7 @@ class Channel:
         """Which of the receiver's input channels this is."""
         self._latency = latency
         self._last = 0
+        self._held = 0
         self.wire: deque[Train] = deque()
         self.tap: Callable[[Train], Train] | None = None
         """Sees every train that is sent, and may number it."""
@@ -75,8 +76,16 @@ class Channel:
         for it.
         """
         lost, self.wire = list(self.wire), deque()
-        self._last = 0
+        self._last = self._held
         return lost
+
+    def hold(self, until: int) -> None:
+        """Nothing gets through before ``until`` (ns): what is on the wire, and what is sent meanwhile,
+        arrives then.
+        """
+        self._held = max(self._held, until)
+        self._last = max(self._last, until)
+        self.wire = deque(train.replace(time=np.maximum(train.time, until)) for train in self.wire)
 
     def take(self, until: int) -> Train | None:
         """Everything that arrives at or before ``until``, off the wire; None if nothing does."""

@@ -49,6 +49,10 @@ class Heartbeats(Detector):
     prepare: Annotated[Distribution, Field(description="from then until a task in it is ready")] = Constant(
         value=0
     )
+    listener: Annotated[
+        int | None,
+        Field(ge=0, description="host of who listens; none: it hears all hosts, however the network is cut"),
+    ] = None
     restarts: Annotated[
         RestartStrategy | None, Field(description="how long a restart waits; default: not at all")
     ] = None
@@ -122,6 +126,10 @@ class Listener(Watch):
         missed = max(now, self._last_sign(victim) + self._detector.timeout)
         if missed < pause[1]:
             self._kernel.at(missed, Rank.READY, partial(self._missed, victim, pause), victim.number)
+
+    def unheard(self, victim: Any, until: int, hosts: Sequence[int]) -> None:
+        if self._detector.listener is not None and self._detector.listener not in hosts:
+            self.paused(victim, until)
 
     def _missed(self, victim: Any, pause: tuple[int, int]) -> None:
         """Another process takes its place; what it still sends, nobody listens to."""

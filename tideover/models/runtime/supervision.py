@@ -258,6 +258,15 @@ class Supervisor:
             task.stop_until(outage.ready_at)
             self.watch.paused(task, outage.ready_at)
 
+    def cut_off(self, task: SpoutTask | BoltTask, outage: Outage, hosts: tuple[int, ...]) -> None:
+        """Nothing passes between a task on these hosts and others elsewhere until the outage's end."""
+        for bolt in self._bolts:
+            for channel in bolt.inputs:
+                if task in (channel.up, bolt) and (channel.up.host in hosts) != (bolt.host in hosts):
+                    channel.hold(outage.ready_at)
+        if task.up:
+            self.watch.unheard(task, outage.ready_at, hosts)
+
     def slow_down(self, task: SpoutTask | BoltTask, outage: Outage, factor: float) -> None:
         """A task's host is slow until the outage's end."""
         context = self._context

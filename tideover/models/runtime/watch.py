@@ -30,5 +30,10 @@ class Watch:
     def paused(self, victim: Any, until: int) -> None:
         """A process does nothing until then (ns), and lives."""
 
+    def unheard(self, victim: Any, until: int, hosts: Sequence[int]) -> None:
+        """A process on ``hosts``, which are cut off from all others, lives; what it sends waits until then
+        (ns).
+        """
+
     def back(self, victim: Any) -> None:
         """Something is up again, or something else is in its place."""

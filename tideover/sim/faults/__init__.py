@@ -9,6 +9,7 @@ from tideover.sim.faults import (
     events,
     lose_state,
     machines_fail,
+    partition,
     pause,
     slow_host,
 )
@@ -22,6 +23,7 @@ __all__ = [
     "events",
     "lose_state",
     "machines_fail",
+    "partition",
     "pause",
     "slow_host",
 ]

@@ -39,6 +39,9 @@ class Target(Protocol):
     def crash(self, task: Any, outage: Any) -> None:
         """Take a task with all it has."""
 
+    def cut_off(self, task: Any, outage: Any, hosts: tuple[int, ...]) -> None:
+        """Let nothing pass between a task on these hosts and others elsewhere until the outage's end."""
+
     def pause(self, task: Any, outage: Any) -> None:
         """Stop a task until the outage's end, with all it has."""
 

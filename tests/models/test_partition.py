@@ -1,0 +1,111 @@
+"""A network that is cut: what waits, who is taken for dead, and the reference beside it. Times in ms.
+
+s ──▶ p (1) ──▶ count (1), each on a host of its own: 0, 1 and 2.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.models.chain import EVERY_10, chain, counted
+from tests.models.test_exactness import CAPS, LONG, QUICK, differences
+from tests.models.test_schedules_exactness import HAPPENED
+from tests.oracle.random_worlds import STRATEGY_NAMES, TICK, worlds
+from tests.oracle.worlds import MS, fault, ms
+from tideover.models.config import Scenario
+from tideover.models.detectors.heartbeats import Heartbeats
+from tideover.models.simulation import simulate
+from tideover.scenarios.errors import ScenarioError
+from tideover.scenarios.loader import load
+
+
+def cut(at: float, duration: float, *hosts: int) -> Any:
+    return fault("partition", at, hosts=hosts, duration=round(duration * MS))
+
+
+def test_what_is_sent_meanwhile_arrives_at_the_end() -> None:
+    """From 35 to 68 nothing gets from p to count: roots 3, 4 and 5, which leave p at 41, 51 and 61, arrive at
+    68, and are counted at 69, 70 and 71. Root 6 comes as ever.
+    """
+    done = simulate(chain((cut(35, 33, 2),), 95), trace=True)
+    late = [(3, 69), (4, 70), (5, 71)]
+    assert counted(done) == [*EVERY_10[:3], *late, *EVERY_10[6:9]]
+
+
+def test_hosts_on_one_side_go_on_talking() -> None:
+    """p and count are both cut off: nothing is late between them, but roots 3, 4 and 5 come to p at 68."""
+    done = simulate(chain((cut(35, 33, 1, 2),), 95), trace=True)
+    assert counted(done)[3:6] == [(3, 70), (4, 71), (5, 72)]
+    (row,) = done.recoveries
+    assert (row["kind"], row["component"], row["ready_at_s"]) == ("partition", "hosts 1, 2", 0.068)
+
+
+@pytest.mark.parametrize(("listener", "false"), [(None, 0), (2, 0), (0, 1)])
+def test_who_is_not_heard_is_taken_for_dead(listener: int | None, false: int) -> None:
+    """Cut off for 400, with a timeout of 50: only who listens on the other side misses it. Nothing is lost,
+    nothing counts twice: the work of the zombie is void, and comes again from the buffer of p.
+    """
+    detector = Heartbeats(interval=20 * MS, timeout=50 * MS, listener=listener, launch=ms(5))
+    done = simulate(chain((cut(35, 400, 2),), 900).model_copy(update={"detector": detector}))
+    kinds = [row["kind"] for row in done.recoveries]
+    assert kinds.count("false_detection") == false
+    assert (done.ledger["lost"], done.ledger["duplicated"]) == (0, 0)
+
+
+@st.composite
+def partitioned(draw: st.DrawFn) -> Scenario:
+    """A world with hosts of which one is cut off once or twice, besides its own faults."""
+    found = draw(worlds(STRATEGY_NAMES[:-1]).filter(lambda one: isinstance(one.hosts, int) and one.hosts > 1))
+    assert isinstance(found.hosts, int)
+    cuts = []
+    for _ in range(draw(st.integers(1, 2))):
+        host = draw(st.integers(0, found.hosts - 1))
+        at, length = draw(st.integers(5, 60)) * TICK / MS, draw(st.integers(1, 30)) * TICK / MS
+        cuts.append(cut(at, length, host))
+    longer = found.run.model_copy(update={"duration": found.run.duration + 100 * TICK})
+    return found.model_copy(update={"failures": (*found.failures[:1], *cuts), "run": longer})
+
+
+def check(scenario: Scenario) -> None:
+    found = differences(scenario, CAPS[-1:]).get(CAPS[-1], {})
+    assert not {name: both for name, both in found.items() if name in HAPPENED}
+
+
+@settings(QUICK, max_examples=20)
+@given(partitioned())
+def test_partitions_equal_the_reference(scenario: Scenario) -> None:
+    check(scenario)
+
+
+@pytest.mark.long
+@LONG
+@given(partitioned())
+def test_partitions_equal_the_reference_in_many_worlds(scenario: Scenario) -> None:
+    check(scenario)
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        (
+            ["failures=[{kind: partition, at: 5 s, hosts: [7], duration: 1 s}]"],
+            "failures.0.hosts.0: there is no",
+        ),
+        (["failures=[{kind: partition, at: 5 s, hosts: [], duration: 1 s}]"], "at least 1 entries"),
+        (
+            [
+                "failures=[{kind: partition, at: 5 s, hosts: [0], duration: 1 s}]",
+                "hosts={machines: {small: {count: 3, nic: 1 Gbit/s}}}",
+            ],
+            "failures.0.kind: does not go with network cards",
+        ),
+    ],
+)
+def test_a_partition_that_cannot_be_is_refused(settings: list[str], says: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        load("wordcount", settings)
+    assert says in str(caught.value)
