@@ -25,7 +25,7 @@ from tideover.models.world import World
 from tideover.sim.distributions.constant import Constant
 from tideover.sim.distributions.exponential import Exponential
 from tideover.sim.faults.crash_host import CrashHost
-from tideover.sim.units import S, US
+from tideover.sim.units import US, S
 
 HOSTS = 100
 RATE = 1e6
