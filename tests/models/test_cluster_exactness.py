@@ -24,7 +24,7 @@ def test_the_engine_equals_the_reference_on_clusters(strategy: str) -> None:
     check()
 
 
-@settings(QUICK, max_examples=200)
+@settings(QUICK, max_examples=100)
 @given(on_clusters(("none", "active_replication")))
 def test_who_runs_where_equals_the_reference(scenario: Scenario) -> None:
     cluster, layout = deployment_of(scenario).cluster, Layout(scenario, Draws(1, 0))

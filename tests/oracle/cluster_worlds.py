@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from hypothesis import assume
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from tideover.models.config import Scenario, deployment_of
 from tideover.models.job.cluster import Hosts
 from tideover.models.job.machines import MachineType
-from tideover.models.job.placements.base import PLACEMENTS, PlacementError
+from tideover.models.job.placements.base import PLACEMENTS, Place, PlacementError
 from tideover.sim.faults.base import FAULTS, Fault
 
 from .random_worlds import STRATEGY_NAMES, worlds
@@ -66,7 +67,24 @@ def on_clusters(draw: st.DrawFn, strategies: tuple[str, ...] = STRATEGY_NAMES) -
     failures = tuple(draw(moved(fault, cluster)) for fault in base.failures)
     found = base.model_copy(update={"hosts": cluster, "topology": topology, "failures": failures})
     try:
-        deployment_of(found)
+        at = deployment_of(found).hosts
     except PlacementError:
         assume(False)
-    return found
+    if draw(st.integers(0, 3)):
+        return found
+    alone = {name: config.model_copy(update={"hosts": None}) for name, config in topology.items()}
+    return found.model_copy(update={"hosts": named(cluster, at, draw), "topology": alone})
+
+
+def named(cluster: Hosts, at: Mapping[Place, int], draw: st.DrawFn) -> Hosts:
+    """The same machines, each task's host named by hand: all of them a number of hosts further."""
+    rows: dict[str, list[list[int]]] = {}
+    usable = cluster.count - cluster.reserve
+    further = draw(st.integers(0, usable - 1))
+    for (name, task, _), host in at.items():
+        tasks = rows.setdefault(name, [])
+        if len(tasks) == task:
+            tasks.append([])
+        tasks[task].append((host + further) % usable)
+    by_hand = PLACEMENTS["by_hand"](tasks={name: tuple(map(tuple, tasks)) for name, tasks in rows.items()})
+    return cluster.model_copy(update={"placement": by_hand})

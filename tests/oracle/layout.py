@@ -175,8 +175,11 @@ class Layout:
 
     def _on_machines(self, cluster: Any) -> dict[Physical, int]:
         """Tasks with a list of hosts; the others one after the other; all first replicas behind their
-        primaries, one after the other; and so on.
+        primaries, one after the other; and so on. A placement that this program does not know is to be named
+        by hand.
         """
+        kind = kind_of(cluster.placement)
+        assert kind in ("round_robin", "k_safe", "by_hand"), f"no rules for {kind}"
         slots = [machine.slots for machine in cluster.machines.values() for _ in range(machine.count)]
         usable = len(slots) - cluster.reserve
         logical = [(name, task) for name, task, replica in self.physical if replica == 0]
@@ -189,12 +192,15 @@ class Layout:
             if (name, task, replica) in sits:
                 continue
             first = sits[name, task, 0] + replica if replica else logical.index((name, task))
+            if kind == "by_hand":
+                sits[name, task, replica] = cluster.placement.tasks[name][task][replica]
+                continue
             turns = [(first + further) % usable for further in range(usable)]
             there = list(sits.values())
             turns = [host for host in turns if slots[host] is None or there.count(host) < slots[host]]
             fleet = [sits[name, task, other] for other in range(replica)]
             apart = [host for host in turns if host not in fleet]
-            if kind_of(cluster.placement) == "k_safe":
+            if kind == "k_safe":
                 if min(cluster.racks, usable) >= self.replicas(name):
                     racks = [host % cluster.racks for host in fleet]
                     apart = [host for host in apart if host % cluster.racks not in racks]

@@ -121,9 +121,7 @@ class World:
         """It has come to a queue that is full."""
         assert message.datum is not None
         self.record.gone(message.datum)
-        lost = (*task.physical, message.datum.uid, self.clock.now)
-        self.trace.overflowed.append(lost)
-        self.trace.destroyed.append(lost)
+        self.trace.overflowed.append((*task.physical, message.datum.uid, self.clock.now))
         self.ledger.overflowed(message.datum)
 
     # -- what happens by the clock -------------------------------------------------------------------------

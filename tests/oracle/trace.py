@@ -20,11 +20,9 @@ class Trace:
     failed: list[tuple[int, int, int]] = field(default_factory=list)
     """(root, attempt, time) of the timeouts."""
     destroyed: list[tuple[str, int, int, int, int]] = field(default_factory=list)
-    """(component, task, replica, uid, time): destroyed in a queue, in service or on its way, on arrival at a
-    down task, or at a queue that was full.
-    """
+    """(component, task, replica, uid, time): destroyed in a queue, in service or on arrival at a down task"""
     overflowed: list[tuple[str, int, int, int, int]] = field(default_factory=list)
-    """Of these: found its queue full."""
+    """The same: found its queue full."""
     final_state: dict[tuple[str, int, int], dict[int, int]] = field(default_factory=dict)
     """{(component, task, replica): {key: count}} of the stateful tasks."""
     in_flight: int = 0
