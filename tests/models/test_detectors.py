@@ -18,6 +18,8 @@ from tideover.models.detectors.restarts.base import Earlier
 from tideover.models.detectors.restarts.exponential_delay import ExponentialDelay
 from tideover.models.detectors.restarts.failure_rate import FailureRate
 from tideover.models.detectors.restarts.fixed_delay import FixedDelay
+from tideover.models.job.cluster import Hosts
+from tideover.models.job.machines import MachineType
 from tideover.models.results.result import Result
 from tideover.models.simulation import simulate
 from tideover.models.strategies.aligned_snapshots import AlignedSnapshots
@@ -164,6 +166,27 @@ def test_a_job_begins_again_as_one() -> None:
     (alone,) = rows((crashed(30, 0, "p"),), DETECTOR)
     (together,) = simulate(job).recoveries
     assert moments(together) == moments(alone)
+
+
+def broken(at: float, host: int) -> Any:
+    return fault("crash_host", at, host=host, repair=round(300 * MS))
+
+
+def test_a_broken_host_is_waited_for() -> None:
+    """Nothing can be launched on host 2 before 330."""
+    (row,) = rows((broken(30, 2),), DETECTOR, until=600)
+    assert moments(row)[1:] == pytest.approx([first_restart()[1], 330, 336, 345])
+
+
+def test_a_host_in_reserve_takes_the_place_of_a_broken_one() -> None:
+    """Host 2 breaks at 30: a fourth host takes its place at once. Host 1 breaks at 40: there is no other any
+    more, but host 2 is repaired at 330, ten before host 1 itself.
+    """
+    hosts = Hosts(machines={"small": MachineType(count=4)}, reserve=1)
+    world = chain((broken(30, 2), broken(40, 1)), 600)
+    first, second = simulate(world.model_copy(update={"detector": DETECTOR, "hosts": hosts})).recoveries
+    assert moments(first) == first_restart()
+    assert moments(second)[2:] == pytest.approx([330, 336, 345])
 
 
 # -- how long a restart waits --------------------------------------------------------------------------------

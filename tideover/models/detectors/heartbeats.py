@@ -98,6 +98,11 @@ class Listener(Watch):
         self._known: dict[Any, _Restart] = {}
         """By process; those that never failed are not among them."""
         self._job: _Restart | None = None
+        hosts = job.deployment.cluster.hosts
+        self._reserve = [0 for host in hosts if host.reserve]
+        """From when on each host in reserve can take another's place (ns)."""
+        self._usable: dict[tuple[int, int | None], int] = {}
+        """By outage and host: from when on something can be launched there."""
         self._pauses: dict[Any, tuple[int, int]] = {}
         """From when to when the newest pause of each process lasts (ns)."""
 
@@ -156,7 +161,7 @@ class Listener(Watch):
         if fault.process_lives:
             return Return(now, now, now, now)
         detected = self._noticed(victim)
-        self._known[victim] = found = self._restart(detected, known, fault.out_of_order)
+        self._known[victim] = found = self._restart(detected, known, self._there_at(victim, fault, outage))
         if found.back.ready < NEVER:
             launched = self._launched(victim, found.ordered, outage.number)
             ready = self._prepared(victim, launched, outage.number)
@@ -171,7 +176,8 @@ class Listener(Watch):
             assert self._job is not None
             return self._job.back
         detected = now if fault.process_lives else max(self._noticed(each) for each in alive)
-        self._job = found = self._restart(detected, self._job, fault.out_of_order)
+        usable = max(self._there_at(each, fault, outage) for each in alive)
+        self._job = found = self._restart(detected, self._job, usable)
         for each in () if fault.process_lives else alive:
             launched = found.back.ready if found.back.ready == NEVER else 0
             launched = launched or self._launched(each, found.ordered, outage.number)
@@ -184,15 +190,29 @@ class Listener(Watch):
             self._job = found = _timed(found, launched, ready)
         return found.back
 
-    def _restart(self, detected: int, last: _Restart | None, out_of_order: int = 0) -> _Restart:
-        """A restart that is not launched yet, and may never be."""
+    def _there_at(self, victim: Any, fault: Fault, outage: Outage) -> int:
+        """From when on something can be launched in its host's place: when that is repaired, or as soon as a
+        host in reserve is free to take its number. A host that is repaired is in reserve then.
+        """
+        now, place = self._kernel.now, (outage.number, victim.host)
+        repaired = now + fault.out_of_order
+        if not fault.out_of_order or not self._reserve:
+            return repaired
+        if place not in self._usable:
+            self._reserve.sort()
+            self._usable[place] = min(repaired, max(now, self._reserve[0]))
+            if self._reserve[0] < repaired:
+                self._reserve[0] = repaired
+        return self._usable[place]
+
+    def _restart(self, detected: int, last: _Restart | None, usable: int = 0) -> _Restart:
+        """A restart that is not launched yet, before ``usable`` (ns), and may never be."""
         earlier = () if last is None else last.earlier
         if last is not None:
             ran = last.back.ready < self._kernel.now
             earlier = (*earlier, Earlier(last.back.detected, last.back.ready if ran else detected))
         restarts = self._detector.restarts
         wait = 0 if restarts is None else restarts.wait(detected, earlier)
-        usable = self._kernel.now + out_of_order
         ordered = NEVER if wait is None else max(detected + wait, usable)
         return _Restart(Return(detected, ordered, ordered, ordered), earlier)
 
