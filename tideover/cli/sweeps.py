@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tideover.cli import output
+from tideover.cli import output, studies
 from tideover.cli.output import BadInput, Json, Out, Settings
 from tideover.cli.progress import Bar
 
@@ -105,9 +105,7 @@ def _show_again(out: Path, before: Finished, as_json: bool) -> None:
 
 
 def reproduce(
-    paper: Annotated[
-        str, typer.Argument(metavar="PAPER", help="ksafety, stableford-phase1, stableford-phase2")
-    ],
+    paper: Annotated[str, typer.Argument(metavar="PAPER", help="stableford-phase2, or another study")],
     settings: Settings = None,
     as_json: Json = False,
     out: Out = None,
@@ -120,10 +118,14 @@ def reproduce(
     """
     from tideover.scenarios import grid
 
-    if paper not in PAPERS:
-        near = difflib.get_close_matches(paper[:100], PAPERS, 1)
+    known = [*PAPERS, *studies.STUDIES]
+    if paper not in known:
+        near = difflib.get_close_matches(paper[:100], known, 1)
         hint = f"did you mean {near[0]!r}? " if near else ""
-        raise BadInput(f"PAPER: {paper!r} is not known; {hint}(known: {', '.join(PAPERS)})")
+        raise BadInput(f"PAPER: {paper!r} is not known; {hint}(known: {', '.join(known)})")
+    if paper in studies.STUDIES:
+        studies.reproduce(paper, settings or (), out, as_json)
+        return
     where = _checked(master, no_spark)
     found = _simulated("reproduce", grid.read(PAPERS[paper], settings or ()), out, where)
     {"ksafety": _ksafety, "stableford-phase1": _phase_one}.get(paper, _stableford)(found, out, as_json)

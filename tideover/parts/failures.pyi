@@ -148,6 +148,7 @@ class CrashTask(crash_task.CrashTask):
     component: component that is hit; acker: the acker; driver: that of micro-batches
     task: which of the component's tasks
     replica: which replica of it (active replication)
+    together: so many tasks of the component die at once, from `task` on
     """
 
     def __init__(
@@ -165,6 +166,7 @@ class CrashTask(crash_task.CrashTask):
         component: str,
         task: int = 0,
         replica: int = 0,
+        together: int = 1,
     ) -> None: ...
 
 class CrashWorker(crash_worker.CrashWorker):

@@ -92,6 +92,7 @@ class EStorm(estorm.EStorm):
     members: tasks of a fleet: the one that emits, and its shadows
     store: the station, of `stores`; if not given: the scenario's `store`
     entry_size: bytes of an entry that is written and read
+    copy_cost: time that each further copy of a tuple takes a spout, in its calls
     transaction_time: time until a recovery transaction has reached the live members
     load_time: time to take over a state that was read
     load_cost: the same, for each entry
@@ -111,6 +112,7 @@ class EStorm(estorm.EStorm):
         members: int = 2,
         store: str | None = None,
         entry_size: Size = "64 B",
+        copy_cost: Duration = "0 s",
         transaction_time: Duration = "0 s",
         load_time: Duration = "0 s",
         load_cost: Duration = "0 s",

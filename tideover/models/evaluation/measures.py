@@ -238,8 +238,10 @@ def _stages(recovery: Recovery, caught_up: int | None, over: int | None, end: in
     if outage.stages is not None:
         ordered, launched = outage.stages
         moments |= {"delay_s": ordered, "launch_s": launched, "prepare_s": outage.ready_at}
+    moments["restart_s"] = outage.ready_at
+    if outage.written_at is not None:
+        moments["write_s"] = outage.written_at
     moments |= {
-        "restart_s": outage.ready_at,
         "restore_s": recovery.restored_at,
         "wait_s": recovery.timed_out_at,
         "replay_s": recovery.last_replay,

@@ -8,7 +8,8 @@ from functools import partial
 from tideover.models.mechanisms.base import Mechanism
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.job import Job
-from tideover.models.runtime.saved_state import SavedState, restore, roll_back
+from tideover.models.runtime.saved_state import SavedState, restore, restored, roll_back
+from tideover.models.runtime.verbs import Verbs
 from tideover.models.runtime.views import OutageView, TaskView
 from tideover.sim.kernel import Rank
 
@@ -42,10 +43,16 @@ class Fleets(Mechanism):
     """All replicas of a task but the first are its shadows: they process what it does, ack it, and emit
     nothing. After a failure a recovery transaction lets one live member of each fleet that was hit write its
     state to the station, which keeps it; when all have, those that are back read it, holding what arrives.
+
+    ``copy_cost``: time that each copy for a shadow takes a spout (ns).
     """
 
-    def __init__(self, job: Job, station: Station) -> None:
+    def __init__(self, job: Job, station: Station, copy_cost: int = 0) -> None:
         super().__init__(job)
+        for c in job.topology.components:
+            copies = sum(job.deployment.replicas[edge.down.name] - 1 for edge in c.outputs)
+            if c.is_spout and copy_cost * copies:
+                Verbs(job).charge(c.name, copy_cost * copies)
         self._station = station
         self._open: dict[OutageView, _Transaction] = {}
         for task in job.bolt_tasks:
@@ -114,6 +121,8 @@ class Fleets(Mechanism):
         if transaction.unwritten:
             return
         written, transaction.written = transaction.written, []
+        if written:
+            self._job.supervisor.outages[outage.number].written_at = self._job.kernel.now
         store = self._job.store_named(station.store)
         for task, saved in written:
             entries = self._entries(task, saved)
@@ -133,4 +142,6 @@ class Fleets(Mechanism):
         if task.state is not None:
             roll_back(self._job, task, task.state.fresh())
         restore(self._job, task, saved, outage, rewind=False)
+        if task.state is None:
+            restored(self._job, task, outage, saved.effects())
         task.gate.open()

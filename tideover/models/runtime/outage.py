@@ -32,6 +32,7 @@ class Outage:
     tasks         the physical tasks that it hit
     returns       the same two moments for each thing that it hit: tasks and machines
     masked        each of them had a live replica that went on
+    written_at    live replicas have written all the state that it took (ns); None: they have not, or need not
     overtakes     older outages that were not settled when it struck: not all was sent again because of them
     """
 
@@ -45,6 +46,7 @@ class Outage:
     returns: dict[Any, Return] = field(default_factory=dict)
     masked: bool = False
     overtakes: tuple[Outage, ...] = ()
+    written_at: int | None = None
 
     def hit(self, returns: dict[Any, Return]) -> None:
         """These are down, and expected back."""

@@ -33,6 +33,9 @@ class SpoutTask(Node):
     feed           what it emits instead of calling, at the times of these trains (None: it calls)
     """
 
+    silent = False
+    """As of bolts' tasks: it emits."""
+
     def __init__(
         self, context: Context, component: Component, index: int, number: int, host: int, fed: bool
     ) -> None:
@@ -72,6 +75,9 @@ class SpoutTask(Node):
             arrivals, known = self._config.arrivals, self._ahead[self._used :]
             last = int(known[-1]) if left else self._from
             new = arrivals.next_calls(self.name, self._context.draws, last, self._calls + left, n)
+            longer = self._context.overhead.get(self.component.name)
+            if longer:
+                new = new + longer * np.arange(1, len(new) + 1, dtype=np.int64)
             self._ahead = np.concatenate([known, new]) if left else new
             self._used = 0
 

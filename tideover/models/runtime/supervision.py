@@ -145,7 +145,7 @@ class Supervisor:
 
     def _has_live_replica(self, task: SpoutTask | BoltTask) -> bool:
         replicas = self._replicas[task.component.name, task.index]
-        return any(r.available for r in replicas if r is not task)
+        return any(r.available and not r.silent for r in replicas if r is not task)
 
     # -- what it hit is ready --------------------------------------------------------------------------------
 

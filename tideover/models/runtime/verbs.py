@@ -61,7 +61,9 @@ class Verbs:
         self._task(task).occupy(duration)
 
     def charge(self, component: str, duration: int) -> None:
-        """Let each tuple of a bolt take so much longer than its service; said when the protocol is made."""
+        """Let each tuple of a bolt take so much longer than its service, or each call of a spout than its
+        gap; said when the protocol is made.
+        """
         self._job.context.overhead[component] = self._job.context.overhead.get(component, 0) + duration
 
     # -- spouts ----------------------------------------------------------------------------------------------

@@ -77,7 +77,7 @@ def _stage(key: str, label: str, meaning: str, undefined: str = "", name: str = 
 
 
 def _restart_stage(key: str, label: str, meaning: str) -> Column:
-    meaning = f"then, {meaning}; with a `detector` that tells the stages of a restart apart"
+    meaning = f"then, {meaning}; where the stages of a restart are told apart"
     return replace(_stage(key, label, meaning, _CUT_OFF), optional=True)
 
 
@@ -150,6 +150,7 @@ RECOVERIES = (
     _restart_stage("delay", "wait to restart", "until a new process is ordered: a delay, or no room for it"),
     _restart_stage("launch", "launch", "until the new process runs"),
     _restart_stage("prepare", "prepare", "until its tasks are ready"),
+    _restart_stage("write", "write", "until replicas have written the state"),
     _stage("restart", "restart", "then, until what failed is ready again"),
     _stage("restore", "restore", "then, until a saved or copied state is back"),
     _stage(

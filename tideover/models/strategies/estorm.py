@@ -28,6 +28,7 @@ class EStorm(SourceReplay):
     """
 
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (*SourceReplay.composed_of, Fleets)
+    per_tuple: ClassVar[frozenset[str]] = SourceReplay.per_tuple | {"copy_cost"}
     after_failures: ClassVar[frozenset[str]] = frozenset({"transaction_time", "load_time", "load_cost"})
 
     members: Annotated[
@@ -37,6 +38,9 @@ class EStorm(SourceReplay):
         str | None, Field(description="the station, of `stores`; if not given: the scenario's `store`")
     ] = None
     entry_size: Annotated[Size, Field(description="bytes of an entry that is written and read")] = 64
+    copy_cost: Annotated[
+        Duration, Field(description="time that each further copy of a tuple takes a spout, in its calls")
+    ] = 0
     transaction_time: Annotated[
         Duration, Field(description="time until a recovery transaction has reached the live members")
     ] = 0
@@ -66,9 +70,8 @@ class Recovering(Replay):
 
     def __init__(self, job: Job, s: EStorm) -> None:
         super().__init__(job, s)
-        self.fleets = Fleets(
-            job, Station(s.store, s.entry_size, s.transaction_time, s.load_time, s.load_cost)
-        )
+        station = Station(s.store, s.entry_size, s.transaction_time, s.load_time, s.load_cost)
+        self.fleets = Fleets(job, station, s.copy_cost)
 
     def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
         if task.component.is_spout:

@@ -46,6 +46,7 @@ _STAGES = {
     "launch": "#b87b00",
     "prepare": "#efb643",
     "restart": "#db9500",
+    "write": "#4a9e8c",
     "restore": "#006baa",
     "wait": "#eae7db",
     "replay": "#bb6997",

@@ -1,0 +1,78 @@
+"""E-Storm: fleets of shadows, and what a member that comes back does.
+
+s ──▶ p (1 ms, with state, one shadow) ──▶ q    a one every 10 ms from 10 ms on; times in ms
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.models.counting import failed
+from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
+from tideover.models.job.backends.memory import Memory
+from tideover.models.job.components import Links
+from tideover.models.job.stores.disk import Disk
+from tideover.models.job.stores.redis import Redis
+from tideover.models.simulation import Replication, simulate
+
+STATE = Memory(entries=10, entry_size=100)
+
+
+def run(failures: tuple[Any, ...] = (), tasks: int = 1, until: float = 395, **more: Any) -> Replication:
+    """Twelve ones; rotations every 100: what is not acked 100 to 200 after its emission comes again."""
+    p = bolt("forward", {"s": "fields"}, 1, parallelism=tasks).model_copy(update={"state": STATE})
+    topology = {"s": spout("values", values=(1,) * 12), "p": p, "q": bolt("forward", {"p": "shuffle"})}
+    settings: dict[str, Any] = {"message_timeout": 100 * MS, "timeout_phase": 0, "entry_size": 100}
+    stores = {"station": more.pop("station", Redis(latency=0, bandwidth=2**50, operations=1e9))}
+    found = world(topology, "estorm", failures, until, **settings | more)
+    strategy = found.strategy.model_copy(update={"store": "station"})
+    return simulate(found.model_copy(update={"stores": stores, "strategy": strategy}), trace=True)
+
+
+def processed(done: Replication, component: str, replica: int = 0) -> list[int]:
+    """When (ms) a replica was done with tuples."""
+    assert done.trace is not None
+    return [row[6] // MS for row in done.trace.processed if (row[0], row[2]) == (component, replica)]
+
+
+def test_shadows_process_and_emit_nothing() -> None:
+    """Both members have every tuple, q has each once."""
+    done = run()
+    assert processed(done, "p") == processed(done, "p", 1) == [10 * i + 1 for i in range(1, 13)]
+    assert processed(done, "q") == [10 * i + 1 for i in range(1, 13)]
+    assert (done.ledger["completed"], done.ledger["duplicated"]) == (12, 0)
+
+
+def test_a_root_is_done_when_all_members_have_acked() -> None:
+    """On four hosts s, p and q are on 0, 1, 2, the shadow of p on 2, 30 ms away from s: it acks 31 ms after
+    the emission, where q is done after 2 x 5 + 1.
+    """
+    links = Links(latency=ms(5), local=ms(0), pairs={"0-2": ms(30)})
+    done = run(hosts=4, links=links, until=200)
+    assert done.trace is not None
+    found = [(root, time // MS) for root, _, time in sorted(done.trace.completed)]
+    assert found == [(i, 10 * (i + 1) + 31) for i in range(12)]
+
+
+def test_who_comes_back_reads_what_a_shadow_writes() -> None:
+    """p crashes at 52 and is ready at 60: the tuple of 60 finds it down, that of 70 is held. At 62 the shadow
+    begins to write 1,000 B at 1 MB/s, 1 ms, and is kept by that; p reads for 1 ms, and loads for 10: at 74 it
+    goes on, with the tuple of 70. The one of 60 has been processed by the shadow alone: its root times out.
+    """
+    station = Disk(latency=0, bandwidth=10**6)
+    more = {"station": station, "transaction_time": 2 * MS, "load_time": 10 * MS, "hosts": 1}
+    done = run((fault("crash_task", 52, component="p", restart=8),), **more)
+    assert processed(done, "p")[:7] == [11, 21, 31, 41, 51, 75, 81]
+    assert processed(done, "p", 1)[:7] == [11, 21, 31, 41, 51, 61, 71]
+    assert failed(done) == [(5, 0, 200)]
+    assert [done.ledger[name] for name in ("completed", "lost", "false_timeouts")] == [12, 0, 0]
+    (row,) = done.recoveries
+    assert [round(1e3 * row[name]) for name in ("restart_s", "write_s", "restore_s")] == [8, 3, 11]
+
+
+def test_all_that_were_hit_write_before_they_read() -> None:
+    """Two tasks share the station: 1 ms each to write, then 1 ms each to read."""
+    more = {"station": Disk(latency=0, bandwidth=10**6), "hosts": 1}
+    done = run((fault("crash_task", 52, component="p", restart=8, together=2),), tasks=2, **more)
+    (row,) = done.recoveries
+    assert [round(1e3 * row[name]) for name in ("restart_s", "write_s", "restore_s")] == [8, 2, 2]
