@@ -43,7 +43,7 @@ def test_the_backlog_grows_beyond_what_can_be_carried(part: float, grows: bool) 
     """
     pause = 1e9 / (65_000 * part) - 10_000
     result = tideover.run(
-        "ksafety-throughput", {"topology.source.pause": f"{pause:.0f} ns", "run.duration": "4 s"}
+        "ksafety-throughput", {"topology.source.pause": f"{pause:.0f} ns", "run.duration": "3 s"}
     )
     backlog = result.timeline["backlog"].tolist()
     assert (backlog[-1] > 1.2 * backlog[-2]) is grows
