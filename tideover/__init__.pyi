@@ -1,6 +1,7 @@
 from tideover.api import Comparison as Comparison
 from tideover.api import compare as compare
 from tideover.api import run as run
+from tideover.api import saturate as saturate
 from tideover.api import sweep as sweep
 from tideover.models.results.result import Result as Result
 from tideover.parts import ActiveReplication as ActiveReplication
@@ -28,6 +29,7 @@ from tideover.scenarios.quantities import n_bytes as n_bytes
 from tideover.scenarios.quantities import per_second as per_second
 from tideover.scenarios.quantities import seconds as seconds
 from tideover.scenarios.runs import RunFailed as RunFailed
+from tideover.scenarios.saturation import Saturation as Saturation
 from tideover.scenarios.scenario import Scenario as Scenario
 from tideover.scenarios.scenario import load as load
 from tideover.scenarios.sweep import Sweep as Sweep

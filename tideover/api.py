@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from tideover.models.results.result import Result
     from tideover.reports.verdict import Verdict
+    from tideover.scenarios.saturation import Saturation
     from tideover.scenarios.sweep import Sweep
 
 
@@ -128,6 +129,21 @@ def sweep(
     points = grid.read(spec, settings)
     keep = None if out is None else prepare(out) / KEPT
     return sweeps.sweep(points, master=master, keep=keep, partitions=partitions, report=report)
+
+
+def saturate(
+    scenario: Source, settings: Settings = (), *, report: Callable[[int, float], None] | None = None
+) -> Saturation:
+    """Find the greatest rate that a scenario carries on and on without failures, and what it is short of.
+
+    ``scenario`` and ``settings`` as for ``tideover.load``; the rates of all spouts are scaled together.
+    ``report``: called with the number of rates that were tried, and the next one (tuples/s).
+
+    Raises like ``tideover.load``, and ScenarioError if the spouts have no rate to scale.
+    """
+    from tideover.scenarios import saturation
+
+    return saturation.saturate(loaded(scenario, settings), report)
 
 
 KEPT = ".runs"

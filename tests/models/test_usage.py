@@ -10,6 +10,7 @@ import pytest
 from tests.oracle.worlds import MS, bolt, fault, spout, world
 from tideover.models.evaluation.bottleneck import Load, Used, mean_loads, sentence
 from tideover.models.results.result import Result
+from tideover.models.schema.shared import SHARED_RECORD
 from tideover.models.simulation import Replication, simulate
 from tideover.models.world import World
 from tideover.scenarios.runs import decode, encode
@@ -28,7 +29,7 @@ def line(*failures: Any) -> Any:
 
 
 def used(scenario: Any) -> Used:
-    found = World(scenario, measure=True)
+    found = World(scenario, looks=200)
     found.run()
     assert found.usage is not None
     return Used.of(found.usage)
@@ -55,8 +56,8 @@ def test_a_look_changes_nothing() -> None:
     """The same tuples at the same times with 200 looks and with none, failures included."""
     failing = line(fault("crash_task", 95, component="q", detection=10, restart=20))
     traces = []
-    for measure in (True, False):
-        found = World(failing, trace=True, measure=measure)
+    for looks in (200, 0):
+        found = World(failing, trace=True, looks=looks)
         found.run()
         assert found.trace is not None
         traces.append(sorted(found.trace.processed))
@@ -94,7 +95,7 @@ def test_no_stretch_no_load() -> None:
 @pytest.fixture(scope="module")
 def shared() -> Result:
     scenario = line()
-    found = World(scenario, measure=True)
+    found = World(scenario, looks=200)
     found.run()
     assert found.usage is not None
     plain: Replication = simulate(scenario)
@@ -115,7 +116,7 @@ def test_a_result_has_it_where_it_was_measured(shared: Result) -> None:
     rows = shared.usage[shared.usage.resource == "p.0"]
     assert rows.busy.mean() == pytest.approx(76 / 200)
     plain = Result(shared.scenario, [replace(one, used=None) for one in shared.replications])
-    assert set(record) - set(plain.to_dict()) == {"resources", "bottleneck"}
+    assert set(record) - set(plain.to_dict()) == {entry.name for entry in SHARED_RECORD}
     assert not len(plain.usage)
 
 

@@ -22,6 +22,7 @@ from .figures import Figures, figures
 from .heartbeats import Listener
 from .layout import MACHINES, Layout, Logical
 from .ledger import Ledger
+from .nimbus import Nimbus
 from .outages import Outage, Outages
 from .protocol import Protocol
 from .record import Record
@@ -41,6 +42,9 @@ PROTOCOLS = {
     "aligned_snapshots": Snapshots,
     "micro_batch": micro_batches,
 }
+
+
+LISTENERS: dict[str, type[Listener] | type[Nimbus]] = {"heartbeats": Listener, "storm": Nimbus}
 
 
 class World:
@@ -65,8 +69,8 @@ class World:
         self.ledger = Ledger(self)
         self.record = Record(self)
         self.outages = Outages(self)
-        heard = scenario.detector is not None and kind_of(scenario.detector) == "heartbeats"
-        self.listener = Listener(self) if heard else None
+        detector = "given" if scenario.detector is None else kind_of(scenario.detector)
+        self.listener = LISTENERS[detector](self) if detector in LISTENERS else None
         self._idents = count(1)
         self.marker_length: int | None = None
         self.protocol = (protocol or PROTOCOLS[kind_of(scenario.strategy)])(self)
@@ -200,6 +204,8 @@ class World:
         down_for = max(fault.detection + fault.restart, fault.out_of_order) if self.listener is None else None
         machines = kind in MACHINES
         found = [task for task in self.tasks if self._is_hit(task, fault, machines)]
+        if isinstance(self.listener, Nimbus):
+            found = self.listener.taken_down(found, fault.process_lives)
         hit = [task for task in found if not self.protocol.spares(task)]
         job = [task for task in hit if isinstance(task, Bolt)] and self.layout.needs.one_job
         hit = [task for task in self.tasks if task in hit or (job and isinstance(task, Bolt))]

@@ -11,6 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tideover.reports.columns import conform
+
 LATENCY = ("median", "mean", "std", "p95", "p99", "max")
 NAN = float("nan")
 
@@ -78,6 +80,7 @@ class FakeResult:
     runs: pd.DataFrame
     timeline: pd.DataFrame
     tasks: pd.DataFrame
+    usage: pd.DataFrame
     record: dict[str, Any]
 
     def to_dict(self) -> dict[str, Any]:
@@ -118,7 +121,8 @@ def fake_result(
     )
     record = _record(recoveries, runs, scenario, list(warnings), strategy, seed)
     tasks = pd.DataFrame([{**head, **_task(shape, r)} for r in range(replications)])
-    return FakeResult(recoveries, runs, timeline, tasks, record)
+    usage = conform("usage", pd.DataFrame())
+    return FakeResult(recoveries, runs, timeline, tasks, usage, record)
 
 
 def fake_reproduction(replications: int = 10) -> tuple[pd.DataFrame, pd.DataFrame, list[FakeResult]]:

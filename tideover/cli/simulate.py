@@ -8,15 +8,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tideover.cli import output
+from tideover.cli import output, saturation
 from tideover.cli.output import BadInput, Json, Out, Settings
 from tideover.cli.progress import Bar
 
 if TYPE_CHECKING:
     from tideover.models.results.result import Result
+    from tideover.scenarios.scenario import Scenario
+    from tideover.scenarios.settings import Settings as GivenSettings
 
 Source = Annotated[
     str, typer.Argument(metavar="SCENARIO", help="A scenario file, or the name of a built-in scenario.")
+]
+Saturate = Annotated[
+    bool,
+    typer.Option(
+        "--saturate",
+        help="Find the greatest rate that is carried on and on, without failures, and what it is short of.",
+    ),
 ]
 
 
@@ -28,11 +37,17 @@ def run(
     trace: Annotated[
         bool, typer.Option("--trace", help="Print what the protocol did, in order. For small runs.")
     ] = False,
+    saturate: Saturate = False,
 ) -> None:
     """Simulate one scenario.
 
     For example: tideover run wordcount --set strategy.kind=rsm --set failures.0.at=80s
     """
+    if saturate:
+        if trace:
+            raise BadInput("--trace: goes with a run, not with --saturate, which makes many")
+        saturation.run(scenario, settings, as_json, out)
+        return
     from tideover import api
     from tideover.scenarios.settings import partly_used, read_settings
     from tideover.sim.registry import kind_of
@@ -73,27 +88,22 @@ def compare(
     settings: Settings = None,
     as_json: Json = False,
     out: Out = None,
+    saturate: Saturate = False,
 ) -> None:
     """Simulate the same scenario, failures and luck under several strategies, side by side.
 
     For example: tideover compare wordcount --strategies source_replay,rsm
     """
     from tideover import api
-    from tideover.scenarios.errors import ScenarioError
     from tideover.scenarios.settings import partly_used, read_settings
 
     kinds = None if strategies is None else [kind.strip() for kind in strategies.split(",") if kind.strip()]
     given = read_settings(settings or ())
-    try:
-        asked = api.compared(scenario, kinds, given)  # before anything is written or run
-    except ScenarioError as error:
-        raise ScenarioError(
-            replace(p, file="--strategies") if kinds and p.key == "strategy.kind" and p.line is None else p
-            for p in error.problems
-        ) from None
-    except ValueError as error:
-        raise BadInput(f"--strategies: {error}") from None
+    asked = _asked(scenario, kinds, given)  # before anything is written or run
     output.note(partly_used(list(asked), given))
+    if saturate:
+        saturation.compare(list(asked.values()), as_json, out)
+        return
     output.announce(asked.values())
     output.prepare(out, "compare")
     with Bar() as bar:
@@ -112,6 +122,22 @@ def compare(
 
         page = pages.compare_page(list(found.results.values()), found.verdict)
         output.write(out, _tables(found), page, records, errors=as_json)
+
+
+def _asked(scenario: str, kinds: list[str] | None, given: GivenSettings) -> dict[str, Scenario]:
+    """The scenario under each strategy."""
+    from tideover import api
+    from tideover.scenarios.errors import ScenarioError
+
+    try:
+        return api.compared(scenario, kinds, given)
+    except ScenarioError as error:
+        raise ScenarioError(
+            replace(p, file="--strategies") if kinds and p.key == "strategy.kind" and p.line is None else p
+            for p in error.problems
+        ) from None
+    except ValueError as error:
+        raise BadInput(f"--strategies: {error}") from None
 
 
 def _tables(found: Any) -> dict[str, Any]:

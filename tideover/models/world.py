@@ -10,7 +10,7 @@ from tideover.models.accounts.ledger import Ledger
 from tideover.models.accounts.recoveries import Recoveries
 from tideover.models.accounts.reference_run import ReferenceRun
 from tideover.models.accounts.trace import Trace
-from tideover.models.accounts.usage import Usage
+from tideover.models.accounts.usage import SAMPLES, Usage
 from tideover.models.accounts.window_log import WindowLog
 from tideover.models.config import Scenario, deployment_of
 from tideover.models.job.deployment import Deployment
@@ -47,9 +47,13 @@ class World:
         trace: bool = False,
         train_cap: int = TRAIN,
         judge_windows: bool = True,
-        measure: bool | None = None,
+        looks: int | None = None,
+        core_step: int | None = None,
     ) -> None:
-        """``measure``: how busy everything is; None: if the tasks share something."""
+        """``looks``: how often it is looked how busy everything is, besides the end of the warm-up; None:
+        often if the tasks share something, else never. ``core_step``: length (ns) of the steps in which
+        several levels share cores; None: short enough for latencies. Throughput is right with any.
+        """
         self.scenario = scenario
         self.train_cap = train_cap
         strategy = scenario.strategy
@@ -62,6 +66,7 @@ class World:
         self.ledger = Ledger(deployment.topology, deployment.replicas, draws, strategy.needs.paths)
         self.windows = WindowLog()
         context = Context(deployment.topology, draws, strategy.needs, Announcer([]), train_cap, kernel)
+        context.core_step = core_step
         self.job = Job(context, deployment)
         if scenario.detector is not None:
             self.job.supervisor.watch = scenario.detector.watch(self.job)
@@ -69,8 +74,9 @@ class World:
         self.job.plug(strategy.protocol(self.job))
         self.usage: Usage | None = None
         self.completion: Completion | None = None
-        if context.resources if measure is None else measure:
-            self.usage = Usage(self.job, scenario.run.duration, scenario.run.warmup)
+        looks = SAMPLES * bool(context.resources) if looks is None else looks
+        if looks:
+            self.usage = Usage(self.job, scenario.run.duration, scenario.run.warmup, looks)
             spouts, bits = len(self.job.spouts), deployment.topology.spout_bits
             self.completion = Completion(spouts, bits, scenario.run.warmup)
         self.reference: ReferenceRun | None = None

@@ -14,13 +14,14 @@ from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from tideover.reports import tables
+from tideover.reports import saturation, tables
 from tideover.reports.formatting import filled
 from tideover.reports.scenario_summary import collected_warnings, headline
 from tideover.reports.tables import Record, Table
 
 if TYPE_CHECKING:
     from tideover.reports.verdict import Verdict
+    from tideover.scenarios.saturation import Saturation
 
 MOST_SIDE_BY_SIDE = 5
 """So many strategies fit into one table; more are shown in several tables, one below the other."""
@@ -41,6 +42,16 @@ def bottleneck_view(result: Record) -> list[Text]:
     if "bottleneck" not in result:
         return []
     return [Text(f"Bottleneck: {result['bottleneck']}.", style="bold"), Text("")]
+
+
+def saturation_view(found: Sequence[Saturation]) -> Group:
+    """How much a scenario carries, under each strategy."""
+    return Group(
+        _title(f"{found[0].scenario.name}: how much it carries"),
+        render(saturation.carried_table(found)),
+        *(render(saturation.resources_table(each)) for each in found),
+        Text(saturation.answer(found), style="bold"),
+    )
 
 
 def compare_view(results: Sequence[Record], verdict: Verdict) -> Group:

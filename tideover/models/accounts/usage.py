@@ -11,8 +11,8 @@ from tideover.models.runtime.resource import Kind, Resource
 from tideover.models.runtime.spout_task import SpoutTask
 from tideover.sim.kernel import Rank
 
-SAMPLES = 200
-"""Samples of a run, besides the end of its warm-up."""
+SAMPLES = 100
+"""Looks at a run, if nobody says how many."""
 
 
 class TaskResource:
@@ -45,13 +45,13 @@ class Usage:
     busy        for each of them, how long each resource has been busy (ns)
     """
 
-    def __init__(self, job: Job, duration: int, warmup: int) -> None:
+    def __init__(self, job: Job, duration: int, warmup: int, looks: int) -> None:
         self._job = job
         tasks: list[Resource] = [TaskResource(job.context, task) for task in job.tasks]
         self.resources = tasks + job.context.resources
         self.times = [0]
         self.busy = [[0] * len(self.resources)]
-        moments = {duration * i // SAMPLES for i in range(1, SAMPLES + 1)} | {warmup}
+        moments = {duration * i // looks for i in range(1, looks + 1)} | {warmup}
         self._moments = sorted(moment for moment in moments if 0 < moment <= duration)
 
     def start(self) -> None:

@@ -22,8 +22,8 @@ from tideover.sim.faults.base import Fault
 from tideover.sim.kernel import Rank
 from tideover.sim.units import Duration, S
 
-_LAST = 1 << 19
-"""Order of Nimbus's rounds at one instant: what is ready then has reported."""
+_HOME, _SILENT = 1 << 18, 1 << 19
+"""Order of what Nimbus does at one instant: what is ready has reported; tasks go home before others move."""
 
 
 @DETECTORS.register("storm")
@@ -82,6 +82,7 @@ class _Slot:
     heard      the newest heartbeat of its tasks that Nimbus has got, or the assignment
     assigned   when Nimbus has last changed its tasks
     life       counts its restarts
+    place      among all workers
     """
 
     host: int
@@ -93,6 +94,7 @@ class _Slot:
     heard: int = 0
     assigned: int | None = None
     life: int = 0
+    place: int = 0
 
 
 class Workers(Watch):
@@ -112,8 +114,8 @@ class Workers(Watch):
             for number in range(cluster.workers_per_host):
                 if (host.number, number) not in used:
                     self._slots.append(_Slot(host.number, number, f"worker {host.number}.{number}", ()))
-        for slot in self._slots:
-            slot.tasks = list(slot.home)
+        for place, slot in enumerate(self._slots):
+            slot.place, slot.tasks = place, list(slot.home)
         self._machines: dict[Any, _Slot] = {}
 
     # -- a fault has struck ----------------------------------------------------------------------------------
@@ -134,6 +136,7 @@ class Workers(Watch):
             if fault.process_lives:
                 down = slot.back is not None and now < slot.back.ready
                 back = slot.back if slot.back is not None and down else Return(now, now, now, now)
+                back = back._replace(detected=max(now, back.detected))
             else:
                 back = self._dies(slot, fault, outage)
             found |= {each: back for each in struck if self._slot(each) is slot}
@@ -179,7 +182,7 @@ class Workers(Watch):
             silent = max(silent, slot.assigned + d.task_launch)
         silent = self._round("nimbus", d.nimbus_round, max(silent, self._kernel.now + 1))
         if silent < ready and slot.tasks:
-            self._kernel.at(silent, Rank.READY, partial(self._silent, slot, slot.life), _LAST)
+            self._kernel.at(silent, Rank.READY, partial(self._silent, slot, slot.life), _SILENT + slot.place)
 
     # -- Nimbus ----------------------------------------------------------------------------------------------
 
@@ -198,7 +201,7 @@ class Workers(Watch):
         self._relaunch([target], f"{slot.name} to {target.name.removeprefix('worker ')}")
         if crowded:
             home = self._round("nimbus", self._detector.nimbus_round, self._kernel.now + 1)
-            self._kernel.at(home, Rank.READY, partial(self._home, slot), _LAST)
+            self._kernel.at(home, Rank.READY, partial(self._home, slot), _HOME + slot.place)
 
     def _home(self, slot: _Slot) -> None:
         """A worker's place is free, and its host lives: its tasks go back."""

@@ -31,6 +31,16 @@ class Load(NamedTuple):
             return f"{self.kind} of host {self.host}"
         return f"{self.kind} {self.name}"
 
+    @property
+    def words_of_kind(self) -> str:
+        """All of its kind: ``cores``, ``cards out``, ``tasks``."""
+        return {"card in": "cards in", "card out": "cards out"}.get(self.kind, f"{self.kind.rstrip('s')}s")
+
+    @property
+    def verb(self) -> str:
+        """``is`` busy, or ``are``."""
+        return "are" if self.kind == "cores" else "is"
+
 
 class Used(NamedTuple):
     """What a run's resources did (see `tideover.models.accounts.usage.Usage`), in plain data.
@@ -95,7 +105,7 @@ def sentence(loads: Sequence[Load]) -> str:
     if not loads:
         return "nothing was measured"
     first, *others = loads
-    told = f"{first.words} is {100 * first.busy:.1f} % busy"
+    told = f"{first.words} {first.verb} {100 * first.busy:.1f} % busy"
     more = [f"{each.words}, {100 * each.busy:.1f} %" for each in others[:_NEXT]]
     return f"{told}; next: {', '.join(more)}" if more else told
 

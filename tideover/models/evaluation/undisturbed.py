@@ -35,7 +35,7 @@ def reference(scenario: Scenario, replication: int, train_cap: int) -> Curves:
     if key in _kept:
         _kept.move_to_end(key)
         return _kept[key].curves
-    world = World(quiet, replication, train_cap=train_cap, measure=False)
+    world = World(quiet, replication, train_cap=train_cap, looks=0)
     world.run()
     found = _narrow(curves(world))
     _keep(key, found)

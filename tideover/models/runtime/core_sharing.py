@@ -43,9 +43,12 @@ def crowded(deployment: Deployment) -> frozenset[int]:
     return frozenset(full | {fault.host for fault in deployment.failures if isinstance(fault, SlowHost)})
 
 
-def share_cores(kernel: Kernel, deployment: Deployment, tasks: Sequence[BoltTask]) -> dict[int, Cores]:
+def share_cores(
+    kernel: Kernel, deployment: Deployment, tasks: Sequence[BoltTask], step: int | None
+) -> dict[int, Cores]:
     """The cores, by host, of all hosts with tasks that have a number of them, or whose tasks share them. The
-    flow of the data plane gets what sharing needs.
+    flow of the data plane gets what sharing needs. ``step``: length (ns) of the steps in which several levels
+    share; None: it follows from services.
     """
     hosts = deployment.cluster.hosts
     sharing = [task for task in tasks if task.shares]
@@ -64,7 +67,7 @@ def share_cores(kernel: Kernel, deployment: Deployment, tasks: Sequence[BoltTask
             movers.insert(movers.index(level[0]), _Level(places))
     movers = [mover for mover in movers if mover not in sharing]  # these move with their level
     if any(found[task.host].layered for task in sharing):
-        movers = _in_short_steps(movers, [task for task in sharing if found[task.host].layered])
+        movers = _in_short_steps(movers, [task for task in sharing if found[task.host].layered], step)
     if sharing:
         kernel.movers = movers
     return found
@@ -136,7 +139,7 @@ class _ShortSteps:
         return None
 
 
-def _in_short_steps(movers: list[Mover], layered: Sequence[BoltTask]) -> list[Mover]:
+def _in_short_steps(movers: list[Mover], layered: Sequence[BoltTask], step: int | None) -> list[Mover]:
     """Those from the first to the last level of these tasks go in short steps, but for tasks that are not on
     a way between two of them.
     """
@@ -147,11 +150,11 @@ def _in_short_steps(movers: list[Mover], layered: Sequence[BoltTask]) -> list[Mo
         for place, mover in enumerate(movers)
         if (isinstance(mover, _Level) and mover.hosts & hosts) or (mover in after and mover in before)
     ]
-    part = movers[bounds[0] : bounds[-1] + 1]
-    outside = [m for m in part if isinstance(m, BoltTask) and not (m in after and m in before)]
-    inside = [m for m in part if m not in outside]
+    inner = movers[bounds[0] : bounds[-1] + 1]
+    outside = [m for m in inner if isinstance(m, BoltTask) and not (m in after and m in before)]
+    inside = [m for m in inner if m not in outside]
     services = [mean for task in layered if (mean := task.mean_service) > 0]
-    step = max(1, round(PART * min(services, default=1e6)))
+    step = max(1, round(PART * min(services, default=1e6))) if step is None else step
     tasks = [*layered, *(m for m in inside if isinstance(m, BoltTask))]
     return [
         *movers[: bounds[0]],

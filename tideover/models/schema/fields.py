@@ -315,7 +315,7 @@ ROWS = {
     "runs": "One row for each replication: what was counted until its end.",
     "timeline": "One row for each second and replication.",
     "tasks": "One row for each task of a bolt and replication: what was measured until its end.",
-    "usage": "One row for each stretch of a run (about 200), replication and resource: tasks, and the cores, "
+    "usage": "One row for each stretch of a run (about 100), replication and resource: tasks, and the cores, "
     "cards and stores that they share. Empty if they share none.",
 }
 """What a row of each table speaks of."""

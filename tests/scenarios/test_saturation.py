@@ -1,0 +1,167 @@
+"""The greatest sustained rate, wherever a bound can be computed by hand: within 1 %, and with the bottleneck
+named.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import tideover
+from tests.models.crowded import machines
+from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
+from tideover.models.config import Scenario
+from tideover.models.job.arrivals.periodic import Periodic
+from tideover.models.job.arrivals.ramp import Ramp
+from tideover.models.job.components import Links
+from tideover.reports.html import render
+from tideover.reports.saturation import answer, page
+from tideover.scenarios import probe
+from tideover.scenarios.errors import ScenarioError
+from tideover.scenarios.saturation import Saturation, saturate
+
+ONES: dict[str, Any] = {"kind": "values", "values": (1,), "repeat": True}
+
+
+@pytest.fixture(autouse=True)
+def _short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Services here are constant, so a fifth of the roots is enough."""
+    monkeypatch.setattr(probe, "ROUGH", 4_000)
+    monkeypatch.setattr(probe, "THOROUGH", 30_000)
+
+
+def found(scenario: Scenario, bound: float) -> Saturation:
+    """Its saturation, which is within 1 % of the bound (tuples/s) on either side."""
+    result = saturate(scenario)
+    assert result.sustained == pytest.approx(bound, rel=0.01)
+    assert result.exceeded == pytest.approx(bound, rel=0.01)
+    assert result.exceeded > result.sustained
+    assert result.throughput is not None
+    assert result.throughput[0] == pytest.approx(result.sustained, rel=0.01)
+    return result
+
+
+def line(service: Any = 0.1, parallelism: int = 1, hosts: Any = None, **more: Any) -> Scenario:
+    """s (100/s) ──▶ a, with this service (ms)."""
+    source = spout("keys", keys=64, **more.pop("keys", {}))
+    topology = {"s": source, "a": bolt("forward", {"s": "shuffle"}, service, parallelism=parallelism)}
+    return world(topology, more.pop("strategy", "none"), (), 1000, hosts=hosts, **more)
+
+
+def test_a_task() -> None:
+    """0.1 ms a tuple: 10,000/s."""
+    result = found(line(), 10_000)
+    assert result.limit.startswith("task a.0 is ")
+    assert result.then == "nothing else has anything to do"
+
+
+def test_the_slower_of_two_tasks_and_then_the_other() -> None:
+    """0.1 and 0.08 ms: 10,000/s; at 12,500/s the other one would be full."""
+    topology = {
+        "s": spout(**ONES),
+        "a": bolt("forward", {"s": "shuffle"}, 0.08),
+        "b": bolt("forward", {"a": "shuffle"}, 0.1),
+    }
+    result = found(world(topology), 10_000)
+    assert [group.name for group in result.groups[:2]] == ["tasks of b", "tasks of a"]
+    assert result.groups[1].full_at == pytest.approx(12_500, rel=0.001)
+    assert result.then.startswith("task a.0, ")
+
+
+def test_a_core() -> None:
+    """Two tasks on one core, 0.1 ms a tuple: 10,000/s, not 20,000."""
+    result = found(line(parallelism=2, hosts=machines(1, 1)), 10_000)
+    assert result.limit.startswith("cores of host 0 are ")
+    assert result.groups[1].full_at == pytest.approx(20_000, rel=0.02)
+
+
+def test_cores_that_several_levels_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each tuple takes 0.1 ms on each of three levels, on two cores: 2 / 0.3 ms = 6,667/s."""
+    monkeypatch.setattr(probe, "THOROUGH", 6_000)
+    topology: dict[str, Any] = {"s": spout(**ONES)}
+    for up, name in (("s", "a"), ("a", "b"), ("b", "c")):
+        topology[name] = bolt("forward", {up: "shuffle"}, 0.1, parallelism=2)
+    result = found(world(topology, hosts=machines(1, 2)), 2e4 / 3)
+    assert result.limit.startswith("cores of host 0 are ")
+
+
+def test_a_skewed_key() -> None:
+    """Keys by Zipf's law with exponent 1 over 4: the first has 1 / (1 + 1/2 + 1/3 + 1/4) = 12/25 of all. With
+    a task for each key, 0.1 ms a tuple, its task carries 10,000 x 25/12 = 20,833/s, not 40,000.
+    """
+    topology = {
+        "s": spout("keys", keys=4, exponent=1.0),
+        "a": bolt("forward", {"s": "direct"}, 0.1, parallelism=4),
+    }
+    result = found(world(topology), 10_000 * 25 / 12)
+    assert result.limit.startswith("task a.0 is ")
+
+
+def test_a_pending_cap_by_littles_law(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At most 300 roots in flight, each for 60 + 0.1 ms: 300 / 60.1 ms = 4,992/s, and nothing is full."""
+    monkeypatch.setattr(probe, "ROUGH", 1_000)
+    monkeypatch.setattr(probe, "THOROUGH", 3_000)
+    links = Links(latency=ms(60), local=ms(0))
+    cap = {"message_timeout": 10_000 * MS, "max_spout_pending": 300}
+    result = found(line(0.1, strategy="source_replay", links=links, keys={"gap": 0.25}, **cap), 300 / 60.1e-3)
+    assert result.limit == "max_spout_pending (300 a task) holds s.0 back; nothing is full"
+
+
+def test_twice_the_work_with_a_replica() -> None:
+    """Two hosts with a core, two tasks of 0.1 ms, so 20,000/s. With k = 1 each host has two tasks, and each
+    tuple is worked on twice: 10,000/s.
+    """
+    found(line(parallelism=2, hosts=machines(2, 1)), 20_000)
+    replicated = line(parallelism=2, hosts=machines(2, 1), strategy="active_replication", k=1)
+    assert found(replicated, 10_000).limit.startswith("cores of host ")
+
+
+def test_a_spout_that_cannot_emit_faster() -> None:
+    """0.2 ms for each call: 5,000/s is all it emits, and a is idle for half of the time."""
+    topology = {
+        "s": spout(arrivals=Periodic(pause=MS, emit_cost=MS // 5), **ONES),
+        "a": bolt("forward", {"s": "shuffle"}, 0.1),
+    }
+    result = saturate(world(topology))
+    assert result.sustained == pytest.approx(5000)
+    assert result.exceeded is None
+    assert result.limit == "the spouts cannot emit faster, and nothing is full"
+
+
+def test_windows_and_failures_do_not_matter() -> None:
+    """A count with windows of 1 s, 0.2 ms a tuple, in a scenario with a crash, asked at 40 times its rate:
+    what is found is what is carried while nothing fails.
+    """
+    topology = {
+        "s": spout("keys", gap=0.005, keys=7),
+        "count": bolt("windowed_count", {"s": "fields"}, 0.2, window={"length": 1000 * MS}),
+    }
+    found(world(topology, "none", (fault("crash_task", 500, component="count"),)), 5000)
+
+
+@pytest.mark.parametrize(
+    ("spouts", "key"),
+    [
+        ({"kind": "values", "values": (1, 2)}, "topology.s"),
+        (ONES | {"arrivals": Ramp(start=1, end=5)}, "topology.s.arrivals"),
+    ],
+)
+def test_what_has_no_rate_is_refused(spouts: dict[str, Any], key: str) -> None:
+    """A stream with an end, and a load curve."""
+    with pytest.raises(ScenarioError, match=f"--saturate: {key}: "):
+        saturate(world({"s": spout(**spouts), "a": bolt("forward", {"s": "shuffle"}, 1)}))
+
+
+def test_the_record_and_the_page_say_it() -> None:
+    """The rates, the bottleneck, how busy each group is, what was tried."""
+    result = tideover.saturate(tideover.Scenario.of(line(1)))
+    record = result.to_dict()
+    assert json.loads(json.dumps(record)) == record
+    assert record["sustained_per_s"] == pytest.approx(1000, rel=0.01)
+    assert record["resources"][0]["group"] == "tasks of a"
+    assert {probe["carried"] for probe in record["probes"]} == {True, False}
+    shown = render(page([result]))
+    assert answer([result]) in shown
+    assert "task a.0" in shown

@@ -1,0 +1,54 @@
+"""``tideover run --saturate`` and ``tideover compare --saturate``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tideover.cli import output
+from tideover.cli.progress import Bar
+
+if TYPE_CHECKING:
+    from tideover.models.config import Scenario
+
+
+def run(scenario: str, settings: list[str] | None, as_json: bool, out: Path | None) -> None:
+    """One scenario, under its strategy."""
+    from tideover import api
+    from tideover.scenarios.settings import partly_used, read_settings
+    from tideover.sim.registry import kind_of
+
+    given = read_settings(settings or ())
+    found = api.loaded(scenario, given)
+    output.note(partly_used([kind_of(found.strategy)], given))
+    _find([found], as_json, out, "run")
+
+
+def compare(asked: Sequence[Scenario], as_json: bool, out: Path | None) -> None:
+    """The same scenario under several strategies."""
+    _find(asked, as_json, out, "compare")
+
+
+def _find(asked: Sequence[Scenario], as_json: bool, out: Path | None, command: str) -> None:
+    from tideover.scenarios.saturation import check, saturate
+
+    for one in asked:
+        check(one)  # before anything is written or run
+    output.prepare(out, command)
+    with Bar() as bar:
+        found = [
+            saturate(one, lambda done, rate: bar(f"trying {rate:,.0f} tuples/s", done, 0)) for one in asked
+        ]
+    records = [each.to_dict() for each in found]
+    record = records if command == "compare" else records[0]
+    if as_json:
+        output.print_json(record)
+    else:
+        from tideover.reports.terminal import saturation_view
+
+        output.show(saturation_view(found))
+    if out is not None:
+        from tideover.reports.saturation import page
+
+        output.write(out, {}, page(found), record, errors=as_json)

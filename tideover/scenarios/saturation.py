@@ -1,0 +1,256 @@
+"""How much a scenario carries: the greatest rate at which its backlog does not grow, and what it is short of.
+
+The rates of all spouts are scaled together, without failures, until the system cannot follow any more; then
+the two rates between which that happens are brought together. Each rate is *probed*: a run as short as the
+answer allows, in which the roots that are done are counted against those that the spouts were to emit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from tideover.models.config import Scenario
+from tideover.models.evaluation.bottleneck import Load, as_record
+from tideover.models.job.components import SpoutConfig
+from tideover.scenarios.errors import Problem, ScenarioError
+from tideover.scenarios.probe import Probe, fastest, offered, probe
+from tideover.scenarios.writer import to_data
+from tideover.sim.registry import kind_of
+
+CLOSE = 1.003
+"""The two rates are so close together at the end."""
+FULL = 0.95
+"""A resource that is busy for so much of the time is what is short."""
+_MOST_PROBES = 60
+_LEAP = 1000
+"""Most by which a rate is multiplied at once."""
+_MOST_FACTOR = 2.0**40
+
+Report = Callable[[int, float], None]
+"""Called with the number of probes that are done, and the rate (tuples/s) of the next."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Resources of one sort: the tasks of a component, the cores of all hosts, …
+
+    name     what they are
+    busiest  the busiest of them
+    busy     which part of the time they were busy, on average
+    full_at  rate (tuples/s) at which the busiest would be busy all the time; None: it has nothing to do
+    """
+
+    name: str
+    busiest: Load
+    busy: float
+    full_at: float | None
+
+
+@dataclass(frozen=True)
+class Saturation:
+    """What ``tideover run --saturate`` says. Rates are tuples/s of all spouts together.
+
+    sustained    the greatest rate that was found to be carried on and on; None: not even the least
+    exceeded     the least rate that was found to be too much; None: none was
+    throughput   what the last stateful bolt (or the last component) was done with, per second, at the
+                 sustained rate, with its 95 % interval from the means of batches
+    groups       all resources at that rate, in groups, the busiest first
+    limit        what it is short of, in a sentence
+    then         what breaks next, in a sentence
+    probes       all rates that were tried
+    """
+
+    scenario: Scenario
+    strategy: str
+    sustained: float | None
+    exceeded: float | None
+    throughput: tuple[float, float, float] | None
+    groups: list[Group]
+    limit: str
+    then: str
+    probes: list[Probe]
+
+    def __repr__(self) -> str:
+        return f"<Saturation {self.scenario.name!r}: {self.strategy}, {self.sentence}>"
+
+    @property
+    def sentence(self) -> str:
+        """The answer in a few words."""
+        if self.sustained is None:
+            return f"carries nothing: {self.limit}"
+        if self.exceeded is None:
+            return f"carries more than {self.sustained:,.0f} tuples/s: {self.limit}"
+        return f"carries {self.sustained:,.0f} tuples/s, not {self.exceeded:,.0f}: {self.limit}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """What ``--json`` prints."""
+        mean, low, high = self.throughput or (None, None, None)
+        return {
+            "scenario": to_data(self.scenario),
+            "strategy": self.strategy,
+            "sustained_per_s": self.sustained,
+            "exceeded_per_s": self.exceeded,
+            "throughput_per_s": {"mean": mean, "low": low, "high": high},
+            "bottleneck": self.limit,
+            "next": self.then,
+            "resources": [
+                {"group": g.name, "busy": g.busy, "full_at_per_s": g.full_at}
+                | {"busiest": as_record([g.busiest])[0]}
+                for g in self.groups
+            ],
+            "probes": [each.to_dict() for each in self.probes],
+        }
+
+
+def saturate(scenario: Scenario, report: Report | None = None) -> Saturation:
+    """Find the greatest sustained throughput of a scenario. Raises ScenarioError if its spouts have no single
+    rate.
+    """
+    check(scenario)
+    search = _Search(scenario.model_copy(update={"failures": ()}), report)
+    search.run()
+    return _told(scenario, search)
+
+
+def check(scenario: Scenario) -> None:
+    """Raises ScenarioError where there is no rate to scale."""
+    for name, config in scenario.topology.items():
+        if not isinstance(config, SpoutConfig):
+            continue
+        key = f"topology.{name}"
+        if kind_of(config.arrivals) not in ("constant", "poisson"):
+            kind = kind_of(config.arrivals)
+            raise ScenarioError(
+                [
+                    _problem(
+                        f"{key}.arrivals", f"{kind} has no single rate to scale; give rate, pause, or poisson"
+                    )
+                ]
+            )
+        if config.spout.limit is not None:
+            raise ScenarioError(
+                [_problem(key, "--saturate needs a stream without an end; leave its limit out, or repeat it")]
+            )
+
+
+def _problem(key: str, text: str) -> Problem:
+    return Problem("--saturate", None, key, text)
+
+
+class _Search:
+    """Brings the greatest factor that is carried and the least that is not together."""
+
+    def __init__(self, scenario: Scenario, report: Report | None) -> None:
+        self._scenario, self._report = scenario, report
+        self._own = offered(scenario)
+        self.probes: list[Probe] = []
+        self.carried: Probe | None = None
+        self.too_much: Probe | None = None
+        self._most = min(_MOST_FACTOR, fastest(scenario))
+
+    def run(self) -> None:
+        """Double or halve, then bisect; where a resource will be full is known from how busy it is."""
+        factor: float | None = 1.0
+        while factor is not None and len(self.probes) < _MOST_PROBES:
+            self._try(factor)
+            factor = self._next()
+
+    def _try(self, factor: float) -> None:
+        width = self._width
+        if self._report is not None:
+            self._report(len(self.probes), factor * self._own)
+        found = probe(self._scenario, factor, thorough=width < 4 * (CLOSE - 1))
+        self.probes.append(found)
+        if found.carried:
+            self.carried = found
+            if self.too_much is not None and not self.too_much.thorough and width < 2 * (CLOSE - 1):
+                self.too_much = None if found.factor >= self.too_much.factor else self.too_much
+        else:
+            self.too_much = found
+            if self.carried is not None and self.carried.factor >= factor:
+                self.carried = None
+
+    @property
+    def _width(self) -> float:
+        if self.carried is None or self.too_much is None:
+            return math.inf
+        return self.too_much.factor / self.carried.factor - 1
+
+    def _next(self) -> float | None:
+        """The next factor; None: they are close together, or there is nothing to be found."""
+        low, high = self.carried, self.too_much
+        if low is None:
+            assert high is not None
+            return high.factor * min(0.97, max(0.1, high.part_done)) if high.factor > 1e-9 else None
+        guess = low.factor / low.busiest if low.busiest > 1e-6 else math.inf
+        if high is None:
+            if low.factor >= self._most:
+                return None
+            return min(self._most, max(1.02 * low.factor, min(1.02 * guess, _LEAP * low.factor)))
+        if self._width < CLOSE - 1:
+            rough = next((end for end in (low, high) if not end.thorough), None)
+            return None if rough is None else rough.factor
+        below = 0.985 * guess
+        if self._width > 4 * (CLOSE - 1) and low.factor * 1.001 < below < high.factor / 1.002:
+            return below
+        return math.sqrt(low.factor * high.factor)
+
+
+def _told(scenario: Scenario, search: _Search) -> Saturation:
+    low, high = search.carried, search.too_much
+    seen = low or high
+    assert seen is not None
+    groups = list(_groups(seen))
+    return Saturation(
+        scenario=scenario,
+        strategy=kind_of(scenario.strategy),
+        sustained=None if low is None else low.rate,
+        exceeded=None if high is None else high.rate,
+        throughput=None if low is None else low.throughput,
+        groups=groups,
+        limit=_limit(groups, low, high),
+        then=_then(groups),
+        probes=search.probes,
+    )
+
+
+def _groups(seen: Probe) -> Iterator[Group]:
+    def sort(load: Load) -> str:
+        return f"tasks of {load.name.partition('.')[0]}" if load.kind == "task" else load.words_of_kind
+
+    found = []
+    for name, members in groupby(sorted(seen.loads, key=sort), key=sort):
+        loads = list(members)
+        busiest = max(loads, key=lambda load: load.busy)
+        mean = sum(load.busy for load in loads) / len(loads)
+        full_at = seen.rate / busiest.busy if busiest.busy > 1e-6 else None
+        found.append(Group(name, busiest, mean, full_at))
+    yield from sorted(found, key=lambda group: -group.busiest.busy)
+
+
+def _limit(groups: Sequence[Group], low: Probe | None, high: Probe | None) -> str:
+    """What it is short of."""
+    if groups and groups[0].busiest.busy >= FULL:
+        first = groups[0].busiest
+        return f"{first.words} {first.verb} {100 * first.busy:.1f} % busy"
+    if high is None:
+        return "the spouts cannot emit faster, and nothing is full"
+    if high.held_back:
+        return f"{high.held_back}; nothing is full"
+    busiest = (
+        f"; the busiest, {groups[0].busiest.words}, is at {groups[0].busiest.busy:.0%}" if groups else ""
+    )
+    return f"work is not done in time, though nothing is busy all the time{busiest}"
+
+
+def _then(groups: Sequence[Group]) -> str:
+    """What breaks next."""
+    others = [group for group in groups[1:] if group.full_at is not None]
+    if not others or others[0].full_at is None:
+        return "nothing else has anything to do"
+    then = others[0]
+    return f"{then.busiest.words}, {100 * then.busiest.busy:.1f} % busy: full at {then.full_at:,.0f} tuples/s"
