@@ -15,7 +15,7 @@ from tests.oracle.random_worlds import STRATEGY_NAMES, overlapping, worlds
 from tideover.models.config import Scenario
 from tideover.models.simulation import simulate
 
-LISTS = ("processed", "windows", "emitted", "completed", "failed", "destroyed")
+LISTS = ("processed", "windows", "emitted", "completed", "failed", "destroyed", "overflowed")
 CAPS = (1, 7, 20_000)  # the last one is more than any of these worlds has
 QUICK = settings(
     max_examples=50,

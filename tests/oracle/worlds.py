@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 from tideover.models.config import Scenario
 from tideover.models.job.arrivals.periodic import Periodic
 from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig, Store
 from tideover.models.job.groupings.base import GROUPINGS
+from tideover.models.job.queues import QueueSettings
 from tideover.models.job.spouts.base import SPOUTS
 from tideover.models.operators.base import BOLTS
 from tideover.models.strategies.base import STRATEGIES
@@ -47,7 +47,7 @@ def queued(
     config: Any, length: int | None = None, when_full: str | None = None, send: int | None = None
 ) -> Any:
     """The component with a queue of its own."""
-    given = SimpleNamespace(length=length, when_full=when_full, send=send)
+    given = QueueSettings(length=length, when_full=when_full, send=send)
     return config.model_copy(update={"queue": given})
 
 

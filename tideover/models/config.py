@@ -10,6 +10,7 @@ from tideover.models.detectors.base import Detector
 from tideover.models.job.cluster import Hosts, cluster_of
 from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig, Store
 from tideover.models.job.deployment import Deployment
+from tideover.models.job.queues import QueueSettings, bounds_of
 from tideover.models.job.stores.base import StoreKind
 from tideover.models.job.topology import Topology
 from tideover.models.strategies.base import Strategy
@@ -34,7 +35,7 @@ class AppliedProfile(Part):
 class Scenario(Part):
     """Everything that one simulation depends on."""
 
-    unsaid: ClassVar[frozenset[str]] = frozenset({"detector", "stores"})
+    unsaid: ClassVar[frozenset[str]] = frozenset({"detector", "queues", "stores"})
 
     name: str
     description: str = ""
@@ -44,6 +45,7 @@ class Scenario(Part):
     detector: Detector | None = None
     hosts: Annotated[int, Field(ge=1, le=100_000)] | Hosts | None = None
     links: Links
+    queues: QueueSettings | None = None
     store: Store = Store()
     stores: dict[str, StoreKind] = Field(default_factory=dict, description="more stores, by name")
     run: Run
@@ -75,6 +77,7 @@ def deployment_of(
         replicas=replicas,
         cluster=cluster_of(topology, replicas, scenario.hosts),
         links=scenario.links,
+        bounds=bounds_of(scenario.topology, scenario.queues),
         store=scenario.store,
         stores=scenario.stores,
         run=scenario.run,

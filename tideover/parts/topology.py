@@ -1,7 +1,7 @@
 """Components and what they are made of, as typed objects: spouts, arrivals, bolts, windows, groupings."""
 
-from tideover.models.job import components
-from tideover.models.job.arrivals import burst, periodic, poisson, ramp, trace
+from tideover.models.job import components, queues
+from tideover.models.job.arrivals import burst, periodic, poisson, ramp, saturating, trace
 from tideover.models.job.backends import memory, rocksdb
 from tideover.models.job.groupings import direct, every, fields, shuffle, single
 from tideover.models.job.spouts import keys, sentences, values
@@ -17,6 +17,7 @@ from tideover.models.operators import (
 )
 from tideover.parts.typed import typed
 
+QueueSettings = typed(queues.QueueSettings)
 Memory = typed(memory.Memory)
 RocksDB = typed(rocksdb.RocksDB)
 BoltConfig = typed(components.BoltConfig)
@@ -28,6 +29,7 @@ Burst = typed(burst.Burst)
 Periodic = typed(periodic.Periodic)
 Poisson = typed(poisson.Poisson)
 Ramp = typed(ramp.Ramp)
+Saturating = typed(saturating.Saturating)
 TraceOfRates = typed(trace.TraceOfRates)
 Distinct = typed(distinct.Distinct)
 Filter = typed(filter.Filter)

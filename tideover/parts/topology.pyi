@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from tideover.models.job import components
-from tideover.models.job.arrivals import burst, periodic, poisson, ramp, trace
+from tideover.models.job import components, queues
+from tideover.models.job.arrivals import burst, periodic, poisson, ramp, saturating, trace
 from tideover.models.job.arrivals.base import Arrivals
 from tideover.models.job.backends import memory, rocksdb
 from tideover.models.job.backends.base import Backend
@@ -25,6 +25,25 @@ from tideover.models.operators import window as windows
 from tideover.models.operators.base import Bolt
 from tideover.parts.typed import Duration, Rate, Size
 from tideover.sim.distributions.base import Distribution
+
+class QueueSettings(queues.QueueSettings):
+    """The receive queue of a component's tasks, and the send queue of those tasks.
+
+    block    a message takes a place when it leaves its sender, which waits until there is one
+    drop     a message that finds the queue full is lost
+
+    length: messages that may wait before a task; default: any number
+    when_full: what its senders do when it is full; default: block
+    send: messages that a task may have to send and still go on; default: 0
+    """
+
+    def __init__(
+        self,
+        *,
+        length: int | None = None,
+        when_full: Literal["block", "drop"] | None = None,
+        send: int | None = None,
+    ) -> None: ...
 
 class Memory(memory.Memory):
     """A map in the task's memory; an access costs next to nothing.
@@ -73,6 +92,7 @@ class BoltConfig(components.BoltConfig):
     parallelism: number of tasks
     tuple_size: size of a tuple that is emitted
     hosts: host of each task; default: round robin
+    queue: how much may wait before its tasks, and to be sent; default: as in queues
     """
 
     def __init__(
@@ -85,6 +105,7 @@ class BoltConfig(components.BoltConfig):
         parallelism: int = 1,
         tuple_size: Size = "256 B",
         hosts: Sequence[int] | None = None,
+        queue: QueueSettings | Duration | None = None,
     ) -> None: ...
 
 class SpoutConfig(components.SpoutConfig):
@@ -95,6 +116,7 @@ class SpoutConfig(components.SpoutConfig):
     parallelism: number of tasks
     tuple_size: size of a tuple that is emitted
     hosts: host of each task; default: round robin
+    queue: only send: how much its tasks may have to send; default: as in queues
     """
 
     def __init__(
@@ -105,6 +127,7 @@ class SpoutConfig(components.SpoutConfig):
         parallelism: int = 1,
         tuple_size: Size = "256 B",
         hosts: Sequence[int] | None = None,
+        queue: QueueSettings | Duration | None = None,
     ) -> None: ...
 
 class Keys(keys.Keys):
@@ -193,6 +216,16 @@ class Ramp(ramp.Ramp):
         begin: Duration = "0 s",
         over: Duration = "60 s",
     ) -> None: ...
+
+class Saturating(saturating.Saturating):
+    """A call whenever the spout may make one: ``emit_cost`` after the last, or after what held it back.
+
+    Something has to hold it back: bounded queues, or a cap on what is pending.
+
+    emit_cost: time that a call takes
+    """
+
+    def __init__(self, *, emit_cost: Duration) -> None: ...
 
 class TraceOfRates(trace.TraceOfRates):
     """Rates from a CSV file with the columns ``time_s`` (rising, the first 0) and ``rate_per_s`` (>= 0).

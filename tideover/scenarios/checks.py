@@ -18,6 +18,7 @@ from tideover.models.job.components import BoltConfig, SpoutConfig
 from tideover.models.job.placements.base import PlacementError
 from tideover.models.job.topology import TopologyError
 from tideover.models.strategies.base import STRATEGIES
+from tideover.scenarios import queue_checks
 from tideover.scenarios.draft import Draft
 from tideover.scenarios.errors import Problem, suggest
 from tideover.sim.faults.base import Fault
@@ -57,6 +58,7 @@ def check(draft: Draft, scenario: Scenario | None) -> list[Problem]:
         except PlacementError as error:
             problems.append(draft.problem(error.message, *error.path))
         problems += _effort(draft, scenario)
+        problems += [draft.problem(message, *path) for path, message in queue_checks.check(scenario)]
     return problems
 
 

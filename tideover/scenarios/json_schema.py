@@ -157,6 +157,7 @@ def json_schema() -> Schema:
         "detector": {"$ref": "#/$defs/Detector"},
         "hosts": scenario["hosts"],
         "links": parts[Links] | {"required": []},
+        "queues": scenario["queues"],
         "store": parts[Store],
         "stores": {"type": "object", "additionalProperties": {"$ref": "#/$defs/StoreKind"}},
         "run": parts[Run],

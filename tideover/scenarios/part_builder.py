@@ -24,6 +24,7 @@ from tideover.models.job.arrivals.base import ARRIVALS, Arrivals
 from tideover.models.job.backends.base import BACKENDS, Backend
 from tideover.models.job.groupings.base import GROUPINGS, Grouping
 from tideover.models.job.placements.base import PLACEMENTS, Placement
+from tideover.models.job.queues import QueueSettings
 from tideover.models.job.spouts.base import SPOUTS, Spout
 from tideover.models.job.stores.base import STORES, StoreKind
 from tideover.models.operators.base import BOLTS, Bolt
@@ -52,8 +53,8 @@ REGISTRIES: dict[type[Part], Registry[Any]] = {
     Strategy: STRATEGIES,
 }
 
-BARE: dict[type[Part], str] = {Constant: "value", Window: "length"}
-"""Parts of which one field may be written alone: ``service: 0.2 ms``, ``window: 30 s``."""
+BARE: dict[type[Part], str] = {Constant: "value", QueueSettings: "length", Window: "length"}
+"""Parts of which one field may be written alone: ``service: 0.2 ms``, ``window: 30 s``, ``queue: 1000``."""
 
 _RENAMED = {"fixed_offset": "offset"}
 

@@ -20,6 +20,7 @@ from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig, 
 from tideover.models.job.groupings.base import Grouping
 from tideover.models.job.machines import MachineType
 from tideover.models.job.placements.base import Placement
+from tideover.models.job.queues import QueueSettings
 from tideover.models.job.spouts.base import Spout
 from tideover.models.job.stores.base import StoreKind
 from tideover.models.operators.base import Bolt
@@ -55,6 +56,7 @@ _TOP = {
     "strategies": "mapping of kinds to a [strategy](#strategies)'s keys",
     "hosts": "whole number, at least 1, at most 100,000 or a [cluster](#hosts)",
     "links": "[links](#links)",
+    "queues": "[queues](#queues)",
     "store": "[store](#store)",
     "stores": "mapping of names to a [store of a kind](#stores)",
     "run": "[run](#run)",
@@ -62,6 +64,7 @@ _TOP = {
     "profile": "text",
     "topology": "mapping of names to a " + _LINKS["Component"],
 }
+_TITLES: dict[type[Part], str] = {QueueSettings: "Queues"}
 _PLAIN = {"integer": "whole number", "number": "number", "boolean": "true or false", "string": "text"}
 _LIMITS = {
     "minimum": "at least",
@@ -139,6 +142,7 @@ _HEADINGS = (
     "Detector",
     "Hosts",
     "Links",
+    "Queues",
     "Store",
     "Stores",
     "Run",
@@ -164,7 +168,7 @@ class _Reference:
     """The sections that list keys of parts, and all of them together."""
 
     def __init__(self) -> None:
-        self.parts = part_schemas(_EveryFault)
+        self.parts = part_schemas(_EveryFault, QueueSettings)
 
     def text(self) -> str:
         """All sections."""
@@ -183,6 +187,7 @@ class _Reference:
             "\n".join(self.kinds("Restart strategies", RestartStrategy, _RESTARTS, level=3)),
             "\n".join(self.hosts()),
             _section("Links", f"The key `links`. {_prose(Links)}", links),
+            self.part(QueueSettings, "The key `queues`, and `queue` of a component; short: the length."),
             self.part(Store, "The key `store`: where checkpoints and snapshots are written to."),
             "\n".join(self.kinds("Stores", StoreKind, _STORES)),
             self.part(Run, "The key `run`."),
@@ -243,7 +248,7 @@ class _Reference:
 
     def part(self, part: type[Part], intro: str) -> str:
         """A section for a part that is no registry's."""
-        return _section(part.__name__, f"{intro} {_prose(part)}", self.rows(part))
+        return _section(_TITLES.get(part, part.__name__), f"{intro} {_prose(part)}", self.rows(part))
 
     def rows(self, part: type[Part], without: Collection[str] = (), required: bool = True) -> Iterator[Row]:
         """A row a key; ``required``: False if the loader gives what is missing."""
@@ -275,7 +280,7 @@ def _rows(
     part: type[Part], schema: Schema, above: str = "", without: Collection[str] = (), required: bool = True
 ) -> Iterator[Row]:
     """A row a key; the keys of a part that is no registry's follow it, dotted."""
-    whole = next(form for form in (schema, *schema.get("anyOf", ())) if "properties" in form)
+    whole = next(form for form in _forms(schema) if "properties" in form)
     for key, info in keys_of(part).items():
         if key in without:
             continue
@@ -285,6 +290,13 @@ def _rows(
         inner = without_none(info.annotation)[0]
         if isinstance(inner, type) and issubclass(inner, Part) and inner not in REGISTRIES:
             yield from _rows(inner, entry, f"{above}{key}.")
+
+
+def _forms(schema: Schema) -> Iterator[Schema]:
+    """The forms that something may have, however deep they stand."""
+    yield schema
+    for form in schema.get("anyOf", ()):
+        yield from _forms(form)
 
 
 def _top_row(key: str, entry: Schema, required: bool) -> Row:

@@ -15,6 +15,7 @@ from tideover.models.config import AppliedProfile
 from tideover.models.detectors.base import Detector
 from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig, Store
+from tideover.models.job.queues import QueueSettings
 from tideover.models.job.stores.base import StoreKind
 from tideover.models.strategies.base import Strategy
 from tideover.scenarios import loader, precedence, profiles, shorthand, yaml_text
@@ -72,6 +73,7 @@ class Scenario(config.Scenario):
         detector: Detector | str | None = None,
         hosts: int | Hosts | None = None,
         links: Links | None = None,
+        queues: QueueSettings | int | None = None,
         store: Store | None = None,
         stores: Mapping[str, StoreKind | str] | None = None,
         profile: AppliedProfile | str | None = None,
@@ -85,6 +87,7 @@ class Scenario(config.Scenario):
             "detector": detector,
             "hosts": hosts,
             "links": links,
+            "queues": queues,
             "store": store,
             "stores": stores,
             "run": run,
@@ -116,6 +119,7 @@ class Scenario(config.Scenario):
         detector: Detector | str | None = _KEEP,
         hosts: int | Hosts | None = _KEEP,
         links: Links = _KEEP,
+        queues: QueueSettings | int | None = _KEEP,
         store: Store = _KEEP,
         stores: Mapping[str, StoreKind | str] = _KEEP,
         run: Run = _KEEP,
@@ -149,6 +153,7 @@ class Scenario(config.Scenario):
             "detector": detector,
             "hosts": hosts,
             "links": links,
+            "queues": queues,
             "store": store,
             "stores": stores,
             "run": run,

@@ -14,6 +14,7 @@ from tideover.models.job.arrivals.base import Arrivals
 from tideover.models.job.arrivals.periodic import Periodic
 from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig, Store
+from tideover.models.job.queues import QueueSettings
 from tideover.models.job.spouts.base import SPOUTS
 from tideover.models.operators.base import BOLTS
 from tideover.models.strategies.base import STRATEGIES, Strategy
@@ -36,6 +37,7 @@ TOP = {
     "detector": "how failures are noticed, and what they hit is restarted; default: as each failure says",
     "hosts": "number of hosts, or the machines of the cluster; default: one host for each task",
     "links": "latency between and within hosts; default: none",
+    "queues": "bounds of all queues, where a component does not say otherwise (queue); short: 1000",
     "store": "the store that checkpoints are written to",
     "stores": "more stores by name, each of a kind, for whatever names one: a strategy, a failure",
     "run": "how long, how often, with which luck",
@@ -75,6 +77,7 @@ class ScenarioBuilder(PartBuilder):
             "run": draft.run,
             **({} if root.get("detector") is None else {"detector": draft.detector}),
             "links": self._links(root),
+            **self._queues(root),
             "store": self.part(Store, root.get("store") or root.like({}), "store"),
         }
         draft.hosts = self._hosts(root)
@@ -244,6 +247,12 @@ class ScenarioBuilder(PartBuilder):
     def _run(self, root: Node) -> Run | None:
         node = self._child(root, "run", "give run: {duration: 240 s}")
         return None if node is None else self.part(Run, node, "run")
+
+    def _queues(self, root: Node) -> dict[str, QueueSettings | None]:
+        node = root.get("queues")
+        if node is None or node.value is None:
+            return {}
+        return {"queues": self.part(QueueSettings, node, "queues")}
 
     def _hosts(self, root: Node) -> int | Hosts | None:
         """A number of hosts, or a cluster; None if nothing is given, or nothing usable."""

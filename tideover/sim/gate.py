@@ -27,6 +27,8 @@ class Gate:
         self.stopped = False
         self.held: list[Train] = []
         self.aside: list[Train] = []
+        self.take_in: Callable[[Train, list[Train]], list[Train]] | None = None
+        """What of held tuples, that come behind others, finds room; None: all of it."""
 
     def holds(self, up: bool) -> bool:
         """Whether what arrives at a server that takes nothing in is held, and not lost."""
@@ -37,8 +39,8 @@ class Gate:
         now = self._clock()
         trains = [train for train in self.aside if train.n]  # admitted before
         if self.held:
-            held = join(self.held)
-            trains.append(self._admit(held.at(now)))
+            held = self._admit(join(self.held).at(now))
+            trains += [held] if self.take_in is None else self.take_in(held, trains)
         self.aside, self.held = [], []
         self._queue.refill([train for train in trains if train.n])
 

@@ -210,6 +210,11 @@ class Kernel:
         times = (node.next_event() for node in self.nodes)
         return min((t for t in times if t is not None and t >= self.moved_to), default=None)
 
+    def next_event(self) -> int:
+        """The next instant at which data moves by itself, or something acts."""
+        data, control = self.next_data_event(), self.env.peek()
+        return int(control if data is None else min(data, control))
+
     def run(self, until: int) -> None:
         """Run to ``until``, control actions at that instant included."""
         stop = simpy.Event(self.env)

@@ -67,6 +67,35 @@ class Channel:
         self._last = int(train.time[-1])
         return train
 
+    def save(self) -> Callable[[], None]:
+        """Remember how it is; returns what brings that back."""
+        wire, messages, last = self.wire.copy(), self.messages, self._last
+
+        def restore() -> None:
+            self.wire, self.messages, self._last = wire, messages, last
+
+        return restore
+
+    def latencies(self, first: int, n: int) -> list[int]:
+        """Latencies (ns) of the n messages from number ``first`` on."""
+        if not callable(self._latency):
+            return [self._latency] * n
+        latencies: list[int] = self._latency(np.arange(first, first + n, dtype=np.int64)).tolist()
+        return latencies
+
+    def take_first(self, n: int) -> None:
+        """The first n messages are off the wire."""
+        while n:
+            train = self.wire.popleft()
+            if train.n > n:
+                self.wire.appendleft(train.pick(slice(n, None)))
+            n -= min(n, train.n)
+
+    @property
+    def free_at(self) -> int:
+        """Nothing that is sent now arrives before (ns)."""
+        return self._last
+
     def not_before(self, moment: int) -> None:
         """Nothing that is sent from now on arrives before ``moment``."""
         self._last = max(self._last, moment)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+from tideover.sim.line import Line
 from tideover.sim.occupancy import Occupancy
 from tideover.sim.outbox import Outbox
 from tideover.sim.train import Train
@@ -41,6 +42,10 @@ class Node:
         self.life = 0
         self.busy = Occupancy()
         self.outbox = Outbox()
+        self.line: Line | None = None
+        """Where what it sends waits for room; None: there always is."""
+        self.journal: list[Action] | None = None
+        """Where it notes what is to be told of its tuples, if that may turn out not to have happened."""
         self._markers: list[Marker] = []
         self.number = len(kernel.nodes)
         kernel.nodes.append(self)
@@ -78,7 +83,7 @@ class Node:
         marker, now = self._markers[0], self._kernel.now
         if not self._idle():
             # the first instant at which all that arrived before the marker may have been served
-            turn = self.busy.turn(now)
+            turn = self._next_turn()
             self._kernel.at(turn, marker.rank, lambda: self._serve_marker(life), self.number, marker.reads)
             return
         self._pass_marker()
@@ -87,10 +92,26 @@ class Node:
             behind = self._markers[0]
             self._kernel.at(now, behind.rank, lambda: self._serve_marker(life), self.number, behind.reads)
 
+    def _next_turn(self) -> int:
+        """A moment before which no marker can have its turn, as things are."""
+        now = self._kernel.now
+        turn = self.busy.turn(now)
+        if self.line is None or turn > now:
+            return turn
+        turn += self._work_ahead()
+        if turn > now:
+            return turn
+        # room is made by data that moves, or by an action
+        return max(now + 1, self._kernel.next_event())
+
+    def _work_ahead(self) -> int:
+        """Service that waits ahead of the first marker, and is not planned yet (ns)."""
+        return 0
+
     def _idle(self) -> bool:
         """Whether everything that was admitted has left."""
         now = self._kernel.now
-        return self.busy.turn(now) <= now
+        return self.busy.turn(now) <= now and not (self.line and self.line.holds_up)
 
     def _pass_marker(self) -> None:
         """The first marker's turn has come."""
@@ -113,6 +134,10 @@ class Node:
         shift = self.busy.stop(self._kernel.now, moment)
         self.outbox.postpone(shift)
         return shift
+
+    def save(self) -> Action:
+        """Remember what moving data changes; returns what brings that back."""
+        raise NotImplementedError
 
     # -- life and death --------------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 
 from tideover.sim.train import Train
 
@@ -14,6 +15,8 @@ class Outbox:
     """Trains that were made already and leave tuple by tuple, in the order in which they were posted."""
 
     def __init__(self) -> None:
+        self.journal: list[Callable[[], None]] | None = None
+        """Where deliveries are noted, if they may turn out not to have happened."""
         self._trains: deque[tuple[Train, Deliver, Deliver]] = deque()
 
     def post(self, train: Train, deliver: Deliver, lost: Deliver) -> None:
@@ -33,7 +36,10 @@ class Outbox:
             if due < train.n:
                 train, later = train.split(due)
                 trains.appendleft((later, deliver, lost))
-            deliver(train)
+            if self.journal is None:
+                deliver(train)
+            else:
+                self.journal.append(partial(deliver, train))
 
     def clear(self) -> None:
         """Destroy what has not left yet."""
@@ -44,6 +50,15 @@ class Outbox:
     def postpone(self, shift: int) -> None:
         """All of it leaves ``shift`` ns later."""
         self._trains = deque((t.replace(time=t.time + shift), out, lost) for t, out, lost in self._trains)
+
+    def save(self) -> Callable[[], None]:
+        """Remember how it is; returns what brings that back."""
+        trains = self._trains.copy()
+
+        def restore() -> None:
+            self._trains = trains
+
+        return restore
 
     def __bool__(self) -> bool:
         return bool(self._trains)

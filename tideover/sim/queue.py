@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Protocol
+from itertools import takewhile
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from tideover.sim.fifo import departures
+from tideover.sim.line import BEGUN, NONE, take_places
 from tideover.sim.node import Marker
 from tideover.sim.occupancy import Occupancy
 from tideover.sim.train import Ints, Train, join
@@ -37,6 +39,14 @@ class Service(Protocol):
         """The trigger has departed at ``now``; returns for how long it keeps the server busy (ns)."""
 
 
+class InService(NamedTuple):
+    """The tuple in service, when it is done (ns), and whether it is a trigger."""
+
+    train: Train
+    done: int
+    triggers: bool
+
+
 class Queue:
     """One tuple at a time, in the order of arrival.
 
@@ -60,6 +70,12 @@ class Queue:
         self._inbox: deque[Train] = deque()
         self._served: deque[tuple[Train, Ints]] = deque()
         self._trigger_at: int | None = None
+        self.starts: list[Ints] | None = None
+        """When tuples begin service, noted while somebody wants to know."""
+        self.bounded = False
+        """It has a bound: what waits takes a place, what has been in service once does not."""
+        self.waits_to_fire = False
+        """Triggers that have departed do nothing until they are told to (``fire``)."""
         self._resumes: int | None = None
         """Departure of the tuple that was in service when the process was stopped."""
 
@@ -74,6 +90,11 @@ class Queue:
     def trains(self) -> list[Train]:
         """The same without the control markers."""
         return [item for item in self.line() if isinstance(item, Train)]
+
+    def undecided(self) -> list[Train]:
+        """What has arrived ahead of the first control marker, and has no departure yet."""
+        ahead = takewhile(lambda item: isinstance(item, Train), self._arrived)
+        return [*self._inbox, *(item for item in ahead if isinstance(item, Train))]
 
     def in_service(self) -> list[Train]:
         """What has got its departure."""
@@ -112,7 +133,7 @@ class Queue:
 
     def put_first(self, marker: Marker) -> None:
         """Put a control marker ahead of all that waits, behind the tuple in service."""
-        self._take_back()
+        self.take_back()
         self._arrived.appendleft(marker)
 
     def pass_marker(self) -> None:
@@ -140,11 +161,23 @@ class Queue:
                 self._release(now)
             if self._trigger_at is None or self._trigger_at > now:
                 return
-            at, self._trigger_at = self._trigger_at, None
-            stall = self._service.fire(at)
-            self._busy.free_at = at + stall
-            self._busy.total += stall
-            let_out(now)
+            if self.waits_to_fire:
+                return
+            self.fire(now, let_out)
+
+    @property
+    def trigger_at(self) -> int | None:
+        """When the trigger that got its departure last departs, or has departed; None: there is none."""
+        return self._trigger_at
+
+    def fire(self, now: int, let_out: Callable[[int], None]) -> None:
+        """The trigger has departed: do what follows."""
+        assert self._trigger_at is not None
+        at, self._trigger_at = self._trigger_at, None
+        stall = self._service.fire(at)
+        self._busy.free_at = at + stall
+        self._busy.total += stall
+        let_out(now)
 
     def _schedule(self) -> None:
         """Give departures to the inbox, up to the first trigger."""
@@ -157,7 +190,14 @@ class Queue:
                 self._inbox.appendleft(rest)
             service = self._service.serve(train)
             busy.total += int(service.sum())
-            done = self._departures(train.time, service, busy.free_at)
+            free_at = busy.free_at
+            done = self._departures(train.time, service, free_at)
+            if self.starts is not None:
+                start = np.empty(train.n, np.int64)
+                start[0], start[1:] = free_at, done[:-1]
+                np.maximum(start, train.time, out=start)
+                taking = take_places(train)
+                self.starts.append(start if taking is None else start[taking])
             busy.free_at = int(done[-1])
             self._served.append((train, done))
             if row is not None:
@@ -182,6 +222,46 @@ class Queue:
             departed = times[0] if len(times) == 1 else np.concatenate(times)
             self._service.process(train.replace(time=departed), train.time)
 
+    def save(self) -> Callable[[], None]:
+        """Remember how it is; returns what brings that back."""
+        kept = self._arrived.copy(), self._inbox.copy(), self._served.copy(), self._trigger_at, self._resumes
+        free_at, total = self._busy.free_at, self._busy.total
+
+        def restore() -> None:
+            self._arrived, self._inbox, self._served, self._trigger_at, self._resumes = kept
+            self._busy.free_at, self._busy.total = free_at, total
+
+        return restore
+
+    def unload(self) -> tuple[list[Train], InService | None]:
+        """Take out what waits ahead of the first control marker, and what is in service, with when it is
+        done. Nothing else has its departure (``take_back``).
+        """
+        waiting: list[Train] = []
+        while self._arrived and isinstance(train := self._arrived[0], Train):
+            waiting.append(train)
+            self._arrived.popleft()
+        if not self._served:
+            return waiting, None
+        ((train, done),) = self._served
+        self._served.clear()
+        at = int(done[0])
+        triggers, self._trigger_at = self._trigger_at == at, None
+        return waiting, InService(train, at, triggers)
+
+    def load(self, waiting: Train | None, in_service: InService | None) -> None:
+        """Put back what waits ahead of the first control marker, and what is in service."""
+        if waiting is not None:
+            self._inbox.append(waiting)
+        if in_service is not None:
+            self._served.append((in_service.train, np.array([in_service.done])))
+            if in_service.triggers:
+                self._trigger_at = in_service.done
+
+    def fire_at(self, moment: int) -> None:
+        """A trigger departs at this moment."""
+        self._trigger_at = moment
+
     def withdraw(self, chosen: Callable[[Train], npt.NDArray[np.bool_]]) -> list[Train]:
         """Take the chosen tuples out of what waits behind the control marker that acts now; returns them in
         order.
@@ -200,6 +280,11 @@ class Queue:
 
     def clear(self) -> list[Train]:
         """Destroy queue and service, but for control markers; returns what was there."""
+        if self.bounded and self.has_begun:
+            first = self._served[0][0]
+            begun = np.zeros(first.n, np.int64)
+            begun[0] = 1
+            self._served[0] = first.adding(**{BEGUN: begun}), self._served[0][1]
         lost = self.trains()
         self._arrived = deque(item for item in self._arrived if isinstance(item, Marker))
         self._inbox.clear()
@@ -228,12 +313,26 @@ class Queue:
         """The last tuple with a departure triggers nothing after all."""
         self._trigger_at = None
 
-    def _begun(self, train: Train, done: Ints) -> bool:
+    def _begun(self, train: Train, done: Ints, now: int | None = None) -> bool:
         """Whether the first of these tuples, which are given departures, is in service."""
         begun = int(done[0]) - int(self._service.demand(train.pick(slice(0, 1)))[0])
-        return begun <= self._clock() or int(done[0]) == self._resumes
+        return begun <= (self._clock() if now is None else now) or int(done[0]) == self._resumes
 
-    def _take_back(self) -> None:
+    def begins(self, now: int) -> Ints:
+        """When those tuples begin service that have got their departures and are not in service at
+        ``now``.
+        """
+        found = [NONE]
+        for train, done in self._served:
+            start = done - self._service.demand(train)
+            taking = take_places(train)
+            waits = np.ones(train.n, np.bool_) if taking is None else taking
+            if len(found) == 1 and self._begun(train, done, now):
+                waits[0] = False
+            found.append(start[waits])
+        return np.concatenate(found)
+
+    def take_back(self, now: int | None = None) -> None:
         """Take back the departures of all tuples but the one in service: they wait again."""
         served, waiting = list(self._served), list(self._inbox)
         self._served.clear()
@@ -241,7 +340,7 @@ class Queue:
         if served:
             (train, done), behind = served[0], [train for train, _ in served[1:]]
             first = train.pick(slice(0, 1))
-            if self._begun(train, done):
+            if self._begun(train, done, now):
                 self._busy.free_at = int(done[0])
                 self._served.append((first, done[:1]))
                 train = train.pick(slice(1, None))

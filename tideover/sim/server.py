@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tideover.sim.gate import Gate
+from tideover.sim.line import Bound, places
 from tideover.sim.link import Channel
 from tideover.sim.node import Action, Marker, Node
 from tideover.sim.pace import Pace, SharedOccupancy
@@ -28,10 +31,14 @@ class Server(Node):
         """``shares``: cores, with other servers of its host."""
         super().__init__(kernel, name, host)
         self.inputs: list[Channel] = []
-        self.queue = Queue(_Callbacks(self), self.busy, lambda: kernel.now)
+        self.bound: Bound | None = None
+        """How many messages may wait here; None: any number."""
+        self.log: list[Ints] | None = None
+        """When arrivals were taken in, or lost because it is down, while somebody wants to know."""
+        self.queue = Queue(Callbacks(self), self.busy, lambda: kernel.now)
         if shares:
             self.busy = SharedOccupancy(Pace())
-            self.queue = SharedQueue(_Callbacks(self), self.busy, lambda: kernel.now)
+            self.queue = SharedQueue(Callbacks(self), self.busy, lambda: kernel.now)
         self.queue.serve_markers = lambda: self._serve_marker(self.life)
         self.gate = Gate(self.queue, lambda train: self._admit(train), lambda: kernel.now)
 
@@ -65,11 +72,46 @@ class Server(Node):
 
     def _take_in(self, train: Train) -> None:
         """Put admitted arrivals behind what waits."""
+        if self.log is not None:
+            self.log.append(train.time)
         self.queue.append(train)
 
     def _drop(self, train: Train) -> None:
         """Arrivals that found the task down and are lost."""
         raise NotImplementedError
+
+    def _overflow(self, train: Train) -> None:
+        """Arrivals that found the queue full and are lost."""
+        raise NotImplementedError
+
+    def bind(self, bound: Bound) -> None:
+        """From now on only so many may wait."""
+        self.bound = bound
+        self.queue.bounded = True
+        if not bound.holds_back:
+            self.gate.take_in = self._with_room
+
+    def _with_room(self, train: Train, ahead: list[Train]) -> list[Train]:
+        """What of these arrivals has room behind what waits, and behind others that come ``ahead``."""
+        assert self.bound is not None
+        waiting = [*self.queue.trains(), *ahead]
+        # or the first begins at once; what comes ahead does so when all have come
+        in_service = self.queue.has_begun or (self._idle() and not ahead)
+        ahead_of_it = sum(each.n if each.mark is None else places(each) for each in waiting)
+        room = max(0, self.bound.length + in_service - ahead_of_it)
+        data = train.column("mark") == 0
+        lost = data & (data.cumsum() > room)
+        if lost.any():
+            self._overflow(train.pick(lost))
+        return [train.pick(~lost)]
+
+    def _hand_on(self, train: Train) -> object:
+        """Send what tuples turn into."""
+        return None
+
+    def _until_trigger(self) -> int | None:
+        """How many tuples have to be served until one is a trigger; None: none becomes one in this way."""
+        return None
 
     # -- the flow --------------------------------------------------------------------------------------------
 
@@ -106,13 +148,19 @@ class Server(Node):
                 self._take_in(merged)
         elif self.gate.holds(self.up):
             self.gate.held.append(merged)
-        else:
+        elif self.journal is None:
             self._drop(merged)
+        else:
+            if self.queue.starts is not None:  # they free their places
+                self.queue.starts.append(merged.time)
+            self.journal.append(partial(self._drop, merged))
 
     def next_event(self) -> int | None:
         times = [self.outbox.next, self.queue.next_departure, *(c.next_arrival for c in self.inputs)]
         if self.queue.lets_in:
             times.append(self._kernel.moved_to)  # a control action has let it in
+        if self.bound is not None or self.line is not None:  # what waits may have no departure yet
+            times += [t for t in (self.busy.free_at, self.busy.stopped_until) if t > self._kernel.moved_to]
         known = [t for t in times if t is not None]
         return min(known) if known else None
 
@@ -139,6 +187,9 @@ class Server(Node):
     def _idle(self) -> bool:
         return super()._idle() and self.queue.clear_ahead
 
+    def _work_ahead(self) -> int:
+        return self.queue.demand(*self.queue.undecided())
+
     def _pass_marker(self) -> None:
         super()._pass_marker()
         self.queue.pass_marker()
@@ -154,6 +205,18 @@ class Server(Node):
         shift = super().stop_until(moment)
         self.queue.postpone(shift, in_service)
         return shift
+
+    def save(self) -> Callable[[], None]:
+        """Remember what moving data changes; returns what brings that back."""
+        held = self.gate.held.copy()
+        parts = [self.queue.save(), self.outbox.save()]
+
+        def restore() -> None:
+            self.gate.held = held
+            for each in parts:
+                each()
+
+        return restore
 
     def crash(self, keep_queue: bool = False) -> list[Train]:
         """Go down; returns the trains that are lost with it. ``keep_queue``: none, the queue is served from
@@ -178,8 +241,8 @@ def collect(server: Server, now: int) -> None:
     server._collect(now)
 
 
-class _Callbacks:
-    """What the queue asks of its server, which keeps it to itself."""
+class Callbacks:
+    """What a server does, for those who make it do so: its queue, and a contention that it takes part in."""
 
     def __init__(self, server: Server) -> None:
         self.demand = server._demand
@@ -188,3 +251,8 @@ class _Callbacks:
         self.process = server._process
         self.find_trigger = server._find_trigger
         self.fire = server._fire
+        self.receive = server._receive
+        self.drop = server._drop
+        self.overflow = server._overflow
+        self.hand_on = server._hand_on
+        self.until_trigger = server._until_trigger

@@ -57,7 +57,7 @@ class SharedQueue(Queue):
     def postpone(self, shift: int, in_service: bool) -> None:
         """Own time stands still while the process is stopped: nothing is later in it."""
 
-    def _begun(self, train: Train, done: Ints) -> bool:
+    def _begun(self, train: Train, done: Ints, now: int | None = None) -> bool:
         begun = int(done[0]) - int(self._service.demand(train.pick(slice(0, 1)))[0])
         return begun <= self._pace.reached
 

@@ -109,6 +109,10 @@ class Backlog:
         if task.component.anchored:
             self._change(train.uid >> task.component.bits, times, -1)
 
+    def on_overflowed(self, task: BoltView, train: Train) -> None:
+        """Tuples have found a queue full."""
+        self.on_destroyed(task, train, train.time)
+
     def on_discarded(self, task: BoltView, train: Train) -> None:
         """Tuples were filtered out as they arrived."""
         if task.component.anchored:

@@ -58,8 +58,8 @@ class Applied:
         return index
 
     def apply(self, uid: Ints, replica: int) -> int:
-        """Count effects as applied; returns how many of them are now applied more than once in one
-        replica.
+        """Count effects as applied; returns how many of them were applied already in that replica, be it
+        further ahead in ``uid``.
         """
         n = len(uid)
         if self._once:
@@ -73,7 +73,12 @@ class Applied:
             return int(np.count_nonzero(slots > _ONE))
         index = self._index(uid, replica)
         np.add.at(self._slots, index, _ONE)
-        return int(np.count_nonzero(self._slots.take(index) > _ONE))
+        twice = index[self._slots.take(index) > _ONE]
+        if not len(twice):
+            return 0
+        places, times = np.unique(twice, return_counts=True)
+        new = np.count_nonzero(self._slots.take(places) == times)  # of these the first one is no repetition
+        return len(twice) - int(new)
 
     def duplicated_roots(self) -> Ints:
         """Roots of which an effect is applied more than once in one replica."""
@@ -176,7 +181,7 @@ class Ledger:
 
     def on_timed_out(self, spout: SpoutView, roots: Ints, attempt: Ints, outage: Ints) -> None:
         """A timeout is false if no outage is why the root was not done."""
-        self.false_timeouts += int(np.count_nonzero(outage < 0))
+        self.false_timeouts += int(np.count_nonzero(outage == -1))
 
     def on_processed(self, task: BoltView, train: Train, arrival: Ints, sent: list[Sent]) -> None:
         """Where a root's tuples end, they have taken effect."""
@@ -213,6 +218,10 @@ class Ledger:
         """Tuples of roots are gone."""
         if task.component.anchored:
             self._destroy(train.uid >> task.component.bits)
+
+    def on_overflowed(self, task: BoltView, train: Train) -> None:
+        """So are those that found a queue full."""
+        self.on_destroyed(task, train, train.time)
 
     def on_copies_lost(self, task: BoltView, uid: Ints) -> None:
         """So are copies of them."""

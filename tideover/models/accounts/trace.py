@@ -22,6 +22,7 @@ class Trace:
     completed   (root, attempt, time): trees that the acker saw complete
     failed      (root, attempt, time): roots that timed out
     destroyed   (component, task, replica, uid, time): tuples lost in a queue, or at a task that was down
+    overflowed  the same for tuples that found a queue full and were dropped
     final_state {(component, task, replica): {key: sum}} at the end of the run
     notes       (time, text): what the protocol did, in words
     """
@@ -35,6 +36,7 @@ class Trace:
         self.completed: list[tuple[int, int, int]] = []
         self.failed: list[tuple[int, int, int]] = []
         self.destroyed: list[tuple[str, int, int, int, int]] = []
+        self.overflowed: list[tuple[str, int, int, int, int]] = []
         self.final_state: dict[tuple[str, int, int], dict[int, int]] = {}
         self.notes: list[tuple[int, str]] = []
 
@@ -70,6 +72,11 @@ class Trace:
         replica = getattr(task, "replica", 0)
         for uid, time in _rows(train.uid, times):
             self.destroyed.append((task.component.name, task.index, replica, uid, time))
+
+    def on_overflowed(self, task: BoltView, train: Train) -> None:
+        """Tuples found a queue full."""
+        place = (task.component.name, task.index, task.replica)
+        self.overflowed += [(*place, uid, time) for uid, time in _rows(train.uid, train.time)]
 
     def on_note(self, now: int, text: str) -> None:
         """The protocol did something."""

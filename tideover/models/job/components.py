@@ -13,6 +13,7 @@ from pydantic import Field, model_validator
 from tideover.models.job.arrivals.base import Arrivals
 from tideover.models.job.backends.base import Backend
 from tideover.models.job.groupings.base import Grouping
+from tideover.models.job.queues import QueueSettings
 from tideover.models.job.spouts.base import Spout
 from tideover.models.operators.base import Bolt
 from tideover.sim.distributions.base import Distribution
@@ -23,6 +24,8 @@ from tideover.sim.units import Bandwidth, Duration, Rate, S, Size
 class SpoutConfig(Part):
     """A component that emits roots."""
 
+    unsaid: ClassVar[frozenset[str]] = frozenset({"queue"})
+
     spout: Annotated[Spout, Field(description="what is emitted")]
     arrivals: Annotated[
         Arrivals, Field(description="when the spout is called; short: rate, or pause and emit_cost")
@@ -32,12 +35,16 @@ class SpoutConfig(Part):
     hosts: Annotated[tuple[int, ...] | None, Field(description="host of each task; default: round robin")] = (
         None
     )
+    queue: Annotated[
+        QueueSettings | None,
+        Field(description="only send: how much its tasks may have to send; default: as in queues"),
+    ] = None
 
 
 class BoltConfig(Part):
     """A component that consumes streams: what it does, from where, and how long a tuple takes."""
 
-    unsaid: ClassVar[frozenset[str]] = frozenset({"state"})
+    unsaid: ClassVar[frozenset[str]] = frozenset({"queue", "state"})
 
     bolt: Annotated[Bolt, Field(description="what is done to a tuple")]
     from_: Annotated[
@@ -52,6 +59,10 @@ class BoltConfig(Part):
     hosts: Annotated[tuple[int, ...] | None, Field(description="host of each task; default: round robin")] = (
         None
     )
+    queue: Annotated[
+        QueueSettings | None,
+        Field(description="how much may wait before its tasks, and to be sent; default: as in queues"),
+    ] = None
 
     @property
     def keeps_state(self) -> bool:

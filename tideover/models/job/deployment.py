@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from tideover.models.job.cluster import Cluster
 from tideover.models.job.components import Links, Run, Store
 from tideover.models.job.placements.base import Place
+from tideover.models.job.queues import Bounds
 from tideover.models.job.stores.base import StoreKind
 from tideover.models.job.topology import Topology
 from tideover.sim.faults.base import Fault
@@ -18,6 +19,7 @@ class Deployment:
     """Everything about a job that no strategy decides while it runs.
 
     replicas   copies of each task, by component
+    bounds     of the queues, by component
     cluster    hosts, workers, and who runs where
     stores     those that have a name
     cycle      first moment and period (ns) of what the strategy does regularly; None: nothing
@@ -29,6 +31,7 @@ class Deployment:
     links: Links
     store: Store
     run: Run
+    bounds: Mapping[str, Bounds]
     failures: tuple[Fault, ...] = ()
     cycle: tuple[int, int] | None = None
     stores: Mapping[str, StoreKind] = field(default_factory=dict)

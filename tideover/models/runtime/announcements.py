@@ -33,6 +33,9 @@ class Announcements:
     def destroyed(self, task: SpoutView | BoltView, train: Train, times: Ints) -> None:
         """Tuples were destroyed in a task's queue, or because they arrived while it was down."""
 
+    def overflowed(self, task: BoltView, train: Train) -> None:
+        """Arrivals found a task's queue full, and are lost."""
+
     def discarded(self, task: BoltView, train: Train) -> None:
         """Arrivals were filtered out: what they carry is known already, or will come again."""
 

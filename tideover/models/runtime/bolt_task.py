@@ -75,6 +75,19 @@ class BoltTask(Server):
         assert isinstance(up, SpoutTask | BoltTask)
         return self._inputs.setdefault((up.component.name, up.index), len(self._inputs))
 
+    def save(self) -> Callable[[], None]:
+        restore, scheduled, mark = super().save(), self._scheduled, self._last_mark
+
+        def also() -> None:
+            restore()
+            self._scheduled, self._last_mark = scheduled, mark
+
+        return also
+
+    def _until_trigger(self) -> int | None:
+        window = self.component.window
+        return None if window is None or window.tuples is None else window.tuples - self._scheduled
+
     # -- arrivals --------------------------------------------------------------------------------------------
 
     def flow(self, now: int) -> None:
@@ -111,6 +124,9 @@ class BoltTask(Server):
 
     def _drop(self, train: Train) -> None:
         self._context.destroy(self, [train], arrived=True)
+
+    def _overflow(self, train: Train) -> None:
+        self._context.overflow(self, train)
 
     # -- service ---------------------------------------------------------------------------------------------
 
@@ -166,9 +182,8 @@ class BoltTask(Server):
         return row
 
     def _process(self, train: Train, arrival: Ints) -> None:
-        hooks = self._context.hooks
         if train.more is not None:
-            hooks.passed(self, train)
+            self._context.hooks.passed(self, train)
         if train.mark is not None:
             data = (train.mark == 0).nonzero()[0]
             self._last_mark = train.pick(slice(train.n - 1, None)) if train.mark[-1] else None
@@ -179,16 +194,28 @@ class BoltTask(Server):
                 return
         else:
             self._last_mark = None
+        sent = self._hand_on(train)
+        if self.journal is None:
+            self._has_processed(train, arrival, sent)
+        else:
+            self.journal.append(partial(self._has_processed, train, arrival, sent))
+
+    def _hand_on(self, train: Train) -> list[Sent]:
         sent: list[Sent] = []
-        if self._state is not None:
-            self._state.add(train)
-        elif self.outlets and not self.silent:
+        if self._state is None and self.outlets and not self.silent:
             children = self._bolt.children(self.component.name, self._context.draws, train)
             for outlet in self.outlets:
                 sent += outlet.send(train, children)
+            if self.line is not None:
+                self.line.close(children.rows)
+        return sent
+
+    def _has_processed(self, train: Train, arrival: Ints, sent: list[Sent]) -> None:
+        if self._state is not None:
+            self._state.add(train)
         self._context.say.processed(self, train, arrival, sent)
         if self.component.anchored:
-            hooks.processed(self, train, sent)
+            self._context.hooks.processed(self, train, sent)
 
     # -- windows ---------------------------------------------------------------------------------------------
 
@@ -214,6 +241,8 @@ class BoltTask(Server):
         train = single(now, 0, mark=aligned)
         for outlet in self.outlets:
             outlet.broadcast(train)
+        if self.line is not None:
+            self.line.close()
         return stall
 
     def _end_window(self, number: int, now: int, epoch: int, up_to: int | None = None) -> int:
@@ -239,6 +268,8 @@ class BoltTask(Server):
             for outlet in self.outlets:
                 outlet.send(train, Children())
                 packing += int(outlet.packed(train, Children()).sum())
+            if self.line is not None:
+                self.line.close()
         return context.hooks.window_ended(self, closed.parts, now) + packing
 
     def _tick(self, number: int) -> None:

@@ -23,6 +23,9 @@ from tideover.sim.train import Train
 TRAIN = 65_536
 """Most roots that travel in one train, if nobody asks for fewer."""
 
+OVERFLOW = -2
+"""Because of what a tuple is lost that finds a queue full: no outage, but a reason all the same."""
+
 
 @dataclass(eq=False)
 class Context:
@@ -34,6 +37,7 @@ class Context:
     overhead     time (ns) that each tuple of a component takes on top of its service
     reads        what a barrier's turn at a task reads (see the kernel), by task; not named: all
     newest       number of the newest outage that has hit each task
+    overflowed   tuples that each task has lost because they found its queue full
     machines     what can fail besides tasks
     keepers      who has copies of tuples or effects
     cores        of each host on which their number or their speed matters
@@ -54,6 +58,7 @@ class Context:
     overhead: dict[str, int] = field(default_factory=dict)
     reads: dict[object, Reads] = field(default_factory=dict)
     newest: dict[object, int] = field(default_factory=dict)
+    overflowed: dict[object, int] = field(default_factory=dict)
     machines: list[Machine] = field(default_factory=list)
     keepers: list[Keeper] = field(default_factory=list)
     cores: dict[int, Cores] = field(default_factory=dict)
@@ -62,12 +67,24 @@ class Context:
     runner: Runner | None = None
     rhythm: Callable[[], int] = int
 
+    def overflow(self, task: BoltView, train: Train) -> None:
+        """Say that tuples were lost because they found a task's queue full."""
+        train = without_markers(train)
+        self.say.overflowed(task, train)
+        self.overflowed[task] = self.overflowed.get(task, 0) + train.n
+        if task.component.anchored:
+            self.hooks.destroyed(OVERFLOW, train.uid >> task.component.bits, train.attempt)
+
     def settled(self, outage: OutageView) -> bool:
         """Whether everything that was to be sent again because of an outage was."""
         return all(keeper.settled(outage) for keeper in self.keepers)
 
-    def destroy(self, task: BoltView, trains: list[Train], arrived: bool = False) -> None:
-        """Say that tuples were destroyed in a task's queue, or (``arrived``) because they found it down."""
+    def destroy(
+        self, task: BoltView, trains: list[Train], arrived: bool = False, outage: int | None = None
+    ) -> None:
+        """Say that tuples were destroyed in a task's queue, or (``arrived``) because they found it down, or
+        (``outage``: by which) on their way to it.
+        """
         for train in trains:
             train = without_markers(train)
             if not train.n:
@@ -76,7 +93,8 @@ class Context:
             self.say.destroyed(task, train, times)
             if task.component.anchored:
                 roots = train.uid >> task.component.bits
-                self.hooks.destroyed(self.newest.get(task, -1), roots, train.attempt)
+                by = self.newest.get(task, -1) if outage is None else outage
+                self.hooks.destroyed(by, roots, train.attempt)
 
 
 def without_markers(train: Train) -> Train:

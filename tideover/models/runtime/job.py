@@ -12,6 +12,7 @@ from tideover.models.runtime.announcements import Announcer
 from tideover.models.runtime.bolt_task import BoltTask, connect
 from tideover.models.runtime.context import Context, without_markers
 from tideover.models.runtime.core_sharing import CoresResource, crowded, share_cores
+from tideover.models.runtime.coupling import couple_tasks
 from tideover.models.runtime.hooks import Dispatcher, Hooks, Needs
 from tideover.models.runtime.network import Network
 from tideover.models.runtime.spout_task import SpoutTask
@@ -53,6 +54,7 @@ class Job:
         every: list[SpoutTask | BoltTask] = [*self.spouts, *self.bolt_tasks]
         self.tasks = sorted(every, key=lambda task: task.number)
         """All physical tasks, in physical order."""
+        self._coupled = couple_tasks(context.kernel, deployment, self.tasks)
         self.network.lay(self.kernel, self.topology, self.tasks, deployment.run.duration)
         context.resources += self.network.cards
         context.cores = share_cores(context.kernel, deployment, self.bolt_tasks, context.core_step)
@@ -183,6 +185,7 @@ class Job:
         self.supervisor.start()
         self.kernel.listeners.append(self._moved)
         self.hooks.start()
+        self.kernel.feedback |= self._coupled
         self.kernel.feedback |= any(spout.in_flight.most is not None for spout in self.spouts)
         # tasks that share cores move together: whatever an action reads
         self.kernel.feedback |= any(task.shares for task in self.bolt_tasks)
@@ -219,6 +222,11 @@ class Job:
                 wires = (train for channel in task.inputs for train in channel.on_the_way)
                 trains = [*task.queue.trains(), *task.gate.aside, *task.gate.held, *wires]
                 at[task.component.name] += [without_markers(train) for train in trains]
+        for sender in self.tasks:
+            for channel, train in sender.line.trains() if sender.line is not None else ():
+                assert isinstance(channel.down, BoltTask)
+                if channel.down.component.anchored:
+                    at[channel.down.component.name].append(without_markers(train))
         return at
 
     def can_be_emitted(self) -> Ints:

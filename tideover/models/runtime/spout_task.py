@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from tideover.models.job.components import SpoutConfig
 from tideover.models.job.topology import Component
 from tideover.models.operators.base import Children
+from tideover.models.runtime.calls import Calls
 from tideover.models.runtime.context import Context
 from tideover.models.runtime.in_flight import InFlight
 from tideover.models.runtime.stream import Outlet, Sent
+from tideover.sim.line import NONE
 from tideover.sim.node import Node
 from tideover.sim.train import Ints, Train, single
 
@@ -88,7 +92,10 @@ class SpoutTask(Node):
             return int(min(now, self.feed[0].time[-1])) if self.feed else now
         if not self.up:
             return now
-        if self.in_flight.capped:
+        waits = self.line is not None and self.line.holds_up
+        if waits and self.in_flight.most is None:
+            return now
+        if self.in_flight.capped or waits:
             event = self._kernel.next_data_event()
             return now if event is None else min(now, event)
         self._look_ahead()
@@ -97,7 +104,8 @@ class SpoutTask(Node):
         return min(now, int(self._ahead[min(last, len(self._ahead) - 1)])) if len(self._ahead) else now
 
     def next_event(self) -> int | None:
-        if not self.up or self.in_flight.capped or self.feed is not None:
+        waits = self.line is not None and self.line.holds_up
+        if not self.up or waits or self.in_flight.capped or self.feed is not None:
             return self.outbox.next
         self._look_ahead()
         known = (self.outbox.next, *self._ahead[self._used : self._used + 1].tolist())
@@ -147,25 +155,41 @@ class SpoutTask(Node):
             times = times[: limit - self.next_root + sum(len(roots) for roots, _ in self.retries)]
         if len(times):
             self._emit(times)
-        self.in_flight.look()
+        if self.journal is None:
+            self.in_flight.look()
+        else:
+            self.journal.append(self.in_flight.look)
 
     def _emit(self, times: Ints) -> None:
-        roots, attempt = self._roots(len(times))
+        self._send(self._tuples(times, *self._roots(len(times))))
+
+    def _tuples(self, times: Ints, roots: Ints, attempt: Ints | None) -> Train:
         number = roots >> self._context.topology.spout_bits
         key, value = self._config.spout.content(self.component.name, self._context.draws, roots, number)
-        self._send(
-            Train(times, roots, times, key, value=value, attempt=attempt, epoch=self._epoch_of(len(times)))
-        )
+        epoch = self._epoch_of(len(times))
+        return Train(times, roots, times, key, value=value, attempt=attempt, epoch=epoch)
 
     def _epoch_of(self, n: int) -> Ints | None:
         """Epoch column of n tuples that are emitted now."""
         return None if self._context.topology.marker_length is None else np.full(n, self._epoch, np.int64)
 
     def _send(self, train: Train) -> None:
+        sent = self._hand_on(train)
+        self._kernel.made += train.n
+        if self.journal is None:
+            self._has_emitted(train, sent)
+        else:
+            self.journal.append(partial(self._has_emitted, train, sent))
+
+    def _hand_on(self, train: Train) -> list[Sent]:
         sent: list[Sent] = []
         for outlet in self.outlets:
             sent += outlet.send(train, Children())
-        self._kernel.made += train.n
+        if self.line is not None:
+            self.line.close()
+        return sent
+
+    def _has_emitted(self, train: Train, sent: list[Sent]) -> None:
         self._context.say.emitted(self, train, sent)
         if self.feed is None:
             self._context.hooks.emitted(self, train, sent)
@@ -200,6 +224,23 @@ class SpoutTask(Node):
             train = single(self._kernel.now, 0, mark=number)
             for outlet in self.outlets:
                 outlet.broadcast(train)
+            if self.line is not None:
+                self.line.close()
+
+    def save(self) -> Callable[[], None]:
+        """Remember what moving data changes; returns what brings that back."""
+        names = ("next_root", "_calls", "_last_call", "_from", "_ahead", "_used", "_reach")
+        kept = {name: getattr(self, name) for name in names}
+        retries, outbox = self.retries.copy(), self.outbox.save()
+        feed = None if self.feed is None else self.feed.copy()
+
+        def restore() -> None:
+            for name, value in kept.items():
+                setattr(self, name, value)
+            self.retries, self.feed = retries, feed
+            outbox()
+
+        return restore
 
     # -- life ------------------------------------------------------------------------------------------------
 
@@ -214,3 +255,55 @@ class SpoutTask(Node):
     def revive(self) -> None:
         super().revive()
         self._go_on_from(self._kernel.now)
+
+
+class Calling:
+    """A spout task's calls, for a contention that it takes part in: what it sends may have to wait there, and
+    then it is called later.
+    """
+
+    def __init__(self, spout: SpoutTask) -> None:
+        self._spout = spout
+        self.hand_on = spout._hand_on
+
+    @property
+    def feed(self) -> deque[Train] | None:
+        """What it emits instead of being called."""
+        return self._spout.feed
+
+    def calls(self) -> Calls:
+        """When it is called next."""
+        spout = self._spout
+        return Calls(spout._config.arrivals, spout.name, spout._context.draws, spout._calls, spout._from)
+
+    def room(self) -> int:
+        """How many roots it may emit before one of them is settled."""
+        in_flight = self._spout.in_flight
+        return 0 if in_flight.capped else in_flight.room(1 << 62)
+
+    def peek(self, skip: int, n: int) -> Train:
+        """What the next calls emit but the first ``skip``: n tuples, or fewer; as they will be, but for their
+        times.
+        """
+        spout = self._spout
+        again, attempts = (
+            np.concatenate(column) for column in zip((NONE, NONE), *spout.retries, strict=True)
+        )
+        new = max(0, n - max(0, len(again) - skip))
+        first = spout.next_root + max(0, skip - len(again))
+        limit = spout._config.spout.limit
+        if limit is not None:
+            new = max(0, min(new, limit - first))
+        fresh = np.arange(first, first + new, dtype=np.int64) << spout._context.topology.spout_bits
+        roots = np.concatenate([again[skip : skip + n], fresh | spout.spout_number])
+        attempt = np.concatenate([attempts[skip : skip + n], np.zeros(new, np.int64)])
+        return spout._tuples(np.zeros(len(roots), np.int64), roots, attempt if len(again) else None)
+
+    def called(self, times: Ints, unblocked: int) -> None:
+        """It was called at these times, and has been free to go on since ``unblocked`` (ns)."""
+        spout = self._spout
+        if len(times):
+            spout._call(times)
+        spout._from = max(spout._from, unblocked)
+        spout._ahead = spout._ahead[:0]
+        spout._used = 0

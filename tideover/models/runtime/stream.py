@@ -9,6 +9,7 @@ import numpy as np
 from tideover.models.job.topology import Edge
 from tideover.models.operators.base import Children
 from tideover.sim.draws import Draws
+from tideover.sim.line import Line
 from tideover.sim.link import Channel
 from tideover.sim.train import Columns, Ints, Train
 
@@ -32,6 +33,8 @@ class Outlet:
     ) -> None:
         self.edge = edge
         self.channels = channels
+        self.line: Line | None = None
+        """Where what is sent waits for room; None: there always is."""
         self.pooled = False
         """In a reference run: the first task gets the keys of all tuples, and counts for the others."""
         self.packing: Ints | None = None
@@ -81,11 +84,12 @@ class Outlet:
         elif train.n:
             target = self._targets(self.edge.name, self.draws, train, tasks)
             narrow = np.uint8 if tasks <= 256 else np.uint16  # sorted by radix, and without branches
-            grouped = train.pick(np.argsort(target.astype(narrow), kind="stable"))
+            turn = np.argsort(target.astype(narrow), kind="stable")
+            grouped = train.pick(turn)
             begin = 0
             for task, end in enumerate(np.cumsum(np.bincount(target, minlength=tasks)).tolist()):
                 if end > begin:
-                    self._to(task, grouped.pick(slice(begin, end)))
+                    self._to(task, grouped.pick(slice(begin, end)), turn[begin:end])
                 begin = end
         return [Sent(self.edge, copies, train)]
 
@@ -120,9 +124,13 @@ class Outlet:
                 if ahead.last_arrival is not None:
                     channel.not_before(ahead.last_arrival + 1)
 
-    def _to(self, task: int, train: Train) -> None:
+    def _to(self, task: int, train: Train, rows: Ints | None = None) -> None:
+        """``rows``: for each of the tuples the number of the child that it is."""
         for channel in self.channels[task]:
-            channel.send(train)
+            if self.line is None:
+                channel.send(train)
+            else:
+                self.line.put(channel, train, rows)
 
 
 def _keys(parents: Train, children: Children) -> Train:

@@ -239,6 +239,9 @@ class Supervisor:
 
     def crash(self, task: SpoutTask | BoltTask, outage: Outage) -> None:
         """A task's process dies."""
+        for channel, train in task.line.clear() if task.line is not None else ():
+            assert isinstance(channel.down, BoltTask)
+            self._context.destroy(channel.down, [train], outage=outage.number)
         if isinstance(task, BoltTask):
             if self._context.runner is None:
                 self._context.destroy(task, task.crash())

@@ -44,6 +44,8 @@ class Strategy(Part):
     roles: ClassVar[frozenset[str]] = frozenset()
     """What it has besides tasks that a failure can name as its component: acker, driver."""
 
+    bounded_queues: ClassVar[bool] = False
+    """Whether it goes with queues that have a bound."""
     counts_tuples: ClassVar[tuple[str, ...]] = ()
     """Keys that count single tuples, where they are given: they do not go with lumps (``run.lump``)."""
     spouts_wait: ClassVar[tuple[str, ...]] = ()

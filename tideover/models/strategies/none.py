@@ -19,5 +19,7 @@ class Amnesia(Strategy):
     promise: ClassVar[Promise] = "at most once"
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task", "crash_host"})
 
+    bounded_queues: ClassVar[bool] = True
+
     def protocol(self, job: Job) -> Protocol:
         return Protocol(job)

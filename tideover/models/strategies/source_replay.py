@@ -42,6 +42,7 @@ class SourceReplay(Acking):
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task"})
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (Acks, Rotation)
     roles: ClassVar[frozenset[str]] = frozenset({"acker"})
+    bounded_queues: ClassVar[bool] = True
     counts_tuples: ClassVar[tuple[str, ...]] = ("max_spout_pending",)
     caps: ClassVar[frozenset[str]] = frozenset({"max_spout_pending"})
     spouts_wait: ClassVar[tuple[str, ...]] = ("max_spout_pending",)

@@ -38,6 +38,12 @@ class Arrivals(Part):
         """
         raise NotImplementedError
 
+    def gaps(self, task: str, draws: Draws, index: int, n: int) -> npt.NDArray[np.int64] | None:
+        """The n gaps (ns) before the calls from number ``index`` on, if they do not depend on when the spout
+        goes on; None: calls follow a schedule.
+        """
+        return None
+
     def offset(self, task: str, draws: Draws) -> int:
         """Where the sequence of calls starts: uniform in [0, mean gap), drawn per replication."""
         bits = draws.bits(task, Purpose.OFFSET, np.zeros(1, np.int64))

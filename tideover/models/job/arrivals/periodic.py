@@ -53,6 +53,9 @@ class Periodic(Arrivals):
     def mean_gap_ns(self) -> float:
         return float(self.gap_ns)
 
+    def gaps(self, task: str, draws: Draws, index: int, n: int) -> npt.NDArray[np.int64]:
+        return np.full(n, self.gap_ns, np.int64)
+
     def next_calls(self, task: str, draws: Draws, last: int, index: int, n: int) -> npt.NDArray[np.int64]:
         return last + self.gap_ns * np.arange(1, n + 1, dtype=np.int64)
 

@@ -24,10 +24,13 @@ class Poisson(Arrivals):
     def mean_gap_ns(self) -> float:
         return 1e9 / self.rate
 
-    def next_calls(self, task: str, draws: Draws, last: int, index: int, n: int) -> npt.NDArray[np.int64]:
+    def gaps(self, task: str, draws: Draws, index: int, n: int) -> npt.NDArray[np.int64]:
         bits = draws.bits(task, Purpose.GAP, np.arange(index, index + n, dtype=np.int64))
         gaps = Exponential(mean=round(self.mean_gap_ns)).sample(bits)
-        np.maximum(gaps, 1, out=gaps)
+        return np.maximum(gaps, 1, out=gaps)
+
+    def next_calls(self, task: str, draws: Draws, last: int, index: int, n: int) -> npt.NDArray[np.int64]:
+        gaps = self.gaps(task, draws, index, n)
         np.cumsum(gaps, out=gaps)
         gaps += last
         return gaps

@@ -166,7 +166,10 @@ class PendingRoots:
         index = self._at(roots)
         known = (index >= 0) & (index < self._size)
         known &= self._live[np.where(known, index, 0)] == (1 if attempt is None else attempt + 1)
-        self._outage[index[known]] = outage
+        index = index[known]
+        if outage < 0:  # no outage, which is the weaker reason
+            index = index[self._outage[index] == -1]
+        self._outage[index] = outage
 
     def mark_all(self, emitted_after: int, outage: int) -> None:
         """An outage destroyed what the acker knew of the pending roots emitted after an instant."""

@@ -1,0 +1,70 @@
+"""Bounded queues in scenario files: what is read, what is written, and what is refused, with the key."""
+
+from __future__ import annotations
+
+import pytest
+
+from tideover.scenarios.errors import ScenarioError
+from tideover.scenarios.loader import load_text
+from tideover.scenarios.writer import to_data
+
+GOOD = """\
+topology:
+  s: {spout: keys, arrivals: {kind: saturating, emit_cost: 5 us}, queue: {send: 3}}
+  b: {bolt: forward, from: {s: shuffle}, service: 1 ms, queue: 10}
+  c: {bolt: forward, from: {b: shuffle}, service: 1 ms, queue: {length: 7, when_full: drop}}
+strategy: {kind: none}
+run: {duration: 1 s}
+queues: {length: 1000, send: 2}
+"""
+
+
+def test_bounds_are_read_and_written() -> None:
+    found = load_text(GOOD, "good.yaml")
+    assert found.queues is not None
+    assert (found.queues.length, found.queues.when_full, found.queues.send) == (1000, None, 2)
+    data = to_data(found)
+    assert data["topology"]["b"]["queue"] == {"length": 10}
+    assert data["topology"]["c"]["queue"] == {"length": 7, "when_full": "drop"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key", "words"),
+    [
+        ("queue: 10}", "queue: 0}", "topology.b.queue", "at least 1"),
+        (
+            "queue: 10}",
+            "queue: {length: 10, when_full: wait}}",
+            "topology.b.queue.when_full",
+            "'block' or 'drop'",
+        ),
+        ("{send: 3}", "{send: -1}", "topology.s.queue.send", "at least 0"),
+        ("{send: 3}", "{length: 3}", "topology.s.queue.length", "only send can be given"),
+        ("{kind: none}", "{kind: micro_batch}", "topology.b.queue", "run in batches"),
+        (
+            "{kind: none}",
+            "{kind: rsm, checkpoint_interval: 1 s}",
+            "topology.b.queue",
+            "do not go with the strategy rsm",
+        ),
+        ("queue: 10}", "queue: {when_full: drop}}", "topology.s.arrivals", "nothing holds back"),
+        (
+            "queues: {length: 1000, send: 2}",
+            "hosts: {machines: {m: {count: 1, cores: 1}}}",
+            "topology.b.queue",
+            "share cores",
+        ),
+        (
+            "queues: {length: 1000, send: 2}",
+            "hosts: {machines: {m: {count: 3, nic: 1 Gbit/s}}}",
+            "topology.b.queue",
+            "network cards",
+        ),
+    ],
+)
+def test_what_is_refused(old: str, new: str, key: str, words: str) -> None:
+    assert old in GOOD
+    with pytest.raises(ScenarioError) as caught:
+        load_text(GOOD.replace(old, new), "bad.yaml")
+    assert f": {key}" in str(caught.value)
+    assert words in str(caught.value)

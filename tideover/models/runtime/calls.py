@@ -1,0 +1,38 @@
+"""The calls of a spout, one at a time: when the next one comes depends on when the spout could go on."""
+
+from __future__ import annotations
+
+from tideover.models.job.arrivals.base import Arrivals
+from tideover.sim.draws import Draws
+
+AHEAD = 256
+"""Calls, or gaps between them, that are worked out at a time."""
+
+
+class Calls:
+    """The calls of one spout task, from call number ``index`` on; ``since``: the last one, or when it could
+    go on.
+    """
+
+    def __init__(self, arrivals: Arrivals, task: str, draws: Draws, index: int, since: int) -> None:
+        self._arrivals, self._task, self._draws = arrivals, task, draws
+        self._index = index
+        self.since = since
+        self._gaps: list[int] = []
+        self._scheduled: list[int] = []
+
+    def next(self, since: int) -> int | None:
+        """When the next call comes (ns) if the spout can go on since ``since``; None: never."""
+        if not self._gaps and not self._scheduled:
+            gaps = self._arrivals.gaps(self._task, self._draws, self._index, AHEAD)
+            if gaps is not None:
+                self._gaps = gaps[::-1].tolist()
+                self._index += AHEAD
+        if self._gaps:
+            return since + self._gaps.pop()
+        while self._scheduled and self._scheduled[-1] <= since:
+            self._scheduled.pop()
+        if not self._scheduled:
+            calls = self._arrivals.next_calls(self._task, self._draws, since, self._index, AHEAD)
+            self._scheduled = calls[::-1].tolist()
+        return self._scheduled.pop() if self._scheduled else None

@@ -1,0 +1,338 @@
+"""Coupled nodes, tuple by tuple: where queues are full, who sends depends on who is served when.
+
+The rules are those of docs/semantics.md, "Bounded queues".
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Sequence
+
+import numpy as np
+
+from tideover.sim.agenda import START, WORK, Agenda
+from tideover.sim.line import places
+from tideover.sim.link import Channel
+from tideover.sim.node import Node
+from tideover.sim.queue import InService
+from tideover.sim.room import Room
+from tideover.sim.server import Server
+from tideover.sim.site import AHEAD, Member, Site, Wire
+from tideover.sim.train import Ints, Train
+
+Stamped = list[tuple[int, int]]
+"""Rows, and when."""
+
+
+class ServerSite(Site):
+    """A server among those that are coupled."""
+
+    def __init__(self, agenda: Agenda, member: Member) -> None:
+        super().__init__(agenda, member)
+        assert isinstance(member.node, Server)
+        self.node: Server = member.node
+        self._does = member.does
+        self.inputs: list[Wire] = []
+        self.room: Room | None = None
+        """Free places; None: it has no bound, or one that holds nobody back, or one a channel."""
+        self.fires = False
+        self._service: list[int] = []
+        self._marks: set[int] = set()
+        self._came: dict[int, tuple[int, Wire | None]] = {}
+        self._waiting: list[tuple[int, int, int, int]] = []
+        """When it came, over which input, in which order, and the row."""
+        self._head = 0
+        self._order = 0
+        self._current: tuple[int, int] | None = None
+        """In service: row, and when it is done."""
+        self._free_at = 0
+        self._countdown: int | None = None
+        self._triggers = False
+        self._looks_at = -1
+        self._begun: list[int] = []
+        self._done: Stamped = []
+        self._behind: Stamped = []
+        self._held: Stamped = []
+        self._gone: Stamped = []
+        self._lost: Stamped = []
+        bound = self.node.bound
+        self._most = bound.length if bound is not None and not bound.holds_back else None
+
+    # -- what is there ---------------------------------------------------------------------------------------
+
+    def add(self, channel: Channel | None, train: Train, origin: Ints | None = None) -> int:
+        """Tuples that will come (over a channel), or are there, are known; returns the number of the
+        first.
+        """
+        if channel is not None:
+            train = self._does.receive(channel, train)
+        first = self.pool.add(train, origin)
+        self._service += self._does.demand(train).tolist()
+        if train.mark is not None:
+            self._marks.update((np.flatnonzero(train.mark != 0) + first).tolist())
+        return first
+
+    def take_over(self) -> None:
+        """What waits in the queue and is in service."""
+        node, agenda = self.node, self.agenda
+        node.queue.take_back(agenda.now)
+        waiting, in_service = node.queue.unload()
+        self._marker_ahead = bool(node.queue.line())
+        self._open, self._holds = node.available, node.gate.holds(node.up)
+        self._countdown = self._does.until_trigger()
+        self._free_at = node.busy.free_at
+        for train in waiting:
+            first = self.add(None, train)
+            for row, came in enumerate(train.time.tolist(), first):
+                self._came[row] = came, None
+                self._waiting.append((-1, 0, self._order, row))
+                self._order += 1
+        if in_service is not None:
+            row = self.add(None, in_service.train)
+            self._came[row] = int(in_service.train.time[0]), None
+            self._triggers = in_service.triggers
+            self._serve(row, in_service.done)
+        self.go_on()
+
+    def taken(self) -> int:
+        """Places that are taken."""
+        node = self.node
+        trains = [*node.queue.trains(), *node.gate.held, *node.gate.aside]
+        trains += [train for wire in self.inputs for train in wire.channel.wire]
+        waiting = sum(self.pool.takes[row] for *_, row in self._waiting)
+        return waiting + sum(places(train) for train in trains)
+
+    # -- what happens ----------------------------------------------------------------------------------------
+
+    def arrive(self, when: int, row: int, wire: Wire) -> None:
+        self._came[row] = when, wire
+        if not self._open:
+            if self._holds:
+                self._held.append((row, when))
+            else:
+                self._gone.append((row, when))
+                self._free(row)
+        elif self._most is not None and self.pool.takes[row] and self._queued() >= self._most:
+            self._lost.append((row, when))
+        elif self._marker_ahead:
+            self._behind.append((row, when))
+        else:
+            self._order += 1
+            insort(self._waiting, (when, wire.channel.position, self._order, row), self._head)
+            self.go_on()
+
+    def _queued(self) -> int:
+        """How many wait, without the one in service or about to be."""
+        rows = [row for *_, row in self._waiting[self._head :]] + [row for row, _ in self._behind]
+        behind = sum(places(train) for train in self.node.queue.trains())
+        waiting = sum(self.pool.takes[row] for row in rows) + behind
+        if self._may_begin() and self._free_at < self.agenda.now:  # else what comes now comes before that
+            waiting -= self.pool.takes[self._waiting[self._head][3]]
+        return waiting
+
+    def _may_begin(self) -> bool:
+        return (
+            self._current is None
+            and self.may_go_on
+            and self._head < len(self._waiting)
+            and self.agenda.now >= self._free_at
+        )
+
+    def go_on(self) -> None:
+        now = max(self.agenda.now, self._free_at)
+        if self._current is None and self._head < len(self._waiting) and self._looks_at != now:
+            self._looks_at = now
+            self.agenda.at(now, self.number, START, self._begin)
+
+    def _begin(self, _: None) -> None:
+        self._looks_at = -1
+        if not self._may_begin():
+            return
+        row = self._waiting[self._head][3]
+        self._head += 1
+        if self._head > AHEAD:
+            del self._waiting[: self._head]
+            self._head = 0
+        self._begun.append(row)
+        takes = self.pool.takes[row]
+        self._triggers = row in self._marks
+        if self._countdown is not None and not self._triggers:
+            self._countdown -= 1
+            self._triggers |= self._countdown == 0
+        self._serve(row, self.agenda.now + self._service[row])
+        if takes:
+            self._free(row)
+
+    def _serve(self, row: int, done: int) -> None:
+        self._current = row, done
+        self._free_at = done
+        self.agenda.at(done, self.number, WORK, self._end)
+
+    def _free(self, row: int) -> None:
+        """A place is free."""
+        if self.room is not None:
+            self.room.add(self.agenda.now)
+
+    def _end(self, _: None) -> None:
+        assert self._current is not None
+        self._done.append(self._current)
+        row, self._current = self._current[0], None
+        self.append(self.of(row))
+        self.pump()
+        if self._triggers:
+            self.fires = self.agenda.stopped = True
+        elif self.may_go_on:
+            self.go_on()
+
+    # -- what has happened -----------------------------------------------------------------------------------
+
+    def _pick(self, stamped: Stamped, emitted: Ints) -> Train | None:
+        return self.pool.pick([row for row, _ in stamped], [when for _, when in stamped], emitted)
+
+    def _settle(self, reached: int, emitted: Ints) -> None:
+        node = self.node
+        node.outbox.let_out(reached)
+        if (gone := self._pick(self._gone, emitted)) is not None:
+            self._does.drop(gone)
+        if (lost := self._pick(self._lost, emitted)) is not None:
+            self._does.overflow(lost)
+        came = self._came
+        if (begun := self.pool.pick(self._begun, [0] * len(self._begun), emitted)) is not None:
+            node.busy.total += int(self._does.serve(begun).sum())
+        if (done := self._pick(self._done, emitted)) is not None:
+            arrival = np.array([came[row][0] for row, _ in self._done], np.int64)
+            self._does.process(done, arrival)
+        if (held := self._pick(self._held, emitted)) is not None:
+            node.gate.held.append(held)
+        waiting = self._pick([(row, came[row][0]) for *_, row in self._waiting[self._head :]], emitted)
+        if (behind := self._pick(self._behind, emitted)) is not None:
+            node.queue.append(behind)
+        current = self._current
+        in_service = None
+        if current is not None:
+            train = self._pick([(current[0], came[current[0]][0])], emitted)
+            assert train is not None
+            in_service = InService(train, current[1], self._triggers)
+        node.queue.load(waiting, in_service)
+        node.busy.free_at = self._free_at
+        if self.fires:
+            node.queue.fire_at(reached)
+
+
+class SpoutSite(Site):
+    """A spout among those that are coupled."""
+
+    def __init__(self, agenda: Agenda, member: Member) -> None:
+        super().__init__(agenda, member)
+        self._does = member.does
+        self._calls = self._does.calls()
+        self._times: list[int] = []
+        self._emitted = 0
+        self._most = self._does.room()
+        self._unblocked = 0
+        self._origin: list[int] = []
+
+    def start(self) -> None:
+        """Its next call."""
+        if self._does.feed is not None:
+            for train in self._does.feed:
+                self._feed(train)
+        elif self.may_go_on:
+            self._expect(self._calls.since)
+
+    def _feed(self, train: Train) -> None:
+        """Tuples that it emits whatever else happens."""
+        if train.time[0] <= self.agenda.until:
+            times = train.time[: int(train.time.searchsorted(self.agenda.until, "right"))].tolist()
+            self._plan_roots(train.pick(slice(0, len(times))))
+            for when in times:
+                self.agenda.at(when, self.number, WORK, self._fed)
+
+    def _plan_roots(self, train: Train) -> None:
+        emitted = self.agenda.emitted
+        origin = np.arange(len(emitted), len(emitted) + train.n, dtype=np.int64)
+        emitted += [0] * train.n
+        self._origin += origin.tolist()
+        self.pool.add(train, origin)
+
+    def _fed(self, _: None) -> None:
+        self._emit()
+        self.pump()
+
+    def _emit(self) -> None:
+        row = self._emitted
+        self._emitted += 1
+        self.agenda.emitted[self._origin[row]] = self.agenda.now
+        self.append(self.of(row))
+
+    def _expect(self, since: int) -> None:
+        if self.node.up and self._emitted < self._most and (when := self._calls.next(since)) is not None:
+            self.agenda.at(when, self.number, WORK, self._call)
+
+    def _call(self, _: None) -> None:
+        now = self.agenda.now
+        self._times.append(now)
+        if self._emitted == self.pool.n and (train := self._does.peek(self._emitted, AHEAD)).n:
+            self._plan_roots(train)
+        if self._emitted < self.pool.n:
+            self._emit()
+            self.pump()
+        if self.may_go_on:
+            self._expect(now)
+
+    def go_on(self) -> None:
+        self._unblocked = self.agenda.now
+        if self._does.feed is None:
+            self._expect(self._unblocked)
+
+    def _settle(self, reached: int, emitted: Ints) -> None:
+        self.node.outbox.let_out(reached)
+        if self._does.feed is not None:
+            self.node.flow(reached)
+        else:
+            self._does.called(np.array(self._times, np.int64), self._unblocked)
+
+
+def contend(members: Sequence[Member], now: int, until: int) -> tuple[int, int]:
+    """Move coupled nodes from ``now`` to ``until``, or to the departure of a trigger; returns the moment, and
+    how much was done.
+    """
+    agenda = Agenda(now, until)
+    servers = {m.node: ServerSite(agenda, m) for m in members if isinstance(m.node, Server)}
+    spouts = [SpoutSite(agenda, m) for m in members if not isinstance(m.node, Server)]
+    senders: dict[Node, Site] = {site.node: site for site in [*spouts, *servers.values()]}
+    for site in servers.values():
+        for channel in site.node.inputs:
+            wire = Wire(agenda, channel, site)
+            site.inputs.append(wire)
+            if channel.up in senders:
+                senders[channel.up].wires[channel] = wire
+    for member in members:
+        wires = senders[member.node].wires
+        for channel in member.outputs:
+            if channel not in wires:
+                wires[channel] = Wire(agenda, channel, None)
+    for site in servers.values():
+        site.take_over()
+        bound = site.node.bound
+        if bound is not None and bound.holds_back:
+            site.room = Room(bound.length - site.taken())
+            for wire in site.inputs:
+                wire.room = site.room
+        for wire in site.inputs:
+            wire.load()
+    for each in senders.values():
+        each.load()
+    for site in servers.values():
+        if site.room is not None:
+            site.room.grant(now)
+    for spout in spouts:
+        spout.start()
+    reached = agenda.run()
+    emitted = np.array(agenda.emitted, np.int64)
+    for member in members:
+        senders[member.node].settle(reached, emitted)
+    for site in servers.values():
+        for wire in site.inputs:
+            wire.channel.take_first(wire.arrived)
+    return reached, agenda.done

@@ -1,0 +1,247 @@
+"""Parts of the data plane that feel one another: where a queue is bounded, its senders wait for its server.
+
+Outside of them data flows one way, in long trains. Inside, as long as no queue is full it does so too: it is
+moved as if there were no bounds, and then it is seen whether there was room for all of it. If not, all is put
+back and moved only to where there was; from there on nodes are moved tuple by tuple, for a while
+(`tideover.sim.backpressure`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from tideover.sim.backpressure import contend
+from tideover.sim.line import NONE, Line, places
+from tideover.sim.node import Action, Node
+from tideover.sim.server import Server
+from tideover.sim.site import Member
+from tideover.sim.train import Ints, Train
+
+LEAST, MOST = 1 << 10, 1 << 40
+"""Shortest and longest stretch that is moved tuple by tuple at a time (ns)."""
+ENOUGH = 4096
+"""So much is done tuple by tuple before it is tried again with trains."""
+FOREVER = 1 << 62
+
+
+class Watch:
+    """Whether a bounded queue was ever full while tuples were moved as if it had no bound."""
+
+    def __init__(self, server: Server, now: int) -> None:
+        assert server.bound is not None
+        self._server, self._bound = server, server.bound
+        queue = server.queue
+        begins = queue.begins(now)
+        waits = sum(map(places, queue.trains())) - sum(map(places, queue.in_service())) + len(begins)
+        self._most = self._bound.length - waits
+        if self._bound.holds_back:
+            elsewhere = [*server.gate.held, *server.gate.aside, *(t for c in server.inputs for t in c.wire)]
+            self._most -= sum(map(places, elsewhere))
+        self._begins = [begins]
+        self.comes: list[Ints] = []
+        """When messages were sent here (which takes a place), or, if nobody waits for one, came."""
+
+    def begin(self) -> None:
+        """Tuples are moved."""
+        self._server.queue.starts = self._begins
+        self._server.log = None if self._bound.holds_back else self.comes
+
+    def end(self, sent: Iterable[tuple[object, Train]]) -> None:
+        """They were; ``sent``: to whom, and when."""
+        self._server.queue.starts = self._server.log = None
+        if self._bound.holds_back:
+            trains = (train for node, train in sent if node is self._server)
+            self.comes += [t.time if t.mark is None else t.time[t.mark == 0] for t in trains]
+
+    def full(self) -> int | None:
+        """When the first message found no place (ns); None: all had room."""
+        comes = np.concatenate([NONE, *self.comes])
+        first = max(0, self._most)
+        if len(comes) <= first:
+            return None
+        if len(self.comes) > 1:
+            comes.sort(kind="stable")
+        begins = np.concatenate(self._begins)
+        # the message at ``first`` needs the first place that becomes free, and so on
+        begins = begins[first - self._most :]
+        late = comes[first:]
+        n = min(len(late), len(begins))
+        # what begins at the instant of the message may be the message itself
+        wrong = begins[:n] >= late[:n]
+        if wrong.any():
+            return int(late[int(wrong.argmax())])
+        return int(late[n]) if n < len(late) else None
+
+
+class Saved(Protocol):
+    """What can be put back to how it was."""
+
+    def save(self) -> Action:
+        """Remember how it is; returns what brings that back."""
+
+
+class Coupled:
+    """Nodes that feel one another, moved as one. ``members``: in topological order."""
+
+    def __init__(self, members: list[Member]) -> None:
+        self._members = members
+        self.nodes: list[Node] = [member.node for member in members]
+        self._servers = [node for node in self.nodes if isinstance(node, Server)]
+        self._bounded = [server for server in self._servers if server.bound is not None]
+        self._lines: list[Line] = [node.line for node in self.nodes if node.line is not None]
+        inputs = [channel for server in self._servers for channel in server.inputs]
+        outputs = [channel for member in members for channel in member.outputs]
+        self._changed: list[Saved] = [*self.nodes, *dict.fromkeys([*inputs, *outputs]), *self._lines]
+        self._at = 0
+        """All is moved to this instant."""
+        self._tight = 0
+        """So much is still to be done tuple by tuple."""
+        self._stretch = 1 << 20
+        self._reach = FOREVER
+        """How far it is tried with trains (ns)."""
+
+    # -- a node of the data plane ----------------------------------------------------------------------------
+
+    def flow(self, now: int) -> None:
+        """Move everything at or before ``now``."""
+        while True:
+            blocked = any(line.asked is not None or line.blocked_since is not None for line in self._lines)
+            if blocked or self._tight > 0:
+                fired = self._by_tuple(now)
+            else:
+                fired = self._by_train(min(now, self._at + self._reach))
+            if self._at >= now and not fired:
+                return
+
+    def next_event(self) -> int | None:
+        """The next instant at which data moves here by itself; None: never."""
+        times = [when for node in self.nodes if (when := node.next_event()) is not None]
+        return min(times, default=None)
+
+    # -- tuple by tuple --------------------------------------------------------------------------------------
+
+    def _by_tuple(self, now: int) -> bool:
+        """Move some way; returns whether there may be more to do at the instant that is reached."""
+        reached, done = contend(self._members, self._at, min(now, self._at + self._stretch))
+        if done > 2 * ENOUGH:
+            self._stretch = max(LEAST, self._stretch // 2)
+        elif done < ENOUGH // 2 and reached == self._at + self._stretch:
+            self._stretch = min(MOST, 2 * self._stretch)
+        self._at = reached
+        self._tight -= done + 1
+        return self._fire(reached)
+
+    def _fire(self, now: int) -> bool:
+        """What follows on triggers that have departed by now."""
+        fired = False
+        for server in self._servers:
+            at = server.queue.trigger_at
+            if at is not None and at <= now and not server.queue.in_service():
+                server.queue.fire(now, server.outbox.let_out)
+                fired = True
+        return fired
+
+    # -- in trains -------------------------------------------------------------------------------------------
+
+    def _by_train(self, now: int) -> bool:
+        """The same, as far as there is room everywhere."""
+        watches = [Watch(server, self._at) for server in self._bounded]
+        restore = [each.save() for each in self._changed]
+        journal = self._pass(now, watches)
+        departed = (server.queue.trigger_at for server in self._servers)
+        reached = min((t for t in departed if t is not None and t < now), default=now)
+        full = min((t for watch in watches if (t := watch.full()) is not None), default=FOREVER)
+        if full <= reached:
+            reached = full - 1
+            self._tight = ENOUGH
+            self._reach = max(LEAST, 2 * (full - self._at))
+        elif self._reach < FOREVER:
+            self._reach = min(2 * self._reach, FOREVER)
+        if reached < now:
+            for put_back in restore:
+                put_back()
+            again = reached > self._at or (reached == self._at and full > reached + 1)
+            journal = self._pass(reached, []) if again else []
+        for tell in journal:
+            tell()
+        self._at = max(self._at, reached)
+        return self._fire(self._at) or reached < now
+
+    def _pass(self, now: int, watches: list[Watch]) -> list[Action]:
+        """Move as if there were no bounds; returns what is to be told of it."""
+        journal: list[Action] = []
+        for watch in watches:
+            watch.begin()
+        for server in self._servers:
+            server.queue.waits_to_fire = True
+        for node in self.nodes:
+            node.journal = node.outbox.journal = journal
+        for line in self._lines:
+            line.let_out()
+        for node in self.nodes:
+            node.flow(now)
+        for node in self.nodes:
+            node.journal = node.outbox.journal = None
+        for server in self._servers:
+            server.queue.waits_to_fire = False
+        sent = [sending for line in self._lines for sending in line.shut()]
+        for watch in watches:
+            watch.end(sent)
+        return journal
+
+
+def couple(nodes: Sequence[Node]) -> list[list[Node]]:
+    """All nodes in groups of those that feel one another, directly or by way of others; a group comes before
+    those that read from it. Who sends to a queue whose bound holds senders back feels its server.
+    """
+    below: dict[Node, set[Node]] = {node: set() for node in nodes}
+    for node in nodes:
+        if isinstance(node, Server):
+            for channel in node.inputs:
+                below[channel.up].add(node)
+                if node.bound is not None and node.bound.holds_back:
+                    below[node].add(channel.up)
+    return _circles(nodes, below)
+
+
+def _circles(nodes: Sequence[Node], below: dict[Node, set[Node]]) -> list[list[Node]]:
+    """Sets of nodes that can be reached from one another, each in the order of the nodes; before any that can
+    be reached from it.
+    """
+    finished: list[Node] = []
+    _walk(nodes, below, finished)
+    above: dict[Node, set[Node]] = {node: set() for node in nodes}
+    for node, others in below.items():
+        for other in others:
+            above[other].add(node)
+    groups: list[list[Node]] = []
+    seen: set[Node] = set()
+    for node in reversed(finished):
+        if node not in seen:
+            group: list[Node] = []
+            _walk([node], above, group, seen)
+            groups.append(sorted(group, key=lambda each: each.number))
+    return groups
+
+
+def _walk(
+    starts: Sequence[Node], to: dict[Node, set[Node]], finished: list[Node], seen: set[Node] | None = None
+) -> None:
+    """Depth first; appends nodes when all that they lead to is finished."""
+    seen = set() if seen is None else seen
+    for start in starts:
+        todo = [] if start in seen else [(start, iter(to[start]))]
+        seen.add(start)
+        while todo:
+            node, others = todo[-1]
+            for other in others:
+                if other not in seen:
+                    seen.add(other)
+                    todo.append((other, iter(to[other])))
+                    break
+            else:
+                finished.append(node)
+                todo.pop()
