@@ -136,6 +136,7 @@ class Workers(Watch):
             if fault.process_lives:
                 down = slot.back is not None and now < slot.back.ready
                 back = slot.back if slot.back is not None and down else Return(now, now, now, now)
+                back = back._replace(detected=max(now, back.detected))
             else:
                 back = self._dies(slot, fault, outage)
             found |= {each: back for each in struck if self._slot(each) is slot}
