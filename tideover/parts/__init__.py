@@ -27,6 +27,8 @@ from tideover.parts.failures import (
     Partition,
     Pause,
     SlowHost,
+    SlowStore,
+    StoreDown,
 )
 from tideover.parts.settings import (
     ByHand,
@@ -153,11 +155,13 @@ __all__ = [
     "Sentences",
     "Shuffle",
     "SlowHost",
+    "SlowStore",
     "SourceReplay",
     "SplitWords",
     "SpoutConfig",
     "StateManagement",
     "Store",
+    "StoreDown",
     "Storm",
     "StormCheckpoint",
     "TraceOfRates",
