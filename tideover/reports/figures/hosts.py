@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 MOST_HOSTS = 24
 """Hosts that are drawn: the busiest ones, if there are more."""
-_ROW, _HEAD, _GAP = 0.23, 0.34, 0.22
-"""Heights, in inches, of a line in a box, of its head, and of what is between boxes."""
+_ROW, _HEAD, _FOOT, _GAP = 0.23, 0.34, 0.05, 0.2
+"""Heights, in inches, of a line in a box, of its head and foot, and of what is between boxes."""
 _BOX_IN = 1.75
 _SHARED = {"cores": 0, "card out": 1, "card in": 2, "store": 3}
 """What a host's tasks share, in the order in which it is drawn."""
@@ -56,7 +56,7 @@ def hosts(
     boxes = sorted(sorted(boxes, key=lambda box: -max(line.busy for line in box[1]))[:MOST_HOSTS])
     across = max(1, min(across, len(boxes)))
     rows = [boxes[first : first + across] for first in range(0, len(boxes), across)]
-    heights = [_HEAD + _ROW * max(len(lines) for _, lines in row) for row in rows]
+    heights = [_HEAD + _FOOT + _ROW * max(len(lines) for _, lines in row) for row in rows]
     height = sum(heights) + _GAP * len(rows)
     with style.applied():
         if ax is None:
@@ -96,7 +96,7 @@ def _box(ax: Axes, column: int, top: float, tall: float, head: str, lines: Seque
     ax.text(left + 0.04, top + _HEAD / 2, head, va="center", fontsize=8.5, fontweight="bold")
     for place, line in enumerate(lines):
         at = top + _HEAD + place * _ROW
-        look = {"facecolor": shade(line.busy), "edgecolor": style.PAPER, "linewidth": 0.6}
+        look: dict[str, Any] = {"facecolor": shade(line.busy), "edgecolor": style.PAPER, "linewidth": 0.6}
         ax.add_patch(Rectangle((left + 0.03, at), width - 0.06, _ROW * 0.92, **look))
         words: dict[str, Any] = {"va": "center", "fontsize": 7.5, "color": text_on(line.busy)}
         ax.text(left + 0.06, at + _ROW * 0.46, _short(line.name), **words)

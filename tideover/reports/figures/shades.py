@@ -20,7 +20,7 @@ def text_on(busy: float) -> str:
     return "#14181d" if _STEPS.index(shade(busy)) < 4 else "#ffffff"
 
 
-def keys() -> list[tuple[str, str]]:
+def legend() -> list[tuple[str, str]]:
     """Words and colour of each shade."""
     edges = [FULL * step / (len(_STEPS) - 1) for step in range(len(_STEPS) - 1)]
     names = [f"{low:.0%} to {high:.0%}" for low, high in zip(edges, [*edges[1:], FULL], strict=True)]

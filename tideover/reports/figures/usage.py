@@ -25,8 +25,8 @@ def usage_over_time(
     """
     from matplotlib.colors import ListedColormap
 
-    found = loads(usage, after_s).sort_values("busy", ascending=False, kind="stable").head(MOST)
-    table = conform("usage", usage).pivot_table(
+    found: Any = loads(usage, after_s).sort_values("busy", ascending=False, kind="stable").head(MOST)
+    table: Any = conform("usage", usage).pivot_table(
         index=["resource", "kind", "host"], columns="begin_s", values="busy", aggfunc="mean", dropna=False
     )
     ends = [*table.columns, float(usage["end_s"].max())]
