@@ -194,6 +194,7 @@ class Listener:
             outages.launch(thing, process.state == "preparing")
         elif lives:
             outages.notice(thing)
+            Clock.cancel(process.coming)
             process.coming = self._ready_at(thing, self.clock.now, lambda: None)  # unless it dies now
         else:
             self._dies(process, partial(self._missed, process, outage))
