@@ -157,8 +157,7 @@ class Listener(Watch):
         """Of a process that fails by itself."""
         now, known = self._kernel.now, self._known.get(victim)
         if known is not None and (now <= known.ordered or (fault.process_lives and now < known.back.ready)):
-            # there is no process that could fail, or it is none yet
-            return known.back._replace(detected=max(now, known.back.detected))
+            return known.back  # there is no process that could fail, or it is none yet
         if fault.process_lives:
             return Return(now, now, now, now)
         detected = self._noticed(victim)
@@ -175,7 +174,7 @@ class Listener(Watch):
         alive = [each for each in struck if each not in self._known or now > self._known[each].ordered]
         if not alive:
             assert self._job is not None
-            return self._job.back._replace(detected=max(now, self._job.back.detected))
+            return self._job.back
         detected = now if fault.process_lives else max(self._noticed(each) for each in alive)
         usable = max(self._there_at(each, fault, outage) for each in alive)
         self._job = found = self._restart(detected, self._job, usable)

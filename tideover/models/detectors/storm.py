@@ -32,7 +32,8 @@ class Storm(Detector):
 
     With equal timeouts they race. A worker whose tasks change is killed and launched anew. So if no worker is
     free, a task that Nimbus moves takes its new neighbours down, once as it comes, and once as it goes home:
-    in Nimbus's next round, when its own worker is free again. What dies of a fault is the whole worker.
+    in Nimbus's next round, when its own worker is free again. What dies of a fault is the whole worker. A
+    pause is not noticed.
 
     Apache Storm 0.9: `nimbus.clj` (mk-assignments, alive-executors), `supervisor.clj` (sync-processes,
     matches-an-assignment?), and `defaults.yaml`; Stableford (2015), phase 1.
@@ -136,7 +137,6 @@ class Workers(Watch):
             if fault.process_lives:
                 down = slot.back is not None and now < slot.back.ready
                 back = slot.back if slot.back is not None and down else Return(now, now, now, now)
-                back = back._replace(detected=max(now, back.detected))
             else:
                 back = self._dies(slot, fault, outage)
             found |= {each: back for each in struck if self._slot(each) is slot}

@@ -279,6 +279,10 @@ class Calling:
         """What it emits instead of being called."""
         return self._spout.feed
 
+    def as_emitted(self, train: Train) -> Train:
+        """Tuples of the feed, as they leave."""
+        return train.replace(epoch=self._spout._epoch_of(train.n))
+
     def calls(self) -> Calls:
         """When it is called next."""
         spout = self._spout
