@@ -15,6 +15,8 @@ from tideover.models.config import Scenario
 from tideover.models.job.stores.base import STORES, StoreKind
 from tideover.models.runtime.storage import Storage
 from tideover.models.simulation import simulate
+from tideover.scenarios.errors import ScenarioError
+from tideover.scenarios.scenario import load
 from tideover.sim.kernel import Kernel, Rank
 
 S = 1_000_000_000
@@ -134,3 +136,9 @@ def test_a_failing_store_keeps_checkpoints_waiting(kind: str, more: dict[str, An
     saved = [time // 10**6 for time, text in run.trace.notes if "checkpoint saved" in text]
     assert saved[0] == {"slow_store": 50, "store_down": 35}[kind]
     assert run.ledger["lost"] == 0
+
+
+def test_an_unknown_store_is_refused() -> None:
+    failing = "failures=[{kind: store_down, at: 5 s, duration: 1 s, store: redis}]"
+    with pytest.raises(ScenarioError, match=r"failures\.0\.store: there is no store 'redis'; known: memory"):
+        load("wordcount", ["stores={memory: redis}", failing])
