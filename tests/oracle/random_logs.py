@@ -10,8 +10,8 @@ from tideover.models.config import Scenario
 from tideover.models.job.components import SpoutConfig
 from tideover.models.job.sources.kafka import Kafka
 
-from .random_worlds import TICK, overlapping, worlds
-from .worlds import fault
+from .random_worlds import TICK, TICK_MS, overlapping, worlds
+from .worlds import MS, fault
 
 READERS = ("none", "source_replay")
 
@@ -32,10 +32,10 @@ def logs(draw: st.DrawFn, strategies: tuple[str, ...] = READERS, overlap: bool =
             "retention": draw(st.sampled_from((None, None, 2 * TICK, 15 * TICK, 40 * TICK))),
         }
         topology[name] = config.model_copy(update={"source": Kafka(**more)})
-    failures = scenario.failures
-    for _ in range(draw(st.integers(0, 2))):
-        at = draw(st.integers(2, 60))
-        times = {key: draw(st.sampled_from((0, 3, 10))) for key in ("detection", "restart")}
-        struck = fault("crash_task", at, component=draw(st.sampled_from(spouts)), **times)
-        failures = (*failures, struck)
-    return scenario.model_copy(update={"topology": topology, "failures": failures})
+    failures = []
+    for struck in scenario.failures:
+        if draw(st.booleans()):
+            times = {key: draw(st.sampled_from((0, 3, 10))) * TICK_MS for key in ("detection", "restart")}
+            struck = fault("crash_task", struck.at / MS, component=draw(st.sampled_from(spouts)), **times)
+        failures.append(struck)
+    return scenario.model_copy(update={"topology": topology, "failures": tuple(failures)})

@@ -22,9 +22,9 @@ class Source(Part):
         int | None,
         Field(ge=1, le=1024, description="how many; task p mod parallelism reads p; default: one a task"),
     ] = None
-    poll_cost: Annotated[
-        Duration, Field(gt=0, description="time that the spout takes to read a record")
-    ] = 10_000
+    poll_cost: Annotated[Duration, Field(gt=0, description="time that the spout takes to read a record")] = (
+        10_000
+    )
     retention: Annotated[
         Duration | None,
         Field(gt=0, description="age from which records are deleted; default: they are kept"),
