@@ -274,6 +274,15 @@ TIMELINE = (
         "backlog", "most roots queued, in service, on the wire or waiting for retry in this second", "roots"
     ),
     count("backlog_without_failures", "the same in the reference run, which has no failures", "roots"),
+    replace(
+        count(
+            "lag",
+            "records in the queues before spouts that have not been read by the beginning of this second; "
+            "where a spout has a source",
+            "roots",
+        ),
+        optional=True,
+    ),
 )
 
 TASKS = (
