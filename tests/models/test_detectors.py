@@ -117,6 +117,18 @@ def test_a_failure_during_the_preparation_is_missed_after_a_heartbeat() -> None:
     assert moments(second)[1:] == pytest.approx([launched + 50, launched + 50, launched + 56, launched + 65])
 
 
+def test_nothing_is_noticed_before_it_happens() -> None:
+    """count is known to be down when it strikes again: a state that is lost meanwhile, and a crash before the
+    order to launch, are noticed as they strike.
+    """
+    noticed = first_restart()[1]
+    _, state = rows((crashed(30, 0), lost(noticed + 3)), DETECTOR)
+    assert state["detected_at_s"] == state["failed_at_s"]
+    waiting = heard(20, 50, 6, 9, restarts=FixedDelay(delay=20 * MS))
+    _, again = rows((crashed(30, 0), crashed(noticed + 3, 0)), waiting)
+    assert again["detected_at_s"] == again["failed_at_s"]
+
+
 def test_nobody_misses_the_state_of_a_process_that_lives() -> None:
     """A task that loses its state goes on, and its heartbeats too; one that is down stays so."""
     (alive,) = rows((lost(30),), DETECTOR)

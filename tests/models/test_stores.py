@@ -10,9 +10,13 @@ from hypothesis import strategies as st
 
 from tests.models.test_exactness import CAPS, LONG, QUICK, differences
 from tests.oracle.random_worlds import TICK, worlds
+from tests.oracle.worlds import bolt, fault, spout, world
 from tideover.models.config import Scenario
 from tideover.models.job.stores.base import STORES, StoreKind
 from tideover.models.runtime.storage import Storage
+from tideover.models.simulation import simulate
+from tideover.scenarios.errors import ScenarioError
+from tideover.scenarios.scenario import load
 from tideover.sim.kernel import Kernel, Rank
 
 S = 1_000_000_000
@@ -113,3 +117,28 @@ def test_a_file_lies_on_several_hosts() -> None:
 def test_more_copies_than_hosts_are_one_on_each() -> None:
     dfs = STORES["dfs"].model_validate({"latency": 0, "bandwidth": 1_024_000, "replication": 3})
     assert played(dfs, 2, [(0, 1, 10, True), (0, 0, 10, False)]) == [10, 20]
+
+
+@pytest.mark.parametrize(("kind", "more"), [("slow_store", {"factor": 3.0}), ("store_down", {})])
+def test_a_failing_store_keeps_checkpoints_waiting(kind: str, more: dict[str, Any]) -> None:
+    """A count saves its state, 10 ms of latency, from 20 on. The fault holds from 15 to 25 ms: slow, it
+    takes 30 ms for the write, until 50; down, it begins with it at 25.
+    """
+    topology = {
+        "s": spout("values", values=(1,) * 12),
+        "count": bolt("windowed_count", {"s": "shuffle"}, window={"length": 10_000 * 10**6}),
+    }
+    failing = fault(kind, 15, duration=10 * 10**6, **more)
+    found = world(topology, "rsm", (failing,), 95, checkpoint_interval=20 * 10**6)
+    slow = found.model_copy(update={"store": found.store.model_copy(update={"latency": 10 * 10**6})})
+    run = simulate(slow, trace=True)
+    assert run.trace is not None
+    saved = [time // 10**6 for time, text in run.trace.notes if "checkpoint saved" in text]
+    assert saved[0] == {"slow_store": 50, "store_down": 35}[kind]
+    assert run.ledger["lost"] == 0
+
+
+def test_an_unknown_store_is_refused() -> None:
+    failing = "failures=[{kind: store_down, at: 5 s, duration: 1 s, store: redis}]"
+    with pytest.raises(ScenarioError, match=r"failures\.0\.store: there is no store 'redis'; known: memory"):
+        load("wordcount", ["stores={memory: redis}", failing])

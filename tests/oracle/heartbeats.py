@@ -194,7 +194,8 @@ class Listener:
             outages.launch(thing, process.state == "preparing")
         elif lives:
             outages.notice(thing)
-            self._ready_at(thing, self.clock.now, lambda: None)
+            Clock.cancel(process.coming)
+            process.coming = self._ready_at(thing, self.clock.now, lambda: None)  # unless it dies now
         else:
             self._dies(process, partial(self._missed, process, outage))
 

@@ -166,12 +166,11 @@ class Layout:
 
     def limit(self, name: str) -> Limit:
         """What bounds the queues of a component's tasks, and their lines."""
-        fields: dict = {}
-        for config in (getattr(self.scenario, "queues", None), getattr(self.config[name], "queue", None)):
-            for field in Limit._fields:
-                value = getattr(config, field, None)
-                fields |= {} if value is None else {field: value}
-        return Limit(**fields)
+        given: dict[str, Any] = {}
+        for queue in (self.scenario.queues, self.config[name].queue):
+            fields = {} if queue is None else {field: getattr(queue, field) for field in Limit._fields}
+            given |= {field: value for field, value in fields.items() if value is not None}
+        return Limit(**given)
 
     def _on_machines(self, cluster: Any) -> dict[Physical, int]:
         """Tasks with a list of hosts; the others one after the other; all first replicas behind their

@@ -116,7 +116,10 @@ class Nimbus:
             if not outage.fault.process_lives:
                 if worker.state != "dead":
                     self._dies(worker, outage)
-            elif worker.state == "ready":
+            elif worker.state != "ready":
+                for task in tasks if worker.state != "dead" else ():
+                    self.world.outages.notice(task)
+            else:
                 for task in tasks:
                     back = partial(self._lives, worker, task)
                     self.clock.at(self.clock.now, control(Rank.READY, task.rank), back)

@@ -46,8 +46,8 @@ def bolt(kind: str, inputs: dict[str, str], service: Distribution | float = 0, *
 def queued(
     config: Any, length: int | None = None, when_full: str | None = None, send: int | None = None
 ) -> Any:
-    """The component with a queue of its own."""
-    given = QueueSettings(length=length, when_full=when_full, send=send)
+    """The component with a queue of its own; also with credits, which only the reference knows."""
+    given = QueueSettings.model_construct(length=length, when_full=when_full, send=send)
     return config.model_copy(update={"queue": given})
 
 

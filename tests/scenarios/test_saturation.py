@@ -5,6 +5,7 @@ named.
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,10 +13,13 @@ import pytest
 import tideover
 from tests.models.crowded import machines
 from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
+from tideover.cli import main
 from tideover.models.config import Scenario
 from tideover.models.job.arrivals.periodic import Periodic
 from tideover.models.job.arrivals.ramp import Ramp
+from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import Links
+from tideover.models.job.machines import MachineType
 from tideover.reports.html import render
 from tideover.reports.saturation import answer, page
 from tideover.scenarios import probe
@@ -165,3 +169,72 @@ def test_the_record_and_the_page_say_it() -> None:
     shown = render(page([result]))
     assert answer([result]) in shown
     assert "task a.0" in shown
+
+
+def test_a_card_out() -> None:
+    """Tuples of 1,000 bytes leave host 0 for two others over a card of 1 MB/s: 1,000/s."""
+    result = found(over_cards(1, 2), 1000)
+    assert result.limit.startswith("card out of host 0 is ")
+
+
+def test_a_card_in() -> None:
+    """Two spouts on two hosts send 1,000 bytes a tuple to one: its card takes 1,000/s."""
+    result = found(over_cards(2, 1), 1000)
+    assert result.limit.startswith("card in of host 2 is ")
+    assert result.groups[1].full_at == pytest.approx(2000, rel=0.02)
+
+
+def over_cards(spouts: int, bolts: int) -> Scenario:
+    """Spouts and bolts on hosts of their own, with cards of 1,000,000 bytes/s."""
+    topology = {
+        "s": spout(gap=10, parallelism=spouts, **ONES).model_copy(update={"tuple_size": 1000}),
+        "a": bolt("forward", {"s": "shuffle"}, 0.01, parallelism=bolts),
+    }
+    count = spouts + bolts
+    return world(topology, hosts=Hosts(machines={"m": MachineType(count=count, nic=1_000_000)}))
+
+
+SMALL = """
+name: small
+topology:
+  s: {spout: keys, keys: 64, rate: 100/s}
+  a: {bolt: forward, from: {s: shuffle}, service: 0.1 ms, parallelism: 2}
+hosts: {machines: {m: {count: 2, cores: 1}}}
+strategy: {kind: none}
+strategies: {none: {}, active_replication: {k: 1}}
+run: {duration: 10 s}
+"""
+
+
+def command(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    """Run ``tideover`` in this process; returns its exit code."""
+    monkeypatch.setattr("sys.argv", ["tideover", *arguments])
+    try:
+        main()
+    except SystemExit as end:
+        return int(end.code or 0)
+    return 0
+
+
+def test_one_command_answers_before_and_after_k_is_1(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Twice the work on the same cores: half of the rate; as JSON, and on one page."""
+    monkeypatch.setattr(probe, "THOROUGH", 8_000)
+    (tmp_path / "day.yaml").write_text(SMALL)
+    asked = ("compare", str(tmp_path / "day.yaml"), "--saturate", "--json", "--out", str(tmp_path / "out"))
+    assert command(monkeypatch, *asked) == 0
+    plain, replicated = json.loads(capsys.readouterr().out)
+    assert replicated["sustained_per_s"] == pytest.approx(plain["sustained_per_s"] / 2, rel=0.03)
+    assert replicated["bottleneck"].startswith("cores of host ")
+    shown = (tmp_path / "out" / "report.html").read_text()
+    assert "how much it carries" in shown
+    assert "of what none (amnesia) does." in shown
+
+
+def test_a_trace_of_many_runs_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It goes with one run."""
+    assert command(monkeypatch, "run", "wordcount", "--saturate", "--trace") == 2
+    assert capsys.readouterr().err.startswith("--trace: ")

@@ -54,3 +54,30 @@ def test_first_come_first_served(requests: list[tuple[int, int]], latency: int, 
         expected.append((i, free_at))
     assert done == expected
     assert size == sum(amount for _, amount in requests)
+
+
+def disturbed(how: str) -> list[tuple[int, int]]:
+    """Three requests of 10 ns each at 0, and what befalls the store at 5 and until 25."""
+    kernel = Kernel()
+    store = StoreServer(kernel, 10, SECOND)
+    done: list[tuple[int, int]] = []
+    for i in range(3):
+        kernel.at(0, Rank.CHECKPOINT, lambda i=i: store.request(0, 15, lambda: done.append((i, kernel.now))))
+    if how == "slow":
+        kernel.at(5, Rank.FAULT, lambda: store.slow(3))
+        kernel.at(25, Rank.READY, lambda: store.slow(1))
+    else:
+        kernel.at(5, Rank.FAULT, lambda: store.stop(25))
+    kernel.run(1000)
+    assert store.busy_ns(1000) == {"slow": 10 + 30 + 10, "down": 5 + 30}[how]
+    return done
+
+
+def test_a_slow_store_serves_what_it_has_begun_as_it_began() -> None:
+    """The first is done at 10; the second begins while it is slow, and takes 30; the third is as ever."""
+    assert disturbed("slow") == [(0, 10), (1, 40), (2, 50)]
+
+
+def test_a_store_that_was_down_begins_anew() -> None:
+    """From 25 on, one after the other; 5 ns of the first were in vain."""
+    assert disturbed("down") == [(0, 35), (1, 45), (2, 55)]

@@ -128,11 +128,20 @@ def reproduce(
         return
     where = _checked(master, no_spark)
     found = _simulated("reproduce", grid.read(PAPERS[paper], settings or ()), out, where)
-    (_phase_one if paper == "stableford-phase1" else _stableford)(found, out, as_json)
+    {"ksafety": _ksafety, "stableford-phase1": _phase_one}.get(paper, _stableford)(found, out, as_json)
     _end(found)
 
 
 PAPERS: dict[str, dict[str, Any]] = {
+    "ksafety": {
+        "name": "k-safety",
+        "scenario": "ksafety-throughput",
+        "grid": {
+            "strategy.kind": ["none", "active_replication", "source_replay"],
+            "hosts.machines.node.count": [4, 8],
+        },
+        "replications": 1,
+    },
     "stableford-phase1": {
         "name": "Stableford, phase 1",
         "scenario": "stableford-phase1",
@@ -223,6 +232,25 @@ def _list(points: Grid, as_json: bool) -> None:
     notes = tuple(filter(None, ["; ".join(explained(short))]))
     output.show(render(Table("", columns, rows, notes, text_columns=len(columns) - 1)), Text(total))
     output.warn(points.warnings)
+
+
+def _ksafety(found: Sweep, out: Path | None, as_json: bool) -> None:
+    from tideover.reports import ksafety, published
+    from tideover.reports.sweeps.page import sweep_page
+    from tideover.reports.sweeps.points import points
+    from tideover.reports.terminal import reproduce_view
+
+    rows = ksafety.rows([point.scenario for point in found.grid.points], found.to_list())
+    if as_json:
+        output.warn(found.warnings)
+        output.print_json(rows)
+    else:
+        source = published.group("ksafety", "throughput").source
+        output.show(reproduce_view([ksafety.table(rows)], (), source, found.warnings), *ksafety.FINDINGS)
+    if out is not None:
+        summary = points(found.recoveries, found.runs, found.parameters)
+        page = sweep_page(summary, found.recoveries, found.runs, warnings=found.warnings)
+        output.write(out, found.tables, page, rows, parameters=found.parameters, errors=as_json)
 
 
 def _phase_one(found: Sweep, out: Path | None, as_json: bool) -> None:

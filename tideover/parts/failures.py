@@ -13,6 +13,8 @@ from tideover.sim.faults import (
     partition,
     pause,
     slow_host,
+    slow_store,
+    store_down,
 )
 
 Cascade = typed(cascade.Cascade)
@@ -26,3 +28,5 @@ MachinesFail = typed(machines_fail.MachinesFail)
 Partition = typed(partition.Partition)
 Pause = typed(pause.Pause)
 SlowHost = typed(slow_host.SlowHost)
+SlowStore = typed(slow_store.SlowStore)
+StoreDown = typed(store_down.StoreDown)

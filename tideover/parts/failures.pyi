@@ -17,6 +17,8 @@ from tideover.sim.faults import (
     partition,
     pause,
     slow_host,
+    slow_store,
+    store_down,
 )
 
 class Cascade(cascade.Cascade):
@@ -433,5 +435,77 @@ class SlowHost(slow_host.SlowHost):
         while_down: Literal["drop", "hold"] = "drop",
         host: int,
         factor: float,
+        duration: Duration,
+    ) -> None: ...
+
+class SlowStore(slow_store.SlowStore):
+    """Requests that begin within ``duration`` take ``factor`` times as long; the one in service goes on as it
+    was. Of several that hold at once the newest does.
+
+    at: when it strikes, e.g. 75 s
+    within: it strikes at a moment drawn from the span of this length after at, anew in each replication, the
+        same under every strategy; 0 s: at that very moment
+    in_interval: fraction of the strategy's interval (of checkpoints, say) after which it strikes, at the
+        first such moment at or after at (with within: after the drawn one)
+    every: pauses between strikes, drawn per replication
+    times: how often it strikes (flapping), from at on
+    period: distance of these strikes; goes with times
+    detection: from the fault until it is noticed
+    restart: from then until the tasks are ready
+    while_down: arrivals at a task that is down are lost, or wait with their sender
+    store: which of `stores`; if not given: the scenario's `store`
+    factor: how many times as long a request takes
+    duration: for how long it is slow, e.g. 30 s
+    """
+
+    def __init__(
+        self,
+        *,
+        at: Duration | None = None,
+        within: Duration | None = None,
+        in_interval: float | None = None,
+        every: Distribution | Duration | None = None,
+        times: int | None = None,
+        period: Duration | None = None,
+        detection: Duration = "0 s",
+        restart: Duration = "0 s",
+        while_down: Literal["drop", "hold"] = "drop",
+        store: str | None = None,
+        factor: float = 10.0,
+        duration: Duration,
+    ) -> None: ...
+
+class StoreDown(store_down.StoreDown):
+    """For ``duration`` requests wait; one that was in service is made again, and begins anew. What has been
+    written is kept.
+
+    at: when it strikes, e.g. 75 s
+    within: it strikes at a moment drawn from the span of this length after at, anew in each replication, the
+        same under every strategy; 0 s: at that very moment
+    in_interval: fraction of the strategy's interval (of checkpoints, say) after which it strikes, at the
+        first such moment at or after at (with within: after the drawn one)
+    every: pauses between strikes, drawn per replication
+    times: how often it strikes (flapping), from at on
+    period: distance of these strikes; goes with times
+    detection: from the fault until it is noticed
+    restart: from then until the tasks are ready
+    while_down: arrivals at a task that is down are lost, or wait with their sender
+    store: which of `stores`; if not given: the scenario's `store`
+    duration: for how long it is down, e.g. 30 s
+    """
+
+    def __init__(
+        self,
+        *,
+        at: Duration | None = None,
+        within: Duration | None = None,
+        in_interval: float | None = None,
+        every: Distribution | Duration | None = None,
+        times: int | None = None,
+        period: Duration | None = None,
+        detection: Duration = "0 s",
+        restart: Duration = "0 s",
+        while_down: Literal["drop", "hold"] = "drop",
+        store: str | None = None,
         duration: Duration,
     ) -> None: ...

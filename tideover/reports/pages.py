@@ -35,6 +35,8 @@ class Result(Protocol):
     def runs(self) -> pd.DataFrame: ...
     @property
     def timeline(self) -> pd.DataFrame: ...
+    @property
+    def usage(self) -> pd.DataFrame: ...
     def to_dict(self) -> dict[str, Any]: ...
 
 
@@ -48,6 +50,7 @@ def run_page(result: Result) -> Page:
         run_sentence(recoveries, runs),
         [record],
         figures_section(*drawn),
+        cluster_section([result]),
         results_section(tables.overview([record], brief=True)),
         _details([record]),
     )
@@ -64,6 +67,7 @@ def compare_page(results: Sequence[Result], found: Verdict | None = None) -> Pag
         found.text,
         records,
         figures_section(*drawn, *pictures.costs(runs)),
+        cluster_section(results),
         results_section(tables.overview(records, brief=True), tables.pairs_table(found.pairs)),
         _details(records),
     )
@@ -72,6 +76,18 @@ def compare_page(results: Sequence[Result], found: Verdict | None = None) -> Pag
 def figures_section(*drawn: Picture) -> Section:
     """What a page shows as pictures."""
     return Section("Figures", "figures", pictures=drawn)
+
+
+def cluster_section(results: Sequence[Result]) -> Section:
+    """Hosts, what runs on them and how busy it is; nothing where tasks share nothing."""
+    sentences: list[str] = []
+    drawn: list[Picture] = []
+    for result in results:
+        record = result.to_dict()
+        if "bottleneck" in record:
+            sentences.append(f"{strategy_name(record['strategy'])}: {record['bottleneck']}.")
+            drawn += pictures.cluster(result.usage, result.recoveries, record)
+    return Section("The cluster", "cluster", sentences=tuple(sentences), pictures=tuple(drawn))
 
 
 def results_section(*shown: Table, grid: Grid | None = None) -> Section:

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 from tideover.models.schema.fields import HEADLINE
 from tideover.reports import figures
 from tideover.reports.columns import conform
-from tideover.reports.figures import style
+from tideover.reports.figures import shades, style
+from tideover.reports.figures.hosts import MOST_HOSTS
 from tideover.reports.figures.stages import KEYS
 from tideover.reports.figures.svg import css, to_svg
 from tideover.reports.figures.timeline import common_scale, common_span, legend_keys
 from tideover.reports.formatting import strategy_name
 from tideover.reports.html import Picture
+from tideover.sim.units import S, parse_duration
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,6 +107,40 @@ def costs(runs: pd.DataFrame) -> tuple[Picture, ...]:
         "state (store)."
     )
     return (Picture("What each strategy costs", caption, "\n".join(panels)),)
+
+
+def cluster(usage: pd.DataFrame, recoveries: pd.DataFrame, record: Mapping[str, Any]) -> tuple[Picture, ...]:
+    """Who runs where and how busy all is, then over time; none where tasks share nothing."""
+    if usage.empty:
+        return ()
+    name = strategy_name(record["strategy"])
+    long = record["scenario"].get("hosts")
+    racks = int(long["racks"]) if isinstance(long, Mapping) else 1
+    after = parse_duration(str(record["scenario"]["run"]["warmup"])) / S
+    failures = tuple(sorted(set(recoveries["failed_at_s"].astype(float))))[:12]
+    prefix = f"cluster-{record['strategy']}"
+    alt = f"Hosts under {name}, each with its cores, cards and tasks, and how busy they are."
+    boxes = to_svg(figures.hosts(usage, racks=racks, after_s=after).figure, prefix=f"{prefix}-hosts", alt=alt)
+    alt = f"How busy the busiest resources are over time under {name}."
+    lines = figures.usage_over_time(usage, failures, after_s=after).figure
+    legend = tuple((words, "area", colour) for words, colour in shades.legend())
+    return (
+        Picture(
+            f"Who runs where: {name}",
+            "Each box is a host with what its tasks share and the tasks on it; the darker, the busier (mean "
+            "after the warm-up). What is full carries no more; look for what is full while its neighbours "
+            f"idle. Of many hosts the {MOST_HOSTS} with the busiest resources are drawn.",
+            boxes,
+            legend,
+        ),
+        Picture(
+            f"How busy, over time: {name}",
+            "The busiest resources, the busiest first; red lines are failures. After a failure look at what "
+            "gets full while the backlog is worked off: it sets how long that takes.",
+            to_svg(lines, prefix=f"{prefix}-time", alt=alt),
+            legend,
+        ),
+    )
 
 
 def published_and_simulated(pairs: pd.DataFrame) -> tuple[Picture, ...]:

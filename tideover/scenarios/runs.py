@@ -150,6 +150,7 @@ def encode(replication: Replication, timeline: bool = True) -> str:
     histograms = {name: data[name].state() for name in _HISTOGRAMS}
     if histograms["end_to_end"] == histograms["latency"]:
         histograms["end_to_end"] = None  # most of a record; where nothing is replayed, they are the same
+    histograms["complete"] = None if replication.complete is None else replication.complete.state()
     rows = {"timeline": _columns(replication.timeline) if timeline else None}
     data |= histograms | rows | dict.fromkeys(_TRACES)
     return json.dumps(data, separators=(",", ":"), allow_nan=False)
@@ -161,8 +162,11 @@ def decode(record: str) -> Replication:
     columns = data["timeline"] or {}
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     histograms = {name: Histogram.of_state(data[name] or data["latency"]) for name in _HISTOGRAMS}
-    used = None if data["used"] is None else Used(*data["used"])
-    return Replication(**data | histograms | {"timeline": rows, "used": used})
+    shared = {
+        "used": None if data["used"] is None else Used(*data["used"]),
+        "complete": None if data["complete"] is None else Histogram.of_state(data["complete"]),
+    }
+    return Replication(**data | histograms | shared | {"timeline": rows})
 
 
 def has_timeline(record: str) -> bool:

@@ -56,7 +56,8 @@ class _Form:
         data: dict[str, Any] = {}
         for name, info in type(part).model_fields.items():
             value = getattr(part, name)
-            if name in part.unsaid and not value and not self.nulls:
+            default = info.get_default(call_default_factory=True)
+            if name in part.unsaid and value == default and not self.nulls:
                 continue
             if value is not None:
                 unit = unit_of(info.annotation, info.metadata)

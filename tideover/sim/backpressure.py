@@ -244,7 +244,7 @@ class SpoutSite(Site):
         """Tuples that it emits whatever else happens."""
         if train.time[0] <= self.agenda.until:
             times = train.time[: int(train.time.searchsorted(self.agenda.until, "right"))].tolist()
-            self._plan_roots(train.pick(slice(0, len(times))))
+            self._plan_roots(self._does.as_emitted(train.pick(slice(0, len(times)))))
             for when in times:
                 self.agenda.at(when, self.number, WORK, self._fed)
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from operator import itemgetter
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
 from tideover.sim.contention import Contention
-from tideover.sim.link import Channel, Latency, due, time_of
+from tideover.sim.link import Channel, Latency, time_of
 from tideover.sim.train import Ints, Train
 
 if TYPE_CHECKING:
@@ -74,57 +74,83 @@ class Port:
     def __init__(self, card: Card, level: int) -> None:
         self.card = card
         self.level = level
-        self._wires: dict[NetworkChannel, deque[Train]] = {}
+        self._come: list[Entry] = []
+        self._by_channel: dict[NetworkChannel, list[Train]] | None = None
 
-    def enter(self, channel: NetworkChannel, train: Train) -> None:
-        """Messages come, at ``train.time``, or will."""
-        wire = self._wires.get(channel)
-        if wire is None:
-            wire = self._wires[channel] = deque()
-        wire.append(train)
+    def enter(self, channel: NetworkChannel, train: Train, time: Ints, last: int) -> None:
+        """Messages come at ``time``, the last of them at ``last``, or will."""
+        self._come.append(Entry(channel.number, channel, train, time, last))
+        self._by_channel = None
 
     def flow(self, now: int) -> None:
         """Serve what has come by ``now``, and hand it on: its departures are known."""
-        line = self.card.line
-        found = [(channel, train) for channel, wire in self._wires.items() if (train := due(wire, now))]
-        self._wires = {channel: wire for channel, wire in self._wires.items() if wire}
+        line, found = self.card.line, self._due(now)
         if not found:
             line.step(self.level, now, NONE, NONE)
             return
-        found.sort(key=_by_number)
-        service = np.repeat(
-            np.array([self.card.service(channel.message_bytes) for channel, _ in found], np.int64),
-            [train.n for _, train in found],
-        )
+        counts = np.array([entry.train.n for entry in found], np.int64)
+        each = np.array([self.card.service(entry.channel.message_bytes) for entry in found], np.int64)
+        service, ends = np.repeat(each, counts), np.cumsum(counts)
+        for entry, end in zip(found, ends.tolist(), strict=True):
+            if entry.train.mark is not None:
+                service[end - entry.train.n : end][entry.train.mark != 0] = 0
+        done = line.step(self.level, now, np.concatenate([entry.time for entry in found]), service)
+        lasts = done[ends - 1].tolist()
         begin = 0
-        for _, train in found:
-            if train.mark is not None:
-                service[begin : begin + train.n][train.mark != 0] = 0
-            begin += train.n
-        done = line.step(self.level, now, np.concatenate([train.time for _, train in found]), service)
-        begin = 0
-        for channel, train in found:
-            channel.passed(self, train.replace(time=done[begin : begin + train.n]))
-            begin += train.n
+        for entry, end, last in zip(found, ends.tolist(), lasts, strict=True):
+            entry.channel.passed(self, entry.train, done[begin:end], last)
+            begin = end
+
+    def _due(self, now: int) -> list[Entry]:
+        """What has come by ``now``, by channel; the rest stays."""
+        ready, later = [], []
+        for entry in self._come:
+            if entry.last <= now:
+                ready.append(entry)
+            elif entry.time[0] > now:
+                later.append(entry)
+            else:
+                at = int(entry.time.searchsorted(now, "right"))
+                first, rest = entry.train.split(at)
+                ready.append(entry._replace(train=first, time=entry.time[:at], last=now))
+                later.append(entry._replace(train=rest, time=entry.time[at:]))
+        self._come, self._by_channel = later, None
+        ready.sort(key=_BY_NUMBER)
+        return ready
 
     def waiting(self, channel: NetworkChannel) -> Sequence[Train]:
         """What has come, or will, and has not been served."""
-        return self._wires.get(channel, ())
+        if self._by_channel is None:
+            self._by_channel = {}
+            for entry in self._come:
+                train = entry.train.replace(time=entry.time)
+                self._by_channel.setdefault(entry.channel, []).append(train)
+        return self._by_channel.get(channel, ())
 
     def forget(self, channel: NetworkChannel) -> list[Train]:
         """The connection breaks: returns what was to come."""
-        return list(self._wires.pop(channel, ()))
+        lost = list(self.waiting(channel))
+        self._come = [entry for entry in self._come if entry.channel is not channel]
+        self._by_channel = None
+        return lost
 
     def next_event(self) -> int | None:
         """When the first message comes that has not come yet; None: none is to come."""
-        return min((int(wire[0].time[0]) for wire in self._wires.values()), default=None)
+        return min((int(entry.time[0]) for entry in self._come), default=None)
 
 
+class Entry(NamedTuple):
+    """Messages of one channel that come to a card at ``time``: rows of ``train``; ``last``: the end of it."""
+
+    number: int
+    channel: NetworkChannel
+    train: Train
+    time: Ints
+    last: int
+
+
+_BY_NUMBER = itemgetter(0)
 NONE: Ints = np.zeros(0, np.int64)
-
-
-def _by_number(entry: tuple[NetworkChannel, Train]) -> int:
-    return entry[0].number
 
 
 class NetworkChannel(Channel):
@@ -151,28 +177,38 @@ class NetworkChannel(Channel):
 
     def put(self, train: Train) -> None:
         self.messages += train.n
+        last = int(train.time[-1])
         if self.out is None:
-            self._fly(train)
+            self._fly(train, train.time, last)
         else:
-            self.out.enter(self, train)
+            self.out.enter(self, train, train.time, last)
 
-    def passed(self, port: Port, train: Train) -> None:
-        """Messages have gone through a card, at ``train.time``."""
+    def passed(self, port: Port, train: Train, time: Ints, last: int) -> None:
+        """Messages have gone through a card, at ``time``, the last of them at ``last``."""
         if port is self.out:
-            self._fly(train)
+            self._fly(train, time, last)
             return
-        if train.time[0] < self._in_by:
-            train = train.replace(time=np.maximum(train.time, self._in_by))
-        self._in_by = int(train.time[-1])
-        self.wire.append(train)
+        if time[0] < self._in_by:
+            time = np.maximum(time, self._in_by)
+            last = int(time[-1])
+        self._in_by = last
+        self.wire.append(train.replace(time=time))
 
-    def _fly(self, train: Train) -> None:
+    def _fly(self, train: Train, time: Ints, last: int) -> None:
         first, self._over = self._over, self._over + train.n
-        train = self._flown(train, first)
+        if self.into is None or callable(self._latency):
+            train = self._flown(train.replace(time=time), first)
+            time, last = train.time, self._last
+        else:
+            time, last = time + self._latency, last + self._latency
+            if time[0] < self._last:
+                time = np.maximum(time, self._last)
+                last = int(time[-1])
+            self._last = last
         if self.into is None:
             self.wire.append(train)
         else:
-            self.into.enter(self, train)
+            self.into.enter(self, train, time, last)
 
     def take(self, until: int) -> Train | None:
         train = super().take(until)

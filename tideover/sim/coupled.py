@@ -24,6 +24,8 @@ LEAST, MOST = 1 << 10, 1 << 40
 """Shortest and longest stretch that is moved tuple by tuple at a time (ns)."""
 ENOUGH = 4096
 """So much is done tuple by tuple before it is tried again with trains."""
+PORTION = 1 << 15
+"""So much is done tuple by tuple at a time, as nearly as can be told: to begin costs what waits."""
 FOREVER = 1 << 62
 
 
@@ -126,9 +128,9 @@ class Coupled:
     def _by_tuple(self, now: int) -> bool:
         """Move some way; returns whether there may be more to do at the instant that is reached."""
         reached, done = contend(self._members, self._at, min(now, self._at + self._stretch))
-        if done > 2 * ENOUGH:
+        if done > 2 * PORTION:
             self._stretch = max(LEAST, self._stretch // 2)
-        elif done < ENOUGH // 2 and reached == self._at + self._stretch:
+        elif done < PORTION // 2 and reached == self._at + self._stretch:
             self._stretch = min(MOST, 2 * self._stretch)
         self._at = reached
         self._tight -= done + 1

@@ -89,6 +89,7 @@ class Kernel:
         self.moved_to = -1
         self.made = 0
         self.feedback = False
+        self._looks: set[simpy.Event] = set()
         self._upstream: dict[tuple[Mover, ...], tuple[list[Source], list[Mover]]] = {}
 
     # -- control plane ---------------------------------------------------------------------------------------
@@ -114,7 +115,7 @@ class Kernel:
         action: Callable[[], None],
         order: int = 0,
         reads: Reads = None,
-    ) -> None:
+    ) -> simpy.Event:
         """Call ``action`` at ``when``, after what it ``reads`` has been moved there (None: the whole data
         plane).
         """
@@ -128,6 +129,7 @@ class Kernel:
         assert event.callbacks is not None
         event.callbacks.append(act)
         self.env.schedule(event, priority=rank * ORDER + order, delay=when - self.now)
+        return event
 
     def process(self, process: Process) -> None:
         """Start a control process: a generator that yields ``until(...)``."""
@@ -212,8 +214,16 @@ class Kernel:
 
     def next_event(self) -> int:
         """The next instant at which data moves by itself, or something acts."""
-        data, control = self.next_data_event(), self.env.peek()
-        return int(control if data is None else min(data, control))
+        data = self.next_data_event()
+        actions = [when for when, _, _, event in self.env._queue if event not in self._looks]
+        return min(actions if data is None else [data, *actions], default=self.now + 1)
+
+    def look_again(
+        self, when: int, rank: int, action: Callable[[], None], order: int, reads: Reads = None
+    ) -> None:
+        """The same as ``at``, for who waits for others to do something: nobody has to wait for that."""
+        self._looks = {event for event in self._looks if not event.processed}
+        self._looks.add(self.at(when, rank, action, order, reads))
 
     def run(self, until: int) -> None:
         """Run to ``until``, control actions at that instant included."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from tideover.sim.line import Line
@@ -84,7 +85,12 @@ class Node:
         if not self._idle():
             # the first instant at which all that arrived before the marker may have been served
             turn = self._next_turn()
-            self._kernel.at(turn, marker.rank, lambda: self._serve_marker(life), self.number, marker.reads)
+            look = partial(self._serve_marker, life)
+            if turn is None:
+                turn = max(now + 1, self._kernel.next_event())
+                self._kernel.look_again(turn, marker.rank, look, self.number, marker.reads)
+            else:
+                self._kernel.at(turn, marker.rank, look, self.number, marker.reads)
             return
         self._pass_marker()
         marker.action()
@@ -92,17 +98,16 @@ class Node:
             behind = self._markers[0]
             self._kernel.at(now, behind.rank, lambda: self._serve_marker(life), self.number, behind.reads)
 
-    def _next_turn(self) -> int:
-        """A moment before which no marker can have its turn, as things are."""
+    def _next_turn(self) -> int | None:
+        """A moment before which no marker can have its turn, as things are; None: others have to make
+        room.
+        """
         now = self._kernel.now
         turn = self.busy.turn(now)
         if self.line is None or turn > now:
             return turn
         turn += self._work_ahead()
-        if turn > now:
-            return turn
-        # room is made by data that moves, or by an action
-        return max(now + 1, self._kernel.next_event())
+        return turn if turn > now else None
 
     def _work_ahead(self) -> int:
         """Service that waits ahead of the first marker, and is not planned yet (ns)."""

@@ -120,6 +120,7 @@ class StoreServer:
         """
         now = self._kernel.now
         waiting = [request for request in self._planned if request.end > now]
+        self._busy += sum(now - request.begin for request in waiting if request.begin < now)  # in vain
         self._free_at = max(until, self._free_at if not waiting else 0)
         self._plan_anew(waiting)
 

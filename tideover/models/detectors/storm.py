@@ -32,7 +32,8 @@ class Storm(Detector):
 
     With equal timeouts they race. A worker whose tasks change is killed and launched anew. So if no worker is
     free, a task that Nimbus moves takes its new neighbours down, once as it comes, and once as it goes home:
-    in Nimbus's next round, when its own worker is free again. What dies of a fault is the whole worker.
+    in Nimbus's next round, when its own worker is free again. What dies of a fault is the whole worker. A
+    pause is not noticed.
 
     Apache Storm 0.9: `nimbus.clj` (mk-assignments, alive-executors), `supervisor.clj` (sync-processes,
     matches-an-assignment?), and `defaults.yaml`; Stableford (2015), phase 1.

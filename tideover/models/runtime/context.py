@@ -18,6 +18,7 @@ from tideover.models.runtime.views import BoltView, OutageView
 from tideover.sim.cores import Cores
 from tideover.sim.draws import Draws
 from tideover.sim.kernel import Kernel, Reads
+from tideover.sim.store import StoreServer
 from tideover.sim.train import Train
 
 TRAIN = 65_536
@@ -42,6 +43,7 @@ class Context:
     keepers      who has copies of tuples or effects
     cores        of each host on which their number or their speed matters
     core_step    length (ns) of the steps in which several levels share cores; None: it follows from services
+    servers      of each store, by its name; None: of the one that has none
     resources    what several tasks use, and can only do so much of: cores, cards, stores
     runner       who runs the bolts, if they do not run by themselves
     rhythm       asks for the period (ns) of what interrupts the flow in normal operation, and may come at
@@ -64,6 +66,7 @@ class Context:
     cores: dict[int, Cores] = field(default_factory=dict)
     core_step: int | None = None
     resources: list[Resource] = field(default_factory=list)
+    servers: dict[str | None, list[StoreServer]] = field(default_factory=dict)
     runner: Runner | None = None
     rhythm: Callable[[], int] = int
 

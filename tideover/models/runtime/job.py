@@ -67,6 +67,7 @@ class Job:
         self.stores = {
             name: Storage.of(kind, name, context.kernel, machines) for name, kind in deployment.stores.items()
         }
+        context.servers = {None: self.store.servers} | {n: s.servers for n, s in self.stores.items()}
         context.resources += [server for each in self.stores.values() for server in each.servers]
         self.supervisor = Supervisor(context, deployment, self.tasks)
 

@@ -22,6 +22,8 @@ from tideover.sim.train import Ints, Train, single
 
 AHEAD = 1_024
 """Calls of a spout that are worked out at first; then twice as many each time, up to a train."""
+ROOTS = 1 << 19
+"""Most roots that all spouts together make in one step of the data plane, about."""
 Retries = tuple[Ints, Ints]
 """Roots to emit again, and their attempts."""
 
@@ -75,20 +77,27 @@ class SpoutTask(Node):
     # -- when ------------------------------------------------------------------------------------------------
 
     def _look_ahead(self) -> None:
-        """Make sure that the next calls are known."""
-        if self._used >= len(self._ahead):
-            n = min(self._reach, self._context.train_cap)
+        """Make sure that the next calls are known: half as many as were worked out last, so that of many
+        spouts all work out new ones at once.
+        """
+        left = len(self._ahead) - self._used
+        if left <= (self._reach // 4 if self.reading is None else 0):
+            together = ROOTS // len(self._context.kernel.sources)
+            n = min(self._reach, self._context.train_cap, max(AHEAD, together))
             self._reach = 2 * n
-            self._used = 0
             if self.reading is not None:
                 again = sum(len(roots) for roots, _ in self.retries)
                 self._ahead, self._numbers = self.reading.takes(self._from, self.next_root, n, again)
+                self._used = 0
                 return
-            arrivals = self._config.arrivals
-            self._ahead = arrivals.next_calls(self.name, self._context.draws, self._from, self._calls, n)
+            arrivals, known = self._config.arrivals, self._ahead[self._used :]
+            last = int(known[-1]) if left else self._from
+            new = arrivals.next_calls(self.name, self._context.draws, last, self._calls + left, n)
             longer = self._context.overhead.get(self.component.name)
             if longer:
-                self._ahead = self._ahead + longer * np.arange(1, n + 1, dtype=np.int64)
+                new = new + longer * np.arange(1, len(new) + 1, dtype=np.int64)
+            self._ahead = np.concatenate([known, new]) if left else new
+            self._used = 0
 
     def _go_on_from(self, moment: int) -> None:
         """Calls wait until ``moment``; what was planned before it is planned anew."""
@@ -314,6 +323,10 @@ class Calling:
     def feed(self) -> deque[Train] | None:
         """What it emits instead of being called."""
         return self._spout.feed
+
+    def as_emitted(self, train: Train) -> Train:
+        """Tuples of the feed, as they leave."""
+        return train.replace(epoch=self._spout._epoch_of(train.n))
 
     def calls(self) -> Calls:
         """When it is called next."""

@@ -16,6 +16,7 @@ from tideover.models.runtime.views import OutageView, TaskView
 from tideover.models.runtime.watch import Watch
 from tideover.sim.faults.base import Fault, Site
 from tideover.sim.kernel import Process, Rank
+from tideover.sim.store import StoreServer
 
 Victim = SpoutTask | BoltTask | Machine
 
@@ -38,6 +39,7 @@ class Supervisor:
         """Outages whose recovery may still go on; one that has recovered gets no more replays."""
         self._down: dict[Any, int] = {}
         """Number of the newest outage of each task or machine that is down."""
+        self._slowed: dict[StoreServer, Outage] = {}
         self._awaited: dict[Any, list[Outage]] = {}
         """All outages that each of them is not yet back from."""
         self._since: dict[BoltTask, int] = {}
@@ -131,10 +133,11 @@ class Supervisor:
     def _stop(self, fault: Fault, outage: Outage) -> None:
         """Strike without killing: what is hit stays up."""
         victims = [v for v in fault.victims(self) if not isinstance(v, Machine)]
-        outage.tasks = list(victims)
+        tasks = [v for v in victims if not isinstance(v, StoreServer)]
+        outage.tasks = list(tasks)
         for victim in victims:
             fault.strike(self, victim, outage)
-        outage.masked = bool(victims) and all(self._has_live_replica(task) for task in victims)
+        outage.masked = bool(tasks) and all(self._has_live_replica(task) for task in tasks)
 
     def _with_the_job(self, victims: list[Victim]) -> tuple[list[Victim], list[BoltTask]]:
         """All that fail because these do, and the tasks of the job among them (none: it goes on)."""
@@ -269,6 +272,25 @@ class Supervisor:
                     channel.hold(outage.ready_at)
         if task.up:
             self.watch.unheard(task, outage.ready_at, hosts)
+
+    def servers_of(self, store: str | None) -> list[StoreServer]:
+        """The servers of a store; None: of the one that has no name."""
+        return self._context.servers[store]
+
+    def slow_store(self, server: StoreServer, outage: Outage, factor: float) -> None:
+        """Requests take so many times as long until the outage's end, or a newer one's."""
+        self._slowed[server] = outage
+        server.slow(factor)
+
+        def well() -> None:
+            if self._slowed[server] is outage:
+                server.slow(1.0)
+
+        self._context.kernel.at(outage.ready_at, Rank.READY, well, reads=())
+
+    def stop_store(self, server: StoreServer, outage: Outage) -> None:
+        """Requests wait until the outage's end."""
+        server.stop(outage.ready_at)
 
     def slow_down(self, task: SpoutTask | BoltTask, outage: Outage, factor: float) -> None:
         """A task's host is slow until the outage's end."""

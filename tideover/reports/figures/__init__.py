@@ -5,16 +5,19 @@ matplotlib and seaborn are imported inside the functions that draw.
 
 from tideover.reports.figures.calibration import backlogs, predictions, residuals
 from tideover.reports.figures.cost import RESOURCES, cost, relative_to
+from tideover.reports.figures.hosts import hosts
 from tideover.reports.figures.published import published
 from tideover.reports.figures.recoveries import recoveries_over_rate
 from tideover.reports.figures.recovery import recovery
 from tideover.reports.figures.stages import recovery_stages
 from tideover.reports.figures.timeline import timeline, timelines
+from tideover.reports.figures.usage import usage_over_time
 
 __all__ = [
     "RESOURCES",
     "backlogs",
     "cost",
+    "hosts",
     "predictions",
     "published",
     "recoveries_over_rate",
@@ -24,4 +27,5 @@ __all__ = [
     "residuals",
     "timeline",
     "timelines",
+    "usage_over_time",
 ]

@@ -12,6 +12,8 @@ from tideover.sim.faults import (
     partition,
     pause,
     slow_host,
+    slow_store,
+    store_down,
 )
 
 __all__ = [
@@ -26,4 +28,6 @@ __all__ = [
     "partition",
     "pause",
     "slow_host",
+    "slow_store",
+    "store_down",
 ]

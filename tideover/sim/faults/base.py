@@ -45,6 +45,15 @@ class Target(Protocol):
     def pause(self, task: Any, outage: Any) -> None:
         """Stop a task until the outage's end, with all it has."""
 
+    def servers_of(self, store: str | None) -> list[Any]:
+        """The servers of a store; None: of the one that has no name."""
+
+    def slow_store(self, server: Any, outage: Any, factor: float) -> None:
+        """Let its requests take so many times as long until the outage's end."""
+
+    def stop_store(self, server: Any, outage: Any) -> None:
+        """Let its requests wait until the outage's end."""
+
     def slow_down(self, task: Any, outage: Any, factor: float) -> None:
         """Let the cores of a task's host work at a part of their speed until the outage's end."""
 

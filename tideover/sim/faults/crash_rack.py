@@ -30,6 +30,10 @@ class CrashRack(Fault):
     def where(self) -> str:
         return f"rack {self.rack}"
 
+    @classmethod
+    def aimed_at(cls, component: str, host: int) -> dict[str, Any]:
+        return {"rack": 0}
+
     def victims(self, target: Target) -> list[Any]:
         return target.tasks_in_rack(self.rack)
 

@@ -15,7 +15,7 @@ class CrashTask(TaskFault):
     restarted.
     """
 
-    unsaid: ClassVar[frozenset[str]] = frozenset({"together"})
+    unsaid: ClassVar[frozenset[str]] = TaskFault.unsaid | {"together"}
 
     together: Annotated[
         int,

@@ -20,6 +20,10 @@ class CrashWorker(Fault):
     def where(self) -> str:
         return f"worker {self.worker} of host {self.host}"
 
+    @classmethod
+    def aimed_at(cls, component: str, host: int) -> dict[str, Any]:
+        return {"host": host}
+
     def victims(self, target: Target) -> list[Any]:
         return target.tasks_in(self.host, self.worker)
 

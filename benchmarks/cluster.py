@@ -1,0 +1,97 @@
+"""(g) A cluster: 100 hosts with cards, 400 tasks, 1,000,000 tuples/s, and a host that crashes.
+
+In a process of its own, for its memory.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from benchmarks.memory import peak_mb
+from benchmarks.table import Row
+from benchmarks.worlds import bolt
+from tideover.models.config import Scenario
+from tideover.models.job.arrivals.poisson import Poisson
+from tideover.models.job.cluster import Hosts
+from tideover.models.job.components import Links, Run, SpoutConfig
+from tideover.models.job.machines import MachineType
+from tideover.models.job.spouts.keys import Keys
+from tideover.models.strategies.none import Amnesia
+from tideover.models.world import World
+from tideover.sim.distributions.constant import Constant
+from tideover.sim.distributions.exponential import Exponential
+from tideover.sim.faults.crash_host import CrashHost
+from tideover.sim.units import US, S
+
+HOSTS = 100
+RATE = 1e6
+GIGABIT = 125_000_000
+
+
+def cluster(seconds: float) -> Scenario:
+    """100 spouts, 100 parsers and 200 counters on 100 hosts, 0.2 ms apart: 30,000 channels; one host crashes
+    in the middle.
+    """
+    each = RATE / HOSTS
+    topology = {
+        "source": SpoutConfig(spout=Keys(keys=10_000), arrivals=Poisson(rate=each), parallelism=HOSTS),
+        "parse": bolt("forward", "source", "shuffle", Exponential(mean=round(0.5e9 / each)), HOSTS),
+        "count": bolt(
+            "windowed_count",
+            "parse",
+            "fields",
+            Exponential(mean=round(1e9 / each)),
+            2 * HOSTS,
+            window={"length": 5 * S},
+        ),
+    }
+    return Scenario(
+        name="cluster",
+        topology=topology,
+        strategy=Amnesia(),
+        hosts=Hosts(machines={"m": MachineType(count=HOSTS, nic=GIGABIT)}),
+        links=Links(latency=Constant(value=200 * US), local=Constant(value=0)),
+        failures=(CrashHost(at=round(seconds / 2 * S), host=7, detection=1 * S, restart=2 * S),),
+        run=Run(duration=round(seconds * S)),
+    )
+
+
+def measure(seconds: float) -> None:
+    """Run, and print what it took as JSON."""
+    begin = time.perf_counter()
+    world = World(cluster(seconds), judge_windows=False)
+    wired = time.perf_counter()
+    world.run()
+    end = time.perf_counter()
+    cards = world.job.network.cards
+    found = {
+        "wired": wired - begin,
+        "took": end - begin,
+        "peak": peak_mb(),
+        "emitted": sum(spout.next_root for spout in world.job.spouts),
+        "cards": len(cards),
+        "exact": all(card.exact for card in cards),
+    }
+    print(json.dumps(found))
+
+
+def rows(quick: bool) -> list[Row]:
+    """Time and memory, in a process of its own."""
+    seconds = 3 if quick else 60
+    root = Path(__file__).resolve().parent.parent
+    command = [sys.executable, "-m", "benchmarks.cluster", str(seconds)]
+    done = subprocess.run(command, cwd=root, check=True, capture_output=True, text=True)
+    found = json.loads(done.stdout)
+    where = f"{found['emitted']:,} roots, {found['cards']} cards, {seconds} simulated seconds, one host crash"
+    return [
+        Row("cluster", where, found["took"], 120, False, "seconds", "one core, 30,000 channels"),
+        Row("cluster, memory", where, found["peak"], 2000, False, "peak RSS, MB", ""),
+    ]
+
+
+if __name__ == "__main__":
+    measure(float(sys.argv[1]))

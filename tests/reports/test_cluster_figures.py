@@ -1,0 +1,82 @@
+"""Hosts and their use, as they are drawn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from tideover.models.schema.fields import TABLES
+from tideover.reports import figures, pages
+from tideover.reports.figures import shades
+from tideover.reports.figures.hosts import MOST_HOSTS, loads
+
+from .conftest import fake_result
+
+
+def usage(*rows: tuple[float, float, str, str, int | None, float]) -> pd.DataFrame:
+    """A table of one replication: begin, end, resource, kind, host, busy."""
+    columns = ("begin_s", "end_s", "resource", "kind", "host", "busy")
+    same = {"scenario": "made up", "strategy": "none", "seed": 1, "replication": 0}
+    made = [same | dict(zip(columns, row, strict=True)) for row in rows]
+    return pd.DataFrame(made, columns=[column.name for column in TABLES["usage"]])
+
+
+def words(ax: Any) -> list[str]:
+    return [text.get_text() for text in ax.texts]
+
+
+def test_a_load_is_the_busy_part_of_the_time_after_the_warm_up() -> None:
+    table = usage(
+        (0, 5, "a.0", "task", 0, 1.0), (5, 6, "a.0", "task", 0, 0.8), (6, 10, "a.0", "task", 0, 0.3)
+    )
+    assert loads(table, after_s=5)["busy"].tolist() == pytest.approx([(0.8 + 4 * 0.3) / 5])
+    assert loads(table)["busy"].tolist() == pytest.approx([(5 + 0.8 + 1.2) / 10])
+
+
+def test_each_host_has_a_box_with_what_is_on_it() -> None:
+    table = usage(
+        (0, 1, "b.0", "task", 1, 0.25),
+        (0, 1, "a.0", "task", 0, 0.5),
+        (0, 1, "cores", "cores", 0, 0.125),
+        (0, 1, "redis", "store", None, 0.9),
+    )
+    drawn = words(figures.hosts(table, racks=2))
+    expected = ["host 0, rack 0", "cores", "12%", "a.0", "50%", "host 1, rack 1", "b.0", "25%"]
+    assert drawn == expected
+
+
+def test_of_many_hosts_the_busiest_are_drawn() -> None:
+    many = MOST_HOSTS + 3
+    table = usage(*((0, 1, f"a.{h}", "task", h, 0.9 if h >= 3 else 0.1) for h in range(many)))
+    heads = [word for word in words(figures.hosts(table)) if word.startswith("host")]
+    assert heads == [f"host {h}" for h in range(3, many)]
+
+
+def test_over_time_the_busiest_come_first_and_failures_are_lines() -> None:
+    table = usage(
+        (0, 1, "a.0", "task", 0, 0.1),
+        (1, 2, "a.0", "task", 0, 0.3),
+        (0, 1, "card in", "card in", 3, 0.9),
+        (1, 2, "card in", "card in", 3, 1.0),
+    )
+    ax = figures.usage_over_time(table, (1.5,))
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["card in of host 3, 95%", "a.0, 20%"]
+    assert [line.get_xdata()[0] for line in ax.lines] == [1.5]
+
+
+def test_shades_get_darker_with_the_load() -> None:
+    def light(colour: str) -> float:
+        red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+        return 0.299 * red + 0.587 * green + 0.114 * blue
+
+    found = [light(shades.shade(busy / 100)) for busy in range(101)]
+    assert found == sorted(found, reverse=True)
+    assert len(set(found)) == len(shades.legend())
+    for busy in range(101):  # what is written on them can be read
+        assert abs(light(shades.text_on(busy / 100)) - found[busy]) > 90
+
+
+def test_a_page_says_nothing_of_a_cluster_where_nothing_is_shared() -> None:
+    assert not pages.cluster_section([fake_result("source_replay")])
