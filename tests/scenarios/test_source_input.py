@@ -43,9 +43,14 @@ def test_a_queue_is_read_and_written() -> None:
             "{kind: none}",
             "{kind: rsm, checkpoint_interval: 1 s}",
             "topology.s.source",
-            "only none, source_replay",
+            "only source_replay, none are",
         ),
-        ("{kind: none}", "{kind: aligned_snapshots}", "topology.s.source", "does not go with the strategy"),
+        (
+            "{kind: none}",
+            "{kind: aligned_snapshots, checkpoint_interval: 1 s}",
+            "topology.s.source",
+            "does not go with the strategy",
+        ),
         ("run:", "queues: 10\nrun:", "topology.s.source", "bounded queues"),
         (
             "rate: 100/s",

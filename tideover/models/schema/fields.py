@@ -275,13 +275,7 @@ TIMELINE = (
     ),
     count("backlog_without_failures", "the same in the reference run, which has no failures", "roots"),
     replace(
-        count(
-            "lag",
-            "records in the queues before spouts that have not been read by the beginning of this second; "
-            "where a spout has a source",
-            "roots",
-        ),
-        optional=True,
+        count("lag", "records before spouts that are not read as the second begins", "roots"), optional=True
     ),
 )
 
