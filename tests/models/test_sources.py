@@ -53,7 +53,7 @@ def test_what_was_deleted_before_it_was_read_is_lost() -> None:
     found = simulate(
         reading(200, (crash(35, 50),), poll_cost=3, commit_interval=25, retention=20), trace=True
     )
-    # at 85 ms the oldest record that is there is that of 70 ms; 3, 4 and 5 were never read; 2 was, and is done
+    # at 85 ms the oldest record that is there is that of 70 ms; 3, 4 and 5 were never read; 2 is done
     assert emitted(found)[3:6] == [(6, 0, 88), (7, 0, 91), (8, 0, 94)]
     assert found.ledger["lost"] == 3
     assert found.ledger["emitted"] == sum(found.ledger[name] for name in ("completed", "in_flight", "lost"))

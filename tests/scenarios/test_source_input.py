@@ -1,4 +1,4 @@
-"""Queues before spouts in scenario files: what is read, what is written, and what is refused, with the key."""
+"""Queues before spouts in scenario files: what is read and written, and what is refused, with the key."""
 
 from __future__ import annotations
 

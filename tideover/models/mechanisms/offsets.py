@@ -45,8 +45,7 @@ class Offsets(Mechanism, Keeper):
         self._positions = {
             spout.spout_number: Position() for spout in job.spouts if spout.reading is not None
         }
-        if self._positions:
-            job.context.keepers.append(self)
+        job.context.keepers.append(self)
         for number, roots in enumerate(pending):
             if number in self._positions:
                 roots.needed_from = 0
@@ -117,6 +116,12 @@ class Offsets(Mechanism, Keeper):
             np.arange(self._positions[s.spout_number].committed, s.next_root, dtype=np.int64) for s in spouts
         ]
         return np.concatenate([self._root(s, n) for s, n in zip(spouts, numbers, strict=True)])
+
+
+def follow(job: Job, pending: Sequence[PendingRoots] = ()) -> None:
+    """Have the offsets of those spouts followed that read from a queue, if any does."""
+    if any(spout.reading is not None for spout in job.spouts):
+        Offsets(job, pending)
 
 
 def _reading(spout: SpoutTask) -> Reading:

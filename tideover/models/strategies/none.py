@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from tideover.models.mechanisms.offsets import Offsets
+from tideover.models.mechanisms import offsets
 from tideover.models.runtime.job import Job
 from tideover.models.strategies.base import STRATEGIES, Promise, Protocol, Strategy
 
@@ -24,5 +24,5 @@ class Amnesia(Strategy):
     reads_queues: ClassVar[bool] = True
 
     def protocol(self, job: Job) -> Protocol:
-        Offsets(job)
+        offsets.follow(job)
         return Protocol(job)

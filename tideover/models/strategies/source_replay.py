@@ -7,9 +7,9 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from tideover.models.job.topology import Component
+from tideover.models.mechanisms import offsets
 from tideover.models.mechanisms.acking.acks import AckCosts, Acks
 from tideover.models.mechanisms.acking.rotation import Rotation
-from tideover.models.mechanisms.offsets import Offsets
 from tideover.models.remarks import timeouts
 from tideover.models.remarks.plan import Plan, Work
 from tideover.models.runtime.hooks import Hooks
@@ -99,7 +99,7 @@ class Replay(Protocol):
         ack = s.ack_cost, s.ack_size
         self.acks = Acks(job, *ack, s.message_timeout, s.acker_buckets, s.acker_host, self.held)
         self.rotation = Rotation(job, self.acks, s.message_timeout, s.timeout_buckets, s.timeout_phase)
-        Offsets(job, self.acks.acker.maps)
+        offsets.follow(job, self.acks.acker.maps)
 
     def start(self) -> None:
         for spout in self.view.spouts:
