@@ -184,6 +184,21 @@ def test_a_card_in() -> None:
     assert result.groups[1].full_at == pytest.approx(2000, rel=0.02)
 
 
+def test_cards_that_several_levels_share() -> None:
+    """s and b on host 0, a and c on host 1, 1,000 bytes a tuple: two of three ways lead out of host 0, over a
+    card of 1 MB/s, so 500/s.
+    """
+    topology = {
+        "s": spout(hosts=(0,), **ONES),
+        "a": bolt("forward", {"s": "shuffle"}, 0.01, hosts=(1,)),
+        "b": bolt("forward", {"a": "shuffle"}, 0.01, hosts=(0,)),
+        "c": bolt("forward", {"b": "shuffle"}, 0.01, hosts=(1,)),
+    }
+    sized = {name: each.model_copy(update={"tuple_size": 1000}) for name, each in topology.items()}
+    result = found(world(sized, hosts=Hosts(machines={"m": MachineType(count=2, nic=1_000_000)})), 500)
+    assert result.limit.startswith(("card out of host 0 is ", "card in of host 1 is "))
+
+
 def over_cards(spouts: int, bolts: int) -> Scenario:
     """Spouts and bolts on hosts of their own, with cards of 1,000,000 bytes/s."""
     topology = {

@@ -49,11 +49,11 @@ class World:
         train_cap: int = TRAIN,
         judge_windows: bool = True,
         looks: int | None = None,
-        core_step: int | None = None,
+        step: int | None = None,
     ) -> None:
         """``looks``: how often it is looked how busy everything is, besides the end of the warm-up; None:
-        often if the tasks share something, else never. ``core_step``: length (ns) of the steps in which
-        several levels share cores; None: short enough for latencies. Throughput is right with any.
+        often if the tasks share something, else never. ``step``: length (ns) of the steps in which
+        several levels share cores, or cards; None: short enough for latencies. Throughput is right with any.
         """
         self.scenario = scenario
         self.train_cap = train_cap
@@ -67,7 +67,7 @@ class World:
         self.ledger = Ledger(deployment.topology, deployment.replicas, draws, strategy.needs.paths)
         self.windows = WindowLog()
         context = Context(deployment.topology, draws, strategy.needs, Announcer([]), train_cap, kernel)
-        context.core_step = core_step
+        context.step = step
         self.job = Job(context, deployment)
         if scenario.detector is not None:
             self.job.supervisor.watch = scenario.detector.watch(self.job)

@@ -24,8 +24,8 @@ BATCHES = 20
 _T_95 = 2.093
 """Student's t for the means of so many batches."""
 _LEAST = 10 * SLOT
-_CORE_STEPS = 40
-"""Steps of a probe in which cores are shared: only throughput is wanted."""
+_STEPS = 40
+"""Steps of a probe in which cores and cards are shared: only throughput is wanted."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def probe(scenario: Scenario, factor: float, thorough: bool) -> Probe:
         coarsened(sped.model_copy(update={"run": run}), lump),
         judge_windows=False,
         looks=1,
-        core_step=max(1, end // _CORE_STEPS),
+        step=max(1, end // _STEPS),
     )
     world.run()
     wanted = _calls(world, begin, end)

@@ -42,7 +42,8 @@ class Context:
     machines     what can fail besides tasks
     keepers      who has copies of tuples or effects
     cores        of each host on which their number or their speed matters
-    core_step    length (ns) of the steps in which several levels share cores; None: it follows from services
+    step         length (ns) of the steps in which several levels share cores, or cards; None: it follows from
+                 services, and from the least latency
     servers      of each store, by its name; None: of the one that has none
     resources    what several tasks use, and can only do so much of: cores, cards, stores
     runner       who runs the bolts, if they do not run by themselves
@@ -64,7 +65,7 @@ class Context:
     machines: list[Machine] = field(default_factory=list)
     keepers: list[Keeper] = field(default_factory=list)
     cores: dict[int, Cores] = field(default_factory=dict)
-    core_step: int | None = None
+    step: int | None = None
     resources: list[Resource] = field(default_factory=list)
     servers: dict[str | None, list[StoreServer]] = field(default_factory=dict)
     runner: Runner | None = None

@@ -55,9 +55,9 @@ class Job:
         self.tasks = sorted(every, key=lambda task: task.number)
         """All physical tasks, in physical order."""
         self._coupled = couple_tasks(context.kernel, deployment, self.tasks)
-        self.network.lay(self.kernel, self.topology, self.tasks, deployment.run.duration)
+        self.network.lay(self.kernel, self.topology, self.tasks, deployment.run.duration, context.step)
         context.resources += self.network.cards
-        context.cores = share_cores(context.kernel, deployment, self.bolt_tasks, context.core_step)
+        context.cores = share_cores(context.kernel, deployment, self.bolt_tasks, context.step)
         every_core = context.cores.values()
         context.resources += [CoresResource(cores) for cores in every_core if cores.cores is not None]
         store = deployment.store

@@ -84,15 +84,17 @@ class Network:
         ]
         return np.array(each, np.int64)
 
-    def lay(self, kernel: Kernel, topology: Topology, tasks: Sequence[Task], duration: int) -> None:
+    def lay(
+        self, kernel: Kernel, topology: Topology, tasks: Sequence[Task], duration: int, step: int | None
+    ) -> None:
         """Put the cards between the tasks; call it once, with all channels made, and ``tasks`` in physical
-        order; ``duration``: of the run (ns).
+        order; ``duration``: of the run (ns); ``step``: see `World`.
 
         What a card has served may bring about a message that comes to it again. If not, it moves when all who
         use it have moved. If so, the data plane moves in steps shorter than the least latency between hosts:
         what is sent in a step arrives after it, so each step begins with the cards in and ends with the cards
-        out. Where these steps would be too many (``FLOWS``), cards have a port for each level of the topology
-        (see `tideover.sim.contention`).
+        out. Where these steps would be too many (``FLOWS``), or ``step`` gives their length, cards have a
+        port for each level of the topology (see `tideover.sim.contention`).
         """
         if not self._sharing:
             return
@@ -107,13 +109,15 @@ class Network:
         split = {(node.card.way, node.card.host) for node in cyclic if isinstance(node, Port)}
         kernel.feedback = True
         if split:
-            step = min(channel.least_delay for channel in self._sharing) - 1
-            if step > 0 and duration // step * len(edges) <= FLOWS:
+            short = min(channel.least_delay for channel in self._sharing) - 1
+            if step is None and short > 0 and duration // short * len(edges) <= FLOWS:
                 edges = _edges(tasks, channels, over_wires=False)
-                kernel.sources.append(Steps(kernel, step))
+                kernel.sources.append(Steps(kernel, short))
             else:
                 self._connect(levels, split)
                 edges = _edges(tasks, channels)
+                if step is not None:
+                    kernel.sources.append(Steps(kernel, step))
         kernel.nodes[:] = _in_order(edges)
 
     def _connect(self, levels: Mapping[str, int], split: set[Place]) -> None:
