@@ -127,7 +127,7 @@ def fastest(scenario: Scenario) -> float:
 def offered(scenario: Scenario) -> float:
     """Roots/s that the spouts are to emit, all together."""
     spouts = [config for config in scenario.topology.values() if isinstance(config, SpoutConfig)]
-    return sum(config.parallelism * 1e9 / config.arrivals.mean_gap_ns for config in spouts)
+    return sum(config.processes * 1e9 / config.arrivals.mean_gap_ns for config in spouts)
 
 
 def counted(scenario: Scenario, rate: float, roots: int) -> tuple[int, int, int]:
