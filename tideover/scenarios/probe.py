@@ -8,6 +8,7 @@ from typing import Any
 
 from tideover.models.coarsening import coarsened, coarseness, counting
 from tideover.models.config import Scenario
+from tideover.models.effort import effort
 from tideover.models.evaluation.bottleneck import Load, Used, mean_loads
 from tideover.models.job.arrivals.base import Arrivals
 from tideover.models.job.arrivals.periodic import Periodic
@@ -19,7 +20,9 @@ from tideover.sim.recorder import SLOT
 from tideover.sim.units import S
 
 ROUGH, THOROUGH = 20_000, 150_000
-"""Roots that a probe counts."""
+"""Roots that a probe counts, if these are not too many tuples."""
+TUPLES = {False: 200_000, True: 1_000_000}
+"""Most tuples that tasks emit or work on, of the roots that are counted."""
 SLACK = {False: 0.01, True: 0.0015}
 """Part of the roots that may be done later than emitted: what is in queues may be more at the end."""
 BATCHES = 20
@@ -66,8 +69,9 @@ class Probe:
 def probe(scenario: Scenario, factor: float, thorough: bool) -> Probe:
     """Try a rate: ``factor`` times the scenario's own."""
     sped = at_rate(scenario, factor)
-    roots = THOROUGH if thorough else ROUGH
     rate = offered(sped)
+    each = effort(scenario).tuples / (offered(scenario) / coarseness(scenario) * scenario.run.duration / S)
+    roots = round(min(THOROUGH if thorough else ROUGH, TUPLES[thorough] / each))
     lump, begin, end = counted(sped, rate, roots)
     run = sped.run.model_copy(update={"duration": end, "warmup": begin, "replications": 1})
     world = World(
