@@ -45,7 +45,7 @@ class Strategy(Part):
     """What it has besides tasks that a failure can name as its component: acker, driver."""
 
     bounded_queues: ClassVar[bool] = False
-    """Whether it goes with queues that have a bound; who derives a strategy from one that does says it anew."""
+    """Whether it goes with queues that have a bound (one that derives from such a one says so itself)."""
     reads_queues: ClassVar[bool] = False
     """Whether it says how far spouts have come in queues before them (``source`` of a spout)."""
     counts_tuples: ClassVar[tuple[str, ...]] = ()
