@@ -28,7 +28,7 @@ import numpy as np
 from tideover.sim.pace import Floats, SharedOccupancy
 from tideover.sim.server import Server, collect
 from tideover.sim.shared_queue import SharedQueue
-from tideover.sim.sharing import Arrival, Point, divide
+from tideover.sim.sharing import Arrival, Point, divide, even_speed
 from tideover.sim.train import Ints
 
 
@@ -73,6 +73,11 @@ class Sharer(NamedTuple):
             left = 0.0
         return left, found
 
+    def whole_work(self) -> float:
+        """What it has to do, of all that it has taken in (ns)."""
+        left = max(0.0, self.busy.free_at - self.busy.pace.own_at_end)
+        return left + sum(float(demand.sum()) for _, demand in self.queue.coming())
+
     def _due(self, now: int) -> list[tuple[Ints, Ints]]:
         """Arrivals on the wires up to ``now``, and their demand (ns)."""
         found = []
@@ -91,7 +96,11 @@ class Cores:
     factor   how fast a core is: 1, or less while the host is slow
     """
 
-    def __init__(self, host: int, cores: int | None) -> None:
+    def __init__(self, host: int, cores: int | None, evenly: bool = False) -> None:
+        """``evenly``: all through a step the tasks of a level are as fast as their work in it lets them be on
+        average. Throughput is right, latencies are not.
+        """
+        self._evenly = evenly
         self.host = host
         self.cores = cores
         self.factor = 1.0
@@ -189,6 +198,8 @@ class Cores:
         """The line of a level in this step, and what it leaves to the next."""
         members, begin, now = self._levels[number], self._begin, self._end
         below = [each for level in self._levels[number + 1 :] for each in level]
+        if self._evenly:
+            return self._divide_evenly(members, below, float(now - begin))
         backlog, arrivals = [], list[Arrival]()
         for place, each in enumerate([*members, *below]):
             left, coming = each.work(begin, now, place, on_wire=place >= len(members))
@@ -199,6 +210,14 @@ class Cores:
         if below:
             self._left = _minus(self._left, found.spent)
         return found.line
+
+    def _divide_evenly(self, members: Sequence[Sharer], below: Sequence[Sharer], span: float) -> list[Point]:
+        """The same at one speed all through the step."""
+        capacity = self._left[0][1]
+        mine, others = ([each.whole_work() for each in level] for level in (members, below))
+        done = span * even_speed(capacity, self.factor, mine + others, span)
+        self._left = [(0.0, max(0.0, capacity - sum(min(work, done) for work in mine) / span))]
+        return [(0.0, 0.0), (span, done)]
 
 
 def _stopped(after: Floats, done: Floats, until: int) -> tuple[Floats, Floats]:
