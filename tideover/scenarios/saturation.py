@@ -164,7 +164,7 @@ class _Search:
         if self._report is not None:
             self._report(len(self.probes), factor * self._own)
         doubted = self.too_much is not None and self.too_much.thorough
-        found = probe(self._scenario, factor, thorough=doubted or width < 4 * (CLOSE - 1))
+        found = probe(self._scenario, factor, thorough=doubted or width < 8 * (CLOSE - 1))
         self.probes.append(found)
         if found.carried:
             self.carried = found

@@ -134,7 +134,7 @@ class Server(Node):
         """
         trains = []
         for channel in self.inputs:
-            train = channel.take(now)
+            train = channel.take(now) if channel.wire else None
             if train is not None:
                 train = self._receive(channel, train)
                 if train.n:
