@@ -174,6 +174,8 @@ class SourceReplay(AckCosts):
             self.world.record.there(datum)
         if dead and full:
             spout.freed()
+        if dead:
+            spout.retries_wait()
         self._next_rotation(spout, now + self.params.message_timeout)
 
     def _remove(self, spout: SpoutTask, root: int) -> None:
@@ -193,6 +195,13 @@ class SourceReplay(AckCosts):
         datum = retries.popleft()
         self.world.ledger.replayed.add(datum.root)
         return datum
+
+    def has_retries(self, spout: SpoutTask) -> bool:
+        return bool(self.memory[spout].retries)
+
+    def unconfirmed(self, spout: SpoutTask) -> set[int]:
+        memory = self.memory[spout]
+        return {root for root, _ in memory.pending.items()} | {datum.root for datum in memory.retries}
 
     def failed(self, task: Task, crash: bool) -> None:
         if crash and task in self.memory:

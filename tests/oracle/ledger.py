@@ -137,6 +137,7 @@ class Ledger:
         for task, datum in world.protocol.kept_data():
             copies.add((task.component, datum.uid))
         kept = world.protocol.kept_roots()
+        kept |= {root for spout in world.spouts if spout.log is not None for root in spout.log.kept()}
         completed = {root for root, effects in self.effects.items() if effects <= there}
         lost = {
             root

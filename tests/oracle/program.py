@@ -55,7 +55,7 @@ class World:
         scenario: Scenario,
         replication: int,
         protocol: type[Protocol] | None = None,
-        fed: dict[Logical, list[int]] | None = None,
+        fed: dict[Logical, list[tuple[int, int]]] | None = None,
         at_once: tuple[str, ...] = (),
     ) -> None:
         """``protocol``: in place of the scenario's; ``fed``: when each spout task emits, not being called;
@@ -94,11 +94,15 @@ class World:
             return None
         return self.cards.setdefault((way, self.layout.host[task.physical]), Card(bandwidth))
 
-    def emissions(self) -> dict[Logical, list[int]]:
-        """When each spout task has emitted its roots for the first time."""
-        spouts = self.layout.spout_tasks
+    def emissions(self) -> dict[Logical, list[tuple[int, int]]]:
+        """When each spout task has emitted its roots for the first time, and their numbers."""
+        spouts, bits = self.layout.spout_tasks, self.layout.spout_bits
         return {
-            spout: [time for root, time in self.record.first.items() if self.layout.owner(root) == spout]
+            spout: [
+                (time, root >> bits)
+                for *who, root, attempt, time in self.trace.emitted
+                if (*who,) == spout and attempt == 0
+            ]
             for spout in spouts
         }
 
@@ -144,6 +148,8 @@ class World:
         if self.listener is not None:
             self.listener.start()
         for spout in self.spouts:
+            if spout.log is not None:
+                spout.log.start()
             if self.fed is None:
                 spout.plan_call()
             else:

@@ -71,6 +71,14 @@ class Protocol:
         """The root that this call serves again, if any."""
         return None
 
+    def has_retries(self, spout: SpoutTask) -> bool:
+        """Whether a root waits to be served again."""
+        return False
+
+    def unconfirmed(self, spout: SpoutTask) -> set[int]:
+        """Roots that the spout has emitted, and would emit again."""
+        return set()
+
     def emitted(self, spout: SpoutTask, datum: Datum, sent: list[Datum]) -> None:
         """A root has left."""
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import simpy
 
 from .clock import Clock, departure
 from .layout import Datum, Physical
+from .logs import Log
 from .tasks import Task
 
 if TYPE_CHECKING:
@@ -21,7 +23,9 @@ class SpoutTask(Task):
         super().__init__(world, physical, rank)
         self.arrivals = world.layout.config[self.component].arrivals
         self.calls = 0
-        self.last_call = self.arrivals.offset(self.name, world.layout.draws)
+        read = world.layout.config[self.component].source is not None
+        self.log = Log(self) if read and world.fed is None else None
+        self.last_call = 0 if read else self.arrivals.offset(self.name, world.layout.draws)
         self.unblocked = 0
         self.new_roots = 0
         self.call_event: simpy.Event | None = None
@@ -34,26 +38,34 @@ class SpoutTask(Task):
         if self.stopped_until > self.world.clock.now or self.line.full:
             return
         last, draws = max(self.last_call, self.unblocked), self.world.layout.draws
+        if self.log is not None:
+            time = self.log.next_read(last, self.world.protocol.has_retries(self))
+            if time is not None:
+                self.call_event = self.world.clock.at(time, departure(self.rank), self._call)
+            return
         times = self.arrivals.next_calls(self.name, draws, last, self.calls, 1)
         if len(times):
             self.call_event = self.world.clock.at(int(times[0]), departure(self.rank), self._call)
 
-    def feed(self, times: list[int]) -> None:
-        """Emit a new root at each of these moments, and never be called."""
-        for time in times:
-            self.world.clock.at(time, departure(self.rank), self._emit_new)
+    def feed(self, roots: list[tuple[int, int]]) -> None:
+        """Emit new roots, each at its moment, by number; and never be called."""
+        for time, number in roots:
+            self.world.clock.at(time, departure(self.rank), partial(self._emit_new, number))
 
-    def _emit_new(self) -> None:
-        datum = self.world.layout.root(self.component, self.index, self.new_roots)
+    def _emit_new(self, number: int) -> None:
+        datum = self.world.layout.root(self.component, self.index, number)
         assert datum is not None
-        self.new_roots += 1
         self._emit(datum)
 
     def _call(self) -> None:
         self.calls += 1
         self.last_call = self.world.clock.now
-        datum = self.world.protocol.retry(self)
+        datum = self.log.read_again() if self.log is not None else None
         if datum is None:
+            datum = self.world.protocol.retry(self)
+        if datum is None and self.log is not None:
+            datum = self.log.read()
+        elif datum is None:
             datum = self.world.layout.root(self.component, self.index, self.new_roots)
             self.new_roots += datum is not None
         if datum is not None:
@@ -62,7 +74,11 @@ class SpoutTask(Task):
 
     def _emit(self, datum: Datum) -> None:
         world, now = self.world, self.world.clock.now
-        datum = datum._replace(epoch=self.state.handed, born=now)
+        born = now
+        if self.log is not None:
+            born = self.log.times[datum.root >> world.layout.spout_bits]
+            self.log.attempts[datum.root] = datum.attempt
+        datum = datum._replace(epoch=self.state.handed, born=born)
         world.trace.emitted.append((self.component, self.index, datum.root, datum.attempt, now))
         world.ledger.emitted(datum)
         world.record.emitted(datum)
@@ -76,10 +92,22 @@ class SpoutTask(Task):
         self.unblocked = self.world.clock.now
         self.plan_call()
 
+    def go_back(self) -> None:
+        if self.log is not None:
+            self.log.go_back()
+
+    def retries_wait(self) -> None:
+        """Something is to be emitted again from now on."""
+        if self.log is not None:
+            self.log.since = self.world.clock.now
+            self.plan_call()
+
     def occupy(self, until: int) -> None:
         super().occupy(until)
         self.plan_call()
 
     def fail(self, kind: str, down_for: int | None, while_down: str) -> None:
         super().fail(kind, down_for, while_down)
+        if self.log is not None and self.down:
+            self.log.crashed()
         self.plan_call()

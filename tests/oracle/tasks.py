@@ -409,6 +409,9 @@ class Task:
             Clock.cancel(event)
         self.unsent.clear()
 
+    def go_back(self) -> None:
+        """What is to be read again after a crash is known."""
+
     def ready(self) -> None:
         """Detected and restarted. What was queued (unless it crashed) and what was held arrive now."""
         was_down, self.down = self.down, False
@@ -416,6 +419,8 @@ class Task:
         self.queue.extend(Entry(self.world.clock.now, message) for message in queued)
         self.world.outages.back(self)
         self.world.protocol.ready(self, was_down)
+        if was_down:
+            self.go_back()
         if was_down and self.component in self.world.layout.spouts:
             self.send_missed_markers()
         if not (self.waiting and self.world.layout.needs.log):

@@ -47,6 +47,13 @@ def test_bounds_are_read_and_written() -> None:
             "topology.b.queue",
             "do not go with the strategy rsm",
         ),
+        ("{kind: none}", "{kind: estorm}", "topology.b.queue", "do not go with the strategy estorm"),
+        (
+            "{kind: none}",
+            "{kind: storm_checkpoint}",
+            "topology.b.queue",
+            "do not go with the strategy storm_checkpoint",
+        ),
         ("queue: 10}", "queue: {when_full: drop}}", "topology.s.arrivals", "nothing holds back"),
         (
             "queues: {length: 1000, send: 2}",

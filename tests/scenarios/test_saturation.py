@@ -20,6 +20,7 @@ from tideover.models.job.arrivals.ramp import Ramp
 from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import Links
 from tideover.models.job.machines import MachineType
+from tideover.models.job.queues import QueueSettings
 from tideover.reports.html import render
 from tideover.reports.saturation import answer, page
 from tideover.scenarios import probe
@@ -143,6 +144,28 @@ def test_windows_and_failures_do_not_matter() -> None:
         "count": bolt("windowed_count", {"s": "fields"}, 0.2, window={"length": 1000 * MS}),
     }
     found(world(topology, "none", (fault("crash_task", 500, component="count"),)), 5000)
+
+
+def test_lumps_carry_as_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A count with windows of 1 s, 0.02 ms a tuple, so that a probe must last for 2 s: 50,000/s, simulated in
+    lumps of five tuples at least.
+    """
+    monkeypatch.setattr(probe, "THOROUGH", 10_000)
+    topology = {
+        "s": spout("keys", keys=7),
+        "count": bolt("windowed_count", {"s": "fields"}, 0.02, window={"length": 1000 * MS}),
+    }
+    scenario = world(topology)
+    assert probe.counted(scenario, 50_000, 10_000)[0] == 5
+    found(scenario, 50_000)
+
+
+def test_what_is_limited_by_number_is_not_lumped() -> None:
+    """So many tuples may be in flight, or wait."""
+    pending = line(strategy="source_replay", message_timeout=1000 * MS, max_spout_pending=5000)
+    bounded = line().model_copy(update={"queues": QueueSettings(length=100)})
+    assert probe.counted(line(), 1e6, 100)[0] > 1
+    assert {probe.counted(limited, 1e6, 100)[0] for limited in (pending, bounded)} == {1}
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ Importing the room registers its parts, so that scenarios can name them.
 """
 
 from tideover.models import detectors, operators
-from tideover.models.job import arrivals, backends, groupings, placements, spouts, stores
+from tideover.models.job import arrivals, backends, groupings, placements, sources, spouts, stores
 from tideover.models.strategies import (
     active_replication,
     aligned_snapshots,
@@ -34,6 +34,7 @@ __all__ = [
     "placements",
     "rsm",
     "source_replay",
+    "sources",
     "spouts",
     "stores",
     "storm_checkpoint",

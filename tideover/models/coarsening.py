@@ -31,7 +31,7 @@ def coarseness(scenario: Scenario) -> int:
         return scenario.run.lump
     spouts = [c for c in scenario.topology.values() if isinstance(c, SpoutConfig)]
     # Gaps are whole nanoseconds, so a rate may come out a trifle greater than it was given.
-    return max(1, *(math.ceil(c.parallelism * 1e9 / c.arrivals.mean_gap_ns / most - 1e-3) for c in spouts))
+    return max(1, *(math.ceil(c.processes * 1e9 / c.arrivals.mean_gap_ns / most - 1e-3) for c in spouts))
 
 
 def coarsened(scenario: Scenario, lump: int) -> Scenario:
@@ -47,7 +47,9 @@ def coarsened(scenario: Scenario, lump: int) -> Scenario:
 def _component(config: SpoutConfig | BoltConfig, lump: int) -> SpoutConfig | BoltConfig:
     size = {"tuple_size": config.tuple_size * lump}
     if isinstance(config, SpoutConfig):
-        return config.model_copy(update=size | {"arrivals": _scaled(config.arrivals, lump)})
+        source = config.source and _scaled(config.source, lump)
+        scaled = {"arrivals": _scaled(config.arrivals, lump), "source": source}
+        return config.model_copy(update=size | scaled)
     state = config.state and config.state.model_copy(update={"accesses": config.state.accesses * lump})
     return config.model_copy(update=size | {"service": _scaled(config.service, lump), "state": state})
 

@@ -39,7 +39,8 @@ def roots(config: SpoutConfig, scenario: Scenario) -> float:
     """How many roots a component emits in a run, lumps taken as one each."""
     limit = config.spout.limit
     each = config.arrivals.expected(scenario.run.duration) / coarseness(scenario)
-    return config.parallelism * (each if limit is None else min(each, float(limit)))
+    each *= config.processes
+    return each if limit is None else min(each, config.parallelism * float(limit))
 
 
 def effort(scenario: Scenario) -> Effort:

@@ -6,6 +6,7 @@ import numpy as np
 
 from tideover.models.accounts.backlog import Backlog
 from tideover.models.accounts.completion import Completion
+from tideover.models.accounts.lag import Lag
 from tideover.models.accounts.ledger import Ledger
 from tideover.models.accounts.recoveries import Recoveries
 from tideover.models.accounts.reference_run import ReferenceRun
@@ -72,6 +73,7 @@ class World:
             self.job.supervisor.watch = scenario.detector.watch(self.job)
         self.recoveries = Recoveries(self.job, recorder, self.backlog)
         self.job.plug(strategy.protocol(self.job))
+        self.lag = Lag(self.job, scenario.run.duration)
         self.usage: Usage | None = None
         self.completion: Completion | None = None
         looks = SAMPLES * bool(context.resources) if looks is None else looks
@@ -141,6 +143,7 @@ class World:
     def start(self) -> None:
         """Start the job, without running it."""
         self.job.start()
+        self.lag.start()
         if self.usage is not None:
             self.usage.start()
 

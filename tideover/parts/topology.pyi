@@ -10,6 +10,8 @@ from tideover.models.job.backends import memory, rocksdb
 from tideover.models.job.backends.base import Backend
 from tideover.models.job.groupings import direct, every, fields, shuffle, single
 from tideover.models.job.groupings.base import Grouping
+from tideover.models.job.sources import kafka
+from tideover.models.job.sources.base import Source
 from tideover.models.job.spouts import keys, sentences, values
 from tideover.models.job.spouts.base import Spout
 from tideover.models.operators import (
@@ -25,6 +27,26 @@ from tideover.models.operators import window as windows
 from tideover.models.operators.base import Bolt
 from tideover.parts.typed import Duration, Rate, Size
 from tideover.sim.distributions.base import Distribution
+
+class Kafka(kafka.Kafka):
+    """Records stay in the log when they are read; a spout that comes back goes on from its committed offset.
+
+    J. Kreps, N. Narkhede, J. Rao, *Kafka: a Distributed Messaging System for Log Processing*, NetDB 2011.
+
+    partitions: how many; task p mod parallelism reads p; default: one a task
+    poll_cost: time that the spout takes to read a record
+    retention: age from which records are deleted; default: they are kept
+    commit_interval: distance of the moments at which a spout commits its offset
+    """
+
+    def __init__(
+        self,
+        *,
+        partitions: int | None = None,
+        poll_cost: Duration = "10 us",
+        retention: Duration | None = None,
+        commit_interval: Duration = "5 s",
+    ) -> None: ...
 
 class QueueSettings(queues.QueueSettings):
     """The receive queue of a component's tasks, and the send queue of those tasks.
@@ -117,6 +139,7 @@ class SpoutConfig(components.SpoutConfig):
     tuple_size: size of a tuple that is emitted
     hosts: host of each task; default: round robin
     queue: only send: how much its tasks may have to send; default: as in queues
+    source: queue that it reads: arrivals are then those of each partition; default: it makes what it emits
     """
 
     def __init__(
@@ -128,6 +151,7 @@ class SpoutConfig(components.SpoutConfig):
         tuple_size: Size = "256 B",
         hosts: Sequence[int] | None = None,
         queue: QueueSettings | Duration | None = None,
+        source: Source | None = None,
     ) -> None: ...
 
 class Keys(keys.Keys):

@@ -18,7 +18,7 @@ from tideover.models.job.components import BoltConfig, SpoutConfig
 from tideover.models.job.placements.base import PlacementError
 from tideover.models.job.topology import TopologyError
 from tideover.models.strategies.base import STRATEGIES
-from tideover.scenarios import queue_checks
+from tideover.scenarios import queue_checks, source_checks
 from tideover.scenarios.draft import Draft
 from tideover.scenarios.errors import Problem, suggest
 from tideover.sim.faults.base import Fault
@@ -59,6 +59,7 @@ def check(draft: Draft, scenario: Scenario | None) -> list[Problem]:
             problems.append(draft.problem(error.message, *error.path))
         problems += _effort(draft, scenario)
         problems += [draft.problem(message, *path) for path, message in queue_checks.check(scenario)]
+        problems += [draft.problem(message, *path) for path, message in source_checks.check(scenario)]
     return problems
 
 

@@ -23,6 +23,7 @@ from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig, 
 from tideover.models.job.groupings.base import Grouping
 from tideover.models.job.machines import MachineType
 from tideover.models.job.placements.base import Placement
+from tideover.models.job.sources.base import Source
 from tideover.models.job.spouts.base import Spout
 from tideover.models.job.stores.base import StoreKind
 from tideover.models.operators.base import Bolt
@@ -41,6 +42,7 @@ Schema = dict[str, Any]
 _NAMED: dict[type[Part], str] = {
     Arrivals: "when a spout emits",
     Backend: "where tasks keep state",
+    Source: "a queue that a spout reads",
     Detector: "how failures are noticed, and what they hit is restarted",
     Distribution: "a distribution of durations, or one duration",
     Fault: "what breaks, and when",
@@ -194,7 +196,7 @@ def _named(base: type[Part], meaning: str, parts: dict[type[Part], Schema]) -> S
     forms: list[Schema] = []
     if base is Distribution:
         forms.append({"type": "string", "title": "always this duration", "pattern": DURATION.pattern})
-    elif base in (Backend, Detector, Grouping, Placement, RestartStrategy, StoreKind, Strategy):
+    elif base in (Backend, Detector, Grouping, Placement, RestartStrategy, Source, StoreKind, Strategy):
         forms.append({"enum": [n for n, part in REGISTRIES[base].items() if not parts[part]["required"]]})
     for name, part in REGISTRIES[base].items():
         whole = _with("kind", name, part, parts[part])

@@ -25,6 +25,7 @@ from tideover.models.job.backends.base import BACKENDS, Backend
 from tideover.models.job.groupings.base import GROUPINGS, Grouping
 from tideover.models.job.placements.base import PLACEMENTS, Placement
 from tideover.models.job.queues import QueueSettings
+from tideover.models.job.sources.base import SOURCES, Source
 from tideover.models.job.spouts.base import SPOUTS, Spout
 from tideover.models.job.stores.base import STORES, StoreKind
 from tideover.models.operators.base import BOLTS, Bolt
@@ -48,6 +49,7 @@ REGISTRIES: dict[type[Part], Registry[Any]] = {
     Grouping: GROUPINGS,
     RestartStrategy: RESTARTS,
     Placement: PLACEMENTS,
+    Source: SOURCES,
     Spout: SPOUTS,
     StoreKind: STORES,
     Strategy: STRATEGIES,

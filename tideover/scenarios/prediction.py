@@ -90,7 +90,7 @@ def _beyond(scenario: Scenario, profile: Profile) -> Iterator[str]:
     cycle = scenario.strategy.cycle()
     spouts = [c for c in scenario.topology.values() if isinstance(c, SpoutConfig)]
     asked = {
-        "rate": sum(c.parallelism * S / c.arrivals.mean_gap_ns for c in spouts),
+        "rate": sum(c.processes * S / c.arrivals.mean_gap_ns for c in spouts),
         "interval": None if cycle is None else cycle[1],
     }
     for what, (low, high) in profile.ranges.items():

@@ -6,25 +6,30 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from tideover.models.coarsening import coarsened, coarseness
+from tideover.models.coarsening import coarsened, coarseness, counting
 from tideover.models.config import Scenario
+from tideover.models.effort import effort
 from tideover.models.evaluation.bottleneck import Load, Used, mean_loads
 from tideover.models.job.arrivals.base import Arrivals
 from tideover.models.job.arrivals.periodic import Periodic
 from tideover.models.job.components import BoltConfig, SpoutConfig
+from tideover.models.job.queues import bounds_of
+from tideover.models.strategies.base import given
 from tideover.models.world import World
 from tideover.sim.recorder import SLOT
 from tideover.sim.units import S
 
 ROUGH, THOROUGH = 20_000, 150_000
-"""Roots that a probe counts."""
+"""Roots that a probe counts, if these are not too many tuples."""
+TUPLES = {False: 200_000, True: 1_000_000}
+"""Most tuples that tasks emit or work on, of the roots that are counted."""
 SLACK = {False: 0.01, True: 0.0015}
 """Part of the roots that may be done later than emitted: what is in queues may be more at the end."""
 BATCHES = 20
 _T_95 = 2.093
 """Student's t for the means of so many batches."""
 _LEAST = 10 * SLOT
-_STEPS = 40
+_STEPS = 10
 """Steps of a probe in which cores and cards are shared: only throughput is wanted."""
 
 
@@ -64,10 +69,10 @@ class Probe:
 def probe(scenario: Scenario, factor: float, thorough: bool) -> Probe:
     """Try a rate: ``factor`` times the scenario's own."""
     sped = at_rate(scenario, factor)
-    roots = THOROUGH if thorough else ROUGH
-    lump = coarseness(sped)
     rate = offered(sped)
-    begin, end = _stretch(sped, rate / lump, roots)
+    each = effort(scenario).tuples / (offered(scenario) / coarseness(scenario) * scenario.run.duration / S)
+    roots = round(min(THOROUGH if thorough else ROUGH, TUPLES[thorough] / each))
+    lump, begin, end = counted(sped, rate, roots)
     run = sped.run.model_copy(update={"duration": end, "warmup": begin, "replications": 1})
     world = World(
         coarsened(sped.model_copy(update={"run": run}), lump),
@@ -126,7 +131,24 @@ def fastest(scenario: Scenario) -> float:
 def offered(scenario: Scenario) -> float:
     """Roots/s that the spouts are to emit, all together."""
     spouts = [config for config in scenario.topology.values() if isinstance(config, SpoutConfig)]
-    return sum(config.parallelism * 1e9 / config.arrivals.mean_gap_ns for config in spouts)
+    return sum(config.processes * 1e9 / config.arrivals.mean_gap_ns for config in spouts)
+
+
+def counted(scenario: Scenario, rate: float, roots: int) -> tuple[int, int, int]:
+    """How many tuples one stands for, and the stretch that is counted (ns): where it cannot be so short that
+    there are few roots in it, they are lumps.
+    """
+    lump = coarseness(scenario)
+    begin, end = _stretch(scenario, rate / lump, roots)
+    many = int(rate / lump * (end - begin) / S / roots)
+    return lump * many if many > 1 and _lumps(scenario) else lump, begin, end
+
+
+def _lumps(scenario: Scenario) -> bool:
+    """Whether lumps carry as much as single tuples: nothing limits how many there are of these."""
+    strategy, bounds = scenario.strategy, bounds_of(scenario.topology, scenario.queues).values()
+    limited = any(bound.length is not None for bound in bounds) or given(strategy, strategy.counts_tuples)
+    return not limited and not any(counting(scenario.topology, strategy))
 
 
 def _stretch(scenario: Scenario, rate: float, roots: int) -> tuple[int, int]:

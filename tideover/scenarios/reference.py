@@ -21,6 +21,7 @@ from tideover.models.job.groupings.base import Grouping
 from tideover.models.job.machines import MachineType
 from tideover.models.job.placements.base import Placement
 from tideover.models.job.queues import QueueSettings
+from tideover.models.job.sources.base import Source
 from tideover.models.job.spouts.base import Spout
 from tideover.models.job.stores.base import StoreKind
 from tideover.models.operators.base import Bolt
@@ -49,6 +50,7 @@ _LINKS = {
     "Grouping": "[grouping](#groupings)",
     "RestartStrategy": "[restart strategy](#restart-strategies)",
     "Placement": "[placement](#placements)",
+    "Source": "[source](#sources)",
     "StoreKind": "[store](#stores)",
     "Strategy": "[strategy](#strategies)",
 }
@@ -208,6 +210,7 @@ class _Reference:
         yield from self.each(Bolt, "bolt", level=4)
         yield from self.kinds("Arrivals", Arrivals, "The key `arrivals` of a spout.", level=3)
         yield from self.kinds("Groupings", Grouping, _FROM, level=3)
+        yield from self.kinds("Sources", Source, "The key `source` of a spout.", level=3)
         yield from self.kinds("State backends", Backend, "The key `state` of a bolt.", level=3)
 
     def strategies(self) -> Iterator[str]:

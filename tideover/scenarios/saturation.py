@@ -163,7 +163,8 @@ class _Search:
         width = self._width
         if self._report is not None:
             self._report(len(self.probes), factor * self._own)
-        found = probe(self._scenario, factor, thorough=width < 4 * (CLOSE - 1))
+        doubted = self.too_much is not None and self.too_much.thorough
+        found = probe(self._scenario, factor, thorough=doubted or width < 4 * (CLOSE - 1))
         self.probes.append(found)
         if found.carried:
             self.carried = found
@@ -185,7 +186,8 @@ class _Search:
         low, high = self.carried, self.too_much
         if low is None:
             assert high is not None
-            return high.factor * min(0.97, max(0.1, high.part_done)) if high.factor > 1e-9 else None
+            least = 0.99 if high.thorough else 0.97
+            return high.factor * min(least, max(0.1, high.part_done)) if high.factor > 1e-9 else None
         guess = low.factor / low.busiest if low.busiest > 1e-6 else math.inf
         if high is None:
             if low.factor >= self._most:
@@ -194,6 +196,8 @@ class _Search:
         if self._width < CLOSE - 1:
             rough = next((end for end in (low, high) if not end.thorough), None)
             return None if rough is None else rough.factor
+        if high.thorough and not low.thorough:
+            return low.factor
         below = 0.985 * guess
         if self._width > 4 * (CLOSE - 1) and low.factor * 1.001 < below < high.factor / 1.002:
             return below

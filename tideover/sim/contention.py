@@ -22,8 +22,9 @@ class Contention:
 
     So each level waits behind a load with the right rate, the right bursts and the right backlog to begin
     with; that levels thin out one another within a step is lost. The wait comes out too long by up to a third
-    (three hosts, load 0.9). Where messages take up to a hundredth of the latency between hosts, mean and 99th
-    percentile of the latency and throughput are within 2 % at loads up to 0.9 (tests/models/test_cards.py).
+    (three hosts, load 0.9), at the 99th percentile by up to a half (ten hosts). Where messages take up to a
+    hundredth of the latency between hosts, mean and 99th percentile of the latency and throughput are within
+    2 % at loads up to 0.9 (tests/models/test_cards.py).
     """
 
     def __init__(self) -> None:

@@ -26,7 +26,7 @@ from typing import NamedTuple
 from tideover.sim.pace import Line, SharedOccupancy
 from tideover.sim.server import Server, collect
 from tideover.sim.shared_queue import SharedQueue
-from tideover.sim.sharing import Arrival, Backlog, Busy, Point, divide
+from tideover.sim.sharing import Arrival, Backlog, Busy, Point, divide, even_speed
 from tideover.sim.train import Ints
 
 
@@ -76,6 +76,11 @@ class Sharer(NamedTuple):
                     found.append(Arrival(float(max(time, first)), place, work))
         return found
 
+    def whole_work(self) -> float:
+        """What it has to do, of all that it has taken in (ns)."""
+        left = max(0.0, self.busy.free_at - self.busy.pace.at(self.busy.pace.end))
+        return left + sum(float(demand.sum()) for _, demand in self.queue.coming())
+
     def _due(self, now: int) -> list[tuple[Ints, Ints]]:
         """Arrivals on the wires up to ``now``, and their demand (ns)."""
         found = []
@@ -94,7 +99,11 @@ class Cores:
     factor   how fast a core is: 1, or less while the host is slow
     """
 
-    def __init__(self, host: int, cores: int | None) -> None:
+    def __init__(self, host: int, cores: int | None, evenly: bool = False) -> None:
+        """``evenly``: all through a step the tasks of a level are as fast as their work in it lets them be on
+        average. Throughput is right, latencies are not.
+        """
+        self._evenly = evenly
         self.host = host
         self.cores = cores
         self.factor = 1.0
@@ -195,6 +204,10 @@ class Cores:
         """Draw the line of a level in this step, and leave to the next what it leaves."""
         members, line, begin, now = self._levels[number], self._lines[number], self._begin, self._end
         below = [each for level in self._levels[number + 1 :] for each in level]
+        if self._evenly:
+            line.go_on(now, self._even_speed(members, below, float(now - begin)))
+            self._step(number)
+            return
         backlogs, arrivals = [], list[Arrival]()
         for place, each in enumerate([*members, *below]):
             backlogs.append(each.backlog(line))
@@ -206,6 +219,14 @@ class Cores:
             self._left = _minus(self._left, found.spent)
         line.step(now, found.corners)
         self._step(number)
+
+    def _even_speed(self, members: Sequence[Sharer], below: Sequence[Sharer], span: float) -> float:
+        """The same at one speed all through the step, which is returned."""
+        begin, capacity = self._left[0]
+        mine, others = ([each.whole_work() for each in level] for level in (members, below))
+        speed = even_speed(capacity, self.factor, mine + others, span)
+        self._left = [(begin, max(0.0, capacity - sum(min(work, span * speed) for work in mine) / span))]
+        return speed
 
 
 def _minus(left: Sequence[Point], spent: Sequence[Point]) -> list[Point]:

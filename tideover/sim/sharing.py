@@ -106,6 +106,18 @@ def divide(
             place += 1
 
 
+def even_speed(capacity: float, fastest: float, work: Sequence[float], span: float) -> float:
+    """The speed at which servers, with so much ``work`` each (ns) in a step of ``span`` ns, share a
+    ``capacity`` (cores' speed): who has little to do leaves the rest to the others.
+    """
+    left, count = capacity * span, len(work)
+    for place, most in enumerate(sorted(work)):
+        if most * (count - place) >= left:
+            return min(fastest, left / (count - place) / span)
+        left -= most
+    return fastest
+
+
 class Busy:
     """The busy servers, and until when: the work on the line at which each has done all that it has.
 

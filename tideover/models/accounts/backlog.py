@@ -29,7 +29,7 @@ class Backlog:
         """``replicas``: copies of each task, by component; ``clock``: the present, ns."""
         self._recorder, self._replicas, self._clock = recorder, replicas, clock
         self._first: Ints = np.zeros(1 << 12, np.int64)
-        """First emission of each root."""
+        """First emission of each root; of a record, when it was appended."""
         self._open = np.zeros(1 << 12, np.int32)
         self._last: Ints = np.zeros(1 << 12, np.int64)
         self._inside = np.zeros(1 << 12, np.bool_)
@@ -78,11 +78,11 @@ class Backlog:
         copies = sum(self._replicas[s.edge.down.name] for s in sent)
         self._enter(train.uid, train.time, copies)
         if train.attempt is None:
-            self._first[self._place(train.uid)] = train.time
+            self._first[self._place(train.uid)] = train.created
             return
         new = train.attempt == 0
         if new.any():
-            self._first[self._place(train.uid[new])] = train.time[new]
+            self._first[self._place(train.uid[new])] = train.created[new]
         again = np.flatnonzero(train.attempt > 0)
         self._change(train.uid[again], train.time[again], -1)
 

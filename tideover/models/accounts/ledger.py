@@ -232,6 +232,10 @@ class Ledger:
         """And roots that were to be emitted again."""
         self._destroy(roots)
 
+    def on_expired(self, spout: SpoutView, roots: Ints) -> None:
+        """Or that are no longer in the queue before the spout."""
+        self._destroy(roots)
+
     def _destroy(self, roots: Ints) -> None:
         """Tuples of these roots were destroyed."""
         if len(roots):

@@ -293,6 +293,7 @@ def timeline(world: World, curves: Curves, without: Curves) -> list[dict[str, An
                 "backlog": int(curves.backlog[begin:end].max(initial=0)),
                 "backlog_without_failures": int(without.backlog[begin:end].max(initial=0)),
             }
+            | ({"lag": world.lag.records[second]} if world.lag.records else {})
         )
     return rows
 

@@ -14,6 +14,7 @@ from tideover.models.job.arrivals.base import Arrivals
 from tideover.models.job.backends.base import Backend
 from tideover.models.job.groupings.base import Grouping
 from tideover.models.job.queues import QueueSettings
+from tideover.models.job.sources.base import Source
 from tideover.models.job.spouts.base import Spout
 from tideover.models.operators.base import Bolt
 from tideover.sim.distributions.base import Distribution
@@ -24,7 +25,7 @@ from tideover.sim.units import Bandwidth, Duration, Rate, S, Size
 class SpoutConfig(Part):
     """A component that emits roots."""
 
-    unsaid: ClassVar[frozenset[str]] = frozenset({"queue"})
+    unsaid: ClassVar[frozenset[str]] = frozenset({"queue", "source"})
 
     spout: Annotated[Spout, Field(description="what is emitted")]
     arrivals: Annotated[
@@ -39,6 +40,19 @@ class SpoutConfig(Part):
         QueueSettings | None,
         Field(description="only send: how much its tasks may have to send; default: as in queues"),
     ] = None
+    source: Annotated[
+        Source | None,
+        Field(
+            description="queue that it reads: arrivals are then those of each partition; default: it makes "
+            "what it emits"
+        ),
+    ] = None
+
+    @property
+    def processes(self) -> int:
+        """How many arrival processes there are: one for each task, or for each partition."""
+        partitions = None if self.source is None else self.source.partitions
+        return self.parallelism if partitions is None else partitions
 
 
 class BoltConfig(Part):

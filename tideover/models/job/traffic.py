@@ -25,7 +25,7 @@ def traffic(topology: Topology, over: int | None = None) -> dict[str, Floats]:
         if isinstance(c.config, SpoutConfig):
             arrivals = c.config.arrivals
             rate = S / arrivals.mean_gap_ns if over is None else arrivals.expected(over) / over * S
-            out[c.name] = c.tasks * rate * c.config.spout.shares()
+            out[c.name] = c.config.processes * rate * c.config.spout.shares()
             continue
         inputs = np.zeros(c.input_keys)
         for e in c.inputs:

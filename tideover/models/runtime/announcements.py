@@ -50,6 +50,11 @@ class Announcements:
     def retries_lost(self, spout: SpoutView, roots: Ints) -> None:
         """They do so no more: the spout has crashed."""
 
+    def expired(self, spout: SpoutView, roots: Ints) -> None:
+        """Records were deleted from the queue before a spout, which had not read them, or had to read them
+        again.
+        """
+
     def reopened(self, task: BoltView, train: Train) -> None:
         """Tuples are on their way to ``task`` once more (a replay, a copied queue)."""
 

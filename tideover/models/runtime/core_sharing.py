@@ -48,12 +48,12 @@ def share_cores(
 ) -> dict[int, Cores]:
     """The cores, by host, of all hosts with tasks that have a number of them, or whose tasks share them. The
     flow of the data plane gets what sharing needs. ``step``: length (ns) of the steps in which several levels
-    share; None: it follows from services.
+    share, where only throughput is wanted; None: it follows from services.
     """
     hosts = deployment.cluster.hosts
     sharing = [task for task in tasks if task.shares]
     wanted = {t.host for t in sharing} | {t.host for t in tasks if hosts[t.host].cores is not None}
-    found = {host: Cores(host, hosts[host].cores) for host in sorted(wanted)}
+    found = {host: Cores(host, hosts[host].cores, evenly=step is not None) for host in sorted(wanted)}
     movers: list[Mover] = list(kernel.nodes)
     for level in _levels(tasks):
         here: dict[int, list[BoltTask]] = {}

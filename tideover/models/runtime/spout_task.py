@@ -14,6 +14,7 @@ from tideover.models.operators.base import Children
 from tideover.models.runtime.calls import Calls
 from tideover.models.runtime.context import Context
 from tideover.models.runtime.in_flight import InFlight
+from tideover.models.runtime.reading import Reading
 from tideover.models.runtime.stream import Outlet, Sent
 from tideover.sim.line import NONE
 from tideover.sim.node import Node
@@ -34,6 +35,7 @@ class SpoutTask(Node):
     next_root      how many roots it has made
     retries        what is to be emitted again, oldest first
     in_flight      roots that are neither done nor given up
+    reading        what it takes from the queue before it (None: there is none)
     feed           what it emits instead of calling, at the times of these trains (None: it calls)
     """
 
@@ -57,10 +59,17 @@ class SpoutTask(Node):
         self.feed: deque[Train] | None = deque() if fed else None
         self._epoch = 0
         self._calls = 0
-        self._last_call = self._config.arrivals.offset(self.name, context.draws)
+        self.reading: Reading | None = None
+        self._last_call = 0
+        if self._config.source is None:
+            self._last_call = self._config.arrivals.offset(self.name, context.draws)
+        elif not fed:
+            self.reading = Reading(self._config, component.name, index, context.draws)
         self._from = self._last_call
         """Calls are counted on from here: the last call, or the moment at which the spout could go on."""
         self._ahead: Ints = np.zeros(0, np.int64)
+        self._numbers: Ints = np.zeros(0, np.int64)
+        """Of the records that these calls take, if there is a queue before it."""
         self._used = 0
         self._reach = AHEAD
         context.kernel.sources.append(self)
@@ -72,10 +81,15 @@ class SpoutTask(Node):
         spouts all work out new ones at once.
         """
         left = len(self._ahead) - self._used
-        if left <= self._reach // 4:
+        if left <= (self._reach // 4 if self.reading is None else 0):
             together = ROOTS // len(self._context.kernel.sources)
             n = min(self._reach, self._context.train_cap, max(AHEAD, together))
             self._reach = 2 * n
+            if self.reading is not None:
+                again = sum(len(roots) for roots, _ in self.retries)
+                self._ahead, self._numbers = self.reading.takes(self._from, self.next_root, n, again)
+                self._used = 0
+                return
             arrivals, known = self._config.arrivals, self._ahead[self._used :]
             last = int(known[-1]) if left else self._from
             new = arrivals.next_calls(self.name, self._context.draws, last, self._calls + left, n)
@@ -175,7 +189,8 @@ class SpoutTask(Node):
         number = roots >> self._context.topology.spout_bits
         key, value = self._config.spout.content(self.component.name, self._context.draws, roots, number)
         epoch = self._epoch_of(len(times))
-        return Train(times, roots, times, key, value=value, attempt=attempt, epoch=epoch)
+        created = times if self.reading is None else self.reading.appended_at(number)
+        return Train(times, roots, created, key, value=value, attempt=attempt, epoch=epoch)
 
     def _epoch_of(self, n: int) -> Ints | None:
         """Epoch column of n tuples that are emitted now."""
@@ -215,13 +230,43 @@ class SpoutTask(Node):
             parts.append(roots)
             attempts.append(attempt)
             need -= len(roots)
-        new = np.arange(self.next_root, self.next_root + need, dtype=np.int64)
-        self.next_root += need
+        new = self._new(need)
         bits = self._context.topology.spout_bits
         new = (new << bits) | self.spout_number if bits else new
         if not parts:
             return new, None
         return np.concatenate([*parts, new]), np.concatenate([*attempts, np.zeros(need, np.int64)])
+
+    def _new(self, n: int) -> Ints:
+        """Numbers of the next n new roots."""
+        first = self.next_root
+        if self.reading is None or not n:
+            self.next_root += n
+            return np.arange(first, self.next_root, dtype=np.int64)
+        new = self._numbers[self._used - n : self._used]
+        self.next_root = int(new[-1]) + 1
+        if self.next_root - first > n:
+            gone = np.setdiff1d(np.arange(first, self.next_root, dtype=np.int64), new)
+            roots = gone << self._context.topology.spout_bits | self.spout_number
+            self._context.say.expired(self, roots)
+        return new
+
+    def emit_again(self, roots: Ints, attempts: Ints) -> None:
+        """These roots wait to be emitted again, as these attempts, from now on."""
+        if self.reading is not None:
+            self._look_ahead()
+        self.retries.append((roots, attempts))
+        self._context.say.retrying(self, roots)
+        if self.reading is None:
+            return
+        now, reads = self._kernel.now, self._used
+        if len(self._ahead) > reads and self._ahead[reads] <= now + self.reading.source.poll_cost:
+            self._ahead = self._ahead[reads : reads + 1]  # it is about to read something
+            self._numbers = self._numbers[reads : reads + 1]
+        else:
+            self._from = max(self._from, now)
+            self._ahead = self._ahead[:0]
+        self._used = 0
 
     def send_markers(self, up_to: int) -> None:
         """Send all end markers up to number ``up_to`` that were not sent yet (because the task was down), on
@@ -237,7 +282,7 @@ class SpoutTask(Node):
 
     def save(self) -> Callable[[], None]:
         """Remember what moving data changes; returns what brings that back."""
-        names = ("next_root", "_calls", "_last_call", "_from", "_ahead", "_used", "_reach")
+        names = ("next_root", "_calls", "_last_call", "_from", "_ahead", "_numbers", "_used", "_reach")
         kept = {name: getattr(self, name) for name in names}
         retries, outbox = self.retries.copy(), self.outbox.save()
         feed = None if self.feed is None else self.feed.copy()

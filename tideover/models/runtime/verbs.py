@@ -79,8 +79,7 @@ class Verbs:
         if len(roots):
             task, say = self._job.spouts[spout.spout_number], self._job.say
             say.timed_out(task, roots, attempt, outage)
-            task.retries.append((roots, attempt + 1))
-            say.retrying(task, roots)
+            task.emit_again(roots, attempt + 1)
             task.in_flight.settle(len(roots), self._job.kernel.now)
 
     # -- state -----------------------------------------------------------------------------------------------

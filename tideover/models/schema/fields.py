@@ -274,6 +274,9 @@ TIMELINE = (
         "backlog", "most roots queued, in service, on the wire or waiting for retry in this second", "roots"
     ),
     count("backlog_without_failures", "the same in the reference run, which has no failures", "roots"),
+    replace(
+        count("lag", "records before spouts that are not read as the second begins", "roots"), optional=True
+    ),
 )
 
 TASKS = (

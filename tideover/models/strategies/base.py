@@ -45,7 +45,9 @@ class Strategy(Part):
     """What it has besides tasks that a failure can name as its component: acker, driver."""
 
     bounded_queues: ClassVar[bool] = False
-    """Whether it goes with queues that have a bound."""
+    """Whether it goes with queues that have a bound (one that derives from such a one says so itself)."""
+    reads_queues: ClassVar[bool] = False
+    """Whether it says how far spouts have come in queues before them (``source`` of a spout)."""
     counts_tuples: ClassVar[tuple[str, ...]] = ()
     """Keys that count single tuples, where they are given: they do not go with lumps (``run.lump``)."""
     spouts_wait: ClassVar[tuple[str, ...]] = ()

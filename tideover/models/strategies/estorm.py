@@ -27,6 +27,8 @@ class EStorm(SourceReplay):
     ICPP 2017, sections III to V.
     """
 
+    bounded_queues: ClassVar[bool] = False
+    reads_queues: ClassVar[bool] = False
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (*SourceReplay.composed_of, Fleets)
     per_tuple: ClassVar[frozenset[str]] = SourceReplay.per_tuple | {"copy_cost"}
     after_failures: ClassVar[frozenset[str]] = frozenset({"transaction_time", "load_time", "load_cost"})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from tideover.models.mechanisms import offsets
 from tideover.models.runtime.job import Job
 from tideover.models.strategies.base import STRATEGIES, Promise, Protocol, Strategy
 
@@ -20,6 +21,8 @@ class Amnesia(Strategy):
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task", "crash_host"})
 
     bounded_queues: ClassVar[bool] = True
+    reads_queues: ClassVar[bool] = True
 
     def protocol(self, job: Job) -> Protocol:
+        offsets.follow(job)
         return Protocol(job)

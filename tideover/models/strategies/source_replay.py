@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from tideover.models.job.topology import Component
+from tideover.models.mechanisms import offsets
 from tideover.models.mechanisms.acking.acks import AckCosts, Acks
 from tideover.models.mechanisms.acking.rotation import Rotation
 from tideover.models.remarks import timeouts
@@ -43,6 +44,7 @@ class SourceReplay(Acking):
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (Acks, Rotation)
     roles: ClassVar[frozenset[str]] = frozenset({"acker"})
     bounded_queues: ClassVar[bool] = True
+    reads_queues: ClassVar[bool] = True
     counts_tuples: ClassVar[tuple[str, ...]] = ("max_spout_pending",)
     caps: ClassVar[frozenset[str]] = frozenset({"max_spout_pending"})
     spouts_wait: ClassVar[tuple[str, ...]] = ("max_spout_pending",)
@@ -97,6 +99,7 @@ class Replay(Protocol):
         ack = s.ack_cost, s.ack_size
         self.acks = Acks(job, *ack, s.message_timeout, s.acker_buckets, s.acker_host, self.held)
         self.rotation = Rotation(job, self.acks, s.message_timeout, s.timeout_buckets, s.timeout_phase)
+        offsets.follow(job, self.acks.acker.maps)
 
     def start(self) -> None:
         for spout in self.view.spouts:

@@ -28,6 +28,8 @@ class StormCheckpoint(SourceReplay):
     et al., *Lightweight Asynchronous Snapshots for Distributed Dataflows*, 2015, for the markers.
     """
 
+    bounded_queues: ClassVar[bool] = False
+    reads_queues: ClassVar[bool] = False
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (*SourceReplay.composed_of, Transactions)
     costs: ClassVar[dict[str, tuple[str, ...]]] = {"transactions": ("write_time", "write_cost")}
     per_tuple: ClassVar[frozenset[str]] = SourceReplay.per_tuple

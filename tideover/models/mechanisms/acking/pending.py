@@ -51,6 +51,8 @@ class PendingRoots:
         """The attempt of a root that is pending, and 1; 0: it is not."""
         self.expired_to = -1
         """Pending roots were emitted after this instant."""
+        self.needed_from: int | None = None
+        """Number of the first root that may be emitted again although it is not pending; None: none may."""
         self._retrying = np.zeros(1024, np.bool_)
         self._newest = np.zeros(1024, np.int32)
         """Row of a root's last ack, while a train of acks is looked through."""
@@ -66,6 +68,8 @@ class PendingRoots:
         if int(self._at(roots).max()) >= len(self._value):
             needed = np.flatnonzero((self._live > 0) | self._retrying)
             cut = int(needed[0]) if len(needed) else self._size
+            if self.needed_from is not None:
+                cut = max(0, min(cut, self.needed_from - self._base))
             top = int(self._at(roots).max()) + 1 - cut
             size = max(top, 2 * (self._size - cut))
             for name in self._COLUMNS:

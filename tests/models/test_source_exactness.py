@@ -1,0 +1,33 @@
+"""Spouts that read from a queue do what they do in the per-tuple reference: to the nanosecond."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.models.test_exactness import CAPS, LONG, QUICK, differences
+from tests.oracle.random_logs import READERS, logs
+from tideover.models.config import Scenario
+
+
+@pytest.mark.parametrize("strategy", READERS)
+def test_the_engine_equals_the_reference_with_a_queue(strategy: str) -> None:
+    @settings(QUICK, max_examples=60)
+    @given(logs((strategy,)), st.sampled_from(CAPS))
+    def check(scenario: Scenario, cap: int) -> None:
+        assert not differences(scenario, (cap,))
+
+    check()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("overlap", [False, True])
+@pytest.mark.parametrize("strategy", READERS)
+def test_the_engine_equals_the_reference_with_many_queues(strategy: str, overlap: bool) -> None:
+    @LONG
+    @given(logs((strategy,), overlap), st.sampled_from(CAPS))
+    def check(scenario: Scenario, cap: int) -> None:
+        assert not differences(scenario, (cap,))
+
+    check()

@@ -1,0 +1,96 @@
+"""Queues before spouts: who reads which record when, by hand and in closed form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.oracle.worlds import MS, bolt, fault, spout, world
+from tideover.models.config import Scenario
+from tideover.models.job.arrivals.burst import Burst
+from tideover.models.job.sources.kafka import Kafka
+from tideover.models.simulation import Replication, simulate
+from tideover.sim.units import S
+
+
+def reading(until: float, failures: tuple[Any, ...] = (), gap: float = 10, **more: Any) -> Scenario:
+    """A record each ``gap`` ms; times in ms."""
+    other = {name: more.pop(name) for name in ("strategy", "max_spout_pending") if name in more}
+    spouts = {name: more.pop(name) for name in ("parallelism", "arrivals") if name in more}
+    times = ("poll_cost", "commit_interval", "retention")
+    source = Kafka(**{name: round(v * MS) if name in times else v for name, v in more.items()})
+    reader = spout("keys", gap, 0, **spouts).model_copy(update={"source": source})
+    service = 7 if "max_spout_pending" in other else 1
+    return world(
+        {"s": reader, "b": bolt("forward", {"s": "shuffle"}, service)},
+        until=until,
+        failures=failures,
+        **other,
+    )
+
+
+def emitted(found: Replication) -> list[tuple[int, int, float]]:
+    """Root, attempt, ms."""
+    assert found.trace is not None
+    return [(root, attempt, time / MS) for _, _, root, attempt, time in found.trace.emitted]
+
+
+def crash(at: float, down: float) -> Any:
+    return fault("crash_task", at, component="s", restart=down)
+
+
+def test_a_spout_goes_on_from_the_committed_offset() -> None:
+    found = simulate(reading(80, (crash(35, 20),), poll_cost=3, commit_interval=25), trace=True)
+    # records 0 and 1 were read by the commit at 25 ms; 2 is read again when the spout is back at 55 ms
+    again = [(2, 1, 58), (3, 0, 61), (4, 0, 64), (5, 0, 67), (6, 0, 73)]
+    assert emitted(found) == [(0, 0, 13), (1, 0, 23), (2, 0, 33), *again]
+    assert found.ledger["lost"] == 0
+    assert (found.ledger["replayed"], found.ledger["duplicated"]) == (1, 1)
+
+
+def test_what_was_deleted_before_it_was_read_is_lost() -> None:
+    found = simulate(
+        reading(200, (crash(35, 50),), poll_cost=3, commit_interval=25, retention=20), trace=True
+    )
+    # at 85 ms the oldest record that is there is that of 70 ms; 3, 4 and 5 were never read; 2 is done
+    assert emitted(found)[3:6] == [(6, 0, 88), (7, 0, 91), (8, 0, 94)]
+    assert found.ledger["lost"] == 3
+    assert found.ledger["emitted"] == sum(found.ledger[name] for name in ("completed", "in_flight", "lost"))
+
+
+def test_stamps_are_those_of_the_log() -> None:
+    """Record n is appended at 2 (n + 1) ms, read at 2 + 3 (n + 1) ms, and served 1 ms later."""
+    found = simulate(reading(3000, gap=2, poll_cost=3))
+    last = 997  # the one after is served as the run ends
+    for latency in (found.latency, found.end_to_end):
+        assert latency.max == (last + 4) * MS
+
+
+def test_what_the_spout_may_not_emit_waits_in_the_queue() -> None:
+    more = {"strategy": "source_replay", "max_spout_pending": 1}
+    found = simulate(reading(100, poll_cost=3, gap=5, **more), trace=True)
+    # a record each 3 + 7 ms, though one is appended each 5 ms
+    assert emitted(found) == [(n, 0, 8 + 10 * n) for n in range(10)]
+
+
+@pytest.mark.parametrize("partitions", [2, 3, 5])
+def test_each_partition_is_read_by_one_task(partitions: int) -> None:
+    found = simulate(reading(100, poll_cost=0.001, parallelism=2, partitions=partitions), trace=True)
+    assert found.trace is not None
+    by_task = [sum(task == mine for _, task, *_ in found.trace.emitted) for mine in (0, 1)]
+    of_task = [len(range(task, partitions, 2)) for task in (0, 1)]
+    assert by_task == [9 * n for n in of_task]
+
+
+def test_a_queue_drains_at_the_rate_that_is_left() -> None:
+    """Fluid: r - C for d seconds is worked off in d (r - C) / (C - r0)."""
+    rate, peak, capacity, length = 100, 300, 200, 5
+    begin = 15
+    burst = Burst(rate=rate, peak=peak, length=length * S, every=(begin + length) * S)
+    found = simulate(reading(34_000, arrivals=burst, poll_cost=1e3 / capacity))
+    lag = [row["lag"] for row in found.timeline]
+    assert max(lag) == pytest.approx(length * (peak - capacity), abs=2)
+    drained = next(second for second in range(begin + length, 34) if lag[second] <= 2)
+    assert drained == begin + length + length * (peak - capacity) // (capacity - rate)
+    assert found.ledger["lost"] == 0

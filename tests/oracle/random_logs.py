@@ -1,0 +1,41 @@
+"""Random small worlds whose spouts read from queues outside the topology."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from tideover.models.config import Scenario
+from tideover.models.job.components import SpoutConfig
+from tideover.models.job.sources.kafka import Kafka
+
+from .random_worlds import TICK, TICK_MS, overlapping, worlds
+from .worlds import MS, fault
+
+READERS = ("none", "source_replay")
+
+
+@st.composite
+def logs(draw: st.DrawFn, strategies: tuple[str, ...] = READERS, overlap: bool = False) -> Scenario:
+    """Any world of these strategies, with a log before one spout or both; mostly one of them crashes."""
+    scenario = draw((overlapping if overlap else worlds)(strategies))
+    spouts = [name for name, config in scenario.topology.items() if isinstance(config, SpoutConfig)]
+    topology = dict(scenario.topology)
+    for name in spouts[: draw(st.integers(1, len(spouts)))]:
+        config = topology[name]
+        ns = draw(st.sampled_from((0, 0, 1, 137)))
+        more: dict[str, Any] = {
+            "partitions": draw(st.sampled_from((None, config.parallelism, config.parallelism + 1, 4))),
+            "poll_cost": draw(st.sampled_from((1, TICK, 3 * TICK, 9 * TICK))) + ns,
+            "commit_interval": draw(st.sampled_from((7, 10, 25, 1000))) * TICK,
+            "retention": draw(st.sampled_from((None, None, 2 * TICK, 15 * TICK, 40 * TICK))),
+        }
+        topology[name] = config.model_copy(update={"source": Kafka(**more)})
+    failures = []
+    for struck in scenario.failures:
+        if draw(st.booleans()):
+            times = {key: draw(st.sampled_from((0, 3, 10))) * TICK_MS for key in ("detection", "restart")}
+            struck = fault("crash_task", struck.at / MS, component=draw(st.sampled_from(spouts)), **times)
+        failures.append(struck)
+    return scenario.model_copy(update={"topology": topology, "failures": tuple(failures)})

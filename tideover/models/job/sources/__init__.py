@@ -1,0 +1,5 @@
+"""External queues that spouts read, one a file; importing the room registers them."""
+
+from tideover.models.job.sources import kafka
+
+__all__ = ["kafka"]

@@ -1,0 +1,129 @@
+"""How far spouts have read the queues before them, and where they go on after a crash."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+
+from tideover.models.job.sources.kafka import Kafka
+from tideover.models.mechanisms.acking.pending import PendingRoots
+from tideover.models.mechanisms.base import Mechanism
+from tideover.models.runtime.job import Job
+from tideover.models.runtime.keeper import NOTHING, Keeper
+from tideover.models.runtime.reading import Reading
+from tideover.models.runtime.spout_task import SpoutTask
+from tideover.models.runtime.stream import Sent
+from tideover.models.runtime.verbs import Verbs
+from tideover.models.runtime.views import BoltView, OutageView, SpoutView
+from tideover.sim.kernel import Rank
+from tideover.sim.train import Ints, Train
+
+
+class Position:
+    """Of one spout task: records before ``committed`` will not be read again."""
+
+    def __init__(self) -> None:
+        self.committed = 0
+        self.attempts: dict[int, int] = {}
+        """The last attempt of roots that were emitted more than once."""
+        self.crashed = False
+
+
+class Offsets(Mechanism, Keeper):
+    """Spouts commit from time to time the first record that is still needed; one that has crashed reads
+    everything from there on again.
+
+    ``pending``: by spout task, the roots that it has emitted and still waits for; none: nobody acks, and a
+    record that was read is done.
+    """
+
+    def __init__(self, job: Job, pending: Sequence[PendingRoots] = ()) -> None:
+        super().__init__(job)
+        self._pending, self._verbs = pending, Verbs(job)
+        self._positions = {
+            spout.spout_number: Position() for spout in job.spouts if spout.reading is not None
+        }
+        job.context.keepers.append(self)
+        for number, roots in enumerate(pending):
+            if number in self._positions:
+                roots.needed_from = 0
+
+    def _root(self, spout: SpoutTask, numbers: Ints) -> Ints:
+        return (numbers << self._job.topology.spout_bits) | spout.spout_number
+
+    # -- what a spout has done -------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        for number in self._positions:
+            spout = self._job.spouts[number]
+            source = _reading(spout).source
+            assert isinstance(source, Kafka)
+            self._verbs.every(source.commit_interval, partial(self._commit, spout), Rank.TRIM, spout)
+
+    def emitted(self, spout: SpoutView, train: Train, sent: list[Sent]) -> None:
+        position = self._positions.get(spout.spout_number)
+        if position is not None and train.attempt is not None:
+            again = train.attempt > 0
+            position.attempts |= zip(train.uid[again].tolist(), train.attempt[again].tolist(), strict=True)
+
+    def _commit(self, spout: SpoutTask, i: int) -> None:
+        if not spout.up:
+            return
+        position = self._positions[spout.spout_number]
+        waiting = [roots for roots, _ in spout.retries]
+        pending = self._pending[spout.spout_number : spout.spout_number + 1]
+        needed = np.concatenate([NOTHING, *(one.roots() for one in pending), *waiting])
+        bits = self._job.topology.spout_bits
+        position.committed = int(needed.min()) >> bits if len(needed) else spout.next_root
+        first = position.committed << bits
+        position.attempts = {root: n for root, n in position.attempts.items() if root >= first}
+        _reading(spout).forget(position.committed)
+        for one in pending:
+            one.needed_from = position.committed
+
+    # -- a crash ---------------------------------------------------------------------------------------------
+
+    def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+        spout = self._job.tasks[task.number]
+        if isinstance(spout, SpoutTask) and spout.spout_number in self._positions and not spout.up:
+            self._positions[spout.spout_number].crashed = True
+
+    def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+        spout = self._job.tasks[task.number]
+        if not isinstance(spout, SpoutTask) or spout.reading is None:
+            return
+        position = self._positions[spout.spout_number]
+        if not position.crashed:
+            return
+        position.crashed = False
+        numbers = np.arange(position.committed, spout.next_root, dtype=np.int64)
+        retention = _reading(spout).source.retention
+        if retention is not None:
+            gone = _reading(spout).appended_at(numbers) < self._job.kernel.now - retention
+            self._job.say.expired(spout, self._root(spout, numbers[gone]))
+            numbers = numbers[~gone]
+        roots = self._root(spout, numbers)
+        attempt = np.array([position.attempts.get(root, 0) for root in roots.tolist()], np.int64)
+        spout.emit_again(roots, attempt + 1)
+
+    # -- what can be read again ------------------------------------------------------------------------------
+
+    def roots(self) -> Ints:
+        spouts = [self._job.spouts[number] for number in self._positions]
+        numbers = [
+            np.arange(self._positions[s.spout_number].committed, s.next_root, dtype=np.int64) for s in spouts
+        ]
+        return np.concatenate([self._root(s, n) for s, n in zip(spouts, numbers, strict=True)])
+
+
+def follow(job: Job, pending: Sequence[PendingRoots] = ()) -> None:
+    """Have the offsets of those spouts followed that read from a queue, if any does."""
+    if any(spout.reading is not None for spout in job.spouts):
+        Offsets(job, pending)
+
+
+def _reading(spout: SpoutTask) -> Reading:
+    assert spout.reading is not None
+    return spout.reading
