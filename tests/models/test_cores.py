@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -17,6 +18,11 @@ ROUNDING = 1000
 """Instants (ns) by which the engine and the reference may differ: each rounds the ends of services to whole
 ns while others' speed changes.
 """
+
+
+def a_few(cases: Iterable[Any], few: int) -> list[Any]:
+    """All of them, but only so many in short runs."""
+    return [pytest.param(case, marks=[pytest.mark.long] * (n >= few)) for n, case in enumerate(cases)]
 
 
 def done(scenario: Scenario, component: str) -> list[float]:
@@ -109,7 +115,7 @@ def test_of_two_reasons_to_be_slow_the_slower_one_holds() -> None:
     assert done(scenario, "a") == [19]
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", a_few(range(12), 4))
 def test_one_level_equals_the_reference(seed: int) -> None:
     """Poisson arrivals, exponential services, three faults: every tuple, up to the rounding of instants."""
     equal(troubled(seed))
@@ -127,6 +133,21 @@ def equal(scenario: Scenario) -> None:
     assert [row[:5] for row in found] == [row[:5] for row in expected]
     for mine, other in zip(found, expected, strict=True):
         assert mine[6] == pytest.approx(other[6], abs=ROUNDING)
+
+
+@pytest.mark.parametrize("seed", a_few(range(100), 4))
+def test_where_trains_are_cut_does_not_matter(seed: int) -> None:
+    """Trains of one root, of seven, and of any number: the same instants, to the nanosecond, also when a core
+    is shared by three, or slow.
+    """
+    one, seven, many = (World(troubled(seed), trace=True, train_cap=cap) for cap in (1, 7, 20_000))
+    found = []
+    for run in (one, seven, many):
+        run.run()
+        assert run.trace is not None
+        found.append(sorted(run.trace.processed))
+    assert found[0] == found[2]
+    assert found[1] == found[2]
 
 
 LAYERED = {
@@ -188,7 +209,7 @@ def test_a_slow_core_is_busy_for_longer() -> None:
     assert cores.busy_ns(200 * MS) == pytest.approx(19 * 4 * MS, abs=MS)
 
 
-@pytest.mark.parametrize("name", sorted(set(STRATEGIES) - {"micro_batch"}))
+@pytest.mark.parametrize("name", a_few(sorted(set(STRATEGIES) - {"micro_batch"}, reverse=True), 3))
 def test_roots_add_up_on_crowded_hosts(name: str) -> None:
     """Whatever the strategy sends, acks, saves and restores with the cores that three levels share."""
     settings = {

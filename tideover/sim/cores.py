@@ -23,12 +23,10 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-
-from tideover.sim.pace import Floats, SharedOccupancy
+from tideover.sim.pace import Line, SharedOccupancy
 from tideover.sim.server import Server, collect
 from tideover.sim.shared_queue import SharedQueue
-from tideover.sim.sharing import Arrival, Point, divide, even_speed
+from tideover.sim.sharing import Arrival, Backlog, Busy, Point, divide, even_speed
 from tideover.sim.train import Ints
 
 
@@ -48,34 +46,39 @@ class Sharer(NamedTuple):
 
     def has_to_do(self, now: int) -> bool:
         """Whether anything happens there up to ``now``."""
-        if self.busy.free_at > self.busy.pace.own_at_end or not self.queue.empty or self.server.outbox:
+        if (
+            self.busy.free_at > self.busy.pace.at(self.busy.pace.end)
+            or not self.queue.empty
+            or self.server.outbox
+        ):
             return True
         return any(channel.wire and channel.wire[0].time[0] <= now for channel in self.server.inputs)
 
-    def work(self, begin: int, now: int, place: int, on_wire: bool) -> tuple[float, list[Arrival]]:
-        """What it has to do at the beginning of a step (ns), and what is known to come in it; ``on_wire``:
-        also what it has not taken in.
-        """
-        left = max(0.0, self.busy.free_at - self.busy.pace.own_at_end)
+    def backlog(self, line: Line) -> Backlog:
+        """What it has to do at the beginning of a step, on this line."""
+        pace = self.busy.pace
+        own = pace.at(pace.end)
+        held = own if pace.held is not None or self.busy.stopped_until > line.end else None
+        ahead = pace.ahead if pace.line is line else line.last.at(line.end) - own
+        return Backlog(self.busy.free_at, ahead, held)
+
+    def arrivals(self, begin: int, now: int, place: int, on_wire: bool) -> list[Arrival]:
+        """What is known to come in a step; ``on_wire``: also what it has not taken in."""
         coming = self.queue.coming()
         if on_wire and self.server.available:
             coming += self._due(now)
-        found = []
-        stopped = max(0, self.busy.stopped_until - begin)
+        first = max(begin, self.busy.stopped_until)
+        held = self.busy.pace.held is not None or first > begin
+        found = [Arrival(float(first), place, 0)] if held else []
         for times, demand in coming:
             for time, work in zip(times.tolist(), demand.tolist(), strict=True):
-                if time <= begin and not stopped:
-                    left += work
-                elif work and time < now:
-                    found.append(Arrival(float(max(time - begin, stopped)), place, float(work)))
-        if stopped and left:
-            found.append(Arrival(float(stopped), place, left))
-            left = 0.0
-        return left, found
+                if work and (time < now or time <= begin):
+                    found.append(Arrival(float(max(time, first)), place, work))
+        return found
 
     def whole_work(self) -> float:
         """What it has to do, of all that it has taken in (ns)."""
-        left = max(0.0, self.busy.free_at - self.busy.pace.own_at_end)
+        left = max(0.0, self.busy.free_at - self.busy.pace.at(self.busy.pace.end))
         return left + sum(float(demand.sum()) for _, demand in self.queue.coming())
 
     def _due(self, now: int) -> list[tuple[Ints, Ints]]:
@@ -107,8 +110,7 @@ class Cores:
         self._servers: list[Server] = []
         self._slow: dict[int, float] = {}
         self._levels: list[list[Sharer]] = []
-        self._moved: list[int] = []
-        """Up to where the line of each level is drawn (ns)."""
+        self._lines: list[Line] = []
         self._begin = self._end = 0
         """Of the step."""
         self._left: list[Point] = []
@@ -125,9 +127,12 @@ class Cores:
     def share(self, level: Sequence[Server]) -> int:
         """These share the cores, on a level below all that were told before; returns its number."""
         self.add(level)
-        self._levels.append([Sharer.of(server) for server in level])
-        self._moved.append(0)
-        return len(self._moved) - 1
+        members, line = [Sharer.of(server) for server in level], Line()
+        for each in members:
+            each.busy.pace.line = line
+        self._levels.append(members)
+        self._lines.append(line)
+        return len(self._levels) - 1
 
     @property
     def contended(self) -> bool:
@@ -166,72 +171,62 @@ class Cores:
         line of a level that has nothing to do.
         """
         if now != self._end:
-            self._begin, self._end = max(self._moved), now
-            self._left = [(0.0, math.inf if self.cores is None else self.cores * self.factor)]
+            self._begin, self._end = max(line.end for line in self._lines), now
+            cores = math.inf if self.cores is None else self.cores * self.factor
+            self._left = [(float(self._begin), cores)]
         members = self._levels[number]
         if not any(each.has_to_do(now) for each in members):
             if all_:
-                self._draw(number, now, [(0.0, 0.0), (now - self._moved[number], 0.0)])
+                self._go_on(number, now)
             return
         for each in members:
             collect(each.server, now)
-        if self._moved[number] < self._begin:
-            self._draw(number, self._begin, [(0.0, 0.0), (self._begin - self._moved[number], 0.0)])
-        span = now - self._begin
-        if span > 0:
-            line = self._divide(number) if self.contended else [(0.0, 0.0), (span, span * self.factor)]
-            self._draw(number, now, line)
+        self._go_on(number, self._begin)
+        if self.contended and now > self._lines[number].end:
+            self._divide(number)
+        else:
+            self._go_on(number, now)
         for each in members:
             each.server.flow(now)
 
-    def _draw(self, number: int, now: int, line: Sequence[Point]) -> None:
-        """The line of a level goes on like this, up to ``now``."""
-        begin = self._moved[number]
-        if now <= begin:
-            return
-        self._moved[number] = now
-        after, done = np.array(line, np.float64).T
-        for each in self._levels[number]:
-            each.busy.pace.step(begin, *_stopped(after, done, each.busy.stopped_until - begin))
+    def _go_on(self, number: int, now: int) -> None:
+        """Nobody slows others up to ``now``."""
+        line = self._lines[number]
+        if now > line.end:
+            line.go_on(now, self.factor)
+            self._step(number)
 
-    def _divide(self, number: int) -> list[Point]:
-        """The line of a level in this step, and what it leaves to the next."""
-        members, begin, now = self._levels[number], self._begin, self._end
+    def _step(self, number: int) -> None:
+        for each in self._levels[number]:
+            each.busy.pace.step(each.busy.stopped_until)
+
+    def _divide(self, number: int) -> None:
+        """Draw the line of a level in this step, and leave to the next what it leaves."""
+        members, line, begin, now = self._levels[number], self._lines[number], self._begin, self._end
         below = [each for level in self._levels[number + 1 :] for each in level]
         if self._evenly:
-            return self._divide_evenly(members, below, float(now - begin))
-        backlog, arrivals = [], list[Arrival]()
+            line.go_on(now, self._even_speed(members, below, float(now - begin)))
+            self._step(number)
+            return
+        backlogs, arrivals = [], list[Arrival]()
         for place, each in enumerate([*members, *below]):
-            left, coming = each.work(begin, now, place, on_wire=place >= len(members))
-            backlog.append(left)
-            arrivals += coming
-        arrivals.sort(key=lambda arrival: arrival.after)
-        found = divide(self._left, self.factor, backlog, arrivals, len(members), float(now - begin))
+            backlogs.append(each.backlog(line))
+            arrivals += each.arrivals(begin, now, place, on_wire=place >= len(members))
+        arrivals.sort(key=lambda arrival: arrival.time)
+        those = Busy(backlogs, len(members), begin, line.last)
+        found = divide(line.last, self._left, self.factor, those, arrivals, float(now))
         if below:
             self._left = _minus(self._left, found.spent)
-        return found.line
+        line.step(now, found.corners)
+        self._step(number)
 
-    def _divide_evenly(self, members: Sequence[Sharer], below: Sequence[Sharer], span: float) -> list[Point]:
-        """The same at one speed all through the step."""
-        capacity = self._left[0][1]
+    def _even_speed(self, members: Sequence[Sharer], below: Sequence[Sharer], span: float) -> float:
+        """The same at one speed all through the step, which is returned."""
+        begin, capacity = self._left[0]
         mine, others = ([each.whole_work() for each in level] for level in (members, below))
-        done = span * even_speed(capacity, self.factor, mine + others, span)
-        self._left = [(0.0, max(0.0, capacity - sum(min(work, done) for work in mine) / span))]
-        return [(0.0, 0.0), (span, done)]
-
-
-def _stopped(after: Floats, done: Floats, until: int) -> tuple[Floats, Floats]:
-    """The line of a server that does nothing before ``until`` (ns after the beginning)."""
-    if until <= 0:
-        return after, done
-    if until >= after[-1]:
-        return after[[0, -1]], np.zeros(2)
-    first = int(after.searchsorted(until, "right"))
-    from_ = float(np.interp(until, after, done))
-    return (
-        np.concatenate(([0.0, float(until)], after[first:])),
-        np.concatenate(([0.0, 0.0], done[first:] - from_)),
-    )
+        speed = even_speed(capacity, self.factor, mine + others, span)
+        self._left = [(begin, max(0.0, capacity - sum(min(work, span * speed) for work in mine) / span))]
+        return speed
 
 
 def _minus(left: Sequence[Point], spent: Sequence[Point]) -> list[Point]:

@@ -3,76 +3,126 @@
 A task that is alone on its core does a nanosecond of work in a nanosecond. One that shares is slower. In its
 *own* time (ns of work) a first-in first-out server follows Lindley's recursion as ever, and its future is
 known there, whatever the others will do; only the instants at which departures come turn up as time goes by.
+
+All that is rounded is reckoned from the last moment at which the speed changed, never from the end of a step
+of the data plane: so it does not depend on where steps end.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from tideover.sim.occupancy import Occupancy
+from tideover.sim.sharing import LEAST, Corner
 from tideover.sim.train import Ints
 
 Floats = npt.NDArray[np.float64]
 
-_LEAST = 1e-3
-"""What rounding of floats may come to (ns)."""
 
+class Line:
+    """How much work a task that was always busy could have done by an instant: a broken line, the same for
+    all tasks of one level of the topology on one host. It is known for the newest step of the data plane.
 
-class Pace:
-    """How fast a task works in the newest step of the data plane: a broken line from instants to own time.
-
-    Before the step an instant counts as the step's beginning, after it as its end.
+    begin, end   of the step (ns)
+    last         where the line's speed changed last
     """
 
     def __init__(self) -> None:
-        self.begin = 0
-        """Beginning of the step (ns)."""
-        self.own = 0.0
-        """Own time then."""
-        self.own_at_end = 0.0
-        """Own time at its end."""
-        self._after: Floats = np.zeros(1)
-        self._work: Floats = np.zeros(1)
-        """The line's corners: ns after the beginning, and own time since then."""
+        self.begin = self.end = 0
+        self.last = Corner(0.0, 0.0, 1.0)
+        self._time, self._work, self._speed = (np.array([x]) for x in self.last)
+
+    def step(self, end: int, corners: Sequence[Corner]) -> None:
+        """The next step: up to ``end``, with these corners."""
+        self._time, self._work, self._speed = np.array([self.last, *corners], np.float64).T
+        self.begin, self.end = self.end, end
+        if corners:
+            self.last = corners[-1]
+
+    def go_on(self, end: int, speed: float) -> None:
+        """The next step, all of it at this speed."""
+        now = float(self.end)
+        same = speed == self.last.speed
+        self.step(end, [] if same else [Corner(now, self.last.at(now), speed)])
+
+    def at(self, moments: Floats) -> Floats:
+        """Work by these instants, on the line as it was until then."""
+        place = np.maximum(self._time.searchsorted(moments, "left") - 1, 0)
+        return self._work[place] + (moments - self._time[place]) * self._speed[place]
+
+    def moments(self, work: Floats) -> Ints:
+        """The first instant at which so much is done."""
+        place = np.maximum(self._work.searchsorted(work, "left") - 1, 0)
+        speed = self._speed[place]
+        after = (work - self._work[place]) / np.where(speed > 0, speed, 1.0)
+        return np.ceil(self._time[place] + after - LEAST).astype(np.int64)
+
+
+class Pace:
+    """How fast a task works in the newest step of the data plane: the line of its level, but for the time in
+    which the task was stopped.
+
+    Before the step an instant counts as the step's beginning, after it as its end.
+
+    line    of the level
+    ahead   what is done on the line, less own time
+    held    own time at which the task is stopped, at the end of the step; None: it is not
+    """
+
+    def __init__(self) -> None:
+        self.line = Line()
+        self.ahead = 0.0
+        self.held: float | None = None
+        self._goes_on = 0
+        """It was stopped before this instant of the step."""
+        self._stood = 0.0
+        """At this own time."""
 
     @property
     def end(self) -> int:
         """End of the step (ns)."""
-        return self.begin + int(self._after[-1])
+        return self.line.end
 
     @property
     def reached(self) -> int:
         """Own time at the end of the step, in whole ns."""
-        return int(self.own_at_end + _LEAST)
+        return int(self.at(self.end) + LEAST * self.line.last.speed)
 
-    def step(self, begin: int, after: Floats, work: Floats) -> None:
-        """The next step: from ``begin``, the end of the last, the line with these corners (the first is at
-        0, 0; both rise).
-        """
-        self.own = self.own_at_end
-        self.own_at_end += float(work[-1])
-        self.begin, self._after, self._work = begin, after, work
+    def step(self, stopped_until: int) -> None:
+        """The line has gone on; the task does nothing before this instant."""
+        line = self.line
+        if self.held is None and stopped_until > line.begin:
+            self.held = float(line.at(np.array([line.begin], np.float64))[0]) - self.ahead
+        self._goes_on = line.begin
+        if self.held is not None:
+            self._stood = self.held
+            self._goes_on = max(line.begin, stopped_until)
+            if self._goes_on < line.end:
+                self.ahead = float(line.at(np.array([self._goes_on], np.float64))[0]) - self.held
+                self.held = None
 
     def at(self, moment: int) -> float:
         """Own time at an instant."""
-        return self.own + float(np.interp(moment - self.begin, self._after, self._work))
+        return float(self._own(np.array([moment]))[0])
 
     def work(self, moments: Ints) -> Ints:
-        """Own time at each instant (rising)."""
-        found = self.own + np.interp((moments - self.begin).astype(np.float64), self._after, self._work)
-        return np.rint(found).astype(np.int64)
+        """Own time at each instant (rising), in whole ns: nothing that begins then is done too early."""
+        return np.ceil(self._own(moments) - LEAST).astype(np.int64)
+
+    def _own(self, moments: Ints) -> Floats:
+        instants = np.clip(moments, self.line.begin, self.line.end).astype(np.float64)
+        own = self.line.at(instants) - self.ahead
+        return (
+            own if self._goes_on == self.line.begin else np.where(instants < self._goes_on, self._stood, own)
+        )
 
     def moments(self, work: Ints) -> Ints:
         """The first instant at which each own time (rising, in the step) is reached."""
-        wanted = work - self.own
-        corner = np.clip(self._work.searchsorted(wanted - _LEAST, "left"), 1, len(self._work) - 1)
-        w, w0 = self._work[corner], self._work[corner - 1]
-        a, a0 = self._after[corner], self._after[corner - 1]
-        rise = np.where(w > w0, w - w0, 1.0)
-        part = np.clip((wanted - w0) / rise, 0.0, 1.0)
-        found = np.ceil(a0 + part * (a - a0) - _LEAST).astype(np.int64)
-        return self.begin + np.minimum(found, int(self._after[-1]))
+        found = self.line.moments(work.astype(np.float64) + self.ahead)
+        return np.clip(found, min(self._goes_on, self.end), self.end)
 
 
 class SharedOccupancy(Occupancy):
@@ -112,4 +162,4 @@ class SharedOccupancy(Occupancy):
     def turn(self, now: int) -> int:
         """Not before: the pace may be slower than a core of its own."""
         left = self.free_at - self.pace.at(now)
-        return max(now, self.stopped_until) + int(left) + 1 if left > _LEAST else now
+        return max(now, self.stopped_until) + int(left) + 1 if left > LEAST else now

@@ -4,78 +4,106 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from heapq import heappop, heappush
-from math import inf
+from math import ceil, inf
 from typing import NamedTuple
 
+LEAST = 1e-3
+"""What rounding of floats may come to (ns)."""
 Point = tuple[float, float]
-"""An instant (ns after the beginning of a step), and what has been reached then, or holds from then on."""
+"""An instant (ns), and what holds from then on."""
+
+
+class Corner(NamedTuple):
+    """From this instant (ns), when so much work (ns) is done, a busy server works at this speed."""
+
+    time: float
+    work: float
+    speed: float
+
+    def at(self, moment: float) -> float:
+        """Work by an instant."""
+        return self.work + (moment - self.time) * self.speed
+
+    def when(self, work: float) -> float:
+        """When so much is done."""
+        if self.speed > 0:
+            return self.time + (work - self.work) / self.speed
+        return inf if work > self.work else -inf
 
 
 class Arrival(NamedTuple):
-    """Work (ns) for a server, ``after`` the beginning of a step (ns)."""
+    """Work (ns) for a server at an instant; 0: it is stopped until then."""
 
-    after: float
+    time: float
     server: int
-    work: float
+    work: int
+
+
+class Backlog(NamedTuple):
+    """What a server has to do at the beginning of a step.
+
+    free_at   its own time at which all is done (ns)
+    ahead     what is done on the line, less its own time
+    held      own time at which it is stopped; None: it is not
+    """
+
+    free_at: int
+    ahead: float
+    held: float | None
 
 
 class Shares(NamedTuple):
     """How cores were divided in a step.
 
-    line    corners of the work (ns) that a server that was always busy has done by then: all are equally fast
-    spent   how many cores' speed the servers that were asked for had, from then on
+    corners   of the line: the work that a server that was always busy has done; all are equally fast
+    spent     how many cores' speed the servers that were asked for had, from then on
     """
 
-    line: list[Point]
+    corners: list[Corner]
     spent: list[Point]
 
 
 def divide(
+    corner: Corner,
     left: Sequence[Point],
     fastest: float,
-    backlog: Sequence[float],
+    those: Busy,
     arrivals: Sequence[Arrival],
-    asked: int,
-    span: float,
+    end: float,
 ) -> Shares:
-    """Divide cores in a step of ``span`` ns: all busy servers are equally fast, none faster than ``fastest``.
+    """Divide cores in a step up to ``end``: all busy servers are equally fast, none faster than ``fastest``.
 
-    ``left``: how many cores' speed there is to divide, from each instant on (the first is 0). ``backlog``:
-    work of each server at the beginning (ns). ``arrivals``: in order of time. ``asked``: of so many of the
-    servers, the first ones, it is told what they spend.
+    ``corner``: the last before the step. ``left``: how many cores' speed there is to divide, from each
+    instant on; the first is the beginning of the step. ``arrivals``: in order of time. What happens at
+    ``end`` is left to the next step.
     """
-    now = done = 0.0
-    capacity, changes = left[0][1], iter([*left[1:], (inf, 0.0)])
+    now, capacity = left[0]
+    changes = iter([*left[1:], (inf, 0.0)])
     change, later = next(changes)
-    those = _Busy(backlog, asked)
-    shares = Shares([(0.0, 0.0)], [])
-    place, count, speed = 0, len(arrivals), -1.0
+    shares = Shares([], [])
+    place, count = 0, len(arrivals)
     while True:
         fair = min(fastest, capacity / those.many) if those.many else fastest
-        if fair != speed and now > 0:
-            shares.line.append((now, done))
-        speed = fair
-        if not shares.spent or shares.spent[-1][1] != those.mine * speed:
-            shares.spent.append((now, those.mine * speed))
-        idle = now + (those.first - done) / speed if speed > 0 else inf
-        until = min(idle, change, span)
-        while place < count and arrivals[place].after <= until and those.adds(arrivals[place]):
+        if fair != corner.speed:
+            corner = Corner(now, corner.at(now), fair)
+            shares.corners.append(corner)
+        if not shares.spent or shares.spent[-1][1] != those.mine * fair:
+            shares.spent.append((now, those.mine * fair))
+        idle = max(now, corner.when(those.first)) if those.many else inf
+        until = min(idle, change, end)
+        while place < count and arrivals[place].time <= until and those.adds(arrivals[place]):
             place += 1  # a busy server has more to do: nobody's speed changes
-        then = min(until, arrivals[place].after) if place < count else until
-        done = those.first if then == idle else done + (then - now) * speed
-        now = then
-        if then == idle:
+        now = min(until, arrivals[place].time) if place < count else until
+        if now >= end:
+            return shares
+        if now == idle:
             those.end()
-        elif then == span:
-            break
-        elif then == change:
+        elif now == change:
             capacity = later
             change, later = next(changes)
         else:
-            those.begin(arrivals[place], done)
+            those.begin(arrivals[place], corner.at(now))
             place += 1
-    shares.line.append((span, done))
-    return shares
 
 
 def even_speed(capacity: float, fastest: float, work: Sequence[float], span: float) -> float:
@@ -90,25 +118,30 @@ def even_speed(capacity: float, fastest: float, work: Sequence[float], span: flo
     return fastest
 
 
-class _Busy:
+class Busy:
     """The busy servers, and until when: the work on the line at which each has done all that it has.
 
     many   how many there are
-    mine   how many of the first ones
+    mine   how many of the first ``asked`` ones
     """
 
-    def __init__(self, backlog: Sequence[float], asked: int) -> None:
-        self._ends = list(backlog)
+    def __init__(self, backlogs: Sequence[Backlog], asked: int, begin: int, corner: Corner) -> None:
+        """At the beginning of a step; ``corner``: the last before it."""
+        self._backlogs = list(backlogs)
         self._asked = asked
-        self._busy = [work > 0 for work in backlog]
-        self._heap = sorted((end, server) for server, end in enumerate(backlog) if end > 0)
+        self._ends = [each.free_at + each.ahead for each in backlogs]
+        self._busy = [
+            each.held is None and corner.when(end) >= begin
+            for each, end in zip(backlogs, self._ends, strict=True)
+        ]
+        self._heap = sorted((end, server) for server, end in enumerate(self._ends) if self._busy[server])
         self.many = len(self._heap)
         self.mine = sum(self._busy[:asked])
 
     @property
     def first(self) -> float:
         """The first end on the line, as far as it was known when its server became busy."""
-        return self._heap[0][0] if self._heap else inf
+        return self._heap[0][0]
 
     def adds(self, arrival: Arrival) -> bool:
         """Add work to a server if it is busy; returns whether it is."""
@@ -118,11 +151,21 @@ class _Busy:
         return False
 
     def begin(self, arrival: Arrival, done: float) -> None:
-        """An idle server becomes busy, at this work on the line."""
+        """An idle server gets work, or goes on after it was stopped, at this work on the line."""
         server = arrival.server
-        self._ends[server] = done + arrival.work
+        free_at, ahead, held = self._backlogs[server]
+        if held is not None:
+            ahead = done - held
+            self._backlogs[server] = Backlog(free_at, ahead, None)
+        if arrival.work:
+            self._start(server, ceil(done - ahead - LEAST) + arrival.work + ahead)
+        elif held is not None and free_at > held:
+            self._start(server, free_at + ahead)
+
+    def _start(self, server: int, end: float) -> None:
+        self._ends[server] = end
         self._busy[server] = True
-        heappush(self._heap, (self._ends[server], server))
+        heappush(self._heap, (end, server))
         self._count(server, 1)
 
     def end(self) -> None:

@@ -35,6 +35,10 @@ class SlowHost(Fault):
     def where(self) -> str:
         return f"host {self.host}"
 
+    @classmethod
+    def aimed_at(cls, component: str, host: int) -> dict[str, Any]:
+        return {"host": host, "factor": 0.5}
+
     @property
     def lasts(self) -> int:
         return self.duration
