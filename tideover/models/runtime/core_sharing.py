@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from tideover.models.job.deployment import Deployment
+from tideover.models.job.topology import Topology
 from tideover.models.runtime.bolt_task import BoltTask
+from tideover.models.runtime.network import levels_of
 from tideover.models.runtime.resource import Kind
+from tideover.sim.card import Port
 from tideover.sim.cores import Cores
 from tideover.sim.faults.slow_host import SlowHost
 from tideover.sim.kernel import Kernel, Mover
@@ -55,21 +58,32 @@ def share_cores(
     wanted = {t.host for t in sharing} | {t.host for t in tasks if hosts[t.host].cores is not None}
     found = {host: Cores(host, hosts[host].cores, evenly=step is not None) for host in sorted(wanted)}
     movers: list[Mover] = list(kernel.nodes)
-    for level in _levels(tasks):
-        here: dict[int, list[BoltTask]] = {}
-        for task in level:
-            if task.shares:
-                here.setdefault(task.host, []).append(task)
-            elif task.host in found:
-                found[task.host].add([task])
-        if here:
-            places = [(found[host], found[host].share(members)) for host, members in sorted(here.items())]
-            movers.insert(movers.index(level[0]), _Level(places))
+    for task in tasks:
+        if task.host in found and not task.shares:
+            found[task.host].add([task])
+    for group in companies(deployment.topology, tasks):
+        cores = found[group[0].host]
+        movers.insert(movers.index(group[0]), _Level(cores, cores.share(group)))
     movers = [mover for mover in movers if mover not in sharing]  # these move with their level
     if any(found[task.host].layered for task in sharing):
         movers = _in_short_steps(movers, [task for task in sharing if found[task.host].layered], step)
     if sharing:
         kernel.movers = movers
+    return found
+
+
+def companies(topology: Topology, tasks: Sequence[BoltTask]) -> list[list[BoltTask]]:
+    """The tasks that share the cores of one host and lie on one level of the topology, the upper levels
+    first: they are moved together.
+    """
+    depth = levels_of(topology)
+    found: list[list[BoltTask]] = []
+    for level in _levels(tasks):
+        here: dict[tuple[int, int], list[BoltTask]] = {}
+        for task in level:
+            if task.shares:
+                here.setdefault((depth[task.component.name], task.host), []).append(task)
+        found += [group for _, group in sorted(here.items())]
     return found
 
 
@@ -87,19 +101,18 @@ def _levels(tasks: Sequence[BoltTask]) -> list[list[BoltTask]]:
 
 
 class _Level:
-    """The tasks of one level that share cores.
+    """The tasks of one level that share the cores of a host.
 
-    whole   whether all of them have to be moved, be there something for them to do or not
+    whole   whether they have to be moved, be there something for them to do or not
     """
 
-    def __init__(self, places: Sequence[tuple[Cores, int]]) -> None:
-        self._places = places
+    def __init__(self, cores: Cores, number: int) -> None:
+        self._cores, self._number = cores, number
         self.whole = True
-        self.hosts = {cores.host for cores, _ in places}
+        self.host = cores.host
 
     def flow(self, now: int) -> None:
-        for cores, number in self._places:
-            cores.flow(number, now, self.whole)
+        self._cores.flow(self._number, now, self.whole)
 
     def next_event(self) -> int | None:
         return None
@@ -108,7 +121,7 @@ class _Level:
 class _ShortSteps:
     """A part of the flow that goes in short steps while the rest goes in long ones."""
 
-    def __init__(self, movers: Sequence[Mover], tasks: Sequence[BoltTask], step: int) -> None:
+    def __init__(self, movers: Sequence[Mover], tasks: Sequence[Mover], step: int) -> None:
         self._movers, self._tasks, self._step = movers, tasks, step
         self._levels = [mover for mover in movers if isinstance(mover, _Level)]
         self._moved = 0
@@ -141,21 +154,23 @@ class _ShortSteps:
 
 def _in_short_steps(movers: list[Mover], layered: Sequence[BoltTask], step: int | None) -> list[Mover]:
     """Those from the first to the last level of these tasks go in short steps, but for tasks that are not on
-    a way between two of them.
+    a way between two of them; so do the ports of cards that several levels use, which move in the same steps.
     """
     after, before = _reached(layered, down=True), _reached(layered, down=False)
     hosts = {task.host for task in layered}
     bounds = [
         place
         for place, mover in enumerate(movers)
-        if (isinstance(mover, _Level) and mover.hosts & hosts) or (mover in after and mover in before)
+        if (isinstance(mover, _Level) and mover.host in hosts)
+        or (isinstance(mover, Port) and not mover.card.line.exact)
+        or (mover in after and mover in before)
     ]
     inner = movers[bounds[0] : bounds[-1] + 1]
     outside = [m for m in inner if isinstance(m, BoltTask) and not (m in after and m in before)]
     inside = [m for m in inner if m not in outside]
     services = [mean for task in layered if (mean := task.mean_service) > 0]
     step = max(1, round(PART * min(services, default=1e6))) if step is None else step
-    tasks = [*layered, *(m for m in inside if isinstance(m, BoltTask))]
+    tasks = [*layered, *(m for m in inside if not isinstance(m, _Level))]
     return [
         *movers[: bounds[0]],
         *(m for m in outside if m not in after),

@@ -11,7 +11,7 @@ from tideover.models.job.topology import Topology
 from tideover.models.runtime.announcements import Announcer
 from tideover.models.runtime.bolt_task import BoltTask, connect
 from tideover.models.runtime.context import Context, without_markers
-from tideover.models.runtime.core_sharing import CoresResource, crowded, share_cores
+from tideover.models.runtime.core_sharing import CoresResource, companies, crowded, share_cores
 from tideover.models.runtime.coupling import couple_tasks
 from tideover.models.runtime.hooks import Dispatcher, Hooks, Needs
 from tideover.models.runtime.network import Network
@@ -55,7 +55,9 @@ class Job:
         self.tasks = sorted(every, key=lambda task: task.number)
         """All physical tasks, in physical order."""
         self._coupled = couple_tasks(context.kernel, deployment, self.tasks)
-        self.network.lay(self.kernel, self.topology, self.tasks, deployment.run.duration, context.step)
+        together = companies(self.topology, self.bolt_tasks)
+        duration, step = deployment.run.duration, context.step
+        self.network.lay(self.kernel, self.topology, self.tasks, duration, step, together)
         context.resources += self.network.cards
         context.cores = share_cores(context.kernel, deployment, self.bolt_tasks, context.step)
         every_core = context.cores.values()

@@ -85,10 +85,17 @@ class Network:
         return np.array(each, np.int64)
 
     def lay(
-        self, kernel: Kernel, topology: Topology, tasks: Sequence[Task], duration: int, step: int | None
+        self,
+        kernel: Kernel,
+        topology: Topology,
+        tasks: Sequence[Task],
+        duration: int,
+        step: int | None,
+        together: Sequence[Sequence[Task]] = (),
     ) -> None:
         """Put the cards between the tasks; call it once, with all channels made, and ``tasks`` in physical
-        order; ``duration``: of the run (ns); ``step``: see `World`.
+        order; ``duration``: of the run (ns); ``step``: see `World`; ``together``: tasks of one level that are
+        moved as one.
 
         What a card has served may bring about a message that comes to it again. If not, it moves when all who
         use it have moved. If so, the data plane moves in steps shorter than the least latency between hosts:
@@ -101,24 +108,25 @@ class Network:
         self._sharing.sort(key=lambda channel: (channel.up.number, channel.down.number))
         for number, channel in enumerate(self._sharing):
             channel.number = number
-        levels = _levels(topology)
+        levels = levels_of(topology)
         channels = [channel for task in tasks if isinstance(task, BoltTask) for channel in task.inputs]
         self._connect(levels, set())
-        edges = _edges(tasks, channels)
+        edges = _as_one(_edges(tasks, channels), together)
         cyclic = _in_cycles(edges)
         split = {(node.card.way, node.card.host) for node in cyclic if isinstance(node, Port)}
         kernel.feedback = True
         if split:
             short = min(channel.least_delay for channel in self._sharing) - 1
             if step is None and short > 0 and duration // short * len(edges) <= FLOWS:
-                edges = _edges(tasks, channels, over_wires=False)
+                edges = _as_one(_edges(tasks, channels, over_wires=False), together)
                 kernel.sources.append(Steps(kernel, short))
             else:
                 self._connect(levels, split)
-                edges = _edges(tasks, channels)
+                edges = _as_one(_edges(tasks, channels), together)
                 if step is not None:
                     kernel.sources.append(Steps(kernel, step))
-        kernel.nodes[:] = _in_order(edges)
+        members: dict[Mover, Sequence[Task]] = {group[0]: group for group in together}
+        kernel.nodes[:] = [node for first in _in_order(edges) for node in members.get(first, (first,))]
 
     def _connect(self, levels: Mapping[str, int], split: set[Place]) -> None:
         """Let channels go through the ports of the cards, one for each level of those that are ``split``."""
@@ -146,7 +154,7 @@ class Network:
             port.card.line.add(level)
 
 
-def _levels(topology: Topology) -> dict[str, int]:
+def levels_of(topology: Topology) -> dict[str, int]:
     """How many components a tuple has passed, at most, when it comes to each."""
     levels: dict[str, int] = {}
     for c in topology.components:
@@ -181,6 +189,18 @@ def _edges(tasks: Sequence[Task], channels: Sequence[Channel], over_wires: bool 
         for lower, higher in pairwise(each):
             edges[lower].add(higher)
     return edges
+
+
+def _as_one(edges: Edges, together: Sequence[Sequence[Task]]) -> Edges:
+    """The same with the first of each group in place of all of it: it hands on, and is handed, what they
+    are.
+    """
+    first: dict[Mover, Mover] = {task: group[0] for group in together for task in group}
+    found: Edges = {}
+    for node, behind in edges.items():
+        one = first.get(node, node)
+        found.setdefault(one, set()).update(first.get(each, each) for each in behind)
+    return found
 
 
 def _is_wire(channel: NetworkChannel, node: Mover, behind: Mover) -> bool:
