@@ -24,6 +24,8 @@ TYPED = [
     tideover.Amnesia(),
     tideover.MicroBatch(trigger_interval="2 s"),
     tideover.SourceReplay(timeout_buckets=3),
+    parts.EStorm(members=3),
+    parts.StormCheckpoint(checkpoint_interval="2 s"),
     tideover.StateManagement(checkpoint_interval="7 s", replay_rate="900/s"),
 ]
 

@@ -129,6 +129,8 @@ NEEDED: dict[str, dict[str, Any]] = {
     "rsm": {"checkpoint_interval": 100 * MS},
     "aligned_snapshots": {"checkpoint_interval": 100 * MS},
     "source_replay": {"message_timeout": 50 * MS},
+    "estorm": {"message_timeout": 50 * MS},
+    "storm_checkpoint": {"message_timeout": 50 * MS, "checkpoint_interval": 10 * MS},
 }
 
 

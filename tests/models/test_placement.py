@@ -16,7 +16,7 @@ from tideover.models.job.cluster import Cluster, Hosts
 from tideover.models.job.machines import MachineType
 from tideover.models.job.placements.base import PlacementError
 from tideover.models.job.placements.by_hand import ByHand
-from tideover.models.job.placements.estorm import EStorm
+from tideover.models.job.placements.estorm import FleetPlacement
 from tideover.models.job.placements.k_safe import KSafe
 from tideover.models.job.placements.round_robin import RoundRobin
 from tideover.sim.draws import Draws
@@ -139,7 +139,7 @@ def test_estorm_by_hand() -> None:
     count in turn: p.0 reads s, on 0; count.0 reads p, on 1 and 2: the first of them; for p.1 host 0 has no
     slot left, and of 1 and 3 the latter has fewer; count.1 goes to 2, which has fewer than 1.
     """
-    found = cluster(hosts(4, slots=3, placement=EStorm()), k=1)
+    found = cluster(hosts(4, slots=3, placement=FleetPlacement()), k=1)
     assert {place: host for place, host in found.at.items() if place[2] == 1} == {
         ("p", 0, 1): 0,
         ("count", 0, 1): 1,
@@ -155,7 +155,7 @@ def test_estorm_makes_bytes_local_not_senders() -> None:
         "b": spout("values", gap=100, values=(1,), repeat=True, parallelism=2, hosts=(2, 2)),
         "count": bolt("windowed_count", {"a": "shuffle", "b": "shuffle"}, hosts=(0,), window=BY_MARKER),
     }
-    where = hosts(4, placement=EStorm())
+    where = hosts(4, placement=FleetPlacement())
     found = deployment_of(world(topology, "active_replication", hosts=where, k=1)).hosts
     assert found["count", 0, 1] == 1
     topology["b"] = topology["b"].model_copy(update={"tuple_size": 1024})
@@ -164,12 +164,12 @@ def test_estorm_makes_bytes_local_not_senders() -> None:
 
 
 def test_estorm_keeps_fleets_apart() -> None:
-    assert cluster(hosts(2, placement=EStorm()), k=1)
+    assert cluster(hosts(2, placement=FleetPlacement()), k=1)
     with pytest.raises(
         PlacementError,
         match=r"^hosts: no host .* its 3 replicas need different hosts and a slot, and 2 hosts ",
     ):
-        cluster(hosts(2, placement=EStorm()), k=2)
+        cluster(hosts(2, placement=FleetPlacement()), k=2)
 
 
 def by_hand(*p: tuple[int, ...], count: tuple[tuple[int, ...], ...] = ((2, 0), (2, 1)), **more: Any) -> Hosts:
@@ -217,7 +217,7 @@ CLUSTERS = st.builds(
     racks=st.integers(1, 2),
     workers=st.integers(1, 3),
     reserve=st.integers(0, 1),
-    placement=st.sampled_from((RoundRobin(), KSafe(), EStorm())),
+    placement=st.sampled_from((RoundRobin(), KSafe(), FleetPlacement())),
 )
 
 

@@ -51,7 +51,7 @@ def test_one_instant_goes_by_rank_then_by_creation(actions: list[tuple[Rank, int
 
 
 def test_ranks_are_in_the_order_of_the_contract() -> None:
-    names = "FAULT READY WINDOW RESTORE CHECKPOINT TRIM REQUEST MARKER ROTATION BATCH"
+    names = "FAULT READY WINDOW RESTORE CHECKPOINT TRIM REQUEST MARKER ROTATION BATCH SAMPLE"
     assert [rank.name for rank in sorted(Rank)] == names.split()
 
 

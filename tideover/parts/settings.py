@@ -11,7 +11,7 @@ from tideover.sim.distributions import constant, empirical, exponential, gamma, 
 Hosts = typed(cluster.Hosts)
 MachineType = typed(machines.MachineType)
 ByHand = typed(by_hand.ByHand)
-EStorm = typed(estorm.EStorm)
+FleetPlacement = typed(estorm.FleetPlacement)
 KSafe = typed(k_safe.KSafe)
 RoundRobin = typed(round_robin.RoundRobin)
 Links = typed(components.Links)

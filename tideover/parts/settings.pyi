@@ -67,7 +67,7 @@ class ByHand(by_hand.ByHand):
 
     def __init__(self, *, tasks: Mapping[str, Sequence[Sequence[int]]]) -> None: ...
 
-class EStorm(estorm.EStorm):
+class FleetPlacement(estorm.FleetPlacement):
     """Primaries as round robin puts them; each shadow (a replica after the first) where most of what it reads
     is local then, of the hosts with a slot left, and never where another of its fleet is.
 

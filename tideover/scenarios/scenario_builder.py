@@ -75,7 +75,7 @@ class ScenarioBuilder(PartBuilder):
             "strategy": draft.strategy,
             "failures": tuple(f for f in draft.failures if f is not None),
             "run": draft.run,
-            **({} if root.get("detector") is None else {"detector": draft.detector}),
+            **({} if draft.detector is None else {"detector": draft.detector}),
             "links": self._links(root),
             **self._queues(root),
             "store": self.part(Store, root.get("store") or root.like({}), "store"),
@@ -242,7 +242,7 @@ class ScenarioBuilder(PartBuilder):
 
     def _detector(self, root: Node) -> Detector | None:
         node = root.get("detector")
-        return None if node is None else self.named(Detector, node, "detector")
+        return None if node is None or node.value is None else self.named(Detector, node, "detector")
 
     def _run(self, root: Node) -> Run | None:
         node = self._child(root, "run", "give run: {duration: 240 s}")

@@ -13,7 +13,7 @@ from tideover.models.job.traffic import Floats, traffic
 
 
 @PLACEMENTS.register("estorm")
-class EStorm(Placement):
+class FleetPlacement(Placement):
     """Primaries as round robin puts them; each shadow (a replica after the first) where most of what it reads
     is local then, of the hosts with a slot left, and never where another of its fleet is.
 
