@@ -57,14 +57,18 @@ class World:
         protocol: type[Protocol] | None = None,
         fed: dict[Logical, list[tuple[int, int]]] | None = None,
         at_once: tuple[str, ...] = (),
+        logged: bool = False,
     ) -> None:
         """``protocol``: in place of the scenario's; ``fed``: when each spout task emits, not being called;
-        ``at_once``: components that take no time.
+        ``at_once``: components that take no time; ``logged``: what spouts send waits in a log, whatever the
+        strategy says.
         """
         self.scenario = scenario
         self.fed, self.at_once = fed, at_once
         self.clock = Clock()
         self.layout = Layout(scenario, Draws(scenario.run.seed, replication))
+        if logged:
+            self.layout.needs = self.layout.needs._replace(log=True)
         self.trace = Trace()
         self.ledger = Ledger(self)
         self.record = Record(self)
