@@ -85,7 +85,7 @@ def test_a_profile_says_which_rates_and_triggers_were_measured(tmp_path):
 
 
 def test_the_built_in_profiles_predict(monkeypatch):
-    """A dozen draws are enough to see intervals; where the rate is another nothing has to fail to see that."""
+    """A dozen draws are enough to see intervals, and nothing has to fail to see that a rate is another."""
     monkeypatch.setattr(prediction, "DRAWS", prediction.FEWEST_DRAWS)
     for name in ("micro-batch-word-count", "source-replay-word-count"):
         result = tideover.run("micro-batch", [f"profile={name}"])

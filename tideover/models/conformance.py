@@ -48,7 +48,7 @@ STORE = 5 * MS
 """Latency of the store."""
 WINDOW = 10 * S
 END = 2 * WINDOW
-"""End of the window at which faults strike, and after it: there is state to lose, and little is waited for."""
+"""End of the window at which faults strike, and after it: there is state to lose by then."""
 
 
 class Strike(NamedTuple):
@@ -340,11 +340,9 @@ def does_not_depend_on_trains(strategy: Strategy, bolt: type[Stateful] = Windowe
     in three runs, two windows apart.
     """
     for kinds in (_striking()[first::3] for first in range(3)):
-        strikes = [STRIKES[2]._replace(at=STRIKES[2].at + 2 * number * WINDOW) for number in range(len(kinds))]
-        faults = [
-            next(single_faults((kind,), ("count",), (strike,)))
-            for kind, strike in zip(kinds, strikes, strict=True)
-        ]
+        strikes = [STRIKES[2]._replace(at=STRIKES[2].at + 2 * i * WINDOW) for i in range(len(kinds))]
+        pairs = zip(kinds, strikes, strict=True)
+        faults = [next(single_faults((kind,), ("count",), (strike,))) for kind, strike in pairs]
         scenario = word_count(strategy, tuple(faults), bolt=bolt)
         one, seven, many = (
             Result(scenario, [run(scenario, train_cap=cap)]).to_json() for cap in (1, 7, 20_000)
