@@ -100,7 +100,8 @@ def _twin(world: World, replication: int) -> tuple[dict[Place, First], set[Place
         and not layout.down[n]
         and layout.limit(n).length is None  # how long it takes decides when others may send
     )
-    twin = Program(_quiet(world.scenario), replication, kind, world.emissions(), ticked)
+    logged = world.layout.needs.log
+    twin = Program(_quiet(world.scenario), replication, kind, world.emissions(), ticked, logged)
     twin.protocol.params = strategy
     twin.start()
     twin.clock.run(end, twin.record.passes, twin.record.looks)
