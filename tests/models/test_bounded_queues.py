@@ -50,7 +50,7 @@ def test_many_that_find_no_room(scenario: Scenario) -> None:
 
 @pytest.fixture
 def in_blocks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Full queues of any length are moved in blocks, a few tuples at a time; how much was done so each time."""
+    """Full queues of any length are moved in blocks, a few tuples at a time; how much was done each time."""
     done: list[int] = []
     move = Series.move
 
