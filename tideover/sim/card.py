@@ -192,7 +192,7 @@ class NetworkChannel(Channel):
             time = np.maximum(time, self._in_by)
             last = int(time[-1])
         self._in_by = last
-        self.wire.append(train.replace(time=time))
+        self._fill(train.replace(time=time))
 
     def _fly(self, train: Train, time: Ints, last: int) -> None:
         first, self._over = self._over, self._over + train.n
@@ -206,7 +206,7 @@ class NetworkChannel(Channel):
                 last = int(time[-1])
             self._last = last
         if self.into is None:
-            self.wire.append(train)
+            self._fill(train)
         else:
             self.into.enter(self, train, time, last)
 

@@ -38,6 +38,8 @@ class Channel:
         self._latency = latency
         self._last = 0
         self._held = 0
+        self._arriving: list[Channel] = []
+        self._listed = False
         self.wire: deque[Train] = deque()
         self.tap: Callable[[Train], Train] | None = None
         """Sees every train that is sent, and may number it."""
@@ -50,7 +52,27 @@ class Channel:
     def put(self, train: Train) -> None:
         """Put a train (not empty) on the wire as it is, past the tap: a replay."""
         first, self.messages = self.messages, self.messages + train.n
-        self.wire.append(self._flown(train, first))
+        self._fill(self._flown(train, first))
+
+    def connect(self, arriving: list[Channel]) -> None:
+        """Where it is listed, once, as soon as anything is on the wire."""
+        self._arriving, self._listed = arriving, False
+        self._list()
+
+    def _fill(self, train: Train) -> None:
+        self.wire.append(train)
+        if not self._listed:
+            self._list()
+
+    def _list(self) -> None:
+        if self.wire and not self._listed:
+            self._arriving.append(self)
+            self._listed = True
+
+    def unlist(self) -> None:
+        """It was taken off the list: it is listed anew only if something is left on the wire."""
+        self._listed = False
+        self._list()
 
     def _flown(self, train: Train, first: int) -> Train:
         """The train as it arrives: messages number ``first``, ``first`` + 1, … of the channel."""
@@ -73,6 +95,7 @@ class Channel:
 
         def restore() -> None:
             self.wire, self.messages, self._last = wire, messages, last
+            self._list()
 
         return restore
 
