@@ -93,15 +93,17 @@ class Port:
         sizes = [(channel.message_bytes, channel.transfer) for _, channel, _, _, _ in found]
         takes = {size: self.card.service(*size) for size in set(sizes)}
         service = np.repeat(np.array([takes[size] for size in sizes], np.int64), np.diff(ends, prepend=0))
-        for (_, _, train, _, _), end in zip(found, ends.tolist(), strict=True):
+        for place, (_, _, train, _, _) in enumerate(found):
             if train.mark is not None:
-                service[end - train.n : end][train.mark != 0] = 0
+                service[ends[place] - train.n : ends[place]][train.mark != 0] = 0
         done = line.step(self.level, now, np.concatenate([time for _, _, _, time, _ in found]), service)
-        lasts = done[ends - 1].tolist()
-        begin = 0
-        for (_, channel, train, _, _), end, last in zip(found, ends.tolist(), lasts, strict=True):
-            channel.passed(self, train, done[begin:end], last)
-            begin = end
+        begins = [0, *ends[:-1].tolist()]
+        bounds = zip(begins, ends.tolist(), done[begins].tolist(), done[ends - 1].tolist(), strict=True)
+        for (_, channel, train, _, _), (begin, end, first, last) in zip(found, bounds, strict=True):
+            if channel.out is self:
+                channel.fly(train, done[begin:end], first, last)
+            else:
+                channel.come_in(train, done[begin:end], first, last)
 
     def _due(self, now: int) -> list[Entry]:
         """What has come by ``now``, by channel; the rest stays."""
@@ -172,33 +174,35 @@ class NetworkChannel(Channel):
 
     def put(self, train: Train) -> None:
         self.messages += train.n
-        last = int(train.time[-1])
+        time = train.time
+        last = int(time[-1])
         if self.out is None:
-            self._fly(train, train.time, last)
+            self.fly(train, time, int(time[0]), last)
         else:
-            self.out.enter(self, train, train.time, last)
+            self.out.enter(self, train, time, last)
 
-    def passed(self, port: Port, train: Train, time: Ints, last: int) -> None:
-        """Messages have gone through a card, at ``time``, the last of them at ``last``."""
-        if port is self.out:
-            self._fly(train, time, last)
-            return
-        if time[0] < self._in_by:
+    def come_in(self, train: Train, time: Ints, first: int, last: int) -> None:
+        """Messages have come through the receiver's card, at ``time``, from ``first`` to ``last``."""
+        if first < self._in_by:
             time = np.maximum(time, self._in_by)
             last = int(time[-1])
         self._in_by = last
         self._fill(train.replace(time=time))
 
-    def _fly(self, train: Train, time: Ints, last: int) -> None:
-        first, self._over = self._over, self._over + train.n
-        if self.into is None or callable(self._latency) or self._stretch > 1:
-            train = self._flown(train.replace(time=time), first)
+    def fly(self, train: Train, time: Ints, first: int, last: int) -> None:
+        """Messages come to the wire, at ``time``, from ``first`` to ``last``."""
+        number, self._over = self._over, self._over + train.n
+        latency = self._latency
+        if self.into is None or callable(latency) or self._stretch > 1:
+            train = self._flown(train.replace(time=time), number)
             time, last = train.time, self._last
         else:
-            time, last = time + self._latency, last + self._latency
-            if time[0] < self._last:
+            time = time + latency
+            if first + latency < self._last:
                 time = np.maximum(time, self._last)
                 last = int(time[-1])
+            else:
+                last += latency
             self._last = last
         if self.into is None:
             self._fill(train)
