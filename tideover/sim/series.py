@@ -24,7 +24,7 @@ LEAST_PLACES = 64
 
 def in_series(members: Sequence[Member]) -> bool:
     """Whether coupled nodes can ever be moved in blocks: each server has one channel from others of them, or
-    only such as come from elsewhere.
+    only such as come from elsewhere; nobody looks at what comes, and none of it waits in a log.
     """
     nodes = {member.node for member in members}
     for member in members:
@@ -32,7 +32,9 @@ def in_series(members: Sequence[Member]) -> bool:
         if not isinstance(node, Server):
             continue
         inside = [channel for channel in node.inputs if channel.up in nodes]
-        if inside and len(node.inputs) > 1:
+        if (inside and len(node.inputs) > 1) or any(channel.logged for channel in node.inputs):
+            return False
+        if member.does.admits():
             return False
         bound = node.bound
         if bound is not None and (not bound.holds_back or bound.length < LEAST_PLACES):
