@@ -135,6 +135,16 @@ class Port:
         self._by_channel = None
         return lost
 
+    def hold(self, channel: NetworkChannel, until: int) -> None:
+        """What of a channel has not come yet does not before ``until`` (ns)."""
+        self._come = [
+            entry
+            if entry.channel is not channel
+            else entry._replace(time=np.maximum(entry.time, until), last=max(entry.last, until))
+            for entry in self._come
+        ]
+        self._by_channel = None
+
     def next_event(self) -> int | None:
         """When the first message comes that has not come yet; None: none is to come."""
         return min((int(entry.time[0]) for entry in self._come), default=None)
@@ -251,6 +261,13 @@ class NetworkChannel(Channel):
     def least_delay(self) -> int:
         """No message is on the wire for less (ns)."""
         return 0 if callable(self._latency) else self._latency
+
+    def hold(self, until: int) -> None:
+        if self.into is None:
+            super().hold(until)
+            return
+        self._held, self._last = max(self._held, until), max(self._last, until)
+        self.into.hold(self, until)  # what has come to the card is through
 
     def cut(self) -> list[Train]:
         lost = super().cut()
