@@ -16,10 +16,11 @@ from tests.models.test_exactness import CAPS, LONG, QUICK, differences
 from tests.models.test_schedules_exactness import HAPPENED
 from tests.oracle.random_networks import hosts_of, is_exact, networks
 from tests.oracle.random_worlds import STRATEGY_NAMES, TICK, worlds
-from tests.oracle.worlds import MS, fault, ms
+from tests.oracle.worlds import MS, bolt, fault, ms
 from tideover.models.config import Scenario
 from tideover.models.detectors.heartbeats import Heartbeats
 from tideover.models.simulation import simulate
+from tideover.models.strategies.base import STRATEGIES
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import load
 
@@ -59,12 +60,29 @@ def test_who_is_not_heard_is_taken_for_dead(listener: int | None, false: list[st
         assert (done.ledger["lost"], done.ledger["duplicated"]) == (0, 0)
 
 
+def test_acks_pass_a_partition() -> None:
+    """p, which is cut off from 35 to 68 on host 1 with the count, acks to an acker that lives with s: root 2,
+    there at 31, and all that has come before the cut, is done as ever.
+    """
+    base = chain((cut(32, 33, 1, 2),), 95)
+    acked = base.model_copy(update={"strategy": STRATEGIES["source_replay"](acker_host=0)})
+    ends = {**base.topology, "count": bolt("forward", {"p": "shuffle"}, 5)}
+    found = simulate(acked.model_copy(update={"topology": ends}), trace=True)
+    assert found.trace is not None
+    assert [(root, time / MS) for root, _, time in found.trace.completed][:4] == [
+        (0, 16),
+        (1, 26),
+        (2, 36),
+        (3, 71),
+    ]
+
+
 @st.composite
 def partitioned(draw: st.DrawFn, cards: bool = False) -> Scenario:
     """A world of which one host is cut off once or twice, from all others or from one, besides its own
     faults.
     """
-    base = networks(STRATEGY_NAMES[:-1]).filter(is_exact) if cards else worlds(STRATEGY_NAMES[:-1])
+    base = networks(STRATEGY_NAMES).filter(is_exact) if cards else worlds(STRATEGY_NAMES)
     found = draw(base.filter(lambda one: len(hosts_of(one)) > 1))
     cuts = []
     for _ in range(draw(st.integers(1, 2))):
