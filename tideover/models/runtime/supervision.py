@@ -60,6 +60,7 @@ class Supervisor:
         for moment, struck in fault.strikes(index, self._context.draws, site):
             yield self._context.kernel.until(moment, Rank.FAULT, index)
             self._strike(struck)
+            self._context.kernel.acted()
 
     # -- a fault strikes -------------------------------------------------------------------------------------
 
