@@ -140,13 +140,11 @@ class Port:
 
     def hold(self, channel: NetworkChannel, until: int) -> None:
         """What of a channel has not come yet does not before ``until`` (ns)."""
-        self._come = [
-            entry
-            if entry.channel is not channel
-            else entry._replace(time=np.maximum(entry.time, until), last=max(entry.last, until))
-            for entry in self._come
-        ]
-        self._by_channel = None
+        come, self._come, self._by_channel = self._come, [], None
+        for number, each, train, time, last in come:
+            if each is channel:
+                time, last = np.maximum(time, until), max(last, until)
+            self._come.append((number, each, train, time, last))
 
     def next_event(self) -> int | None:
         """When the first message comes that has not come yet; None: none is to come."""
