@@ -61,6 +61,7 @@ def in_blocks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr(Series, "move", counting)
     monkeypatch.setattr("tideover.sim.series.LEAST_PLACES", 1)
+    monkeypatch.setattr("tideover.sim.server_stage.MANY", 3)
     for stage in ("server_stage", "spout_stage"):
         monkeypatch.setattr(f"tideover.sim.{stage}.PLAN", 3)
         monkeypatch.setattr(f"tideover.sim.{stage}.ENOUGH", 2)

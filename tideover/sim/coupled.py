@@ -25,8 +25,10 @@ LEAST, MOST = 1 << 10, 1 << 40
 """Shortest and longest stretch that is moved tuple by tuple at a time (ns)."""
 ENOUGH = 4096
 """So much is done tuple by tuple before it is tried again with trains."""
-PORTION = 1 << 15
-"""So much is done tuple by tuple at a time, as nearly as can be told: to begin costs what waits."""
+PORTION, IN_BLOCKS = 1 << 15, 1 << 18
+"""So much is done tuple by tuple, or in blocks, at a time, as nearly as can be told: to begin costs what
+waits.
+"""
 FOREVER = 1 << 62
 
 
@@ -135,15 +137,16 @@ class Coupled:
     def _by_tuple(self, now: int) -> bool:
         """Move some way; returns whether there may be more to do at the instant that is reached."""
         until = min(now, self._at + self._stretch)
-        reached, done = self._at - 1, 0
+        reached, done, portion = self._at - 1, 0, PORTION
         if self._series is not None and self._series.ready(self._at):
             reached, done = self._series.move(self._at, until)
+            portion = IN_BLOCKS
         if reached < until:
             reached, more = contend(self._members, max(reached, self._at), until)
             done += more
-        if done > 2 * PORTION:
+        if done > 2 * portion:
             self._stretch = max(LEAST, self._stretch // 2)
-        elif done < PORTION // 2 and reached == self._at + self._stretch:
+        elif done < portion // 2 and reached == self._at + self._stretch:
             self._stretch = min(MOST, 2 * self._stretch)
         self._at = reached
         self._tight -= done + 1

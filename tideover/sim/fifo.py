@@ -8,7 +8,7 @@ from tideover.sim.train import Ints
 
 SMALL = 24
 """Below this many tuples the scalar loop is faster than five numpy calls (see benchmarks)."""
-_SPAN = np.dtype("m8[ns]")
+SPAN = np.dtype("m8[ns]")
 """int64 by another name: numpy's running maximum of int64 goes through memory, and takes three times as
 long.
 """
@@ -35,7 +35,7 @@ def departures(arrival: Ints, service: Ints, free_at: int) -> Ints:
     np.subtract(arrival, service, out=service)
     if service[0] < free_at:
         service[0] = free_at
-    top = service.view(_SPAN)
+    top = service.view(SPAN)
     np.maximum.accumulate(top, out=top)
     done += service
     return done

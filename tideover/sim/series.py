@@ -42,6 +42,11 @@ def in_series(members: Sequence[Member]) -> bool:
     return True
 
 
+def _go_on(stages: Sequence[Stage]) -> bool:
+    """Work out what is known at each; returns whether there was anything."""
+    return any([stage.step() for stage in stages])  # noqa: C419 - at all of them
+
+
 class Series:
     """Nodes in series. ``members``: in topological order."""
 
@@ -71,17 +76,15 @@ class Series:
         servers = [stage for stage in stages if isinstance(stage, ServerStage)]
         for server in servers:
             server.begin()
-        going = True
-        while going:
-            going = False
-            for stage in stages:
-                going |= stage.step()
+        spouts = [stage for stage in stages if not isinstance(stage, ServerStage)]
+        while _go_on(servers) or _go_on(spouts):  # when all that has come is served, with long trains
+            pass
         reached = min([until, *(server.trigger_at - 1 for server in servers)])
-        spouts = [stage for stage in stages if isinstance(stage, SpoutStage)]
+        called = [stage for stage in spouts if isinstance(stage, SpoutStage)]
 
         def stamps(train: Train) -> Train:
             created = train.created
-            for spout in spouts:
+            for spout in called:
                 created = spout.emitted(created)
             return train if created is train.created else train.replace(created=created)
 

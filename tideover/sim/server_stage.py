@@ -16,6 +16,9 @@ from tideover.sim.site import Member
 from tideover.sim.stage import ENOUGH, FOREVER, NEVER, PLAN, Stage, Stamps
 from tideover.sim.train import Ints, Train, join, merge
 
+MANY = 8 * PLAN
+"""The same where tuples are turned into nothing."""
+
 
 class ServerStage(Stage):
     """A server in series."""
@@ -30,7 +33,9 @@ class ServerStage(Stage):
         self._coming: deque[Train] = deque()
         """What comes over its channels, and is not planned yet."""
         self._trains: list[Train] = []
-        self._takes: list[bool] = []
+        self._takes = Column()
+        self._placeless = False
+        """Whether some of what is planned takes no place."""
 
     def take_over(self) -> None:
         """What waits in the queue and is in service."""
@@ -83,22 +88,41 @@ class ServerStage(Stage):
         return int(self.done.values[self.last])
 
     def look_ahead(self) -> bool:
-        if self._work.n - self.done.n >= ENOUGH or self.done.values[-1] > self.until or self.last is not None:
-            return False
-        trains: list[Train] = []
-        n = 0
-        while n < PLAN and (train := self._next(PLAN - n)) is not None:
-            trains.append(train)
-            n += train.n
-        if not n:
-            return False
-        train = join(trains)
+        wanted = (
+            max(self.done.n + ENOUGH, self._fixed + self._known) if self.ways else self._fixed + self._known
+        )
+        most = PLAN if self.ways else MANY
+        planned = False
+        while self._work.n < wanted and self.done.values[-1] <= self.until and self.last is None:
+            trains: list[Train] = []
+            n = 0
+            while n < most and (train := self._next(most - n)) is not None:
+                trains.append(train)
+                n += train.n
+            if not n:
+                break
+            planned = True
+            self._plan_tuples(join(trains))
+        return planned
+
+    def _plan_tuples(self, train: Train) -> None:
         self._trains.append(train)
         self._find_trigger(train)
         taking = take_places(train)
-        self._takes += [True] * n if taking is None else taking.tolist()
-        self._plan(train, n, self._does.demand(train))
-        return True
+        if taking is None:
+            self._takes.fill(1, train.n)
+        else:
+            self._takes.add(taking.astype(np.int64))
+            self._placeless = True
+        self._plan(train, train.n, self._does.demand(train))
+
+    @property
+    def _known(self) -> int:
+        """So many wait, or have arrived by ``until``, as far as that is known."""
+        arrivals = self.arrivals.values
+        if not len(arrivals) or arrivals[-1] <= self.until:
+            return len(arrivals)
+        return max(self._waited, int(arrivals.searchsorted(self.until, "right")))
 
     def _next(self, most: int) -> Train | None:
         """The next tuples, at most so many."""
@@ -125,9 +149,7 @@ class ServerStage(Stage):
     def _ready(self) -> int:
         if self.done.values[-1] > self.until:
             return 0
-        comes = self.arrivals.values[self._waited :]
-        known = self._waited + int(comes.searchsorted(self.until, "right"))
-        return min(self._work.n, self._fixed + known)
+        return min(self._work.n, self._fixed + self._known)
 
     def _serve(self, first: int, last: int, room: Ints) -> None:
         np.maximum(room, self.arrivals.values[first - self._fixed : last - self._fixed], out=room)
@@ -139,8 +161,9 @@ class ServerStage(Stage):
         self._begin.add(begin)
         self.done.add(done)
         self._free_at = int(done[-1])
-        takes = self._takes[first - self._fixed : last - self._fixed]
-        self.freed.add(begin if all(takes) else begin[takes])
+        if self._placeless:
+            begin = begin[self._takes.values[first - self._fixed : last - self._fixed] > 0]
+        self.freed.add(begin)
 
     def _settle(self, reached: int, done: int, stamps: Stamps, unblocked: int = 0) -> None:
         node, fixed, does = self.node, self._fixed, self._does

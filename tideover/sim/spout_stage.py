@@ -8,7 +8,7 @@ from tideover.sim.column import Column
 from tideover.sim.fifo import departures
 from tideover.sim.line import Line
 from tideover.sim.site import Member
-from tideover.sim.stage import ENOUGH, FOREVER, PLAN, Stage, Stamps
+from tideover.sim.stage import ENOUGH, FOREVER, NEVER, PLAN, Stage, Stamps
 from tideover.sim.train import Ints, Train
 
 
@@ -65,6 +65,9 @@ class SpoutStage(Stage):
 
     def emitted(self, created: Ints) -> Ints:
         """Creation stamps of tuples that descend from this spout's calls."""
+        if self._spouts == 1 and created.max(initial=NEVER) < 0:
+            found: Ints = self.done.values[-created]
+            return found
         calls = -1 - created
         mine = (created < 0) & (calls % self._spouts == self._number)
         if not mine.any():
@@ -104,9 +107,7 @@ class FedStage(Stage):
 
     def _account(self, line: Line, reached: int, done: int) -> int:
         made, left = int(self._first.values[done]), self._left.until(reached)
-        waits = self._takers.values
-        tuples = int(waits.searchsorted(made) - waits.searchsorted(left))
-        if tuples <= line.send:
+        if self._takers.before(made) - self._takers.before(left) <= line.send:
             line.blocked_since = None
         elif line.blocked_since is None:
             line.blocked_since = reached

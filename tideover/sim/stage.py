@@ -15,7 +15,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tideover.sim.column import Column
+from tideover.sim.column import Column, Places
+from tideover.sim.fifo import SPAN
 from tideover.sim.line import Batch, Line, take_places
 from tideover.sim.link import Channel
 from tideover.sim.site import Member
@@ -51,9 +52,9 @@ class Way:
         self.channel, self.to = channel, to
         self.trains: list[Train] = []
         """What is sent, in order."""
-        self.places = Column()
+        self.places = Places()
         """Where these messages stand in the line of their sender."""
-        self.takers = Column()
+        self.takers = Places()
         """The same of those that take a place."""
         self.free: int | None = None
         """Places that are free at the beginning; None: there is no bound."""
@@ -71,26 +72,25 @@ class Way:
         known = max(0, min(self.takers.n, self.free + self.to.freed.n))
         first = max(self.roomy, self.free)
         if known > first:
-            room[self.takers.values[first:known]] = self.to.freed.values[
-                first - self.free : known - self.free
-            ]
+            freed = self.to.freed.values[first - self.free : known - self.free]
+            room[self.takers.of(first, known)] = freed
         self.roomy = known
-        return FOREVER if known == self.takers.n else int(self.takers.values[known])
+        return FOREVER if known == self.takers.n else self.takers.at(known)
 
     def send(self, left: Ints) -> None:
         """Messages have left, up to the end of ``left`` (when they did, by place in the line)."""
         if self.to is None:
             return
-        first, self._sent = self._sent, int(self.places.values.searchsorted(len(left)))
+        first, self._sent = self._sent, self.places.before(len(left))
         if self._sent == first:
             return
-        time = left[self.places.values[first : self._sent]]
+        time = left[self.places.of(first, self._sent)]
         delay = self.channel.delay
         if delay is None:
             latencies = self.channel.latencies(self.channel.messages + first, len(time))
             time = np.maximum.accumulate(time + np.array(latencies, np.int64))
         else:
-            time = time + delay
+            time = time + delay if delay else time
         if time[0] < self._last:
             time = np.maximum(time, self._last)
         self._last = int(time[-1])
@@ -98,15 +98,15 @@ class Way:
 
     def settle(self, left: Ints, stamps: Stamps) -> int:
         """Put on the wire what has left; returns how much that is."""
-        n = int(self.places.values.searchsorted(len(left)))
+        n = self.places.before(len(left))
         if n:
             train = stamps(join(self.trains).pick(slice(0, n)))
-            self.channel.send(train.replace(time=left[self.places.values[:n]]))
+            self.channel.send(train.replace(time=left[self.places.of(0, n)].copy()))
         return n
 
     def rest(self, n: int, now: int, stamps: Stamps, up_to: int) -> Train | None:
         """What was made, up to this place of the line, and has not left: all but the first n."""
-        end = int(self.places.values.searchsorted(up_to))
+        end = self.places.before(up_to)
         return stamps(join(self.trains).pick(slice(n, end)).at(now)) if end > n else None
 
 
@@ -129,7 +129,7 @@ class Stage:
         self._free_at = now
         self._item = Column()
         """Of each message."""
-        self._takers = Column()
+        self._takers = Places()
         self._room = Column()
         """Of each message, since when there has been room for all up to it, as far as that is known."""
         self._roomy = 0
@@ -149,43 +149,41 @@ class Stage:
                 self._made(batch, np.zeros(len(batch.order), np.int64))
             line.batches.clear()
         self._first.values[0] = self._item.n
-        self._ends(0)
+        self._after.add(self._takers.last_before(self._first.values, self._send))
 
     def _made(self, batch: Batch, item: Ints) -> None:
         """Messages are known."""
         first = self._item.n
         self._item.add(item)
         self._room.fill(self._now, len(item))
-        takes = np.ones(len(item), np.bool_)
+        untaken = []
         for entry, (channel, train) in enumerate(batch.entries):
             way = self.ways[channel]
             way.trains.append(train)
-            at = np.flatnonzero(batch.order == entry) if len(batch.entries) > 1 else np.arange(train.n)
             taking = take_places(train)
-            if taking is not None:
-                takes[at[~taking]] = False
-                way.takers.add(first + at[taking])
+            if len(batch.entries) == 1 and taking is None:
+                way.places.follow(first, train.n)
+                way.takers.follow(first, train.n)
             else:
-                way.takers.add(first + at)
-            way.places.add(first + at)
+                at = first + np.flatnonzero(batch.order == entry)
+                way.places.add(at)
+                way.takers.add(at if taking is None else at[taking])
+                untaken.append(at[:0] if taking is None else at[~taking])
             if way.to is not None:
                 way.to.comes(way.channel, train)
-        self._takers.add(first + np.flatnonzero(takes))
-
-    def _ends(self, item: int) -> None:
-        """Note of items from this one on which message has to have left before the next one begins."""
-        place = self._takers.values.searchsorted(self._first.values[item:]) - self._send - 1
-        if self._takers.n:
-            self._after.add(np.where(place >= 0, self._takers.values[np.maximum(place, 0)], NEVER))
+        if not sum(map(len, untaken)):
+            self._takers.follow(first, len(item))
         else:
-            self._after.fill(NEVER, len(place))
+            self._takers.add(np.setdiff1d(np.arange(first, first + len(item)), np.concatenate(untaken)))
 
     def _plan(self, train: Train, n: int, work: Ints) -> None:
         """The next n items are known; ``train``: the first of them, those that are tuples."""
         item = self._work.n
         self._work.add(work)
+        if not self.ways:
+            return
         counts = np.zeros(n, np.int64)
-        if train.n and self.node.line is not None and self.ways:
+        if train.n and self.node.line is not None:
             rows: Ints | None = None
             if train.mark is not None:
                 rows = np.flatnonzero(train.mark == 0)
@@ -196,17 +194,21 @@ class Stage:
                 parent = batch.parent if rows is None else rows[batch.parent]
                 self._made(batch, item + parent)
                 counts = np.bincount(parent, minlength=n)
-        self._first.add(self._first.values[-1] + np.cumsum(counts))
-        self._ends(item)
+        counts[0] += self._first.values[-1]
+        ends = counts.cumsum()
+        self._first.add(ends)
+        self._after.add(self._takers.last_before(ends, self._send))
 
     # -- what happens ----------------------------------------------------------------------------------------
 
     def step(self) -> bool:
         """Work out what is known now; returns whether there was anything."""
         planned = self.look_ahead()
+        if not self.ways:
+            return self._begin_items(FOREVER) or planned
         known = min([self._item.n, *(way.rooms(self._room.values) for way in self.ways.values())])
         if known > self._roomy:
-            room = self._room.values[max(0, self._roomy - 1) : known]
+            room = self._room.values[max(0, self._roomy - 1) : known].view(SPAN)
             np.maximum.accumulate(room, out=room)
             self._roomy = known
         begun = self._begin_items(known)
@@ -219,15 +221,18 @@ class Stage:
             last = min(last, self.last + 1)
         if last <= first:
             return False
+        if not self.ways:
+            self._serve(first, last, np.full(last - first, NEVER))
+            return True
         after = self._after.values[first - 1 : last - 1]
-        last = first + int(after.searchsorted(known))
-        if last <= first:
+        n = int(after.searchsorted(known))
+        if not n:
             return False
-        after = after[: last - first]
-        room = self._room.values[after] if self._room.n else np.full(len(after), NEVER)
+        after = after[:n]
+        room = self._room.values[after] if self._roomy else np.full(n, NEVER)
         if after[0] < 0:
             room[after < 0] = NEVER
-        self._serve(first, last, room)
+        self._serve(first, first + n, room)
         return True
 
     def _leave(self, known: int) -> bool:
@@ -300,12 +305,12 @@ class Stage:
         for way, n in zip(ways, counts, strict=True):
             train = way.rest(n, reached, stamps, made)
             if train is not None:
-                order[way.places.values[n : n + train.n] - left] = len(entries)
+                order[np.arange(made)[way.places.of(n, n + train.n)] - left] = len(entries)
                 entries.append((way.channel, train))
         line.batches.append(Batch(entries, order, order))
         if left == 0 and self._asked is not None:
             line.asked = self._asked
-        elif left in self._takers.values:
+        elif self._takers.before(left + 1) > self._takers.before(left):
             before = int(self._left.values[left - 1]) if left else self._now
             line.asked = max(before, int(self.done.values[self._item.values[left]]))
 
