@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from benchmarks import cluster, fifo_crossover, memory, speed, sweep
+from benchmarks import cluster, fifo_crossover, memory, queues, speed, sweep
 from benchmarks.table import Row, show
 
 PROGRAMS: dict[str, Callable[[bool], list[Row]]] = {
@@ -15,6 +15,7 @@ PROGRAMS: dict[str, Callable[[bool], list[Row]]] = {
     "crossover": lambda quick: [fifo_crossover.row(quick)],
     "memory": memory.rows,
     "cluster": cluster.rows,
+    "queues": queues.rows,
     "sweep": lambda quick: [sweep.row(quick)],
 }
 

@@ -60,6 +60,11 @@ class Channel:
         first, self.messages = self.messages, self.messages + train.n
         self._fill(self._flown(train, first))
 
+    def passed(self, n: int, last: int) -> None:
+        """So many messages were sent that have arrived already, the last of them at ``last`` (ns)."""
+        self.messages += n
+        self.not_before(last)
+
     def connect(self, arriving: list[Channel]) -> None:
         """Where it is listed, once, as soon as anything is on the wire."""
         self._arriving, self._listed = arriving, False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 
 import numpy as np
 
@@ -87,10 +88,39 @@ class ServerStage(Stage):
             return FOREVER
         return int(self.done.values[self.last])
 
+    def save(self) -> Callable[[], None]:
+        restore, freed = super().save(), self.freed.n
+
+        def also() -> None:
+            restore()
+            self.freed.n = freed
+
+        return also
+
+    def if_in_time(self) -> Ints:
+        """When those begin their service of which it is not known yet when they come, if each comes before
+        its turn; as far as they are planned.
+        """
+        self._plan_up_to(self.done.n + MANY)
+        last = self._work.n if self.last is None else min(self._work.n, self.last + 1)
+        if self._placeless or last <= self.done.n:
+            return NONE
+        work = self._work.values[self.done.n : last]
+        begins: Ints = self._free_at + work.cumsum() - work
+        return begins
+
+    def in_time(self, begins: Ints) -> int:
+        """How many of them are known to come in time."""
+        comes = self.arrivals.values[self.done.n - self._fixed :][: len(begins)]
+        late = comes > begins[: len(comes)]
+        return int(late.argmax()) if late.any() else len(comes)
+
     def look_ahead(self) -> bool:
-        wanted = (
-            max(self.done.n + ENOUGH, self._fixed + self._known) if self.ways else self._fixed + self._known
-        )
+        known = self._fixed + self._known
+        return self._plan_up_to(max(self.done.n + ENOUGH, known) if self.ways else known)
+
+    def _plan_up_to(self, wanted: int) -> bool:
+        """Plan so many items, if there are so many."""
         most = PLAN if self.ways else MANY
         planned = False
         while self._work.n < wanted and self.done.values[-1] <= self.until and self.last is None:

@@ -74,7 +74,7 @@ class Way:
         if known > first:
             freed = self.to.freed.values[first - self.free : known - self.free]
             room[self.takers.of(first, known)] = freed
-        self.roomy = known
+        self.roomy = max(self.roomy, known)
         return FOREVER if known == self.takers.n else self.takers.at(known)
 
     def send(self, left: Ints) -> None:
@@ -96,18 +96,48 @@ class Way:
         self._last = int(time[-1])
         self.to.arrivals.add(time)
 
-    def settle(self, left: Ints, stamps: Stamps) -> int:
-        """Put on the wire what has left; returns how much that is."""
-        n = self.places.before(len(left))
-        if n:
-            train = stamps(join(self.trains).pick(slice(0, n)))
-            self.channel.send(train.replace(time=left[self.places.of(0, n)].copy()))
+    def save(self) -> Callable[[], None]:
+        """Remember what has happened; returns what undoes what happens from now on."""
+        kept = self.roomy, self._sent, self._last
+        to = self.to
+        arrived = 0 if to is None else to.arrivals.n
+
+        def restore() -> None:
+            self.roomy, self._sent, self._last = kept
+            if to is not None:
+                to.arrivals.n = arrived
+
+        return restore
+
+    def settle(self, left: Ints, reached: int, stamps: Stamps) -> int:
+        """Put on the wire what has left and not arrived; returns how much has left."""
+        n, arrived = self.places.before(len(left)), 0
+        if self.to is not None and self._sent and self.channel.tap is None:
+            comes = self.to.arrivals.values[-self._sent :]
+            arrived = int(comes.searchsorted(reached, "right"))
+            if arrived:
+                self.channel.passed(arrived, int(comes[arrived - 1]))
+        if n > arrived:
+            train = stamps(cut(self.trains, arrived, n))
+            self.channel.send(train.replace(time=left[self.places.of(arrived, n)].copy()))
         return n
 
     def rest(self, n: int, now: int, stamps: Stamps, up_to: int) -> Train | None:
         """What was made, up to this place of the line, and has not left: all but the first n."""
         end = self.places.before(up_to)
-        return stamps(join(self.trains).pick(slice(n, end)).at(now)) if end > n else None
+        return stamps(cut(self.trains, n, end).at(now)) if end > n else None
+
+
+def cut(trains: list[Train], first: int, last: int) -> Train:
+    """Rows from number ``first`` on, up to ``last``, of trains one after the other."""
+    parts, begin = [], 0
+    for train in trains:
+        end = begin + train.n
+        if begin < last and end > first:
+            whole = first <= begin and end <= last
+            parts.append(train if whole else train.pick(slice(max(0, first - begin), last - begin)))
+        begin = end
+    return join(parts)
 
 
 class Stage:
@@ -247,6 +277,23 @@ class Stage:
             way.send(left)
         return True
 
+    def save(self) -> Callable[[], None]:
+        """Remember what has happened; returns what undoes what happens from now on. What is planned stays."""
+        columns = [self.done, self._begin, self._left]
+        lengths = [column.n for column in columns]
+        free_at, roomy = self._free_at, self._roomy
+        ways = [way.save() for way in self.ways.values()]
+
+        def restore() -> None:
+            for column, n in zip(columns, lengths, strict=True):
+                column.n = n
+            self._room.values[roomy:] = self._now
+            self._free_at, self._roomy = free_at, roomy
+            for way in ways:
+                way()
+
+        return restore
+
     def look_ahead(self) -> bool:
         """Plan more items, if there are too few; returns whether there are more now."""
         raise NotImplementedError
@@ -273,7 +320,7 @@ class Stage:
         self._settle(reached, done, stamps, unblocked)
         line.muted = False
         left = self._left.values[: self._left.until(reached)]
-        counts = [way.settle(left, stamps) for way in self.ways.values()]
+        counts = [way.settle(left, reached, stamps) for way in self.ways.values()]
         self._put_back(line, counts, len(left), int(self._first.values[done]), reached, stamps)
         return done + len(left)
 
