@@ -32,11 +32,13 @@ from .spouts import SpoutTask
 from .starting_anew import micro_batches
 from .tasks import Task
 from .trace import Trace
+from .transactions import StormCheckpoint
 from .windows import Verdict, verdict
 
 PROTOCOLS = {
     "none": Protocol,
     "source_replay": SourceReplay,
+    "storm_checkpoint": StormCheckpoint,
     "rsm": UpstreamBuffer,
     "active_replication": Replication,
     "aligned_snapshots": Snapshots,
