@@ -32,14 +32,21 @@ from .spouts import SpoutTask
 from .starting_anew import micro_batches
 from .tasks import Task
 from .trace import Trace
+from .unaligned import Overtaking
 from .windows import Verdict, verdict
+
+
+def snapshots(world: World) -> Snapshots:
+    """By its parameter."""
+    return Overtaking(world) if world.scenario.strategy.unaligned else Snapshots(world)
+
 
 PROTOCOLS = {
     "none": Protocol,
     "source_replay": SourceReplay,
     "rsm": UpstreamBuffer,
     "active_replication": Replication,
-    "aligned_snapshots": Snapshots,
+    "aligned_snapshots": snapshots,
     "micro_batch": micro_batches,
 }
 

@@ -46,3 +46,13 @@ def queues(
             config = config.model_copy(update={"arrivals": arrivals})
         topology[name] = queued(config, **draw(_queue(bolt, when_full)))
     return scenario.model_copy(update={"topology": topology})
+
+
+@st.composite
+def overtaken(draw: st.DrawFn, overlap: bool = False) -> Scenario:
+    """The same with unaligned snapshots, most of them so close that a failure finds one with full queues."""
+    scenario = draw(queues(("aligned_snapshots",), ("block",), overlap))
+    changes: dict[str, Any] = {"unaligned": True}
+    if draw(st.integers(0, 3)):
+        changes |= {"checkpoint_interval": 7 * TICK, "min_pause": 0, "checkpoint_timeout": 1000 * TICK}
+    return scenario.model_copy(update={"strategy": scenario.strategy.model_copy(update=changes)})
