@@ -32,6 +32,7 @@ from .spouts import SpoutTask
 from .starting_anew import micro_batches
 from .tasks import Task
 from .trace import Trace
+from .transactions import StormCheckpoint
 from .unaligned import Overtaking
 from .windows import Verdict, verdict
 
@@ -44,6 +45,7 @@ def snapshots(world: World) -> Snapshots:
 PROTOCOLS = {
     "none": Protocol,
     "source_replay": SourceReplay,
+    "storm_checkpoint": StormCheckpoint,
     "rsm": UpstreamBuffer,
     "active_replication": Replication,
     "aligned_snapshots": snapshots,
@@ -250,6 +252,7 @@ class World:
                 self.clock.at(over, control(Rank.READY, 0), partial(channel.slow.pop, outage))
         outage.tasks = [task for task in self.tasks if host[task.physical] in fault.hosts]
         self.outages.stops(outage)
+        self.protocol.struck(fault)
         outage.masked = self._is_masked(outage)
 
     def _slow_down(self, fault: Fault, outage: Outage) -> None:
@@ -260,6 +263,7 @@ class World:
         self.clock.at(self.clock.now + fault.duration, control(Rank.READY, rank), well)
         outage.tasks = [task for task in self.tasks if task.cores is cores]
         self.outages.stops(outage)
+        self.protocol.struck(fault)
         outage.masked = self._is_masked(outage)
 
     def _is_masked(self, outage: Outage) -> bool:

@@ -67,6 +67,7 @@ class Supervisor:
     def _strike(self, fault: Fault) -> None:
         outage = self._begin(fault.kind, fault.where, fault.detection, fault.lasts)
         if not fault.kills:
+            outage.passes = True
             self._stop(fault, outage)
             return
         struck = self.watch.taken_down(fault.victims(self), fault)
