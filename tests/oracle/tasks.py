@@ -85,6 +85,7 @@ class Task:
         self.state = State()
         self.windows_closed = 0  # by number of tuples
         self.queue: deque[Entry] = deque()
+        self.ahead: set[Control] = set()  # of those that hurry: they have overtaken what waited
         self.serving: Entry | None = None
         self.event: simpy.Event | None = None
         self.down = False  # between a fault and readiness
@@ -186,7 +187,9 @@ class Task:
     def place_first(self, rank: Rank, act: Callable[[], None], hurries: bool = False) -> None:
         """A marker ahead of all that waits, now; no effect on a task that is down."""
         if not self.down:
-            self.queue.appendleft(Entry(self.world.clock.now, Control(rank, act, hurries=hurries)))
+            control = Control(rank, act, hurries=hurries)
+            self.ahead.add(control)
+            self.queue.appendleft(Entry(self.world.clock.now, control))
             self.serve()
 
     def hurry(self) -> None:
@@ -194,6 +197,7 @@ class Task:
         controls = [entry for entry in self.queue if isinstance(entry.what, Control)]
         others = [entry for entry in self.queue if not isinstance(entry.what, Control)]
         self.queue = deque([*controls, *others])
+        self.ahead = {entry.what for entry in controls if isinstance(entry.what, Control)}
         self.serve()
 
     def serve(self) -> None:
@@ -201,7 +205,10 @@ class Task:
         if self.down or self.waiting or self.occupied or self.serving or not self.queue:
             return
         first = self.queue[0].what
-        if self.line.full and not (isinstance(first, Control) and first.hurries):
+        hurries = isinstance(first, Control) and first.hurries
+        if self.line.full and not hurries:
+            return
+        if hurries and first not in self.ahead:
             return
         if self.stopped_until > self.world.clock.now:
             return
