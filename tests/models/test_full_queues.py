@@ -16,25 +16,25 @@ from tideover.models.simulation import simulate
 SNAPSHOTS = ("aligned_snapshots",)
 
 
-@settings(QUICK, max_examples=40)
+@settings(QUICK, max_examples=25)
 @given(queues(SNAPSHOTS, ("block",)))
 def test_snapshots_in_full_queues_are_as_in_the_reference(scenario: Scenario) -> None:
     assert differences(scenario, (20_000,)) == {}
 
 
-@settings(QUICK, max_examples=10)
+@settings(QUICK, max_examples=3)
 @given(queues(SNAPSHOTS, ("block",), overlap=True))
 def test_jobs_that_fail_with_full_queues_are_as_in_the_reference(scenario: Scenario) -> None:
     assert differences(scenario, (7,)) == {}
 
 
-@settings(QUICK, max_examples=40)
+@settings(QUICK, max_examples=30)
 @given(overtaken())
 def test_barriers_that_overtake_are_as_in_the_reference(scenario: Scenario) -> None:
     assert differences(scenario, (20_000,)) == {}
 
 
-@settings(QUICK, max_examples=10)
+@settings(QUICK, max_examples=3)
 @given(overtaken(overlap=True))
 def test_queues_that_come_back_are_as_in_the_reference(scenario: Scenario) -> None:
     assert differences(scenario, (7,)) == {}
