@@ -33,7 +33,14 @@ from .starting_anew import micro_batches
 from .tasks import Task
 from .trace import Trace
 from .transactions import StormCheckpoint
+from .unaligned import Overtaking
 from .windows import Verdict, verdict
+
+
+def snapshots(world: World) -> Snapshots:
+    """By its parameter."""
+    return Overtaking(world) if world.scenario.strategy.unaligned else Snapshots(world)
+
 
 PROTOCOLS = {
     "none": Protocol,
@@ -41,7 +48,7 @@ PROTOCOLS = {
     "storm_checkpoint": StormCheckpoint,
     "rsm": UpstreamBuffer,
     "active_replication": Replication,
-    "aligned_snapshots": Snapshots,
+    "aligned_snapshots": snapshots,
     "micro_batch": micro_batches,
 }
 
