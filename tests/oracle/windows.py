@@ -73,7 +73,9 @@ def verdict(world: World, replication: int) -> Verdict:
 
 def _end_markers(world: World) -> set[int | None]:
     """Numbers of the windows of which a marker waits somewhere, or is on a wire."""
-    messages = [message for task in world.tasks for channel in task.inputs.values() for message in channel.wire]
+    messages = [
+        message for task in world.tasks for channel in task.inputs.values() for message in channel.wire
+    ]
     for task in world.tasks:
         entries = [*task.queue, *([task.serving] if task.serving else [])]
         messages += [entry.what for entry in entries if isinstance(entry.what, Message)]

@@ -269,11 +269,9 @@ def _strategy(draft: Draft) -> Iterator[Problem]:
         elif isinstance(draft.topology[name], SpoutConfig):
             message = f"{name!r} is a spout; only bolts can be named here"
             yield draft.problem(message, "strategy", *path)
-    stores = draft.keys("stores")
     for path, name in draft.strategy.named_stores().items():
-        if name not in stores:
-            message = f"there is no store {name!r}; {suggest(name, stores)}"
-            yield draft.problem(message, "strategy", *path)
+        if unknown := draft.unknown_store(name):
+            yield draft.problem(unknown, "strategy", *path)
     for path, host in draft.strategy.named_hosts().items():
         if fault := _host_fault(draft, host):
             yield draft.problem(fault, "strategy", *path)
@@ -296,9 +294,9 @@ def _failures(draft: Draft) -> Iterator[Problem]:
         elif fault.in_interval is not None:
             yield from _in_interval(draft, fault, path)
         yield from _target(draft, fault, path)
-        store, stores = getattr(fault, "store", None), draft.keys("stores")
-        if store is not None and store not in stores:
-            yield draft.problem(f"there is no store {store!r}; {suggest(store, stores)}", *path, "store")
+        store = getattr(fault, "store", None)
+        if store is not None and (unknown := draft.unknown_store(store)):
+            yield draft.problem(unknown, *path, "store")
         for place, inner in fault.inner.items():
             for problem in _target(draft, inner, path):
                 column = problem.key.rpartition(".")[2]

@@ -123,8 +123,8 @@ class ReferenceRun:
 
 
 def _still_to_come(job: Job, component: str, task: int, number: int, marked: set[int]) -> bool:
-    """Whether a window is not put out yet, and all that it needs is safe in a log; or a marker that ends it is
-    on its way (``marked``): the run may be later than its reference, which waits for no store.
+    """Whether a window is not put out yet, and all that it needs is safe in a log; or a marker that ends it
+    is on its way (``marked``): the run may be later than its reference, which waits for no store.
     """
     replicas = job.bolts[component, task]
     if number in marked and replicas[0].windows.trigger == "marker":

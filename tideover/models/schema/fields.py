@@ -226,7 +226,9 @@ RUNS = (
     _windows("emitted", "windows emitted"),
     _windows("correct", "windows equal to those of the failure-free twin"),
     _windows("wrong", "windows that differ from those of the failure-free twin"),
-    _windows("missing", "windows of the failure-free twin that were not emitted, and whose end is not on its way"),
+    _windows(
+        "missing", "windows of the failure-free twin that were not emitted, and whose end is not on its way"
+    ),
     _cost("cpu_s", "CPU time", "processor time of all tasks together", "s", "float64"),
     _cost("network_bytes", "network", "bytes sent between tasks", "B"),
     _cost("store_bytes", "store", "bytes written to and read from the store", "B"),
