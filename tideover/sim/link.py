@@ -33,11 +33,19 @@ class Channel:
         self.message_bytes = message_bytes
         self.remote = remote
         self.messages = 0
+        self.logged = False
+        """What it carries waits in a log before the receiver, and takes no place in its queue."""
         self.position = 0
         """Which of the receiver's input channels this is."""
         self._latency = latency
         self._last = 0
         self._held = 0
+        self._arriving: list[Channel] = []
+        self._listed = False
+        self._slow: dict[int, tuple[float, float]] = {}
+        """What makes it slow, by its number: factors of the latency and of the time at a card."""
+        self._stretch = self.transfer = 1.0
+        """The greatest of each: ``transfer`` is how many times as long a message takes at a card."""
         self.wire: deque[Train] = deque()
         self.tap: Callable[[Train], Train] | None = None
         """Sees every train that is sent, and may number it."""
@@ -50,16 +58,36 @@ class Channel:
     def put(self, train: Train) -> None:
         """Put a train (not empty) on the wire as it is, past the tap: a replay."""
         first, self.messages = self.messages, self.messages + train.n
-        self.wire.append(self._flown(train, first))
+        self._fill(self._flown(train, first))
+
+    def connect(self, arriving: list[Channel]) -> None:
+        """Where it is listed, once, as soon as anything is on the wire."""
+        self._arriving, self._listed = arriving, False
+        self._list()
+
+    def _fill(self, train: Train) -> None:
+        self.wire.append(train)
+        if not self._listed:
+            self._list()
+
+    def _list(self) -> None:
+        if self.wire and not self._listed:
+            self._arriving.append(self)
+            self._listed = True
+
+    def unlist(self) -> None:
+        """It was taken off the list: it is listed anew only if something is left on the wire."""
+        self._listed = False
+        self._list()
 
     def _flown(self, train: Train, first: int) -> Train:
         """The train as it arrives: messages number ``first``, ``first`` + 1, … of the channel."""
-        time = train.time
-        if callable(self._latency):
+        time, latency = train.time, self._latency
+        if callable(latency):
             number = np.arange(first, first + train.n, dtype=np.int64)
-            time = np.maximum.accumulate(time + self._latency(number))
-        elif self._latency:
-            time = time + self._latency
+            time = np.maximum.accumulate(time + self._stretched(latency(number)))
+        elif latency:
+            time = time + (latency if self._stretch == 1 else round(latency * self._stretch))
         if time[0] < self._last:
             time = np.maximum(time, self._last)
         if time is not train.time:
@@ -73,15 +101,34 @@ class Channel:
 
         def restore() -> None:
             self.wire, self.messages, self._last = wire, messages, last
+            self._list()
 
         return restore
 
     def latencies(self, first: int, n: int) -> list[int]:
         """Latencies (ns) of the n messages from number ``first`` on."""
         if not callable(self._latency):
-            return [self._latency] * n
-        latencies: list[int] = self._latency(np.arange(first, first + n, dtype=np.int64)).tolist()
+            return [round(self._latency * self._stretch)] * n
+        number = np.arange(first, first + n, dtype=np.int64)
+        latencies: list[int] = self._stretched(self._latency(number)).tolist()
         return latencies
+
+    def _stretched(self, latencies: Ints) -> Ints:
+        """These latencies, as they are while the wire is slow."""
+        return latencies if self._stretch == 1 else np.rint(latencies * self._stretch).astype(np.int64)
+
+    def slow_down(self, reason: int, latency: float, transfer: float) -> None:
+        """Messages that come to the wire from now on are on it for ``latency`` times as long, those that come
+        to a card take ``transfer`` times as long there; of several reasons the greatest factor holds.
+        """
+        self._slow[reason] = latency, transfer
+        self._stretch, self.transfer = map(max, zip(*self._slow.values(), strict=True))
+
+    def recover(self, reason: int) -> None:
+        """What made it slow does so no more."""
+        del self._slow[reason]
+        factors = [(1.0, 1.0), *self._slow.values()]
+        self._stretch, self.transfer = map(max, zip(*factors, strict=True))
 
     def take_first(self, n: int) -> None:
         """The first n messages are off the wire."""
@@ -165,6 +212,8 @@ def due(wire: deque[Train], until: int) -> Train | None:
     """Everything whose time is at or before ``until``, off the wire; None if there is nothing."""
     if not wire or wire[0].time[0] > until:
         return None
+    if len(wire) == 1 and wire[0].time[-1] <= until:
+        return wire.popleft()
     out = []
     while wire and wire[0].time[0] <= until:
         train = wire.popleft()
