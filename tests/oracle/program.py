@@ -34,7 +34,14 @@ from .starting_anew import micro_batches
 from .tasks import Task
 from .trace import Trace
 from .transactions import StormCheckpoint
+from .unaligned import Overtaking
 from .windows import Verdict, verdict
+
+
+def snapshots(world: World) -> Snapshots:
+    """By its parameter."""
+    return Overtaking(world) if world.scenario.strategy.unaligned else Snapshots(world)
+
 
 PROTOCOLS = {
     "none": Protocol,
@@ -43,7 +50,7 @@ PROTOCOLS = {
     "estorm": Fleets,
     "rsm": UpstreamBuffer,
     "active_replication": Replication,
-    "aligned_snapshots": Snapshots,
+    "aligned_snapshots": snapshots,
     "micro_batch": micro_batches,
 }
 
@@ -247,6 +254,7 @@ class World:
                 self.clock.at(over, control(Rank.READY, 0), partial(channel.slow.pop, outage))
         outage.tasks = [task for task in self.tasks if host[task.physical] in fault.hosts]
         self.outages.stops(outage)
+        self.protocol.struck(fault)
         outage.masked = self._is_masked(outage)
 
     def _slow_down(self, fault: Fault, outage: Outage) -> None:
@@ -257,6 +265,7 @@ class World:
         self.clock.at(self.clock.now + fault.duration, control(Rank.READY, rank), well)
         outage.tasks = [task for task in self.tasks if task.cores is cores]
         self.outages.stops(outage)
+        self.protocol.struck(fault)
         outage.masked = self._is_masked(outage)
 
     def _is_masked(self, outage: Outage) -> bool:

@@ -28,6 +28,8 @@ class Control:
     act: Callable[[], None]
     window: int | None = None
     """The number of the window that it ends, if it is a tick."""
+    hurries: bool = False
+    """It waits neither for room, nor for what is in the queue, but for what is being done."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +86,7 @@ class Task:
         self.state = State()
         self.windows_closed = 0  # by number of tuples
         self.queue: deque[Entry] = deque()
+        self.ahead: set[Control] = set()  # of those that hurry: they have overtaken what waited
         self.serving: Entry | None = None
         self.event: simpy.Event | None = None
         self.down = False  # between a fault and readiness
@@ -174,23 +177,39 @@ class Task:
         self.queue.extend(Entry(self.world.clock.now, message) for message in messages)
         self.serve()
 
-    def place(self, rank: Rank, act: Callable[[], None], window: int | None = None) -> None:
+    def place(
+        self, rank: Rank, act: Callable[[], None], window: int | None = None, hurries: bool = False
+    ) -> None:
         """A marker at the end of the queue, now; no effect on a task that is down."""
         if not self.down:
-            self.queue.append(Entry(self.world.clock.now, Control(rank, act, window)))
+            self.queue.append(Entry(self.world.clock.now, Control(rank, act, window, hurries)))
             self.serve()
 
-    def place_first(self, rank: Rank, act: Callable[[], None]) -> None:
+    def place_first(self, rank: Rank, act: Callable[[], None], hurries: bool = False) -> None:
         """A marker ahead of all that waits, now; no effect on a task that is down."""
         if not self.down:
-            self.queue.appendleft(Entry(self.world.clock.now, Control(rank, act)))
+            control = Control(rank, act, hurries=hurries)
+            self.ahead.add(control)
+            self.queue.appendleft(Entry(self.world.clock.now, control))
             self.serve()
+
+    def hurry(self) -> None:
+        """All markers are ahead of what waits."""
+        controls = [entry for entry in self.queue if isinstance(entry.what, Control)]
+        others = [entry for entry in self.queue if not isinstance(entry.what, Control)]
+        self.queue = deque([*controls, *others])
+        self.ahead = {entry.what for entry in controls if isinstance(entry.what, Control)}
+        self.serve()
 
     def serve(self) -> None:
         """Begin with what is next, if nothing is in the way."""
         if self.down or self.waiting or self.occupied or self.serving or not self.queue:
             return
-        if self.line.full:
+        first = self.queue[0].what
+        hurries = isinstance(first, Control) and first.hurries
+        if self.line.full and not hurries:
+            return
+        if hurries and first not in self.ahead:
             return
         if self.stopped_until > self.world.clock.now:
             return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +22,8 @@ from tideover.sim.train import Ints, Train, merge
 if TYPE_CHECKING:
     from tideover.sim.kernel import Kernel, Reads
 
+BY_POSITION = attrgetter("position")
+
 
 class Server(Node):
     """A task: first in, first out, one tuple at a time.
@@ -34,6 +37,8 @@ class Server(Node):
         """``shares``: cores, with other servers of its host."""
         super().__init__(kernel, name, host)
         self.inputs: list[Channel] = []
+        self.arriving: list[Channel] = []
+        """Those of them with something on the wire, and maybe others."""
         self.bound: Bound | None = None
         """How many messages may wait here; None: any number."""
         self.log: list[Ints] | None = None
@@ -95,6 +100,12 @@ class Server(Node):
         """Arrivals that found the queue full and are lost."""
         raise NotImplementedError
 
+    def connect(self, channel: Channel) -> None:
+        """Another input, behind those that there are."""
+        channel.position = len(self.inputs)
+        self.inputs.append(channel)
+        channel.connect(self.arriving)
+
     def bind(self, bound: Bound) -> None:
         """From now on only so many may wait."""
         self.bound = bound
@@ -133,10 +144,8 @@ class Server(Node):
     def flow(self, now: int) -> None:
         if self.outbox:
             self.outbox.let_out(now)
-        for channel in self.inputs:
-            if channel.wire:
-                self._collect(now)
-                break
+        if self.arriving:
+            self._collect(now)
         self.queue.move(now, self.outbox.let_out)
 
     def _collect(self, now: int) -> None:
@@ -144,12 +153,10 @@ class Server(Node):
         sequence.
         """
         trains = []
-        for channel in self.inputs:
-            train = channel.take(now) if channel.wire else None
-            if train is not None:
-                train = self._receive(channel, train)
-                if train.n:
-                    trains.append(train)
+        for channel, train in self._taken(now):
+            train = self._receive(channel, train)
+            if train.n:
+                trains.append(train)
         if not trains:
             return
         merged = merge(trains)
@@ -166,8 +173,18 @@ class Server(Node):
                 self.queue.starts.append(merged.time)
             self.journal.append(partial(self._drop, merged))
 
+    def _taken(self, now: int) -> list[tuple[Channel, Train]]:
+        """What has arrived by ``now``, taken off the channels, in their order."""
+        arriving = sorted(self.arriving, key=BY_POSITION)
+        self.arriving.clear()
+        taken = [(channel, channel.take(now)) for channel in arriving]
+        for channel in arriving:
+            channel.unlist()
+        return [(channel, train) for channel, train in taken if train is not None]
+
     def next_event(self) -> int | None:
-        times = [self.outbox.next, self.queue.next_departure, *(c.next_arrival for c in self.inputs)]
+        times = [self.outbox.next, self.queue.next_departure, *(c.next_arrival for c in self.arriving)]
+        times += self._line_moves()
         if self.queue.lets_in:
             times.append(self._kernel.moved_to)  # a control action has let it in
         if self.bound is not None or self.line is not None:  # what waits may have no departure yet
@@ -190,6 +207,11 @@ class Server(Node):
             self.queue.append(marker)
             self._place(marker)
 
+    def hurry(self) -> None:
+        """Let control markers overtake what waits, now, and act as soon as the server is free."""
+        self.queue.markers_first()
+        self.queue.serve_markers()
+
     def _wait_in_line(self, rank: int, action: Action, reads: Reads = None) -> None:
         """Put a control marker behind what has arrived, and leave it to a control event to serve it."""
         self.queue.append(marker := Marker(rank, action, reads))
@@ -199,6 +221,8 @@ class Server(Node):
         return super()._idle() and self.queue.clear_ahead
 
     def _work_ahead(self) -> int:
+        if self.line is None and self.bound is None:
+            return 0
         return self.queue.demand(*self.queue.undecided())
 
     def _pass_marker(self) -> None:
