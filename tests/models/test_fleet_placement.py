@@ -34,7 +34,7 @@ def scenarios(draw: st.DrawFn) -> Scenario:
         made = bolt(
             "generic",
             inputs,
-            parallelism=draw(st.integers(1, 3)),
+            parallelism=draw(st.integers(1, 5)),
             selectivity=draw(st.sampled_from((0.5, 1.0, 2.0))),
         )
         topology[name] = made.model_copy(update={"tuple_size": draw(st.sampled_from((64, 256)))})
