@@ -2,9 +2,8 @@
 record of ``run --json`` has it, how one figure is made of several replications', and what readers' tables
 call it.
 
-Everything that shows a result derives from here: the record (`tideover.models.results.result`), the data
-frames (``frame``), Parquet files with their metadata, the tables on the terminal and on the page, the page's
-glossary, and docs/reference.md. A new field is one entry here, and the code that computes it.
+What shows a result derives from here: the record (`tideover.models.results.result`), the data frames
+(``frame``), Parquet files, tables, the page's glossary, docs/reference.md. A new field is one entry here.
 """
 
 from __future__ import annotations
