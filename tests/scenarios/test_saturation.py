@@ -114,6 +114,26 @@ def test_a_pending_cap_by_littles_law(monkeypatch: pytest.MonkeyPatch) -> None:
     assert result.limit == "max_spout_pending (300 a task) holds s.0 back; nothing is full"
 
 
+@pytest.mark.parametrize("length", [1, 5])
+def test_a_blocked_fan_in(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """s, three times as fast as t, ──▶ a, t ──▶ b, and both ──▶ c over a bounded queue: 0.1 ms a tuple, so
+    10,000/s. What is full is c, not a and b, which it blocks: a would be at 0.05 ms x 3/4, so 26,667/s.
+    """
+    monkeypatch.setattr(probe, "THOROUGH", 10_000)
+    topology = {
+        "s": spout("keys", gap=1, keys=64),
+        "t": spout("keys", gap=3, keys=64),
+        "a": bolt("forward", {"s": "shuffle"}, 0.05),
+        "b": bolt("forward", {"t": "shuffle"}, 0.05),
+        "c": bolt("forward", {"a": "shuffle", "b": "shuffle"}, 0.1),
+    }
+    bounded = world(topology).model_copy(update={"queues": QueueSettings(length=length)})
+    result = found(bounded, 10_000)
+    assert result.limit.startswith("task c.0 is ")
+    assert result.groups[1].name == "tasks of a"
+    assert result.groups[1].full_at == pytest.approx(80_000 / 3, rel=0.01)
+
+
 def test_twice_the_work_with_a_replica() -> None:
     """Two hosts with a core, two tasks of 0.1 ms, so 20,000/s. With k = 1 each host has two tasks, and each
     tuple is worked on twice: 10,000/s.
