@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from tests.models.chain import chain, counted
 from tests.models.test_exactness import CAPS, LONG, QUICK, differences
-from tests.oracle.random_networks import is_exact, networks
+from tests.oracle.random_networks import hosts_of, is_exact, networks
 from tests.oracle.random_worlds import STRATEGY_NAMES, TICK, worlds
 from tests.oracle.worlds import MS, fault, ms
-from tideover.models.config import Scenario, deployment_of
+from tideover.models.config import Scenario
 from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import Links
 from tideover.models.job.machines import MachineType
@@ -42,7 +42,8 @@ def test_what_comes_to_the_wire_meanwhile_takes_longer() -> None:
     expected = [(root, at + 8 * (root in (3, 4))) for root, at in counted(simulate(usual, trace=True))]
     assert counted(simulate(late, trace=True)) == expected
     (row,) = simulate(late).recoveries
-    assert (row["kind"], row["component"]) == ("slow_link", "hosts 2")
+    assert (row["kind"], row["component"], row["detected_at_s"]) == ("slow_link", "hosts 2", None)
+    assert (row["detect_s"], row["passing_s"], row["restart_s"]) == (0, 0.02, 0)
 
 
 def test_nothing_overtakes_on_a_wire_that_is_well_again() -> None:
@@ -75,10 +76,6 @@ def test_a_slow_card_carries_a_part_of_its_bandwidth() -> None:
         for faults in ((), (slow(35, 20, 2, transfer_factor=2.0),))
     )
     assert [b[1] - a[1] for a, b in zip(usual, late, strict=True)] == [0, 0, 0, 2, 2, 0, 0, 0]
-
-
-def hosts_of(scenario: Scenario) -> list[int]:
-    return sorted(set(deployment_of(scenario).hosts.values()))
 
 
 @st.composite

@@ -10,6 +10,7 @@ from tideover.models.accounts.lag import Lag
 from tideover.models.accounts.ledger import Ledger
 from tideover.models.accounts.recoveries import Recoveries
 from tideover.models.accounts.reference_run import ReferenceRun
+from tideover.models.accounts.snapshot_times import SnapshotTimes
 from tideover.models.accounts.trace import Trace
 from tideover.models.accounts.usage import SAMPLES, Usage
 from tideover.models.accounts.window_log import WindowLog
@@ -66,6 +67,7 @@ class World:
         self.backlog = Backlog(recorder, deployment.replicas, lambda: kernel.now)
         self.ledger = Ledger(deployment.topology, deployment.replicas, draws, strategy.needs.paths)
         self.windows = WindowLog()
+        self.snapshots = SnapshotTimes()
         context = Context(deployment.topology, draws, strategy.needs, Announcer([]), train_cap, kernel)
         context.step = step
         self.job = Job(context, deployment)
@@ -92,6 +94,7 @@ class World:
             self.recoveries,
             self.reference,
             self.completion,
+            self.snapshots,
             self,
         )
         context.say = Announcer([listener for listener in listeners if listener is not None])
@@ -105,7 +108,8 @@ class World:
     def _referred(self, strategy: Strategy, deployment: Deployment) -> ReferenceRun:
         truth = WindowLog()
         quiet = deployment_of(self.scenario, strategy, deployment.topology).quiet
-        context = Context(quiet.topology, self._draws, strategy.needs, Announcer([truth]), self.train_cap)
+        needs = strategy.needs._replace(log=self.job.needs.log)
+        context = Context(quiet.topology, self._draws, needs, Announcer([truth]), self.train_cap)
         job = Job(context, quiet, fed=True)
         job.plug(strategy.protocol(job))
         return ReferenceRun(self.windows, job, truth)

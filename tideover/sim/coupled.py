@@ -13,9 +13,10 @@ from typing import Protocol
 
 import numpy as np
 
-from tideover.sim.backpressure import contend
+from tideover.sim.backpressure import coming, contend
 from tideover.sim.line import NONE, Line, places
 from tideover.sim.node import Action, Node
+from tideover.sim.series import Series, in_series
 from tideover.sim.server import Server
 from tideover.sim.site import Member
 from tideover.sim.train import Ints, Train
@@ -40,7 +41,7 @@ class Watch:
         waits = sum(map(places, queue.trains())) - sum(map(places, queue.in_service())) + len(begins)
         self._most = self._bound.length - waits
         if self._bound.holds_back:
-            elsewhere = [*server.gate.held, *server.gate.aside, *(t for c in server.inputs for t in c.wire)]
+            elsewhere = [*server.gate.held, *server.gate.aside, *coming(server)]
             self._most -= sum(map(places, elsewhere))
         self._begins = [begins]
         self.comes: list[Ints] = []
@@ -90,6 +91,7 @@ class Coupled:
 
     def __init__(self, members: list[Member]) -> None:
         self._members = members
+        self._series = Series(members) if in_series(members) else None
         self.nodes: list[Node] = [member.node for member in members]
         self._servers = [node for node in self.nodes if isinstance(node, Server)]
         self._bounded = [server for server in self._servers if server.bound is not None]
@@ -97,6 +99,11 @@ class Coupled:
         inputs = [channel for server in self._servers for channel in server.inputs]
         outputs = [channel for member in members for channel in member.outputs]
         self._changed: list[Saved] = [*self.nodes, *dict.fromkeys([*inputs, *outputs]), *self._lines]
+        merging = [server for server in self._servers if len(server.inputs) > 1]
+        self._at_once = int(any(not channel.delay for server in merging for channel in server.inputs))
+        """1 if what follows on a trigger can arrive at its instant, where it has to be in order with other
+        arrivals of this instant: then this instant is moved tuple by tuple.
+        """
         self._at = 0
         """All is moved to this instant."""
         self._tight = 0
@@ -127,7 +134,13 @@ class Coupled:
 
     def _by_tuple(self, now: int) -> bool:
         """Move some way; returns whether there may be more to do at the instant that is reached."""
-        reached, done = contend(self._members, self._at, min(now, self._at + self._stretch))
+        until = min(now, self._at + self._stretch)
+        reached, done = self._at - 1, 0
+        if self._series is not None and self._series.ready(self._at):
+            reached, done = self._series.move(self._at, until)
+        if reached < until:
+            reached, more = contend(self._members, max(reached, self._at), until)
+            done += more
         if done > 2 * PORTION:
             self._stretch = max(LEAST, self._stretch // 2)
         elif done < PORTION // 2 and reached == self._at + self._stretch:
@@ -153,8 +166,11 @@ class Coupled:
         watches = [Watch(server, self._at) for server in self._bounded]
         restore = [each.save() for each in self._changed]
         journal = self._pass(now, watches)
-        departed = (server.queue.trigger_at for server in self._servers)
-        reached = min((t for t in departed if t is not None and t < now), default=now)
+        triggers = (server.queue.trigger_at for server in self._servers)
+        departed = min((t for t in triggers if t is not None), default=FOREVER)
+        reached = min(now, departed - self._at_once)
+        if departed <= now:
+            self._tight = self._at_once
         full = min((t for watch in watches if (t := watch.full()) is not None), default=FOREVER)
         if full <= reached:
             reached = full - 1
@@ -204,7 +220,7 @@ def couple(nodes: Sequence[Node]) -> list[list[Node]]:
         if isinstance(node, Server):
             for channel in node.inputs:
                 below[channel.up].add(node)
-                if node.bound is not None and node.bound.holds_back:
+                if node.bound is not None and node.bound.holds_back and not channel.logged:
                     below[node].add(channel.up)
     return _circles(nodes, below)
 

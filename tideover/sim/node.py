@@ -59,6 +59,12 @@ class Node:
         """The next instant at which data moves here by itself; None: never."""
         return self.outbox.next
 
+    def _line_moves(self) -> list[int]:
+        """When something leaves the line that was put there at this instant and has not asked for room."""
+        line, now = self.line, self._kernel.moved_to
+        moves = line is not None and line.batches and line.asked is None and self.busy.stopped_until <= now
+        return [now] if moves else []
+
     @property
     def available(self) -> bool:
         """Whether arrivals are taken into the queue; if not they are dropped or held."""
@@ -94,20 +100,24 @@ class Node:
             return
         self._pass_marker()
         marker.action()
-        if self._markers and life == self.life:
-            behind = self._markers[0]
-            self._kernel.at(now, behind.rank, lambda: self._serve_marker(life), self.number, behind.reads)
+        if life == self.life:
+            self.look_at_markers()
+
+    def look_at_markers(self) -> None:
+        """See, at this instant, whether it is the first marker's turn: what was ahead of it has gone."""
+        if self._markers:
+            first, life = self._markers[0], self.life
+            self._kernel.at(
+                self._kernel.now, first.rank, lambda: self._serve_marker(life), self.number, first.reads
+            )
 
     def _next_turn(self) -> int | None:
         """A moment before which no marker can have its turn, as things are; None: others have to make
         room.
         """
         now = self._kernel.now
-        turn = self.busy.turn(now)
-        if self.line is None or turn > now:
-            return turn
-        turn += self._work_ahead()
-        return turn if turn > now else None
+        turn = self.busy.turn(now) + self._work_ahead()
+        return turn if self.line is None or turn > now else None
 
     def _work_ahead(self) -> int:
         """Service that waits ahead of the first marker, and is not planned yet (ns)."""

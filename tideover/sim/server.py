@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
 
 from tideover.sim.gate import Gate
 from tideover.sim.line import Bound, places
@@ -17,6 +21,8 @@ from tideover.sim.train import Ints, Train, merge
 
 if TYPE_CHECKING:
     from tideover.sim.kernel import Kernel, Reads
+
+BY_POSITION = attrgetter("position")
 
 
 class Server(Node):
@@ -31,6 +37,8 @@ class Server(Node):
         """``shares``: cores, with other servers of its host."""
         super().__init__(kernel, name, host)
         self.inputs: list[Channel] = []
+        self.arriving: list[Channel] = []
+        """Those of them with something on the wire, and maybe others."""
         self.bound: Bound | None = None
         """How many messages may wait here; None: any number."""
         self.log: list[Ints] | None = None
@@ -70,6 +78,14 @@ class Server(Node):
         """What of the merged arrivals is let in."""
         return train
 
+    def _admits(self) -> bool:
+        """Whether anybody looks at arrivals that are let in."""
+        return False
+
+    def _is_control(self, train: Train) -> npt.NDArray[np.bool_]:
+        """Which messages become control markers in the queue."""
+        return np.zeros(train.n, np.bool_)
+
     def _take_in(self, train: Train) -> None:
         """Put admitted arrivals behind what waits."""
         if self.log is not None:
@@ -83,6 +99,12 @@ class Server(Node):
     def _overflow(self, train: Train) -> None:
         """Arrivals that found the queue full and are lost."""
         raise NotImplementedError
+
+    def connect(self, channel: Channel) -> None:
+        """Another input, behind those that there are."""
+        channel.position = len(self.inputs)
+        self.inputs.append(channel)
+        channel.connect(self.arriving)
 
     def bind(self, bound: Bound) -> None:
         """From now on only so many may wait."""
@@ -122,10 +144,8 @@ class Server(Node):
     def flow(self, now: int) -> None:
         if self.outbox:
             self.outbox.let_out(now)
-        for channel in self.inputs:
-            if channel.wire:
-                self._collect(now)
-                break
+        if self.arriving:
+            self._collect(now)
         self.queue.move(now, self.outbox.let_out)
 
     def _collect(self, now: int) -> None:
@@ -133,12 +153,10 @@ class Server(Node):
         sequence.
         """
         trains = []
-        for channel in self.inputs:
-            train = channel.take(now) if channel.wire else None
-            if train is not None:
-                train = self._receive(channel, train)
-                if train.n:
-                    trains.append(train)
+        for channel, train in self._taken(now):
+            train = self._receive(channel, train)
+            if train.n:
+                trains.append(train)
         if not trains:
             return
         merged = merge(trains)
@@ -155,8 +173,18 @@ class Server(Node):
                 self.queue.starts.append(merged.time)
             self.journal.append(partial(self._drop, merged))
 
+    def _taken(self, now: int) -> list[tuple[Channel, Train]]:
+        """What has arrived by ``now``, taken off the channels, in their order."""
+        arriving = sorted(self.arriving, key=BY_POSITION)
+        self.arriving.clear()
+        taken = [(channel, channel.take(now)) for channel in arriving]
+        for channel in arriving:
+            channel.unlist()
+        return [(channel, train) for channel, train in taken if train is not None]
+
     def next_event(self) -> int | None:
-        times = [self.outbox.next, self.queue.next_departure, *(c.next_arrival for c in self.inputs)]
+        times = [self.outbox.next, self.queue.next_departure, *(c.next_arrival for c in self.arriving)]
+        times += self._line_moves()
         if self.queue.lets_in:
             times.append(self._kernel.moved_to)  # a control action has let it in
         if self.bound is not None or self.line is not None:  # what waits may have no departure yet
@@ -188,6 +216,8 @@ class Server(Node):
         return super()._idle() and self.queue.clear_ahead
 
     def _work_ahead(self) -> int:
+        if self.line is None and self.bound is None:
+            return 0
         return self.queue.demand(*self.queue.undecided())
 
     def _pass_marker(self) -> None:
@@ -208,11 +238,11 @@ class Server(Node):
 
     def save(self) -> Callable[[], None]:
         """Remember what moving data changes; returns what brings that back."""
-        held = self.gate.held.copy()
+        held, markers = self.gate.held.copy(), self._markers.copy()
         parts = [self.queue.save(), self.outbox.save()]
 
         def restore() -> None:
-            self.gate.held = held
+            self.gate.held, self._markers = held, markers
             for each in parts:
                 each()
 
@@ -252,6 +282,10 @@ class Callbacks:
         self.find_trigger = server._find_trigger
         self.fire = server._fire
         self.receive = server._receive
+        self.admits = server._admits
+        self.admit = server._admit
+        self.is_control = server._is_control
+        self.take_in = server._take_in
         self.drop = server._drop
         self.overflow = server._overflow
         self.hand_on = server._hand_on

@@ -2,9 +2,8 @@
 record of ``run --json`` has it, how one figure is made of several replications', and what readers' tables
 call it.
 
-Everything that shows a result derives from here: the record (`tideover.models.results.result`), the data
-frames (``frame``), Parquet files with their metadata, the tables on the terminal and on the page, the page's
-glossary, and docs/reference.md. A new field is one entry here, and the code that computes it.
+What shows a result derives from here: the record (`tideover.models.results.result`), the data frames
+(``frame``), Parquet files, tables, the page's glossary, docs/reference.md. A new field is one entry here.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tideover.models.schema.columns import Column, Dtype, Pool, at_top, conform, count, text
+from tideover.models.schema.snapshots import snapshots
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 HEADLINE = "time_to_recover_s"
 """The column of recoveries by which strategies are compared first."""
 
-
 _FAILED_RUN = "the run failed; see `error`"
 _NO_TUPLES = "no tuple was processed in that time"
 _CUT_OFF = "the run ended before"
+_KIND = "kind of the failure, or why a detector restarts what did not fail: false_detection, reassigned"
 
 POINT = count("point", "number of the sweep's point: one combination of the swept values", "index")
 
@@ -76,9 +76,8 @@ def _stage(key: str, label: str, meaning: str, undefined: str = "", name: str = 
     return Column(name or f"{key}_s", meaning, "s", undefined=undefined, record=place, label=label)
 
 
-def _restart_stage(key: str, label: str, meaning: str) -> Column:
-    meaning = f"then, {meaning}; where the stages of a restart are told apart"
-    return replace(_stage(key, label, meaning, _CUT_OFF), optional=True)
+def _other_stage(key: str, label: str, meaning: str) -> Column:
+    return replace(_stage(key, label, f"then, {meaning}; not all have it", _CUT_OFF), optional=True)
 
 
 def _content(name: str, meaning: str) -> Column:
@@ -87,7 +86,7 @@ def _content(name: str, meaning: str) -> Column:
 
 RECOVERIES = (
     *_IDENTITY,
-    *at_top(_REPLICATION, text("kind", "kind of the failure"), text("component", "what failed")),
+    *at_top(_REPLICATION, text("kind", _KIND), text("component", "what failed")),
     _seconds("failed_at_s", "time of the failure, from the start of the run"),
     _seconds("detected_at_s", "time at which the failure was detected", "it was never detected"),
     _seconds("ready_at_s", "time at which the task was ready again", "the task did not come back"),
@@ -147,10 +146,11 @@ RECOVERIES = (
     _stage(
         "detect", "detect", "from the failure until it is detected; 0 in all stages if replicas masked it"
     ),
-    _restart_stage("delay", "wait to restart", "until a new process is ordered: a delay, or no room for it"),
-    _restart_stage("launch", "launch", "until the new process runs"),
-    _restart_stage("prepare", "prepare", "until its tasks are ready"),
-    _restart_stage("write", "write", "until replicas have written the state"),
+    _other_stage("passing", "until it passes", "until what nobody notices has passed by itself"),
+    _other_stage("delay", "wait to restart", "until a new process is ordered: a delay, or no room for it"),
+    _other_stage("launch", "launch", "until the new process runs"),
+    _other_stage("prepare", "prepare", "until its tasks are ready"),
+    _other_stage("write", "write", "until replicas have written the state"),
     _stage("restart", "restart", "then, until what failed is ready again"),
     _stage("restore", "restore", "then, until a saved or copied state is back"),
     _stage(
@@ -248,6 +248,7 @@ RUNS = (
         ),
         optional=True,
     ),
+    *snapshots(_FAILED_RUN),
     *_latencies("over the measured time outside every failure's recovery and catch-up", pool="histogram"),
     _throughput("mean", "mean throughput of the last stateful bolt"),
     _throughput("min", "least throughput in any second"),
