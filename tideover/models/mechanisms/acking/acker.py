@@ -179,7 +179,7 @@ class Acker(Machine, Keeper):
         roots = train.uid[retried] >> task.component.bits
         for number, pending in enumerate(self.maps):
             mine = np.flatnonzero(roots & self._mask == number) if self._mask else slice(None)
-            mask[retried[mine]] = pending.replayed_for(roots[mine], outage)
+            mask[retried[mine]] = pending.replayed_for(roots[mine], train.attempt[retried[mine]], outage)
         return mask
 
     def settled(self, outage: OutageView) -> bool:
