@@ -48,6 +48,8 @@ class Node:
         self.journal: list[Action] | None = None
         """Where it notes what is to be told of its tuples, if that may turn out not to have happened."""
         self._markers: list[Marker] = []
+        self.hurries = False
+        """Its control markers wait for no room in the line."""
         self.number = len(kernel.nodes)
         kernel.nodes.append(self)
 
@@ -58,6 +60,12 @@ class Node:
     def next_event(self) -> int | None:
         """The next instant at which data moves here by itself; None: never."""
         return self.outbox.next
+
+    def _line_moves(self) -> list[int]:
+        """When something leaves the line that was put there at this instant and has not asked for room."""
+        line, now = self.line, self._kernel.moved_to
+        moves = line is not None and line.batches and line.asked is None and self.busy.stopped_until <= now
+        return [now] if moves else []
 
     @property
     def available(self) -> bool:
@@ -110,11 +118,8 @@ class Node:
         room.
         """
         now = self._kernel.now
-        turn = self.busy.turn(now)
-        if self.line is None or turn > now:
-            return turn
-        turn += self._work_ahead()
-        return turn if turn > now else None
+        turn = self.busy.turn(now) + self._work_ahead()
+        return turn if self.line is None or turn > now else None
 
     def _work_ahead(self) -> int:
         """Service that waits ahead of the first marker, and is not planned yet (ns)."""
@@ -123,7 +128,8 @@ class Node:
     def _idle(self) -> bool:
         """Whether everything that was admitted has left."""
         now = self._kernel.now
-        return self.busy.turn(now) <= now and not (self.line and self.line.holds_up)
+        waits = self.line is not None and self.line.holds_up and not self.hurries
+        return self.busy.turn(now) <= now and not waits
 
     def _pass_marker(self) -> None:
         """The first marker's turn has come."""

@@ -184,6 +184,7 @@ class Server(Node):
 
     def next_event(self) -> int | None:
         times = [self.outbox.next, self.queue.next_departure, *(c.next_arrival for c in self.arriving)]
+        times += self._line_moves()
         if self.queue.lets_in:
             times.append(self._kernel.moved_to)  # a control action has let it in
         if self.bound is not None or self.line is not None:  # what waits may have no departure yet
@@ -206,6 +207,11 @@ class Server(Node):
             self.queue.append(marker)
             self._place(marker)
 
+    def hurry(self) -> None:
+        """Let control markers overtake what waits, now, and act as soon as the server is free."""
+        self.queue.markers_first()
+        self.queue.serve_markers()
+
     def _wait_in_line(self, rank: int, action: Action, reads: Reads = None) -> None:
         """Put a control marker behind what has arrived, and leave it to a control event to serve it."""
         self.queue.append(marker := Marker(rank, action, reads))
@@ -215,6 +221,8 @@ class Server(Node):
         return super()._idle() and self.queue.clear_ahead
 
     def _work_ahead(self) -> int:
+        if self.line is None and self.bound is None:
+            return 0
         return self.queue.demand(*self.queue.undecided())
 
     def _pass_marker(self) -> None:

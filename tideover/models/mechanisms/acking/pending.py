@@ -11,8 +11,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tideover.models.runtime.keeper import NOTHING
 from tideover.sim.draws import Bits
 from tideover.sim.train import Ints
+
+LONG_AGO = -(1 << 62)
+NONE = (NOTHING, NOTHING, NOTHING)
 
 
 class Completed(NamedTuple):
@@ -47,6 +51,8 @@ class PendingRoots:
         """The outage that destroyed a tuple of the present attempt; -1: none."""
         self._cause = np.zeros(1024, np.int32)
         """The outage because of which the present attempt was made; -1: none."""
+        self._causes: dict[tuple[int, int], int] = {}
+        """The same of earlier attempts, of roots that are emitted again and again."""
         self._live = np.zeros(1024, np.int32)
         """The attempt of a root that is pending, and 1; 0: it is not."""
         self.expired_to = -1
@@ -54,6 +60,7 @@ class PendingRoots:
         self.needed_from: int | None = None
         """Number of the first root that may be emitted again although it is not pending; None: none may."""
         self._retrying = np.zeros(1024, np.bool_)
+        self._forgotten: tuple[Ints, Ints, Ints] = NONE
         self._newest = np.zeros(1024, np.int32)
         """Row of a root's last ack, while a train of acks is looked through."""
 
@@ -99,6 +106,9 @@ class PendingRoots:
             self._live[index] = 1
             self._cause[index] = -1
         else:
+            for row in np.flatnonzero((attempt > 1) & (self._cause[index] >= 0)).tolist():
+                at = int(place[row])
+                self._causes[int(roots[row]), int(self._attempt[at])] = int(self._cause[at])
             self._attempt[index] = attempt
             self._live[index] = attempt + 1
             self._cause[index] = np.where(attempt > 0, self._outage[index], -1)
@@ -180,16 +190,21 @@ class PendingRoots:
         pending = (self._live[: self._size] > 0) & (self._emitted[: self._size] > emitted_after)
         self._outage[: self._size][pending] = outage
 
-    def replayed_for(self, roots: Ints, outage: int) -> npt.NDArray[np.bool_]:
-        """Which of the roots were emitted again because of the outage."""
+    def replayed_for(self, roots: Ints, attempt: Ints, outage: int) -> npt.NDArray[np.bool_]:
+        """Which of these attempts of roots were made because of the outage."""
         index = self._at(roots)
-        known = self._cause.take(np.maximum(index, 0)) == outage
-        known &= index >= 0
+        there = np.maximum(index, 0)
+        newest = (index >= 0) & (self._attempt.take(there) == attempt)
+        known = newest & (self._cause.take(there) == outage)
+        for row in np.flatnonzero(~newest).tolist() if self._causes else ():
+            known[row] = self._causes.get((int(roots[row]), int(attempt[row]))) == outage
         return known
 
     def waiting_for(self, outage: int) -> int:
-        """Roots hit by the outage that have not been emitted again."""
-        hit = self._outage[: self._size] == outage
+        """Roots hit by the outage that have not been emitted again, or have and are not done, or given up and
+        emitted once more.
+        """
+        hit = (self._outage[: self._size] == outage) | (self._cause[: self._size] == outage)
         return int(np.count_nonzero(hit & ((self._live > 0) | self._retrying)[: self._size]))
 
     def roots(self) -> Ints:
@@ -205,5 +220,20 @@ class PendingRoots:
 
     def clear(self) -> None:
         """Forget everything: the spout has crashed."""
+        index = np.flatnonzero((self._live > 0) | self._retrying)
+        emitted = np.where(self._retrying[index], LONG_AGO, self._emitted[index])
+        self._forgotten = self._root(index), self._attempt[index].astype(np.int64), emitted
         self._live[:] = 0
         self._retrying[:] = False
+        self._outage[:] = -1
+
+    def retrying(self, roots: Ints) -> None:
+        """These, which it had forgotten, wait to be emitted again."""
+        self._retrying[self._at(roots)] = True
+
+    def take_forgotten(self) -> tuple[Ints, Ints, Ints]:
+        """What it forgot in the last crash: roots, their last attempt, and when that was emitted (ns); what
+        had been given up was so long ago.
+        """
+        found, self._forgotten = self._forgotten, NONE
+        return found
