@@ -79,6 +79,7 @@ class Task:
         self.world, self.physical, self.rank = world, physical, rank
         self.component, self.index, self.replica = physical
         self.logical: Logical = (self.component, self.index)
+        self.silent = self.replica > 0 and world.layout.has_shadows
         self.name = f"{self.component}.{self.index}" + (f"/{self.replica}" if self.replica else "")
         self.outputs: dict[Physical, Channel] = {}
         self.inputs: dict[Physical, Channel] = {}
@@ -288,6 +289,13 @@ class Task:
         begin = self.occupied_until if self.occupied else self.world.clock.now
         self.occupy(begin + duration)
 
+    def take_on(self, state: State) -> None:
+        """Its counts; what the task has seen of markers since is not forgotten."""
+        old, self.state = self.state, state.copy()
+        for up, number in old.markers.items():
+            self.state.markers[up] = max(number, self.state.markers.get(up, 0))
+        self.state.handed = min(self.state.markers.get(c.up.logical, 0) for c in self.inputs.values())
+
     def release(self) -> None:
         self.occupied = False
         self.freed()
@@ -329,15 +337,15 @@ class Task:
         self.serve()
 
     def send(self, datum: Datum) -> list[Datum]:
-        """To all replicas of each target; returns what was sent, one per target."""
+        """To all replicas of each target, each copy with an id of its own; returns what was sent."""
         layout, sent = self.world.layout, []
         datum = datum._replace(route=(*datum.route, self.logical))
         for down in layout.down[self.component]:
             for task, crossed in layout.cross(self.component, down, datum):
-                crossed = crossed._replace(ident=self.world.new_ident())
                 for replica in range(layout.replicas(down)):
-                    self.put(Message(self.outputs[down, task, replica], crossed))
-                sent.append(crossed)
+                    copy = crossed._replace(ident=self.world.new_ident())
+                    self.put(Message(self.outputs[down, task, replica], copy))
+                    sent.append(copy)
         return sent
 
     def send_missed_markers(self) -> None:
@@ -349,7 +357,7 @@ class Task:
 
     def send_marker(self, number: int) -> None:
         self.state.handed = number
-        for channel in self.outputs.values():
+        for channel in () if self.silent else self.outputs.values():
             self.put(Message(channel, marker=number))
 
     # -- faults --------------------------------------------------------------------------------------------
