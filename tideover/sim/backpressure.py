@@ -17,14 +17,9 @@ from tideover.sim.link import Channel
 from tideover.sim.node import Node
 from tideover.sim.queue import InService
 from tideover.sim.room import Room
-from tideover.sim.server import Server
+from tideover.sim.server import Server, coming
 from tideover.sim.site import AHEAD, Member, Site, Wire
 from tideover.sim.train import Ints, Train
-
-
-def coming(server: Server) -> list[Train]:
-    """What is on its way to a server, and has a place there."""
-    return [train for channel in server.inputs if not channel.logged for train in channel.wire]
 
 
 Stamped = list[tuple[int, int]]

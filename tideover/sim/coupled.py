@@ -13,11 +13,11 @@ from typing import Protocol
 
 import numpy as np
 
-from tideover.sim.backpressure import coming, contend
+from tideover.sim.backpressure import contend
 from tideover.sim.line import NONE, Line, places
 from tideover.sim.node import Action, Node
 from tideover.sim.series import Series, in_series
-from tideover.sim.server import Server
+from tideover.sim.server import Server, coming
 from tideover.sim.site import Member
 from tideover.sim.train import Ints, Train
 

@@ -281,6 +281,11 @@ def collect(server: Server, now: int) -> None:
     server._collect(now)
 
 
+def coming(server: Server) -> list[Train]:
+    """What is on its way to a server, and has a place there."""
+    return [train for channel in server.inputs if not channel.logged for train in channel.wire]
+
+
 class Callbacks:
     """What a server does, for those who make it do so: its queue, and a contention that it takes part in."""
 
