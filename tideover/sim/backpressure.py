@@ -21,7 +21,6 @@ from tideover.sim.server import Server, coming
 from tideover.sim.site import AHEAD, Member, Site, Wire
 from tideover.sim.train import Ints, Train
 
-
 Stamped = list[tuple[int, int]]
 """Rows, and when."""
 
