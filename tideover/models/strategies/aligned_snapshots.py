@@ -30,7 +30,9 @@ class AlignedSnapshots(Strategy):
     """
 
     promise: ClassVar[Promise] = "exactly once"
-    survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task", "crash_host"})
+    survives: ClassVar[frozenset[str]] = frozenset(
+        {"lose_state", "crash_task", "crash_host", "crash_worker", "crash_rack"}
+    )
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (GlobalRollback,)
     bounded_queues: ClassVar[bool] = True
     after_failures: ClassVar[frozenset[str]] = frozenset({"restore_time", "restore_cost"})
