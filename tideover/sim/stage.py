@@ -62,6 +62,7 @@ class Way:
         """So many that take a place know when they have it."""
         self._sent = 0
         self._last = channel.free_at
+        self._delay = None if channel.delay is None else channel.latencies(0, 1)[0]
 
     def rooms(self, room: Ints) -> int:
         """Note in ``room``, by place in the line, since when there is room; returns the first place of which
@@ -85,7 +86,7 @@ class Way:
         if self._sent == first:
             return
         time = left[self.places.of(first, self._sent)]
-        delay = self.channel.delay
+        delay = self._delay
         if delay is None:
             latencies = self.channel.latencies(self.channel.messages + first, len(time))
             time = np.maximum.accumulate(time + np.array(latencies, np.int64))
