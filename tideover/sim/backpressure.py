@@ -17,7 +17,7 @@ from tideover.sim.node import Node
 from tideover.sim.queue import InService
 from tideover.sim.room import Room
 from tideover.sim.server import Server
-from tideover.sim.site import AHEAD, Member, Site, Wire
+from tideover.sim.site import AHEAD, Member, Message, Site, Wire
 from tideover.sim.train import Ints, Train
 
 Stamped = list[tuple[int, int]]
@@ -51,10 +51,12 @@ class ServerSite(Site):
         self._looks_at = -1
         self._begun: list[int] = []
         self._done: Stamped = []
-        self._behind: Stamped = []
+        self._behind: list[tuple[int, int, int, int]] = []
         self._held: Stamped = []
         self._gone: Stamped = []
         self._lost: Stamped = []
+        sieve = self.node.sieve
+        self._sieve = sieve if sieve is not None and sieve.active else None
         bound = self.node.bound
         self._most = bound.length if bound is not None and not bound.holds_back else None
 
@@ -106,7 +108,10 @@ class ServerSite(Site):
 
     def arrive(self, when: int, row: int, wire: Wire) -> None:
         self._came[row] = when, wire
-        if not self._open:
+        if self._sieve is not None and not self._sieve.let_in(wire.channel, wire.look_at(when, row)).n:
+            if self.pool.takes[row]:
+                self._free(row)
+        elif not self._open:
             if self._holds:
                 self._held.append((row, when))
             else:
@@ -115,7 +120,8 @@ class ServerSite(Site):
         elif self._most is not None and self.pool.takes[row] and self._queued() >= self._most:
             self._lost.append((row, when))
         elif self._marker_ahead:
-            self._behind.append((row, when))
+            self._order += 1
+            insort(self._behind, (when, wire.channel.position, self._order, row))
         else:
             self._order += 1
             insort(self._waiting, (when, wire.channel.position, self._order, row), self._head)
@@ -123,7 +129,7 @@ class ServerSite(Site):
 
     def _queued(self) -> int:
         """How many wait, without the one in service or about to be."""
-        rows = [row for *_, row in self._waiting[self._head :]] + [row for row, _ in self._behind]
+        rows = [row for *_, row in [*self._waiting[self._head :], *self._behind]]
         behind = sum(places(train) for train in self.node.queue.trains())
         waiting = sum(self.pool.takes[row] for row in rows) + behind
         if self._may_begin() and self._free_at < self.agenda.now:  # else what comes now comes before that
@@ -177,7 +183,7 @@ class ServerSite(Site):
         assert self._current is not None
         self._done.append(self._current)
         row, self._current = self._current[0], None
-        self.append(self.of(row))
+        self.make(self.of(row))
         self.pump()
         if self._triggers:
             self.fires = self.agenda.stopped = True
@@ -191,7 +197,7 @@ class ServerSite(Site):
 
     def _settle(self, reached: int, emitted: Ints) -> None:
         node = self.node
-        node.outbox.let_out(reached)
+        node.outbox.let_out(reached, self._posted)
         if (gone := self._pick(self._gone, emitted)) is not None:
             self._does.drop(gone)
         if (lost := self._pick(self._lost, emitted)) is not None:
@@ -205,7 +211,7 @@ class ServerSite(Site):
         if (held := self._pick(self._held, emitted)) is not None:
             node.gate.held.append(held)
         waiting = self._pick([(row, came[row][0]) for *_, row in self._waiting[self._head :]], emitted)
-        if (behind := self._pick(self._behind, emitted)) is not None:
+        if (behind := self._pick([(row, came[row][0]) for *_, row in self._behind], emitted)) is not None:
             node.queue.append(behind)
         current = self._current
         in_service = None
@@ -229,6 +235,7 @@ class SpoutSite(Site):
         self._times: list[int] = []
         self._emitted = 0
         self._most = self._does.room()
+        self._expects = False
         self._unblocked = 0
         self._origin: list[int] = []
 
@@ -237,7 +244,7 @@ class SpoutSite(Site):
         if self._does.feed is not None:
             for train in self._does.feed:
                 self._feed(train)
-        elif self.may_go_on:
+        else:
             self._expect(self._calls.since)
 
     def _feed(self, train: Train) -> None:
@@ -263,13 +270,23 @@ class SpoutSite(Site):
         row = self._emitted
         self._emitted += 1
         self.agenda.emitted[self._origin[row]] = self.agenda.now
-        self.append(self.of(row))
+        self.make(self.of(row))
 
     def _expect(self, since: int) -> None:
-        if self.node.up and self._emitted < self._most and (when := self._calls.next(since)) is not None:
+        """Its next call, unless it sends what it has sent before, or its line is too long."""
+        if self._expects or self._posted < self._posts or not (self.may_go_on and self.node.up):
+            return
+        if self._emitted < self._most and (when := self._calls.next(since)) is not None:
+            self._expects = True
             self.agenda.at(when, self.number, WORK, self._call)
 
+    def _post(self, message: Message) -> None:
+        super()._post(message)
+        if self._does.feed is None:
+            self._expect(max(self._unblocked, self._calls.since))
+
     def _call(self, _: None) -> None:
+        self._expects = False
         now = self.agenda.now
         self._times.append(now)
         if self._emitted == self.pool.n and (train := self._does.peek(self._emitted, AHEAD)).n:
@@ -277,16 +294,15 @@ class SpoutSite(Site):
         if self._emitted < self.pool.n:
             self._emit()
             self.pump()
-        if self.may_go_on:
-            self._expect(now)
+        self._expect(now)
 
     def go_on(self) -> None:
-        self._unblocked = self.agenda.now
+        self._unblocked = max(self.agenda.now, self.node.busy.free_at)
         if self._does.feed is None:
             self._expect(self._unblocked)
 
     def _settle(self, reached: int, emitted: Ints) -> None:
-        self.node.outbox.let_out(reached)
+        self.node.outbox.let_out(reached, self._posted)
         if self._does.feed is not None:
             self.node.flow(reached)
         else:
@@ -329,6 +345,9 @@ def contend(members: Sequence[Member], now: int, until: int) -> tuple[int, int]:
     for spout in spouts:
         spout.start()
     reached = agenda.run()
+    for each in senders.values():
+        for wire in each.wires.values():
+            wire.settle()
     emitted = np.array(agenda.emitted, np.int64)
     for member in members:
         senders[member.node].settle(reached, emitted)

@@ -13,6 +13,7 @@ from tideover.sim.train import Train
 
 if TYPE_CHECKING:
     from tideover.sim.kernel import Kernel, Reads
+    from tideover.sim.link import Channel
 
 Action = Callable[[], None]
 
@@ -42,7 +43,7 @@ class Node:
         self.up = True
         self.life = 0
         self.busy = Occupancy()
-        self.outbox = Outbox()
+        self.outbox = Outbox(self._send_again)
         self.line: Line | None = None
         """Where what it sends waits for room; None: there always is."""
         self.journal: list[Action] | None = None
@@ -63,6 +64,20 @@ class Node:
     def available(self) -> bool:
         """Whether arrivals are taken into the queue; if not they are dropped or held."""
         return self.up
+
+    def tell(self, action: Action) -> None:
+        """Do what tells others of its tuples, now or when it is certain."""
+        if self.journal is None:
+            action()
+        else:
+            self.journal.append(action)
+
+    def _send_again(self, channel: Channel, train: Train) -> None:
+        """Messages that it has sent before leave once more."""
+        if self.line is None:
+            channel.put(train)
+        else:
+            self.line.put_again(channel, train)
 
     # -- control markers -------------------------------------------------------------------------------------
 

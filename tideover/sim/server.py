@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from tideover.sim.gate import Gate
-from tideover.sim.line import Bound, places
+from tideover.sim.line import Bound, places, take_places
 from tideover.sim.link import Channel
 from tideover.sim.node import Action, Marker, Node
 from tideover.sim.pace import Pace, SharedOccupancy
@@ -17,6 +17,23 @@ from tideover.sim.train import Ints, Train, merge
 
 if TYPE_CHECKING:
     from tideover.sim.kernel import Kernel, Reads
+
+
+class Sieve(Protocol):
+    """Turns arrivals away at a server, by what has come there before them.
+
+    active   whether it may do so now: this does not change while data moves, but by a trigger
+    """
+
+    @property
+    def active(self) -> bool:
+        """See above."""
+
+    def let_in(self, channel: Channel, train: Train) -> Train:
+        """What of the next arrivals over a channel is let in; the others are told to be turned away."""
+
+    def save(self) -> Action:
+        """Remember what arrivals change; returns what brings that back."""
 
 
 class Server(Node):
@@ -35,6 +52,8 @@ class Server(Node):
         """How many messages may wait here; None: any number."""
         self.log: list[Ints] | None = None
         """When arrivals were taken in, or lost because it is down, while somebody wants to know."""
+        self.sieve: Sieve | None = None
+        """What turns arrivals away; None: nothing does."""
         self.queue = Queue(Callbacks(self), self.busy, lambda: kernel.now)
         if shares:
             self.busy = SharedOccupancy(Pace())
@@ -63,7 +82,7 @@ class Server(Node):
         raise NotImplementedError
 
     def _receive(self, channel: Channel, train: Train) -> Train:
-        """What of one channel's arrivals is let in."""
+        """One channel's arrivals, as they are inside."""
         return train
 
     def _admit(self, train: Train) -> Train:
@@ -137,6 +156,8 @@ class Server(Node):
             train = channel.take(now) if channel.wire else None
             if train is not None:
                 train = self._receive(channel, train)
+                if self.sieve is not None:
+                    train = self.sieve.let_in(channel, train)
                 if train.n:
                     trains.append(train)
         if not trains:
@@ -148,12 +169,15 @@ class Server(Node):
                 self._take_in(merged)
         elif self.gate.holds(self.up):
             self.gate.held.append(merged)
-        elif self.journal is None:
-            self._drop(merged)
         else:
-            if self.queue.starts is not None:  # they free their places
-                self.queue.starts.append(merged.time)
-            self.journal.append(partial(self._drop, merged))
+            self._give_back(merged)
+            self.tell(partial(self._drop, merged))
+
+    def _give_back(self, train: Train) -> None:
+        """Arrivals that do not wait here have their places no more."""
+        if self.queue.starts is not None:
+            taking = take_places(train)
+            self.queue.starts.append(train.time if taking is None else train.time[taking])
 
     def next_event(self) -> int | None:
         times = [self.outbox.next, self.queue.next_departure, *(c.next_arrival for c in self.inputs)]
@@ -210,6 +234,8 @@ class Server(Node):
         """Remember what moving data changes; returns what brings that back."""
         held = self.gate.held.copy()
         parts = [self.queue.save(), self.outbox.save()]
+        if self.sieve is not None:
+            parts.append(self.sieve.save())
 
         def restore() -> None:
             self.gate.held = held
