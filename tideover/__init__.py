@@ -47,6 +47,7 @@ _FAILURES = (
     "Partition",
     "Pause",
     "SlowHost",
+    "SlowLink",
 )
 _WHERE |= dict.fromkeys(("Run", *_STRATEGIES, *_FAILURES), "tideover.parts")
 _WHERE |= dict.fromkeys(

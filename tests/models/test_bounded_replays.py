@@ -72,8 +72,8 @@ def test_a_replay_fills_the_line_and_blocks_its_sender() -> None:
 
 
 def test_an_end_of_replay_that_dies_in_the_line_is_asked_for_again() -> None:
-    """p dies at 50 with the last of the replay, and its end, in its line: when it is back, q learns that there is
-    no more to come, and takes what is new.
+    """p dies at 50 with the last of the replay, and its end, in its line: when it is back, q learns that no
+    more is to come, and takes what is new.
     """
     crashed = fault("crash_task", 50, component="p", restart=5, while_down="hold")
     assert done(chain(crashed), "q") == [19, 29, 49, 54, 59, 69]

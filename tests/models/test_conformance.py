@@ -19,13 +19,14 @@ PARAMETERS: dict[str, dict[str, Any]] = {
         "upload_time": 300_000_000,
     },
     "micro_batch": {
-        "trigger_interval": 1_000_000_000,
+        "trigger_interval": 2_000_000_000,
         "plan_time": 30_000_000,
         "task_time": 50_000_000,
         "state_cost": 1_000_000,
         "commit_time": 30_000_000,
         "reload_time": 100_000_000,
     },
+    "storm_checkpoint": {"checkpoint_interval": 2_000_000_000},
 }
 """What must be given, in ns; all else is left to its default."""
 BUILT_IN = ("none", "source_replay", "rsm", "active_replication", "aligned_snapshots", "micro_batch")

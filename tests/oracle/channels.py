@@ -46,9 +46,9 @@ class Card:
         self.bandwidth = bandwidth
         self.free = 0
 
-    def through(self, now: int, size: int) -> int:
-        """A message comes now; when it has gone through."""
-        self.free = max(self.free, now) + transfer(size, self.bandwidth)
+    def through(self, now: int, size: int, slower: float) -> int:
+        """A message comes now, and takes so many times as long; when it has gone through."""
+        self.free = max(self.free, now) + round(transfer(size, self.bandwidth) * slower)
         return self.free
 
 
@@ -100,6 +100,7 @@ class Channel:
         self.sent = 0
         self.last_arrival = 0
         self.held = 0
+        self.slow: dict[object, tuple[float, float]] = {}  # factors of the latency, and of the time at a card
         self.wire: deque[Message] = deque()
         self.due: list[simpy.Event] = []  # what happens next to them
         self.remote = world.layout.host[up.physical] != world.layout.host[down.physical]
@@ -151,7 +152,10 @@ class Channel:
 
     def _go_out(self, message: Message) -> None:
         assert self.out is not None
-        self._fly(self.out.through(self.world.clock.now, self._bytes(message)), message)
+        self._fly(self.out.through(self.world.clock.now, self._bytes(message), self._factor(1)), message)
+
+    def _factor(self, which: int) -> float:
+        return max([1.0, *(factors[which] for factors in self.slow.values())])
 
     def _fly(self, leaves: int, message: Message) -> None:
         """Leaves the sender's host, now or later."""
@@ -159,6 +163,7 @@ class Channel:
         delay = self.world.layout.sample(self.latency, name, Purpose.LATENCY, self.flown)
         if self.world.layout.needs.batches and self.up.component not in self.world.layout.spouts:
             delay = 0
+        delay = round(delay * self._factor(0))
         self.flown += 1
         self.last_arrival = max(leaves + delay, self.last_arrival)
         if self.into is None:
@@ -170,7 +175,7 @@ class Channel:
     def _come_in(self, message: Message) -> None:
         assert self.into is not None
         self.inside += 1
-        here = self.into.through(self.world.clock.now, self._bytes(message))
+        here = self.into.through(self.world.clock.now, self._bytes(message), self._factor(1))
         self._then(here, arrival(self.down.rank, self.up.rank), self._arrive)
 
     def _arrive(self) -> None:

@@ -185,17 +185,8 @@ class World:
         if kind_of(fault) == "slow_host":
             self._slow_down(fault, outage)
             return
-        if kind_of(fault) == "partition":
-            for task in self.tasks:
-                for channel in task.outputs.values():
-                    ends = [
-                        self.layout.host[end.physical] in fault.hosts for end in (channel.up, channel.down)
-                    ]
-                    if ends[0] != ends[1]:
-                        channel.hold(self.clock.now + fault.duration)
-            outage.tasks = [task for task in self.tasks if self.layout.host[task.physical] in fault.hosts]
-            self.outages.stops(outage)
-            outage.masked = self._is_masked(outage)
+        if kind_of(fault) in ("partition", "slow_link"):
+            self._strike_links(fault, outage)
             return
         if kind_of(fault) == "pause":
             outage.tasks = [task for task in self.tasks if self._is_hit(task, fault, False)]
@@ -229,6 +220,25 @@ class World:
         if self.listener is not None:
             self.listener.struck(outage, [*found, *also])
         self.protocol.struck(fault)
+        outage.masked = self._is_masked(outage)
+
+    def _strike_links(self, fault: Any, outage: Outage) -> None:
+        """Those between a host of the one side and one of the other, in either direction."""
+        host, over = self.layout.host, self.clock.now + fault.duration
+        count = 1 + max(host.values())
+        others = set(range(count)) - {*fault.hosts} if fault.others is None else {*fault.others}
+        sides = ({*fault.hosts}, others)
+        for channel in [channel for task in self.tasks for channel in task.outputs.values()]:
+            up, down = (host[end.physical] for end in (channel.up, channel.down))
+            if not any(up in one and down in other for one, other in (sides, sides[::-1])):
+                continue
+            if kind_of(fault) == "partition":
+                channel.hold(over)
+            else:
+                channel.slow[outage] = fault.latency_factor, fault.transfer_factor
+                self.clock.at(over, control(Rank.READY, 0), partial(channel.slow.pop, outage))
+        outage.tasks = [task for task in self.tasks if host[task.physical] in fault.hosts]
+        self.outages.stops(outage)
         outage.masked = self._is_masked(outage)
 
     def _slow_down(self, fault: Fault, outage: Outage) -> None:

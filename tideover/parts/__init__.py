@@ -27,6 +27,7 @@ from tideover.parts.failures import (
     Partition,
     Pause,
     SlowHost,
+    SlowLink,
     SlowStore,
     StoreDown,
 )
@@ -156,6 +157,7 @@ __all__ = [
     "Sentences",
     "Shuffle",
     "SlowHost",
+    "SlowLink",
     "SlowStore",
     "SourceReplay",
     "SplitWords",

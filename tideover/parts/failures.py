@@ -13,6 +13,7 @@ from tideover.sim.faults import (
     partition,
     pause,
     slow_host,
+    slow_link,
     slow_store,
     store_down,
 )
@@ -28,5 +29,6 @@ MachinesFail = typed(machines_fail.MachinesFail)
 Partition = typed(partition.Partition)
 Pause = typed(pause.Pause)
 SlowHost = typed(slow_host.SlowHost)
+SlowLink = typed(slow_link.SlowLink)
 SlowStore = typed(slow_store.SlowStore)
 StoreDown = typed(store_down.StoreDown)

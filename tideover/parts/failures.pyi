@@ -17,6 +17,7 @@ from tideover.sim.faults import (
     partition,
     pause,
     slow_host,
+    slow_link,
     slow_store,
     store_down,
 )
@@ -38,8 +39,8 @@ class Cascade(cascade.Cascade):
     detection: from the fault until it is noticed
     restart: from then until the tasks are ready
     while_down: arrivals at a task that is down are lost, or wait with their sender
-    host: number of the host
     repair: how long nothing can be launched there; default: it is up again at once
+    host: number of the host
     others: hosts that may follow; default: all others
     probability: that one of them follows
     span: those that follow do so within this time
@@ -57,8 +58,8 @@ class Cascade(cascade.Cascade):
         detection: Duration = "0 s",
         restart: Duration = "0 s",
         while_down: Literal["drop", "hold"] = "drop",
-        host: int,
         repair: Duration | None = None,
+        host: int,
         others: Sequence[int] | None = None,
         probability: float = 0.5,
         span: Duration = "0 s",
@@ -78,8 +79,8 @@ class CrashHost(crash_host.CrashHost):
     detection: from the fault until it is noticed
     restart: from then until the tasks are ready
     while_down: arrivals at a task that is down are lost, or wait with their sender
-    host: number of the host
     repair: how long nothing can be launched there; default: it is up again at once
+    host: number of the host
     """
 
     def __init__(
@@ -94,8 +95,8 @@ class CrashHost(crash_host.CrashHost):
         detection: Duration = "0 s",
         restart: Duration = "0 s",
         while_down: Literal["drop", "hold"] = "drop",
-        host: int,
         repair: Duration | None = None,
+        host: int,
     ) -> None: ...
 
 class CrashRack(crash_rack.CrashRack):
@@ -112,8 +113,8 @@ class CrashRack(crash_rack.CrashRack):
     detection: from the fault until it is noticed
     restart: from then until the tasks are ready
     while_down: arrivals at a task that is down are lost, or wait with their sender
-    rack: number of the rack
     repair: how long nothing can be launched there; default: it is up again at once
+    rack: number of the rack
     """
 
     def __init__(
@@ -128,8 +129,8 @@ class CrashRack(crash_rack.CrashRack):
         detection: Duration = "0 s",
         restart: Duration = "0 s",
         while_down: Literal["drop", "hold"] = "drop",
-        rack: int,
         repair: Duration | None = None,
+        rack: int,
     ) -> None: ...
 
 class CrashTask(crash_task.CrashTask):
@@ -319,7 +320,7 @@ class MachinesFail(machines_fail.MachinesFail):
     ) -> None: ...
 
 class Partition(partition.Partition):
-    """For ``duration`` nothing passes between the ``hosts`` and all others: messages wait, as TCP's do.
+    """For ``duration`` nothing passes between the two sides: messages wait, as TCP's do.
 
     Both sides live on. If a detector listens on the other side, it does not hear the processes of these
     hosts, and takes them for dead after its timeout. Acks, checkpoints and requests are not held up. Bailis
@@ -336,8 +337,9 @@ class Partition(partition.Partition):
     detection: from the fault until it is noticed
     restart: from then until the tasks are ready
     while_down: arrivals at a task that is down are lost, or wait with their sender
-    hosts: numbers of the hosts that are cut off
-    duration: for how long, e.g. 30 s
+    duration: how long it lasts, e.g. 30 s
+    hosts: numbers of the hosts on one side
+    others: those on the other side; default: all that are not in hosts
     """
 
     def __init__(
@@ -352,8 +354,9 @@ class Partition(partition.Partition):
         detection: Duration = "0 s",
         restart: Duration = "0 s",
         while_down: Literal["drop", "hold"] = "drop",
-        hosts: Sequence[int],
         duration: Duration,
+        hosts: Sequence[int],
+        others: Sequence[int] | None = None,
     ) -> None: ...
 
 class Pause(pause.Pause):
@@ -377,7 +380,7 @@ class Pause(pause.Pause):
     component: component that is hit; acker: the acker; driver: that of micro-batches
     task: which of the component's tasks
     replica: which replica of it (active replication)
-    duration: for how long it is stopped, e.g. 5 s
+    duration: how long it lasts, e.g. 30 s
     """
 
     def __init__(
@@ -416,9 +419,9 @@ class SlowHost(slow_host.SlowHost):
     detection: from the fault until it is noticed
     restart: from then until the tasks are ready
     while_down: arrivals at a task that is down are lost, or wait with their sender
+    duration: how long it lasts, e.g. 30 s
     host: number of the host
     factor: part of its speed that a core has, e.g. 0.5
-    duration: for how long it is slow, e.g. 30 s
     """
 
     def __init__(
@@ -433,9 +436,56 @@ class SlowHost(slow_host.SlowHost):
         detection: Duration = "0 s",
         restart: Duration = "0 s",
         while_down: Literal["drop", "hold"] = "drop",
+        duration: Duration,
         host: int,
         factor: float,
+    ) -> None: ...
+
+class SlowLink(slow_link.SlowLink):
+    """Messages between the two sides take ``latency_factor`` times as long on the wire, and each card that
+    they go through is busy with them for ``transfer_factor`` times as long.
+
+    A congested switch, a detour, a cable that loses packets (H. Gunawi et al.: *Fail-slow at scale*, FAST
+    2018, has them all). It holds for what comes to the wire, or to a card, within ``duration``; what is there
+    goes on as it was, and nothing overtakes. Of several at once the greatest factor holds. Acks, heartbeats
+    and requests take no time all the same.
+
+    at: when it strikes, e.g. 75 s
+    within: it strikes at a moment drawn from the span of this length after at, anew in each replication, the
+        same under every strategy; 0 s: at that very moment
+    in_interval: fraction of the strategy's interval (of checkpoints, say) after which it strikes, at the
+        first such moment at or after at (with within: after the drawn one)
+    every: pauses between strikes, drawn per replication
+    times: how often it strikes (flapping), from at on
+    period: distance of these strikes; goes with times
+    detection: from the fault until it is noticed
+    restart: from then until the tasks are ready
+    while_down: arrivals at a task that is down are lost, or wait with their sender
+    duration: how long it lasts, e.g. 30 s
+    hosts: numbers of the hosts on one side
+    others: those on the other side; default: all that are not in hosts
+    latency_factor: how many times as long the latency is, e.g. 10
+    transfer_factor: how many times as long a message takes in a network card (nic), e.g. 10: a tenth of the
+        bandwidth
+    """
+
+    def __init__(
+        self,
+        *,
+        at: Duration | None = None,
+        within: Duration | None = None,
+        in_interval: float | None = None,
+        every: Distribution | Duration | None = None,
+        times: int | None = None,
+        period: Duration | None = None,
+        detection: Duration = "0 s",
+        restart: Duration = "0 s",
+        while_down: Literal["drop", "hold"] = "drop",
         duration: Duration,
+        hosts: Sequence[int],
+        others: Sequence[int] | None = None,
+        latency_factor: float = 1.0,
+        transfer_factor: float = 1.0,
     ) -> None: ...
 
 class SlowStore(slow_store.SlowStore):
@@ -453,9 +503,9 @@ class SlowStore(slow_store.SlowStore):
     detection: from the fault until it is noticed
     restart: from then until the tasks are ready
     while_down: arrivals at a task that is down are lost, or wait with their sender
+    duration: how long it lasts, e.g. 30 s
     store: which of `stores`; if not given: the scenario's `store`
     factor: how many times as long a request takes
-    duration: for how long it is slow, e.g. 30 s
     """
 
     def __init__(
@@ -470,9 +520,9 @@ class SlowStore(slow_store.SlowStore):
         detection: Duration = "0 s",
         restart: Duration = "0 s",
         while_down: Literal["drop", "hold"] = "drop",
+        duration: Duration,
         store: str | None = None,
         factor: float = 10.0,
-        duration: Duration,
     ) -> None: ...
 
 class StoreDown(store_down.StoreDown):
@@ -490,8 +540,8 @@ class StoreDown(store_down.StoreDown):
     detection: from the fault until it is noticed
     restart: from then until the tasks are ready
     while_down: arrivals at a task that is down are lost, or wait with their sender
+    duration: how long it lasts, e.g. 30 s
     store: which of `stores`; if not given: the scenario's `store`
-    duration: for how long it is down, e.g. 30 s
     """
 
     def __init__(
@@ -506,6 +556,6 @@ class StoreDown(store_down.StoreDown):
         detection: Duration = "0 s",
         restart: Duration = "0 s",
         while_down: Literal["drop", "hold"] = "drop",
-        store: str | None = None,
         duration: Duration,
+        store: str | None = None,
     ) -> None: ...

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
-from typing import Any
 
 from tideover.models.coarsening import counting
 from tideover.models.config import Scenario, deployment_of
@@ -17,23 +16,20 @@ from tideover.models.effort import MOST_ROOTS, roots
 from tideover.models.job.components import BoltConfig, SpoutConfig
 from tideover.models.job.placements.base import PlacementError
 from tideover.models.job.topology import TopologyError
-from tideover.models.strategies.base import STRATEGIES
-from tideover.scenarios import queue_checks, source_checks
+from tideover.scenarios import failure_checks, queue_checks, source_checks
 from tideover.scenarios.draft import Draft
 from tideover.scenarios.errors import Problem, suggest
-from tideover.sim.faults.base import Fault
+from tideover.scenarios.host_checks import host_fault, missing, most_replicas
 from tideover.sim.units import format_duration
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 _PAIR = re.compile(r"([0-9]{1,6})-([0-9]{1,6})")
-ROLES = {"acker": "the acker itself", "driver": "the driver of micro-batches"}
-"""What a fault can hit besides components."""
 
 
 def name_fault(name: str) -> str | None:
     """What is wrong with a component's name."""
-    if name in ROLES:
-        return f"the name {name} stands for {ROLES[name]}; choose another"
+    if name in failure_checks.ROLES:
+        return f"the name {name} stands for {failure_checks.ROLES[name]}; choose another"
     if not _NAME.fullmatch(name):
         return "a component's name starts with a letter or _ and goes on with letters, digits, _ or -"
     return None
@@ -48,7 +44,7 @@ def check(draft: Draft, scenario: Scenario | None) -> list[Problem]:
         *_placement(draft),
         *_links(draft),
         *_strategy(draft),
-        *_failures(draft),
+        *failure_checks.check(draft),
     ]
     if scenario is not None and not problems:
         try:
@@ -202,19 +198,8 @@ def _placement(draft: Draft) -> Iterator[Problem]:
             )
             yield draft.problem(message, *path)
         for i, host in enumerate(config.hosts):
-            if fault := _host_fault(draft, host):
+            if fault := host_fault(draft, host):
                 yield draft.problem(fault, *path, i)
-
-
-def _host_fault(draft: Draft, host: int) -> str | None:
-    """What is wrong with the number of a host."""
-    count = draft.host_count
-    if count is None:
-        return f"there is no host {host}; hosts are numbered from 0" if host < 0 else None
-    if 0 <= host < count:
-        return None
-    said = f"hosts: {count} means" if isinstance(draft.hosts, int) else "the machines are hosts"
-    return f"there is no host {host}; {said} 0 to {count - 1}"
 
 
 def _links(draft: Draft) -> Iterator[Problem]:
@@ -234,28 +219,8 @@ def _links(draft: Draft) -> Iterator[Problem]:
             )
         seen.setdefault(ends, pair)
         for host in sorted(map(int, ends)):
-            if fault := _host_fault(draft, host) or _unused(draft, host, _most_replicas(draft)):
+            if fault := missing(draft, host, most_replicas(draft)):
                 yield draft.problem(fault, *path)
-
-
-def _most_replicas(draft: Draft) -> int:
-    """Of a task, under any strategy of the file: the same links serve all that are compared."""
-    blocks = {kind: draft.keys("strategies", kind) for kind in draft.keys("strategies")}
-    found = [_replicas(draft)]
-    for kind, block in blocks.items():
-        if kind in STRATEGIES:
-            found.append(STRATEGIES[kind].most_replicas({key: node.value for key, node in block.items()}))
-    return max(found)
-
-
-def _replicas(draft: Draft) -> int:
-    """Most replicas of a task, under the scenario's strategy."""
-    strategy = draft.strategy
-    if strategy is None:
-        return 1
-    bolts = {name: c for name, c in draft.topology.items() if isinstance(c, BoltConfig)}
-    replicas = [strategy.replicas(name, c.keeps_state) for name, c in bolts.items()]
-    return max([strategy.most_replicas(dict(strategy)), *replicas])
 
 
 def _strategy(draft: Draft) -> Iterator[Problem]:
@@ -275,123 +240,5 @@ def _strategy(draft: Draft) -> Iterator[Problem]:
             message = f"there is no store {name!r}; {suggest(name, stores)}"
             yield draft.problem(message, "strategy", *path)
     for path, host in draft.strategy.named_hosts().items():
-        if fault := _host_fault(draft, host):
+        if fault := host_fault(draft, host):
             yield draft.problem(fault, "strategy", *path)
-
-
-def _failures(draft: Draft) -> Iterator[Problem]:
-    for i, fault in enumerate(draft.failures):
-        if fault is None:
-            continue
-        path = ("failures", i)
-        if fault.at is not None and draft.run and fault.at >= draft.run.duration:
-            message = f"is not within the run, which ends at {format_duration(draft.run.duration)}"
-            yield draft.problem(message, *path, "at")
-        elif fault.latest is not None and draft.run and fault.latest >= draft.run.duration:
-            message = (
-                f"reaches beyond the run, which ends at {format_duration(draft.run.duration)}: the failure "
-                f"may come as late as {format_duration(fault.latest + 1)}"
-            )
-            yield draft.problem(message, *path, "within")
-        elif fault.in_interval is not None:
-            yield from _in_interval(draft, fault, path)
-        yield from _target(draft, fault, path)
-        store, stores = getattr(fault, "store", None), draft.keys("stores")
-        if store is not None and store not in stores:
-            yield draft.problem(f"there is no store {store!r}; {suggest(store, stores)}", *path, "store")
-        for place, inner in fault.inner.items():
-            for problem in _target(draft, inner, path):
-                column = problem.key.rpartition(".")[2]
-                yield draft.problem(f"{place}: {column}: {problem.message}", *path, "file")
-    yield from _detector(draft)
-
-
-def _detector(draft: Draft) -> Iterator[Problem]:
-    """Who notices failures does so for all of them."""
-    detector, strategy = draft.detector, draft.strategy
-    if detector is None or detector.by_fault:
-        return
-    for i, fault in enumerate(draft.failures):
-        for place, each in {"": fault, **(fault.inner if fault else {})}.items():
-            for key in ("detection", "restart"):
-                if each is not None and getattr(each, key):
-                    why = f"does not go with detector: {detector.kind}, which finds out how long it takes"
-                    message, last = (f"{place}: {key}: {why}", "file") if place else (why, key)
-                    yield draft.problem(message, "failures", i, last)
-    if strategy is not None and strategy.needs.batches:
-        message = f"{strategy.kind} has its own; leave it out: each failure then says how long it takes"
-        yield draft.problem(message, "detector")
-
-
-def _in_interval(draft: Draft, fault: Fault, path: tuple[str | int, ...]) -> Iterator[Problem]:
-    """The strategy has an interval, and the moment in it lies within the run."""
-    if draft.strategy is None or draft.run is None:
-        return
-    cycle = draft.strategy.cycle()
-    if cycle is None:
-        message = (
-            f"{draft.strategy.kind} does nothing at regular intervals that are known before the run; "
-            "leave it out: the fault then strikes at the moment that at says"
-        )
-        yield draft.problem(message, *path, "in_interval")
-    elif (moment := fault.in_cycle(fault.latest or 0, cycle)) >= draft.run.duration:
-        end = format_duration(draft.run.duration)
-        message = (
-            f"the first such moment is {format_duration(moment)}, not within the run, which ends at {end}"
-        )
-        yield draft.problem(message, *path, "in_interval")
-
-
-def _target(draft: Draft, fault: Any, path: tuple[str | int, ...]) -> Iterator[Problem]:
-    """The component, task, worker, host or rack that fails exists."""
-    component = getattr(fault, "component", None)
-    task = getattr(fault, "task", None)
-    host = getattr(fault, "host", None)
-    if component is not None and component not in draft.topology:
-        if component not in ROLES and draft.topology:
-            message = f"there is no component {component!r}; {suggest(component, draft.topology)}"
-            yield draft.problem(message, *path, "component")
-    elif component is not None and task is not None:
-        config = draft.topology[component]
-        if config is not None and not 0 <= task < config.parallelism:
-            message = f"{component} has no task {task}; its tasks are 0 to {config.parallelism - 1}"
-            yield draft.problem(message, *path, "task")
-    replicas = _replicas(draft)
-    if host is not None and (reason := _host_fault(draft, host) or _unused(draft, host, replicas)):
-        yield draft.problem(reason, *path, "host")
-    for i, other in enumerate(getattr(fault, "others", None) or ()):
-        if reason := _host_fault(draft, other) or _unused(draft, other, replicas):
-            yield draft.problem(reason, *path, "others", i)
-    yield from _partition(draft, fault, path)
-    if draft.hosts_unknown:
-        return
-    for what in ("worker", "rack"):
-        number, there = getattr(fault, what, 0), getattr(draft.hosts, f"{what}s", 1)
-        if number >= there:
-            of = "each host has" if what == "worker" else "there are"
-            message = f"there is no {what} {number}; {of} {there} of them (hosts.{what}s), numbered from 0"
-            yield draft.problem(message, *path, what)
-
-
-def _partition(draft: Draft, fault: Any, path: tuple[str | int, ...]) -> Iterator[Problem]:
-    """The hosts that are cut off exist, and nothing else holds their messages up."""
-    if fault.kind != "partition":
-        return
-    for i, host in enumerate(fault.hosts):
-        if reason := _host_fault(draft, host) or _unused(draft, host, _replicas(draft)):
-            yield draft.problem(reason, *path, "hosts", i)
-    machines = getattr(draft.hosts, "machines", {})
-    if any(machine.nic is not None for machine in machines.values()):
-        message = "does not go with network cards (hosts.machines.….nic); this is not simulated"
-        yield draft.problem(message, *path, "kind")
-
-
-def _unused(draft: Draft, host: int, replicas: int) -> str | None:
-    """Without ``hosts`` each task has its own, and each of its replicas; then a host must be one of those."""
-    configs = [c for c in draft.topology.values() if c is not None]
-    if draft.hosts is not None or draft.hosts_unknown or len(configs) < len(draft.topology):
-        return None
-    logical = sum(c.parallelism for c in configs)
-    placed = [h + replicas for c in configs for h in c.hosts or ()]
-    count = max([logical * replicas, *placed])
-    return None if host < count else f"there is no host {host}; this topology uses 0 to {count - 1}"

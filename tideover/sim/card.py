@@ -60,9 +60,9 @@ class Card:
         """For how long it has been sending, or receiving, up to ``now`` (ns)."""
         return self.line.busy_ns(now)
 
-    def service(self, message_bytes: int) -> int:
-        """How long so many bytes take (ns)."""
-        return -(-message_bytes * 1_000_000_000 // self.bandwidth)
+    def service(self, message_bytes: int, factor: float) -> int:
+        """How long so many bytes take (ns): ``factor`` times as long as the bandwidth allows."""
+        return round(-(-message_bytes * 1_000_000_000 // self.bandwidth) * factor)
 
 
 class Port:
@@ -89,7 +89,8 @@ class Port:
             line.step(self.level, now, NONE, NONE)
             return
         counts = np.array([entry.train.n for entry in found], np.int64)
-        each = np.array([self.card.service(entry.channel.message_bytes) for entry in found], np.int64)
+        channels = [entry.channel for entry in found]
+        each = np.array([self.card.service(c.message_bytes, c.transfer) for c in channels], np.int64)
         service, ends = np.repeat(each, counts), np.cumsum(counts)
         for entry, end in zip(found, ends.tolist(), strict=True):
             if entry.train.mark is not None:
@@ -196,7 +197,7 @@ class NetworkChannel(Channel):
 
     def _fly(self, train: Train, time: Ints, last: int) -> None:
         first, self._over = self._over, self._over + train.n
-        if self.into is None or callable(self._latency):
+        if self.into is None or callable(self._latency) or self._stretch > 1:
             train = self._flown(train.replace(time=time), first)
             time, last = train.time, self._last
         else:

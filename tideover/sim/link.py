@@ -56,6 +56,10 @@ class Channel:
         self._latency = latency
         self._last = 0
         self._held = 0
+        self._slow: dict[int, tuple[float, float]] = {}
+        """What makes it slow, by its number: factors of the latency and of the time at a card."""
+        self._stretch = self.transfer = 1.0
+        """The greatest of each: ``transfer`` is how many times as long a message takes at a card."""
         self.wire: deque[Train] = deque()
         self.tap: Tap | None = None
 
@@ -75,12 +79,12 @@ class Channel:
 
     def _flown(self, train: Train, first: int) -> Train:
         """The train as it arrives: messages number ``first``, ``first`` + 1, … of the channel."""
-        time = train.time
-        if callable(self._latency):
+        time, latency = train.time, self._latency
+        if callable(latency):
             number = np.arange(first, first + train.n, dtype=np.int64)
-            time = np.maximum.accumulate(time + self._latency(number))
-        elif self._latency:
-            time = time + self._latency
+            time = np.maximum.accumulate(time + self._stretched(latency(number)))
+        elif latency:
+            time = time + (latency if self._stretch == 1 else round(latency * self._stretch))
         if time[0] < self._last:
             time = np.maximum(time, self._last)
         if time is not train.time:
@@ -103,9 +107,27 @@ class Channel:
     def latencies(self, first: int, n: int) -> list[int]:
         """Latencies (ns) of the n messages from number ``first`` on."""
         if not callable(self._latency):
-            return [self._latency] * n
-        latencies: list[int] = self._latency(np.arange(first, first + n, dtype=np.int64)).tolist()
+            return [round(self._latency * self._stretch)] * n
+        number = np.arange(first, first + n, dtype=np.int64)
+        latencies: list[int] = self._stretched(self._latency(number)).tolist()
         return latencies
+
+    def _stretched(self, latencies: Ints) -> Ints:
+        """These latencies, as they are while the wire is slow."""
+        return latencies if self._stretch == 1 else np.rint(latencies * self._stretch).astype(np.int64)
+
+    def slow_down(self, reason: int, latency: float, transfer: float) -> None:
+        """Messages that come to the wire from now on are on it for ``latency`` times as long, those that come
+        to a card take ``transfer`` times as long there; of several reasons the greatest factor holds.
+        """
+        self._slow[reason] = latency, transfer
+        self._stretch, self.transfer = map(max, zip(*self._slow.values(), strict=True))
+
+    def recover(self, reason: int) -> None:
+        """What made it slow does so no more."""
+        del self._slow[reason]
+        factors = [(1.0, 1.0), *self._slow.values()]
+        self._stretch, self.transfer = map(max, zip(*factors, strict=True))
 
     def take_first(self, n: int) -> None:
         """The first n messages are off the wire."""

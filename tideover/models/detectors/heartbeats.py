@@ -19,7 +19,7 @@ from tideover.models.runtime.watch import Watch
 from tideover.sim.distributions import Constant
 from tideover.sim.distributions.base import Distribution
 from tideover.sim.draws import Purpose
-from tideover.sim.faults.base import Fault
+from tideover.sim.faults.base import Between, Fault
 from tideover.sim.kernel import Rank
 from tideover.sim.units import Duration, format_duration
 
@@ -132,8 +132,8 @@ class Listener(Watch):
         if missed < pause[1]:
             self._kernel.at(missed, Rank.READY, partial(self._missed, victim, pause), victim.number)
 
-    def unheard(self, victim: Any, until: int, hosts: Sequence[int]) -> None:
-        if self._detector.listener is not None and self._detector.listener not in hosts:
+    def unheard(self, victim: Any, until: int, between: Between) -> None:
+        if self._detector.listener is not None and between.part(victim.host, self._detector.listener):
             self.paused(victim, until)
 
     def _missed(self, victim: Any, pause: tuple[int, int]) -> None:

@@ -14,8 +14,9 @@ from tideover.models.runtime.outage import NEVER, Outage, Return
 from tideover.models.runtime.spout_task import SpoutTask
 from tideover.models.runtime.views import OutageView, TaskView
 from tideover.models.runtime.watch import Watch
-from tideover.sim.faults.base import Fault, Site
+from tideover.sim.faults.base import Between, Fault, Site
 from tideover.sim.kernel import Process, Rank
+from tideover.sim.link import Channel
 from tideover.sim.store import StoreServer
 
 Victim = SpoutTask | BoltTask | Machine
@@ -135,8 +136,7 @@ class Supervisor:
         victims = [v for v in fault.victims(self) if not isinstance(v, Machine)]
         tasks = [v for v in victims if not isinstance(v, StoreServer)]
         outage.tasks = list(tasks)
-        for victim in victims:
-            fault.strike(self, victim, outage)
+        fault.begin(self, victims, outage)
         outage.masked = bool(tasks) and all(self._has_live_replica(task) for task in tasks)
 
     def _with_the_job(self, victims: list[Victim]) -> tuple[list[Victim], list[BoltTask]]:
@@ -264,14 +264,30 @@ class Supervisor:
             task.stop_until(outage.ready_at)
             self.watch.paused(task, outage.ready_at)
 
-    def cut_off(self, task: SpoutTask | BoltTask, outage: Outage, hosts: tuple[int, ...]) -> None:
-        """Nothing passes between a task on these hosts and others elsewhere until the outage's end."""
-        for bolt in self._bolts:
-            for channel in bolt.inputs:
-                if task in (channel.up, bolt) and (channel.up.host in hosts) != (bolt.host in hosts):
-                    channel.hold(outage.ready_at)
-        if task.up:
-            self.watch.unheard(task, outage.ready_at, hosts)
+    def cut(self, outage: Outage, between: Between) -> None:
+        """Nothing passes between two sides until the outage's end."""
+        for channel in self._across(between):
+            channel.hold(outage.ready_at)
+        for task in self._tasks:
+            if task.up:
+                self.watch.unheard(task, outage.ready_at, between)
+
+    def slow_links(self, outage: Outage, between: Between, factors: tuple[float, float]) -> None:
+        """Messages between two sides are slow until the outage's end."""
+        slow = self._across(between)
+        for channel in slow:
+            channel.slow_down(outage.number, *factors)
+
+        def well() -> None:
+            for channel in slow:
+                channel.recover(outage.number)
+
+        self._context.kernel.at(outage.ready_at, Rank.READY, well)
+
+    def _across(self, between: Between) -> list[Channel]:
+        """The channels from one side to the other."""
+        inputs = (channel for bolt in self._bolts for channel in bolt.inputs)
+        return [channel for channel in inputs if between.part(channel.up.host, channel.down.host)]
 
     def servers_of(self, store: str | None) -> list[StoreServer]:
         """The servers of a store; None: of the one that has no name."""

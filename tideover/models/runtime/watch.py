@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tideover.models.runtime.outage import Outage, Return
-from tideover.sim.faults.base import Fault
+from tideover.sim.faults.base import Between, Fault
 
 
 class Watch:
@@ -30,9 +30,9 @@ class Watch:
     def paused(self, victim: Any, until: int) -> None:
         """A process does nothing until then (ns), and lives."""
 
-    def unheard(self, victim: Any, until: int, hosts: Sequence[int]) -> None:
-        """A process on ``hosts``, which are cut off from all others, lives; what it sends waits until then
-        (ns).
+    def unheard(self, victim: Any, until: int, between: Between) -> None:
+        """A process on one of these sides, which are cut off from each other, lives; what it sends across
+        waits until then (ns).
         """
 
     def back(self, victim: Any) -> None:

@@ -12,6 +12,7 @@ from tideover.sim.faults import (
     partition,
     pause,
     slow_host,
+    slow_link,
     slow_store,
     store_down,
 )
@@ -28,6 +29,7 @@ __all__ = [
     "partition",
     "pause",
     "slow_host",
+    "slow_link",
     "slow_store",
     "store_down",
 ]

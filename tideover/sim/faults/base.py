@@ -39,8 +39,13 @@ class Target(Protocol):
     def crash(self, task: Any, outage: Any) -> None:
         """Take a task with all it has."""
 
-    def cut_off(self, task: Any, outage: Any, hosts: tuple[int, ...]) -> None:
-        """Let nothing pass between a task on these hosts and others elsewhere until the outage's end."""
+    def cut(self, outage: Any, between: Between) -> None:
+        """Let nothing pass between the two sides until the outage's end."""
+
+    def slow_links(self, outage: Any, between: Between, factors: tuple[float, float]) -> None:
+        """Let messages between the two sides take so many times as long on the wire, and in cards, until the
+        outage's end.
+        """
 
     def pause(self, task: Any, outage: Any) -> None:
         """Stop a task until the outage's end, with all it has."""
@@ -56,6 +61,27 @@ class Target(Protocol):
 
     def slow_down(self, task: Any, outage: Any, factor: float) -> None:
         """Let the cores of a task's host work at a part of their speed until the outage's end."""
+
+
+class Between(NamedTuple):
+    """Two sets of hosts: some, and ``others`` (None: all that are not among them)."""
+
+    hosts: tuple[int, ...]
+    others: tuple[int, ...] | None = None
+
+    def part(self, one: int, other: int) -> bool:
+        """Whether these two hosts are on different sides."""
+        return self._across(one, other) or self._across(other, one)
+
+    def _across(self, here: int, there: int) -> bool:
+        beyond = there not in self.hosts if self.others is None else there in self.others
+        return here in self.hosts and beyond
+
+    @property
+    def words(self) -> str:
+        """The same in words."""
+        told = f"hosts {', '.join(map(str, self.hosts))}"
+        return told if self.others is None else f"{told} and {', '.join(map(str, self.others))}"
 
 
 class Site(NamedTuple):
@@ -177,6 +203,11 @@ class Fault(Part):
         """Hit one of them."""
         raise NotImplementedError
 
+    def begin(self, target: Target, victims: list[Any], outage: Any) -> None:
+        """Hit all of them: what passes by itself does."""
+        for victim in victims:
+            self.strike(target, victim, outage)
+
     @property
     def inner(self) -> dict[str, Fault]:
         """Faults that it stands for, by where each is written."""
@@ -228,6 +259,97 @@ class Fault(Part):
         first, period = cycle
         moment = first + round(self.in_interval * period)
         return moment + max(0, -(-(at - moment) // period)) * period
+
+
+class PassingFault(Fault):
+    """A fault that nobody notices, and that passes after a ``duration``: what it hits stays up."""
+
+    kills: ClassVar[bool] = False
+
+    duration: Annotated[Duration, Field(gt=0, description="how long it lasts, e.g. 30 s")]
+
+    @model_validator(mode="after")
+    def _passes(self) -> PassingFault:
+        if self.detection or self.restart:
+            raise ValueError(
+                f"a failure of kind {self.kind} is not detected, and passes: give duration alone"
+            )
+        return self
+
+    @property
+    def lasts(self) -> int:
+        return self.duration
+
+
+class LinkFault(PassingFault):
+    """A passing fault of all links between two sets of hosts."""
+
+    hosts: Annotated[tuple[int, ...], Field(min_length=1, description="numbers of the hosts on one side")]
+    others: Annotated[
+        tuple[int, ...] | None,
+        Field(min_length=1, description="those on the other side; default: all that are not in hosts"),
+    ] = None
+
+    @model_validator(mode="after")
+    def _two_sides(self) -> LinkFault:
+        both = set(self.hosts) & set(self.others or ())
+        if both:
+            raise ValueError(f"host {min(both)} is on both sides; hosts and others must differ")
+        return self
+
+    @property
+    def between(self) -> Between:
+        """The two sides."""
+        return Between(self.hosts, self.others)
+
+    @property
+    def where(self) -> str:
+        return self.between.words
+
+    @classmethod
+    def aimed_at(cls, component: str, host: int) -> dict[str, Any]:
+        return {"hosts": (host,)}
+
+    def victims(self, target: Target) -> list[Any]:
+        found = {victim: None for host in self.hosts for victim in target.tasks_on(host)}
+        return sorted(found, key=lambda victim: int(victim.number))
+
+
+class StoreFault(PassingFault):
+    """A passing fault of a store."""
+
+    store: Annotated[
+        str | None, Field(description="which of `stores`; if not given: the scenario's `store`")
+    ] = None
+
+    @property
+    def where(self) -> str:
+        return f"store {self.store}" if self.store else "store"
+
+    @classmethod
+    def aimed_at(cls, component: str, host: int) -> dict[str, Any]:
+        return {}
+
+    def victims(self, target: Target) -> list[Any]:
+        return target.servers_of(self.store)
+
+
+class MachineFault(Fault):
+    """A fault that crashes all that runs on some hosts; nothing is launched there before their ``repair``."""
+
+    unsaid: ClassVar[frozenset[str]] = Fault.unsaid | {"repair"}
+
+    repair: Annotated[
+        Duration | None,
+        Field(description="how long nothing can be launched there; default: it is up again at once"),
+    ] = None
+
+    @property
+    def out_of_order(self) -> int:
+        return self.repair or 0
+
+    def strike(self, target: Target, victim: Any, outage: Any) -> None:
+        target.crash(victim, outage)
 
 
 class TaskFault(Fault):

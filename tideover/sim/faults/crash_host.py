@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from pydantic import Field
 
-from tideover.sim.faults.base import FAULTS, Fault, Target
-from tideover.sim.units import Duration
+from tideover.sim.faults.base import FAULTS, MachineFault, Target
 
 
 @FAULTS.register("crash_host")
-class CrashHost(Fault):
+class CrashHost(MachineFault):
     """Every task on the host crashes at once, the acker too if it lives there."""
 
-    unsaid: ClassVar[frozenset[str]] = Fault.unsaid | {"repair"}
-
     host: Annotated[int, Field(ge=0, description="number of the host")]
-    repair: Annotated[
-        Duration | None,
-        Field(description="how long nothing can be launched there; default: it is up again at once"),
-    ] = None
-
-    @property
-    def out_of_order(self) -> int:
-        return self.repair or 0
 
     @property
     def where(self) -> str:
@@ -36,6 +25,3 @@ class CrashHost(Fault):
 
     def victims(self, target: Target) -> list[Any]:
         return target.tasks_on(self.host)
-
-    def strike(self, target: Target, victim: Any, outage: Any) -> None:
-        target.crash(victim, outage)

@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from pydantic import Field
 
-from tideover.sim.faults.base import FAULTS, Fault, Target
-from tideover.sim.units import Duration
+from tideover.sim.faults.base import FAULTS, MachineFault, Target
 
 
 @FAULTS.register("crash_rack")
-class CrashRack(Fault):
+class CrashRack(MachineFault):
     """Every host of the rack crashes at once: its switch or its power is gone."""
 
-    unsaid: ClassVar[frozenset[str]] = Fault.unsaid | {"repair"}
-
     rack: Annotated[int, Field(ge=0, description="number of the rack")]
-    repair: Annotated[
-        Duration | None,
-        Field(description="how long nothing can be launched there; default: it is up again at once"),
-    ] = None
-
-    @property
-    def out_of_order(self) -> int:
-        return self.repair or 0
 
     @property
     def where(self) -> str:
@@ -36,6 +25,3 @@ class CrashRack(Fault):
 
     def victims(self, target: Target) -> list[Any]:
         return target.tasks_in_rack(self.rack)
-
-    def strike(self, target: Target, victim: Any, outage: Any) -> None:
-        target.crash(victim, outage)

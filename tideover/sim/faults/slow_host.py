@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from tideover.sim.faults.base import FAULTS, Fault, Target
-from tideover.sim.units import Duration
+from tideover.sim.faults.base import FAULTS, PassingFault, Target
 
 
 @FAULTS.register("slow_host")
-class SlowHost(Fault):
+class SlowHost(PassingFault):
     """Each core of the host works at ``factor`` of its speed for ``duration``; then all is as before.
 
     A neighbour on the same machine, a throttled processor, a failing disk. Nothing is lost, and nobody
@@ -19,17 +18,8 @@ class SlowHost(Fault):
     run in executors, and are not slower.
     """
 
-    kills: ClassVar[bool] = False
-
     host: Annotated[int, Field(ge=0, description="number of the host")]
     factor: Annotated[float, Field(gt=0, lt=1, description="part of its speed that a core has, e.g. 0.5")]
-    duration: Annotated[Duration, Field(gt=0, description="for how long it is slow, e.g. 30 s")]
-
-    @model_validator(mode="after")
-    def _is_not_noticed(self) -> SlowHost:
-        if self.detection or self.restart:
-            raise ValueError("a slow host is not detected and gets well by itself: give duration alone")
-        return self
 
     @property
     def where(self) -> str:
@@ -38,10 +28,6 @@ class SlowHost(Fault):
     @classmethod
     def aimed_at(cls, component: str, host: int) -> dict[str, Any]:
         return {"host": host, "factor": 0.5}
-
-    @property
-    def lasts(self) -> int:
-        return self.duration
 
     def victims(self, target: Target) -> list[Any]:
         return target.tasks_on(self.host)

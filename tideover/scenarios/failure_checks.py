@@ -1,0 +1,127 @@
+"""What must hold between failures, and who notices them, and the rest of a scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tideover.scenarios.draft import Draft
+from tideover.scenarios.errors import Problem, suggest
+from tideover.scenarios.host_checks import missing, replicas, used
+from tideover.sim.faults.base import Fault, LinkFault
+from tideover.sim.units import format_duration
+
+ROLES = {"acker": "the acker itself", "driver": "the driver of micro-batches"}
+"""What a fault can hit besides components."""
+
+
+def check(draft: Draft) -> Iterator[Problem]:
+    """All problems of failures and the detector."""
+    for i, fault in enumerate(draft.failures):
+        if fault is None:
+            continue
+        path = ("failures", i)
+        if fault.at is not None and draft.run and fault.at >= draft.run.duration:
+            message = f"is not within the run, which ends at {format_duration(draft.run.duration)}"
+            yield draft.problem(message, *path, "at")
+        elif fault.latest is not None and draft.run and fault.latest >= draft.run.duration:
+            message = (
+                f"reaches beyond the run, which ends at {format_duration(draft.run.duration)}: the failure "
+                f"may come as late as {format_duration(fault.latest + 1)}"
+            )
+            yield draft.problem(message, *path, "within")
+        elif fault.in_interval is not None:
+            yield from _in_interval(draft, fault, path)
+        yield from _target(draft, fault, path)
+        store, stores = getattr(fault, "store", None), draft.keys("stores")
+        if store is not None and store not in stores:
+            yield draft.problem(f"there is no store {store!r}; {suggest(store, stores)}", *path, "store")
+        for place, inner in fault.inner.items():
+            for problem in _target(draft, inner, path):
+                column = problem.key.rpartition(".")[2]
+                yield draft.problem(f"{place}: {column}: {problem.message}", *path, "file")
+    yield from _detector(draft)
+
+
+def _detector(draft: Draft) -> Iterator[Problem]:
+    """Who notices failures does so for all of them."""
+    detector, strategy = draft.detector, draft.strategy
+    if detector is None or detector.by_fault:
+        return
+    for i, fault in enumerate(draft.failures):
+        for place, each in {"": fault, **(fault.inner if fault else {})}.items():
+            for key in ("detection", "restart"):
+                if each is not None and getattr(each, key):
+                    why = f"does not go with detector: {detector.kind}, which finds out how long it takes"
+                    message, last = (f"{place}: {key}: {why}", "file") if place else (why, key)
+                    yield draft.problem(message, "failures", i, last)
+    if strategy is not None and strategy.needs.batches:
+        message = f"{strategy.kind} has its own; leave it out: each failure then says how long it takes"
+        yield draft.problem(message, "detector")
+
+
+def _in_interval(draft: Draft, fault: Fault, path: tuple[str | int, ...]) -> Iterator[Problem]:
+    """The strategy has an interval, and the moment in it lies within the run."""
+    if draft.strategy is None or draft.run is None:
+        return
+    cycle = draft.strategy.cycle()
+    if cycle is None:
+        message = (
+            f"{draft.strategy.kind} does nothing at regular intervals that are known before the run; "
+            "leave it out: the fault then strikes at the moment that at says"
+        )
+        yield draft.problem(message, *path, "in_interval")
+    elif (moment := fault.in_cycle(fault.latest or 0, cycle)) >= draft.run.duration:
+        end = format_duration(draft.run.duration)
+        message = (
+            f"the first such moment is {format_duration(moment)}, not within the run, which ends at {end}"
+        )
+        yield draft.problem(message, *path, "in_interval")
+
+
+def _target(draft: Draft, fault: Any, path: tuple[str | int, ...]) -> Iterator[Problem]:
+    """The component, task, worker, host or rack that fails exists."""
+    component = getattr(fault, "component", None)
+    task = getattr(fault, "task", None)
+    host = getattr(fault, "host", None)
+    if component is not None and component not in draft.topology:
+        if component not in ROLES and draft.topology:
+            message = f"there is no component {component!r}; {suggest(component, draft.topology)}"
+            yield draft.problem(message, *path, "component")
+    elif component is not None and task is not None:
+        config = draft.topology[component]
+        if config is not None and not 0 <= task < config.parallelism:
+            message = f"{component} has no task {task}; its tasks are 0 to {config.parallelism - 1}"
+            yield draft.problem(message, *path, "task")
+    copies = replicas(draft)
+    if host is not None and (reason := missing(draft, host, copies)):
+        yield draft.problem(reason, *path, "host")
+    for key in ("hosts", "others"):
+        for i, other in enumerate(getattr(fault, key, None) or ()):
+            if reason := missing(draft, other, copies):
+                yield draft.problem(reason, *path, key, i)
+    if isinstance(fault, LinkFault):
+        yield from _links(draft, fault, path)
+    if draft.hosts_unknown:
+        return
+    for what in ("worker", "rack"):
+        number, there = getattr(fault, what, 0), getattr(draft.hosts, f"{what}s", 1)
+        if number >= there:
+            of = "each host has" if what == "worker" else "there are"
+            message = f"there is no {what} {number}; {of} {there} of them (hosts.{what}s), numbered from 0"
+            yield draft.problem(message, *path, what)
+
+
+def _links(draft: Draft, fault: LinkFault, path: tuple[str | int, ...]) -> Iterator[Problem]:
+    """There is somebody on both sides."""
+    count = draft.host_count or used(draft, replicas(draft))
+    if count is not None and fault.others is None and set(fault.hosts) >= set(range(count)):
+        message = f"has all hosts (0 to {count - 1}) on one side; leave at least one to the other"
+        yield draft.problem(message, *path, "hosts")
+    cards = any(machine.nic is not None for machine in getattr(draft.hosts, "machines", {}).values())
+    if fault.kind == "partition" and cards:
+        message = "does not go with network cards (hosts.machines.….nic); this is not simulated"
+        yield draft.problem(message, *path, "kind")
+    if getattr(fault, "transfer_factor", 1) > 1 and not cards:
+        message = "has no effect: no machine has a network card (hosts.machines.….nic)"
+        yield draft.problem(message, *path, "transfer_factor")
