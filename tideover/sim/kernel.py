@@ -221,8 +221,16 @@ class Kernel:
     def look_again(
         self, when: int, rank: int, action: Callable[[], None], order: int, reads: Reads = None
     ) -> None:
-        """The same as ``at``, for who waits for others to do something: nobody has to wait for that."""
+        """The same as ``at``, for who waits for others to do something: nobody has to wait for that. If one of
+        them acts now still, ``action`` is called behind that.
+        """
         self._looks = {event for event in self._looks if not event.processed}
+        acts = (
+            queued for queued in self.env._queue if queued[0] == self.now and queued[3] not in self._looks
+        )
+        first = min(acts, default=None)
+        if first is not None:
+            when, (rank, order) = self.now, divmod(first[1], ORDER)
         self._looks.add(self.at(when, rank, action, order, reads))
 
     def run(self, until: int) -> None:

@@ -6,14 +6,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from tideover.sim.line import Line
+from tideover.sim.line import Channel, Line
 from tideover.sim.occupancy import Occupancy
 from tideover.sim.outbox import Outbox
 from tideover.sim.train import Train
 
 if TYPE_CHECKING:
     from tideover.sim.kernel import Kernel, Reads
-    from tideover.sim.link import Channel
 
 Action = Callable[[], None]
 

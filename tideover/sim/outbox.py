@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
-from tideover.sim.link import Channel
+from tideover.sim.line import Channel
 from tideover.sim.train import Train
 
 Deliver = Callable[[Train], None]
