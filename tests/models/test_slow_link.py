@@ -42,7 +42,8 @@ def test_what_comes_to_the_wire_meanwhile_takes_longer() -> None:
     expected = [(root, at + 8 * (root in (3, 4))) for root, at in counted(simulate(usual, trace=True))]
     assert counted(simulate(late, trace=True)) == expected
     (row,) = simulate(late).recoveries
-    assert (row["kind"], row["component"]) == ("slow_link", "hosts 2")
+    assert (row["kind"], row["component"], row["detected_at_s"]) == ("slow_link", "hosts 2", None)
+    assert (row["detect_s"], row["passing_s"], row["restart_s"]) == (0, 0.02, 0)
 
 
 def test_nothing_overtakes_on_a_wire_that_is_well_again() -> None:

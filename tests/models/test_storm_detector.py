@@ -15,6 +15,7 @@ from tests.oracle.worlds import ms
 from tideover.models.detectors.storm import Storm
 from tideover.models.job.cluster import Hosts
 from tideover.models.job.machines import MachineType
+from tideover.models.results.headline import RECOVERY, figures
 from tideover.models.simulation import Replication, simulate
 
 OFTEN = 1000
@@ -67,6 +68,14 @@ def test_nimbus_restarts_the_neighbour_twice() -> None:
     assert home == ("reassigned", "back to worker 2.0", pytest.approx(n + 10), pytest.approx(n + 33))
     assert first == ("crash_task", "count", 100, pytest.approx(n + 33))
     assert done.ledger["lost"] > run(storm(nimbus=120)).ledger["lost"]
+
+
+def test_what_nimbus_moves_is_no_failure() -> None:
+    """Its restarts are rows of their own, but one failure is told of, and the recovery from it."""
+    done = run(storm(nimbus=40))
+    assert len(done.recoveries) == 3
+    told = figures([done])
+    assert (told["failures"], told[RECOVERY]) == (1, done.recoveries[0]["time_to_recover_s"])
 
 
 def test_a_free_worker_takes_the_task_alone() -> None:

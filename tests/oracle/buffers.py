@@ -33,7 +33,7 @@ class Store:
         self.free: dict[int, int] = {}  # by host
         self.bytes = 0
 
-    def request(self, size: int, host: int, write: bool) -> int:
+    def request(self, size: int, host: int, write: bool, operations: int = 1) -> int:
         """Queue a request of a task on ``host`` now; when it ends."""
         scenario = self.world.layout.scenario
         name = getattr(scenario.strategy, "store", None)
@@ -42,7 +42,9 @@ class Store:
         config: Any = scenario.stores[name]
         work = transfer(size, config.bandwidth)
         if kind_of(config) == "redis":
-            return self._queue(size, 0, work + round(SECOND / config.operations)) + config.latency
+            return (
+                self._queue(size, 0, work + round(operations * SECOND / config.operations)) + config.latency
+            )
         hosts = 1 + max(self.world.layout.host.values())
         copies = config.replication if kind_of(config) == "dfs" and write else 1
         places = {(host + i) % hosts for i in range(copies)}

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 SECOND = 1_000_000_000
 SLOT = SECOND // 100
 CALM = 4 * SECOND
-STAGES = ("detect_s", "delay_s", "launch_s", "prepare_s", "restart_s", "restore_s", "wait_s", "replay_s")
-"""One after the other; the second to the fourth if heartbeats are missed."""
+PASSING, RESTART = "passing_s", ("delay_s", "launch_s", "prepare_s")
+STAGES = ("detect_s", PASSING, *RESTART, "restart_s", "restore_s", "wait_s", "replay_s")
+"""One after the other; the second if it passes by itself, the next three if heartbeats are missed."""
 NEVER_REACHED = 1 << 62
 """More than any count."""
 Latencies = dict[str, float | None]
@@ -189,7 +190,7 @@ class Comparison:
             "kind": outage.fault.kind,
             "component": outage.fault.where,
             "failed_at_s": outage.at,
-            "detected_at_s": outage.noticed,
+            "detected_at_s": None if outage.passes else outage.noticed,
             "ready_at_s": outage.back,
             "time_to_recover_s": None if over is None else over - outage.at,
             "state_recovery_s": self._state_recovery(outage),
@@ -229,10 +230,11 @@ class Comparison:
     def _stages(self, outage: Outage, caught_up: int | None, over: int | None) -> dict[str, int | None]:
         """One after the other, each until what it names is done."""
         ends = [outage.noticed, outage.back, outage.restored_at, outage.timed_out_at, outage.last_replay]
-        names = [STAGES[0], *STAGES[4:]]
-        if self.world.listener is not None and outage.hit:
-            ends[1:1] = [outage.ordered, outage.launched, outage.back]
-            names = list(STAGES)
+        names = [STAGES[0], *STAGES[5:]]
+        if outage.passes:
+            ends[1:1], names[1:1] = [outage.back], [PASSING]
+        elif self.world.listener is not None and outage.hit:
+            ends[1:1], names[1:1] = [outage.ordered, outage.launched, outage.back], RESTART
         reached, stages = outage.at, {}
         for name, end in zip(names, ends, strict=True):
             later = reached if end is None or outage.masked else max(reached, end)

@@ -38,6 +38,7 @@ class Outage:
     back: int | None = None
     hit: bool = False
     masked: bool = False
+    passes: bool = False
     restored_at: int | None = None
     timed_out_at: int | None = None
     last_replay: int | None = None
@@ -80,7 +81,7 @@ class Outages:
 
     def stops(self, outage: Outage) -> None:
         """It stops its task for a while: nobody notices, and it ends by itself."""
-        outage.noticed = outage.at
+        outage.noticed, outage.passes = outage.at, True
         over = self.clock.now + outage.fault.lasts
         self.clock.at(over, control(Rank.READY, -1), partial(self._over, outage))
 

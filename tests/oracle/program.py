@@ -32,11 +32,13 @@ from .spouts import SpoutTask
 from .starting_anew import micro_batches
 from .tasks import Task
 from .trace import Trace
+from .transactions import StormCheckpoint
 from .windows import Verdict, verdict
 
 PROTOCOLS = {
     "none": Protocol,
     "source_replay": SourceReplay,
+    "storm_checkpoint": StormCheckpoint,
     "rsm": UpstreamBuffer,
     "active_replication": Replication,
     "aligned_snapshots": Snapshots,
@@ -57,14 +59,18 @@ class World:
         protocol: type[Protocol] | None = None,
         fed: dict[Logical, list[tuple[int, int]]] | None = None,
         at_once: tuple[str, ...] = (),
+        logged: bool = False,
     ) -> None:
         """``protocol``: in place of the scenario's; ``fed``: when each spout task emits, not being called;
-        ``at_once``: components that take no time.
+        ``at_once``: components that take no time; ``logged``: what spouts send waits in a log, whatever the
+        strategy says.
         """
         self.scenario = scenario
         self.fed, self.at_once = fed, at_once
         self.clock = Clock()
         self.layout = Layout(scenario, Draws(scenario.run.seed, replication))
+        if logged:
+            self.layout.needs = self.layout.needs._replace(log=True)
         self.trace = Trace()
         self.ledger = Ledger(self)
         self.record = Record(self)

@@ -22,6 +22,7 @@ from tideover.models.job.arrivals.trace import TraceOfRates
 from tideover.models.job.components import BoltConfig, Links, SpoutConfig, Store
 from tideover.models.job.groupings.base import GROUPINGS
 from tideover.models.strategies.base import STRATEGIES
+from tideover.models.strategies.source_replay import SourceReplay
 from tideover.sim.distributions.base import Distribution
 from tideover.sim.distributions.exponential import Exponential
 
@@ -189,6 +190,14 @@ def source_replay(make: Maker) -> dict[str, Any]:
     }
 
 
+def storm_checkpoint(make: Maker) -> dict[str, Any]:
+    return source_replay(make) | {
+        "checkpoint_interval": make.some(5, 10, 20, 35) * TICK,
+        "write_time": make.ns(0, 0, 1, 3),
+        "write_cost": make.ns(0, 0, 0.5),
+    }
+
+
 def rsm(make: Maker) -> dict[str, Any]:
     return {
         "checkpoint_interval": make.some(5, 10, 20, 35) * TICK,
@@ -258,6 +267,8 @@ PARAMETERS: dict[str, Callable[[Maker], dict[str, Any]]] = {
     "micro_batch": micro_batch,
 }
 STRATEGY_NAMES = tuple(PARAMETERS)
+STORM = {"storm_checkpoint": storm_checkpoint}
+"""Strategies with worlds of their own."""
 
 
 @st.composite
@@ -285,7 +296,7 @@ def faults(
         del more["detection"], more["restart"]
         more["duration"] = max(1, round(draw(times(ties, 1, 5, 20)) * MS))
     names = [name for name in topology if kind != "lose_state" or isinstance(topology[name], BoltConfig)]
-    if strategy == "source_replay" and kind == "crash_task":
+    if issubclass(STRATEGIES[strategy], SourceReplay) and kind == "crash_task":
         names.append("acker")
     if strategy == "micro_batch" and kind == "crash_task":
         names = [*names, *["driver"] * 2 * len(names)]
@@ -335,7 +346,7 @@ def worlds(draw: st.DrawFn, strategies: tuple[str, ...] = STRATEGY_NAMES) -> Sce
     for name in names:
         config, streams[name] = draw(bolts(ties, hosts, streams, name == names[-1], marker_ms, event_time))
         topology[name] = config
-    params = PARAMETERS[strategy](Maker(draw, ties, hosts, names))
+    params = (PARAMETERS | STORM)[strategy](Maker(draw, ties, hosts, names))
     until = draw(st.sampled_from((60, 90, 150, 200)))
     copies = 1 + params.get("k", 0)
     known = hosts or sum(config.parallelism * copies for config in topology.values())

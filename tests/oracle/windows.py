@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from .program import World
     from .tasks import Task
 
+ACKING = ("source_replay", "storm_checkpoint")
+"""Strategies under which bolts ack."""
+
 Place = tuple[str, int, int]  # component, task, number
 First = tuple[int, int, dict[int, int]]  # time, replica, sums
 
@@ -87,7 +90,7 @@ def _twin(world: World, replication: int) -> tuple[dict[Place, First], set[Place
     from .program import World as Program
 
     strategy, end = world.scenario.strategy, world.scenario.run.duration
-    kind = AckCosts if kind_of(strategy) == "source_replay" else Protocol
+    kind = AckCosts if kind_of(strategy) in ACKING else Protocol
     layout = world.layout
     ticked = tuple(
         n
@@ -97,7 +100,8 @@ def _twin(world: World, replication: int) -> tuple[dict[Place, First], set[Place
         and not layout.down[n]
         and layout.limit(n).length is None  # how long it takes decides when others may send
     )
-    twin = Program(_quiet(world.scenario), replication, kind, world.emissions(), ticked)
+    logged = world.layout.needs.log
+    twin = Program(_quiet(world.scenario), replication, kind, world.emissions(), ticked, logged)
     twin.protocol.params = strategy
     twin.start()
     twin.clock.run(end, twin.record.passes, twin.record.looks)

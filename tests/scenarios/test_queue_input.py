@@ -50,6 +50,18 @@ def test_bounds_are_read_and_written() -> None:
         ),
         ("queue: 10}", "queue: {when_full: drop}}", "topology.s.arrivals", "nothing holds back"),
         (
+            "{kind: none}",
+            "{kind: aligned_snapshots, checkpoint_interval: 1 s}",
+            "topology.s.arrivals",
+            "wait in a log",
+        ),
+        (
+            "{kind: none}",
+            "{kind: aligned_snapshots, checkpoint_interval: 1 s}",
+            "topology.c.queue.when_full",
+            "only block goes with it",
+        ),
+        (
             "queues: {length: 1000, send: 2}",
             "hosts: {machines: {m: {count: 1, cores: 1}}}",
             "topology.b.queue",

@@ -8,6 +8,7 @@ from typing import Any
 
 from tideover.models.accounts.trace import Trace
 from tideover.models.simulation import Replication
+from tideover.sim.faults.base import FAULTS
 from tideover.sim.units import S
 
 Event = tuple[int, str]
@@ -38,8 +39,8 @@ def as_data(replication: Replication) -> list[dict[str, Any]]:
 def _events(replication: Replication, trace: Trace) -> list[Event]:
     found: list[Event] = []
     for row in replication.recoveries:
-        what = row["component"]
-        found.append((_ns(row["failed_at_s"]), f"{what}: fault {row['kind']}"))
+        what, fault = row["component"], "fault " if row["kind"] in FAULTS else ""
+        found.append((_ns(row["failed_at_s"]), f"{what}: {fault}{row['kind']}"))
         if row["detected_at_s"] is not None and row["detected_at_s"] > row["failed_at_s"]:
             found.append((_ns(row["detected_at_s"]), f"{what}: failure detected"))
         if row["ready_at_s"] is not None and row["ready_at_s"] > row["failed_at_s"]:

@@ -105,7 +105,8 @@ class World:
     def _referred(self, strategy: Strategy, deployment: Deployment) -> ReferenceRun:
         truth = WindowLog()
         quiet = deployment_of(self.scenario, strategy, deployment.topology).quiet
-        context = Context(quiet.topology, self._draws, strategy.needs, Announcer([truth]), self.train_cap)
+        needs = strategy.needs._replace(log=self.job.needs.log)
+        context = Context(quiet.topology, self._draws, needs, Announcer([truth]), self.train_cap)
         job = Job(context, quiet, fed=True)
         job.plug(strategy.protocol(job))
         return ReferenceRun(self.windows, job, truth)

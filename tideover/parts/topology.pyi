@@ -54,6 +54,8 @@ class QueueSettings(queues.QueueSettings):
     block    a message takes a place when it leaves its sender, which waits until there is one
     drop     a message that finds the queue full is lost
 
+    What waits in a log takes no place: a task that reads one has it behind its own queue.
+
     length: messages that may wait before a task; default: any number
     when_full: what its senders do when it is full; default: block
     send: messages that a task may have to send and still go on; default: 0

@@ -20,6 +20,7 @@ from tideover.reports.formatting import (
     size,
     strategy_name,
 )
+from tideover.sim.faults.base import FAULTS
 
 if TYPE_CHECKING:
     from tideover.reports.paired import Paired
@@ -137,7 +138,8 @@ def _by_failure(results: Sequence[Record]) -> dict[str, list[list[Record]]]:
     kinds = list(dict.fromkeys((recovery["kind"], recovery["component"]) for recovery in every))
     found = {}
     for kind, component in kinds:
-        heading = "Recovery" if len(kinds) == 1 else f"Recovery from {kind}: {component}"
+        what = "Recovery from" if kind in FAULTS else "Restart by the detector:"
+        heading = "Recovery" if len(kinds) == 1 else f"{what} {kind}: {component}"
         found[heading] = [
             [r for r in result["recoveries"] if (r["kind"], r["component"]) == (kind, component)]
             for result in results

@@ -76,7 +76,10 @@ def _own(topology: Mapping[str, SpoutConfig | BoltConfig], bounds: Mapping[str, 
 def _strategy(scenario: Scenario, bounds: Mapping[str, Bounds]) -> Iterator[Found]:
     strategy = scenario.strategy
     first = _bounded(scenario, bounds)
-    if first is None or strategy.bounded_queues:
+    if first is None:
+        return
+    if strategy.bounded_queues:
+        yield from _dropped(scenario, bounds)
         return
     where = _where(scenario, first)
     reason = (
@@ -85,6 +88,19 @@ def _strategy(scenario: Scenario, bounds: Mapping[str, Bounds]) -> Iterator[Foun
         else "this is not simulated"
     )
     yield where, f"bounded queues do not go with the strategy {strategy.kind}: {reason}"
+
+
+def _dropped(scenario: Scenario, bounds: Mapping[str, Bounds]) -> Iterator[Found]:
+    """What a full queue loses nobody sends again under a strategy that reads a log."""
+    if not scenario.strategy.needs.log:
+        return
+    for name, bound in bounds.items():
+        if isinstance(scenario.topology[name], BoltConfig) and bound.length and bound.when_full == "drop":
+            own = scenario.topology[name].queue
+            mine = own is not None and own.when_full is not None
+            where = ("topology", name, "queue", "when_full") if mine else ("queues", "when_full")
+            kind = scenario.strategy.kind
+            yield where, f"under {kind} what a queue drops is never read again; only block goes with it"
 
 
 def _saturating(scenario: Scenario, bounds: Mapping[str, Bounds]) -> Iterator[Found]:
@@ -100,7 +116,10 @@ def _saturating(scenario: Scenario, bounds: Mapping[str, Bounds]) -> Iterator[Fo
             for reader, other in scenario.topology.items()
             if isinstance(other, BoltConfig) and name in other.from_
         ]
-        if not any(bounds[reader].holds_back for reader in readers):
+        if strategy.needs.log:
+            message = "nothing holds back a spout whose tuples wait in a log: give a rate"
+            yield ("topology", name, "arrivals"), f"{message} (strategy {strategy.kind})"
+        elif not any(bounds[reader].holds_back for reader in readers):
             keys = " or ".join(f"strategy.{key}" for key in strategy.spouts_wait)
             message = (
                 f"nothing holds back a spout that saturates: bound the queues that it sends to "

@@ -20,6 +20,12 @@ from tideover.sim.server import Server
 from tideover.sim.site import AHEAD, Member, Message, Site, Wire
 from tideover.sim.train import Ints, Train
 
+
+def coming(server: Server) -> list[Train]:
+    """What is on its way to a server, and has a place there."""
+    return [train for channel in server.inputs if not channel.logged for train in channel.wire]
+
+
 Stamped = list[tuple[int, int]]
 """Rows, and when."""
 
@@ -38,6 +44,7 @@ class ServerSite(Site):
         self.fires = False
         self._service: list[int] = []
         self._marks: set[int] = set()
+        self._control: set[int] = set()
         self._came: dict[int, tuple[int, Wire | None]] = {}
         self._waiting: list[tuple[int, int, int, int]] = []
         """When it came, over which input, in which order, and the row."""
@@ -51,10 +58,14 @@ class ServerSite(Site):
         self._looks_at = -1
         self._begun: list[int] = []
         self._done: Stamped = []
-        self._behind: list[tuple[int, int, int, int]] = []
+        self._behind: list[tuple[int, int, int, int, int]] = []
+        """Behind control markers: how many came in meanwhile, when, over which input, in which order, row."""
         self._held: Stamped = []
         self._gone: Stamped = []
         self._lost: Stamped = []
+        self._set_aside = self.node.gate.set_aside
+        self._admitted: Stamped | None = [] if self._does.admits() else None
+        """What has come, if somebody looks at that."""
         sieve = self.node.sieve
         self._sieve = sieve if sieve is not None and sieve.active else None
         bound = self.node.bound
@@ -72,6 +83,7 @@ class ServerSite(Site):
         self._service += self._does.demand(train).tolist()
         if train.mark is not None:
             self._marks.update((np.flatnonzero(train.mark != 0) + first).tolist())
+            self._control.update((np.flatnonzero(self._does.is_control(train)) + first).tolist())
         return first
 
     def take_over(self) -> None:
@@ -79,7 +91,7 @@ class ServerSite(Site):
         node, agenda = self.node, self.agenda
         node.queue.take_back(agenda.now)
         waiting, in_service = node.queue.unload()
-        self._marker_ahead = bool(node.queue.line())
+        self._markers_ahead = int(bool(node.queue.line()))
         self._open, self._holds = node.available, node.gate.holds(node.up)
         self._countdown = self._does.until_trigger()
         self._free_at = node.busy.free_at
@@ -100,7 +112,7 @@ class ServerSite(Site):
         """Places that are taken."""
         node = self.node
         trains = [*node.queue.trains(), *node.gate.held, *node.gate.aside]
-        trains += [train for wire in self.inputs for train in wire.channel.wire]
+        trains += coming(node)
         waiting = sum(self.pool.takes[row] for *_, row in self._waiting)
         return waiting + sum(places(train) for train in trains)
 
@@ -119,17 +131,27 @@ class ServerSite(Site):
                 self._free(row)
         elif self._most is not None and self.pool.takes[row] and self._queued() >= self._most:
             self._lost.append((row, when))
-        elif self._marker_ahead:
-            self._order += 1
-            insort(self._behind, (when, wire.channel.position, self._order, row))
-        else:
+        elif self._is_let_in(row, when, wire):
             self._order += 1
             insort(self._waiting, (when, wire.channel.position, self._order, row), self._head)
             self.go_on()
 
+    def _is_let_in(self, row: int, when: int, wire: Wire) -> bool:
+        """Whether an arrival comes to the end of what waits, ahead of control markers."""
+        if self._admitted is not None:
+            self._admitted.append((row, when))
+        if wire.channel.position in self._set_aside:
+            return False
+        self._markers_ahead += row in self._control
+        if self._markers_ahead:
+            self._order += 1
+            insort(self._behind, (self._markers_ahead, when, wire.channel.position, self._order, row))
+            self._markers_ahead += row in self._control
+        return not self._markers_ahead
+
     def _queued(self) -> int:
         """How many wait, without the one in service or about to be."""
-        rows = [row for *_, row in [*self._waiting[self._head :], *self._behind]]
+        rows = [row for *_, row in self._waiting[self._head :]] + [row for *_, row in self._behind]
         behind = sum(places(train) for train in self.node.queue.trains())
         waiting = sum(self.pool.takes[row] for row in rows) + behind
         if self._may_begin() and self._free_at < self.agenda.now:  # else what comes now comes before that
@@ -208,11 +230,13 @@ class ServerSite(Site):
         if (done := self._pick(self._done, emitted)) is not None:
             arrival = np.array([came[row][0] for row, _ in self._done], np.int64)
             self._does.process(done, arrival)
+        if self._admitted and (admitted := self._pick(self._admitted, emitted)) is not None:
+            self._does.admit(admitted)
         if (held := self._pick(self._held, emitted)) is not None:
             node.gate.held.append(held)
         waiting = self._pick([(row, came[row][0]) for *_, row in self._waiting[self._head :]], emitted)
-        if (behind := self._pick([(row, came[row][0]) for *_, row in self._behind], emitted)) is not None:
-            node.queue.append(behind)
+        if (behind := self._pick([(row, when) for _, when, _, _, row in self._behind], emitted)) is not None:
+            self._does.take_in(behind)
         current = self._current
         in_service = None
         if current is not None:
@@ -334,7 +358,7 @@ def contend(members: Sequence[Member], now: int, until: int) -> tuple[int, int]:
         if bound is not None and bound.holds_back:
             site.room = Room(bound.length - site.taken())
             for wire in site.inputs:
-                wire.room = site.room
+                wire.room = None if wire.channel.logged else site.room
         for wire in site.inputs:
             wire.load()
     for each in senders.values():

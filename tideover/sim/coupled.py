@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from tideover.sim.backpressure import contend
+from tideover.sim.backpressure import coming, contend
 from tideover.sim.line import NONE, Line, places
 from tideover.sim.node import Action, Node
 from tideover.sim.server import Server
@@ -40,7 +40,7 @@ class Watch:
         waits = sum(map(places, queue.trains())) - sum(map(places, queue.in_service())) + len(begins)
         self._most = self._bound.length - waits
         if self._bound.holds_back:
-            elsewhere = [*server.gate.held, *server.gate.aside, *(t for c in server.inputs for t in c.wire)]
+            elsewhere = [*server.gate.held, *server.gate.aside, *coming(server)]
             self._most -= sum(map(places, elsewhere))
         self._begins = [begins]
         self.comes: list[Ints] = []
@@ -98,6 +98,11 @@ class Coupled:
         inputs = [channel for server in self._servers for channel in server.inputs]
         outputs = [channel for member in members for channel in member.outputs]
         self._changed: list[Saved] = [*self.nodes, *dict.fromkeys([*inputs, *outputs]), *self._lines]
+        merging = [server for server in self._servers if len(server.inputs) > 1]
+        self._at_once = int(any(not channel.delay for server in merging for channel in server.inputs))
+        """1 if what follows on a trigger can arrive at its instant, where it has to be in order with other
+        arrivals of this instant: then this instant is moved tuple by tuple.
+        """
         self._at = 0
         """All is moved to this instant."""
         self._tight = 0
@@ -154,8 +159,11 @@ class Coupled:
         watches = [Watch(server, self._at) for server in self._bounded]
         restore = [each.save() for each in self._changed]
         journal = self._pass(now, watches)
-        departed = (server.queue.trigger_at for server in self._servers)
-        reached = min((t for t in departed if t is not None and t < now), default=now)
+        triggers = (server.queue.trigger_at for server in self._servers)
+        departed = min((t for t in triggers if t is not None), default=FOREVER)
+        reached = min(now, departed - self._at_once)
+        if departed <= now:
+            self._tight = self._at_once
         full = min((t for watch in watches if (t := watch.full()) is not None), default=FOREVER)
         if full <= reached:
             reached = full - 1
@@ -205,7 +213,7 @@ def couple(nodes: Sequence[Node]) -> list[list[Node]]:
         if isinstance(node, Server):
             for channel in node.inputs:
                 below[channel.up].add(node)
-                if node.bound is not None and node.bound.holds_back:
+                if node.bound is not None and node.bound.holds_back and not channel.logged:
                     below[node].add(channel.up)
     return _circles(nodes, below)
 

@@ -16,6 +16,7 @@ class Gate:
     from_log   what waits here waits in a log: held whenever the server is down, and no crash takes it
     stopped    the server is down with its queue kept
     held       arrivals that were not admitted yet
+    set_aside  positions of the inputs over which what comes is set aside
     aside      admitted tuples that are out of the queue for a while; a crash takes them all the same
     """
 
@@ -25,6 +26,7 @@ class Gate:
         self.hold = False
         self.from_log = False
         self.stopped = False
+        self.set_aside: set[int] = set()
         self.held: list[Train] = []
         self.aside: list[Train] = []
         self.take_in: Callable[[Train, list[Train]], list[Train]] | None = None

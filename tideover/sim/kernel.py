@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from enum import IntEnum
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import simpy
 
@@ -67,6 +67,16 @@ class Source(Protocol):
         """An instant after the last step, at most ``now``, before which the source needs no feedback."""
 
 
+class Look(NamedTuple):
+    """What is to be called when something may have happened, at ``when`` (ns) at the latest."""
+
+    when: int
+    rank: int
+    action: Callable[[], None]
+    order: int
+    reads: Reads
+
+
 class Kernel:
     """Clock, control events, and the nodes of the data plane in topological order.
 
@@ -89,7 +99,7 @@ class Kernel:
         self.moved_to = -1
         self.made = 0
         self.feedback = False
-        self._looks: set[simpy.Event] = set()
+        self._looks: dict[simpy.Event, Look] = {}
         self._upstream: dict[tuple[Mover, ...], tuple[list[Source], list[Mover]]] = {}
 
     # -- control plane ---------------------------------------------------------------------------------------
@@ -125,6 +135,7 @@ class Kernel:
         def act(_: simpy.Event) -> None:
             self._move(reads, event)
             action()
+            self.acted()
 
         assert event.callbacks is not None
         event.callbacks.append(act)
@@ -151,6 +162,7 @@ class Kernel:
             while True:
                 yield self.until(first + i * interval, rank, order, reads)
                 action(i)
+                self.acted()
                 i += 1
 
         self.process(ticking())
@@ -221,17 +233,33 @@ class Kernel:
     def look_again(
         self, when: int, rank: int, action: Callable[[], None], order: int, reads: Reads = None
     ) -> None:
-        """The same as ``at``, for who waits for others to do something: nobody has to wait for that. If one of
-        them acts now still, ``action`` is called behind that.
+        """The same as ``at``, for who waits for others to do something: nobody has to wait for that. If
+        something acts before, it is called then.
         """
-        self._looks = {event for event in self._looks if not event.processed}
-        acts = (
-            queued for queued in self.env._queue if queued[0] == self.now and queued[3] not in self._looks
-        )
-        first = min(acts, default=None)
-        if first is not None:
-            when, (rank, order) = self.now, divmod(first[1], ORDER)
-        self._looks.add(self.at(when, rank, action, order, reads))
+        event = simpy.Event(self.env)
+        event._ok, event._value = True, None
+
+        def look(_: simpy.Event) -> None:
+            waits = len(self._looks)
+            del self._looks[event]
+            self._move(reads, event)
+            action()
+            if len(self._looks) < waits:  # it waits no more
+                self.acted()
+
+        assert event.callbacks is not None
+        event.callbacks.append(look)
+        self._looks[event] = Look(when, rank, action, order, reads)
+        self.env.schedule(event, priority=rank * ORDER + order, delay=when - self.now)
+
+    def acted(self) -> None:
+        """Something has acted: who waits for that looks at this instant."""
+        later = [(event, each) for event, each in self._looks.items() if each.when > self.now]
+        for event, look in later:
+            assert event.callbacks is not None
+            event.callbacks.clear()
+            del self._looks[event]
+            self.look_again(self.now, look.rank, look.action, look.order, look.reads)
 
     def run(self, until: int) -> None:
         """Run to ``until``, control actions at that instant included."""

@@ -13,8 +13,8 @@ import numpy.typing as npt
 from tideover.sim.train import Ints, Train
 
 NONE: Ints = np.zeros(0, np.int64)
-BEGUN = "begun"
-"""Column: not 0 if the tuple has been in service before, and waits to be served anew: it has no place."""
+PLACELESS = "placeless"
+"""Column: not 0 if the tuple takes no place: it has been in service before, or waits in a log."""
 
 
 class Channel(Protocol):
@@ -137,6 +137,10 @@ class Line:
             for channel, train in self.batches.popleft().entries:
                 self._send(channel, train)
 
+    def count(self, channel: Channel) -> int:
+        """Messages in it that will leave by ``channel``."""
+        return sum(train.n for way, train in self.trains() if way is channel)
+
     def shut(self) -> list[tuple[object, Train]]:
         """From now on nothing passes straight through; returns what did."""
         log, self.log = self.log, []
@@ -189,9 +193,7 @@ def places(train: Train) -> int:
 
 
 def take_places(train: Train) -> npt.NDArray[np.bool_] | None:
-    """Which messages take a place in a queue (None: all): not control messages, nor what has been in service
-    before.
-    """
-    if train.mark is None and not train.has(BEGUN):
+    """Which messages take a place in a queue (None: all): not control messages, nor what is placeless."""
+    if train.mark is None and not train.has(PLACELESS):
         return None
-    return (train.column("mark") == 0) & (train.column(BEGUN) == 0)
+    return (train.column("mark") == 0) & (train.column(PLACELESS) == 0)

@@ -51,6 +51,8 @@ class Channel:
         self.message_bytes = message_bytes
         self.remote = remote
         self.messages = 0
+        self.logged = False
+        """What it carries waits in a log before the receiver, and takes no place in its queue."""
         self.position = 0
         """Which of the receiver's input channels this is."""
         self._latency = latency

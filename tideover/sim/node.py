@@ -108,9 +108,16 @@ class Node:
             return
         self._pass_marker()
         marker.action()
-        if self._markers and life == self.life:
-            behind = self._markers[0]
-            self._kernel.at(now, behind.rank, lambda: self._serve_marker(life), self.number, behind.reads)
+        if life == self.life:
+            self.look_at_markers()
+
+    def look_at_markers(self) -> None:
+        """See, at this instant, whether it is the first marker's turn: what was ahead of it has gone."""
+        if self._markers:
+            first, life = self._markers[0], self.life
+            self._kernel.at(
+                self._kernel.now, first.rank, lambda: self._serve_marker(life), self.number, first.reads
+            )
 
     def _next_turn(self) -> int | None:
         """A moment before which no marker can have its turn, as things are; None: others have to make

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tideover.sim.fifo import departures
-from tideover.sim.line import BEGUN, NONE, take_places
+from tideover.sim.line import NONE, PLACELESS, take_places
 from tideover.sim.node import Marker
 from tideover.sim.occupancy import Occupancy
 from tideover.sim.train import Ints, Train, join
@@ -282,9 +282,9 @@ class Queue:
         """Destroy queue and service, but for control markers; returns what was there."""
         if self.bounded and self.has_begun:
             first = self._served[0][0]
-            begun = np.zeros(first.n, np.int64)
+            begun = first.column(PLACELESS).copy()
             begun[0] = 1
-            self._served[0] = first.adding(**{BEGUN: begun}), self._served[0][1]
+            self._served[0] = first.adding(**{PLACELESS: begun}), self._served[0][1]
         lost = self.trains()
         self._arrived = deque(item for item in self._arrived if isinstance(item, Marker))
         self._inbox.clear()

@@ -6,6 +6,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
+import numpy as np
+import numpy.typing as npt
+
 from tideover.sim.gate import Gate
 from tideover.sim.line import Bound, places, take_places
 from tideover.sim.link import Channel
@@ -88,6 +91,14 @@ class Server(Node):
     def _admit(self, train: Train) -> Train:
         """What of the merged arrivals is let in."""
         return train
+
+    def _admits(self) -> bool:
+        """Whether anybody looks at arrivals that are let in."""
+        return False
+
+    def _is_control(self, train: Train) -> npt.NDArray[np.bool_]:
+        """Which messages become control markers in the queue."""
+        return np.zeros(train.n, np.bool_)
 
     def _take_in(self, train: Train) -> None:
         """Put admitted arrivals behind what waits."""
@@ -232,13 +243,13 @@ class Server(Node):
 
     def save(self) -> Callable[[], None]:
         """Remember what moving data changes; returns what brings that back."""
-        held = self.gate.held.copy()
+        held, markers = self.gate.held.copy(), self._markers.copy()
         parts = [self.queue.save(), self.outbox.save()]
         if self.sieve is not None:
             parts.append(self.sieve.save())
 
         def restore() -> None:
-            self.gate.held = held
+            self.gate.held, self._markers = held, markers
             for each in parts:
                 each()
 
@@ -278,6 +289,10 @@ class Callbacks:
         self.find_trigger = server._find_trigger
         self.fire = server._fire
         self.receive = server._receive
+        self.admits = server._admits
+        self.admit = server._admit
+        self.is_control = server._is_control
+        self.take_in = server._take_in
         self.drop = server._drop
         self.overflow = server._overflow
         self.hand_on = server._hand_on

@@ -189,7 +189,7 @@ def _recovery(
         "kind": outage.kind,
         "component": outage.component,
         "failed_at_s": outage.failed_at / S,
-        "detected_at_s": _told(outage, outage.detected_at, end),
+        "detected_at_s": None if outage.passes else _told(outage, outage.detected_at, end),
         "ready_at_s": _told(outage, outage.ready_at, end),
         "time_to_recover_s": None if over is None else (over - outage.failed_at) / S,
         "state_recovery_s": _state_recovery(world, recovery) if replayed else None,
@@ -238,6 +238,8 @@ def _stages(recovery: Recovery, caught_up: int | None, over: int | None, end: in
     if outage.stages is not None:
         ordered, launched = outage.stages
         moments |= {"delay_s": ordered, "launch_s": launched, "prepare_s": outage.ready_at}
+    if outage.passes:
+        moments["passing_s"] = outage.ready_at
     moments["restart_s"] = outage.ready_at
     if outage.written_at is not None:
         moments["write_s"] = outage.written_at

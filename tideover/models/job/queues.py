@@ -18,6 +18,8 @@ class QueueSettings(Part):
 
     block    a message takes a place when it leaves its sender, which waits until there is one
     drop     a message that finds the queue full is lost
+
+    What waits in a log takes no place: a task that reads one has it behind its own queue.
     """
 
     length: Annotated[

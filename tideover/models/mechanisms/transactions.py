@@ -88,24 +88,27 @@ class Transactions(Mechanism, Keeper):
             state = self._parts[task] = SavedState.of(task)
             self._preparing[task] = self.acks.mark(task)
             self._changed[task] = self._remote.prepare(task) + state.entries
-        self._write(task, self._changed[task], partial(self._written, task, number))
+        acks = self.acks.takes(self._safe.get(task, [])) if self._committing else 0
+        self._write(task, self._changed[task], acks, partial(self._written, task, number))
 
-    def _write(self, task: BoltTask, entries: int, then: Callable[[], None]) -> None:
-        """Let a task write so many entries, and wait for it."""
-        costs, now = self._costs, self._job.kernel.now
+    def _write(self, task: BoltTask, entries: int, acks: int, then: Callable[[], None]) -> None:
+        """Let the store write so many entries, which keeps the task until it has, and for what they, and
+        ``acks`` (ns), cost the task; then ``then`` is called, with the acks still to be sent.
+        """
+        costs, kernel = self._costs, self._job.kernel
         busy = costs.saving + entries * costs.saving_entry
-        task.occupy(busy)
+        then = self._plans.unless_void(then)
 
-        def write() -> None:
-            store = self._job.store_named(costs.store)
-            size, done = entries * costs.entry_size, self._plans.unless_void(then)
-            end = store.write(task.host, size, Rank.TRIM, done, task.number, None, max(1, entries))
-            task.occupy(end - self._job.kernel.now)
+        def stored() -> None:
+            if busy:
+                kernel.at(kernel.now + busy, Rank.TRIM, then, task.number)
+            else:
+                then()
 
-        if busy:
-            self._job.kernel.at(now + busy, Rank.CHECKPOINT, self._plans.unless_void(write), task.number, ())
-        else:
-            write()
+        store, size = self._job.store_named(costs.store), entries * costs.entry_size
+        done = self._plans.unless_void(stored)
+        end = store.write(task.host, size, Rank.TRIM, done, task.number, None, max(1, entries))
+        task.occupy(end - kernel.now + busy + acks)
 
     def _written(self, task: BoltTask, number: int) -> None:
         if self._committing:
@@ -162,7 +165,9 @@ class Transactions(Mechanism, Keeper):
                 self.do.close(other)  # the tuple in service begins again
                 self.do.roll_back(other, self.part(other))
                 self._remote.roll_back(other)
-                self.acks.release(other, self._safe.pop(other, []))
+                safe = self._safe.pop(other, [])
+                other.occupy(self.acks.takes(safe))
+                self.acks.release(other, safe)
                 self.acks.forget(other, outage, self._preparing.pop(other, []))
                 self.do.open(other)
         if not self._down:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tideover.models.schema.fields import HEADLINE, named
+from tideover.sim.faults.base import FAULTS
 
 if TYPE_CHECKING:
     from tideover.models.simulation import Replication
@@ -17,10 +18,10 @@ _MOST_ROWS = 40
 
 
 def figures(replications: Sequence[Replication]) -> dict[str, Any]:
-    """Label and value: number of replications and failures, mean recovery (s; None: undefined), roots lost
-    and wrong windows in all replications together.
+    """Label and value: number of replications and failures, mean recovery from these (s; None: undefined),
+    roots lost and wrong windows in all replications together.
     """
-    recoveries = [row for one in replications for row in one.recoveries]
+    recoveries = [row for one in replications for row in one.recoveries if row["kind"] in FAULTS]
     times = [row[HEADLINE] for row in recoveries if row[HEADLINE] is not None]
     return {
         "replications": len(replications),

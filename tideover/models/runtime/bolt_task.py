@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
+import numpy.typing as npt
 
 from tideover.models.job.components import BoltConfig
 from tideover.models.job.topology import Component
@@ -19,6 +20,7 @@ from tideover.sim.card import UNPACKING
 from tideover.sim.distributions.constant import Constant
 from tideover.sim.draws import Purpose
 from tideover.sim.kernel import Rank
+from tideover.sim.line import PLACELESS
 from tideover.sim.link import Channel
 from tideover.sim.server import Server
 from tideover.sim.train import Ints, Train, single
@@ -104,13 +106,21 @@ class BoltTask(Server):
         if train.mark is not None:
             # a marker's key says over which logical input it came
             train = train.replace(key=np.where(train.mark > 0, self._input(channel), train.key))
+        if channel.logged and self.bound is not None:
+            train = train.adding(**{PLACELESS: np.ones(train.n, np.int64)})
         return self._context.hooks.receive(self, channel, train)
 
     def _admit(self, train: Train) -> Train:
         return self._context.hooks.admit(self, train)
 
+    def _admits(self) -> bool:
+        return self._context.hooks.has("admit")
+
+    def _is_control(self, train: Train) -> npt.NDArray[np.bool_]:
+        return train.column("mark") == BARRIER
+
     def _take_in(self, train: Train) -> None:
-        rows = () if train.mark is None else (train.mark == BARRIER).nonzero()[0].tolist()
+        rows = () if train.mark is None else self._is_control(train).nonzero()[0].tolist()
         begin = 0
         for row in rows:
             if row > begin:

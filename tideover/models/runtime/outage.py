@@ -31,6 +31,7 @@ class Outage:
     ready_at      all that it hit is back; as planned, until something else changes it
     tasks         the physical tasks that it hit
     returns       the same two moments for each thing that it hit: tasks and machines
+    passes        nothing is down: nobody notices, and it passes by itself when all would be back
     masked        each of them had a live replica that went on
     written_at    live replicas have written all the state that it took (ns); None: they have not, or need not
     overtakes     older outages that were not settled when it struck: not all was sent again because of them
@@ -44,6 +45,7 @@ class Outage:
     ready_at: int
     tasks: list[Any] = field(default_factory=list)
     returns: dict[Any, Return] = field(default_factory=dict)
+    passes: bool = False
     masked: bool = False
     overtakes: tuple[Outage, ...] = ()
     written_at: int | None = None

@@ -60,12 +60,14 @@ class Supervisor:
         for moment, struck in fault.strikes(index, self._context.draws, site):
             yield self._context.kernel.until(moment, Rank.FAULT, index)
             self._strike(struck)
+            self._context.kernel.acted()
 
     # -- a fault strikes -------------------------------------------------------------------------------------
 
     def _strike(self, fault: Fault) -> None:
         outage = self._begin(fault.kind, fault.where, fault.detection, fault.lasts)
         if not fault.kills:
+            outage.passes = True
             self._stop(fault, outage)
             return
         struck = self.watch.taken_down(fault.victims(self), fault)

@@ -113,6 +113,7 @@ class Verbs:
         if isinstance(bolt, BoltTask):
             bolt.gate.closed = False
             bolt.gate.open()
+            bolt.look_at_markers()
 
     def close(self, task: BoltView) -> None:
         """A task that is up does nothing until it is opened: what waits in its queue is set aside, arrivals

@@ -25,6 +25,7 @@ HEADLINE = "time_to_recover_s"
 _FAILED_RUN = "the run failed; see `error`"
 _NO_TUPLES = "no tuple was processed in that time"
 _CUT_OFF = "the run ended before"
+_KIND = "kind of the failure, or why a detector restarts what did not fail: false_detection, reassigned"
 
 POINT = count("point", "number of the sweep's point: one combination of the swept values", "index")
 
@@ -76,9 +77,8 @@ def _stage(key: str, label: str, meaning: str, undefined: str = "", name: str = 
     return Column(name or f"{key}_s", meaning, "s", undefined=undefined, record=place, label=label)
 
 
-def _restart_stage(key: str, label: str, meaning: str) -> Column:
-    meaning = f"then, {meaning}; where the stages of a restart are told apart"
-    return replace(_stage(key, label, meaning, _CUT_OFF), optional=True)
+def _other_stage(key: str, label: str, meaning: str) -> Column:
+    return replace(_stage(key, label, f"then, {meaning}; not all have it", _CUT_OFF), optional=True)
 
 
 def _content(name: str, meaning: str) -> Column:
@@ -87,7 +87,7 @@ def _content(name: str, meaning: str) -> Column:
 
 RECOVERIES = (
     *_IDENTITY,
-    *at_top(_REPLICATION, text("kind", "kind of the failure"), text("component", "what failed")),
+    *at_top(_REPLICATION, text("kind", _KIND), text("component", "what failed")),
     _seconds("failed_at_s", "time of the failure, from the start of the run"),
     _seconds("detected_at_s", "time at which the failure was detected", "it was never detected"),
     _seconds("ready_at_s", "time at which the task was ready again", "the task did not come back"),
@@ -147,10 +147,11 @@ RECOVERIES = (
     _stage(
         "detect", "detect", "from the failure until it is detected; 0 in all stages if replicas masked it"
     ),
-    _restart_stage("delay", "wait to restart", "until a new process is ordered: a delay, or no room for it"),
-    _restart_stage("launch", "launch", "until the new process runs"),
-    _restart_stage("prepare", "prepare", "until its tasks are ready"),
-    _restart_stage("write", "write", "until replicas have written the state"),
+    _other_stage("passing", "until it passes", "until what nobody notices has passed by itself"),
+    _other_stage("delay", "wait to restart", "until a new process is ordered: a delay, or no room for it"),
+    _other_stage("launch", "launch", "until the new process runs"),
+    _other_stage("prepare", "prepare", "until its tasks are ready"),
+    _other_stage("write", "write", "until replicas have written the state"),
     _stage("restart", "restart", "then, until what failed is ready again"),
     _stage("restore", "restore", "then, until a saved or copied state is back"),
     _stage(

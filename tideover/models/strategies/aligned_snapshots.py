@@ -32,6 +32,7 @@ class AlignedSnapshots(Strategy):
     promise: ClassVar[Promise] = "exactly once"
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task", "crash_host"})
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (GlobalRollback,)
+    bounded_queues: ClassVar[bool] = True
     after_failures: ClassVar[frozenset[str]] = frozenset({"restore_time", "restore_cost"})
     unsaid: ClassVar[frozenset[str]] = frozenset({"store"})
     costs: ClassVar[dict[str, tuple[str, ...]]] = {"snapshots": ("snapshot_time", "snapshot_cost")}

@@ -42,6 +42,7 @@ _OTHERS = ((SKY, "P"), ("#8c6d1f", "<"), ("#5b4a9e", ">"), ("#a6761d", "p"))
 
 _STAGES = {
     "detect": "#2d3138",
+    "passing": "#c9c2a5",
     "delay": "#f3d9a4",
     "launch": "#b87b00",
     "prepare": "#efb643",

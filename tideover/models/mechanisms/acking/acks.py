@@ -108,11 +108,17 @@ class Acks(AckCosts):
         assert self._held is not None
         return self._held.pop(task, [])
 
+    def takes(self, parts: list[Effects]) -> int:
+        """How long it takes to ack these tuples (ns)."""
+        return self.ack_cost * sum(len(p.uid) for p in parts)
+
     def release(self, task: TaskView, parts: list[Effects]) -> None:
-        """The effects of these tuples are safe: they are acked now."""
+        """The effects of these tuples are safe: they are acked from now on, one after the other, while
+        ``task`` is kept by whoever says so.
+        """
         if parts:
             bolt = self._bolt(task)
-            bolt.occupy(self._post(bolt, parts, self._job.kernel.now))
+            self._post(bolt, parts, self._job.kernel.now)
             bolt.outbox.let_out(self._job.kernel.now)
 
     def forget(self, task: TaskView, outage: OutageView, marked: Sequence[Effects] = ()) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +16,7 @@ from tideover.models.runtime.bolt_task import BARRIER, BoltTask
 from tideover.models.runtime.context import without_markers
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.saved_state import SavedState
-from tideover.sim.arrivals import when_arrived
+from tideover.sim.arrivals import waiting, when_arrived
 from tideover.sim.kernel import Rank
 from tideover.sim.train import Ints, Train, single
 
@@ -24,15 +26,22 @@ CHANNEL = "channel"
 
 def hand_on(job: Job, task: BoltTask, number: int) -> None:
     """Send the barrier of that number on all channels of a task."""
-    kernel = job.kernel
+    kernel, line = job.kernel, task.line
     message = single(kernel.now, 0, mark=BARRIER, key=number)
     for outlet in task.outlets:
         outlet.broadcast(message)
-        for channel in (channel for replicas in outlet.channels for channel in replicas):
-            assert isinstance(channel.down, BoltTask)
-            turn, reads = channel.down.queue.serve_markers, job.context.reads.get(channel.down)
-            sent = [(channel, channel.messages)]
-            when_arrived(kernel, sent, 0, Rank.CHECKPOINT, turn, channel.down.number, reads)
+    if line is not None:
+        line.close()
+    for channel in (c for outlet in task.outlets for replicas in outlet.channels for c in replicas):
+        assert isinstance(channel.down, BoltTask)
+        turn, order = channel.down.queue.serve_markers, channel.down.number
+        reads = job.context.reads.get(channel.down)
+        sent = [(channel, channel.messages + waiting(channel))]
+        look = partial(when_arrived, kernel, sent, 0, Rank.CHECKPOINT, turn, order, reads)
+        if line is None:
+            look()
+        else:  # what can leave leaves now
+            kernel.at(kernel.now, Rank.CHECKPOINT, look, order, reads)
 
 
 class Member:
@@ -47,8 +56,6 @@ class Member:
         self._log = SourceLog()
         self._told_apart = bool(self._bolts) and len(task.inputs) > 1
         """Whether messages carry the position of their channel."""
-        self._come: set[int] = set()
-        """Channels whose barrier of the snapshot under way has come: what follows on them is set aside."""
         self._number = 0
         """Of the newest snapshot that the task is in."""
         self._emitted: dict[int, list[Effects]] = defaultdict(list)
@@ -79,13 +86,25 @@ class Member:
     def admit(self, train: Train) -> Train:
         """Of messages that have arrived: note those of the log, set aside those that a barrier holds up."""
         if self._job.needs.log:
-            self._log.add(self._from_log(train))
+            self._note(self._log.add, self._from_log(train))
         if not self._come:
             return train
         aside = self._held_up(train)
         if aside.any():
-            self.task.gate.aside.append(train.pick(aside))
+            self._note(self.task.gate.aside.append, train.pick(aside))
         return train.pick(~aside)
+
+    def _note(self, tell: Callable[[Train], None], train: Train) -> None:
+        """Tell of messages that have come, when it is certain that they have."""
+        if self.task.journal is None:
+            tell(train)
+        else:
+            self.task.journal.append(partial(tell, train))
+
+    @property
+    def _come(self) -> set[int]:
+        """Channels whose barrier of the snapshot under way has come: what follows on them is set aside."""
+        return self.task.gate.set_aside
 
     def _from_log(self, train: Train) -> Train:
         if self._told_apart:
@@ -101,7 +120,7 @@ class Member:
         """A barrier has its turn (None: that of the sources); returns whether it was the last one. If not,
         what is behind it on its channel is set aside.
         """
-        self._come |= self._channels_of(message)
+        self._come.update(self._channels_of(message))
         if len(self._come) == len(self.task.inputs):
             return True
         self.task.gate.aside += self.task.queue.withdraw(self._held_up)
@@ -133,7 +152,7 @@ class Member:
         """No barrier holds up anything any more: what was set aside arrives now, or, if the task takes in
         nothing, when it does.
         """
-        self._come = set()
+        self._come.clear()
         if self.task.available:
             aside, self.task.gate.aside = self.task.gate.aside, []
             self.task.queue.refill(aside)
@@ -155,7 +174,7 @@ class Member:
         snapshot, where the task had this ``part``.
         """
         task, job = self.task, self._job
-        self._come = set()
+        self._come.clear()
         for channel in task.inputs:
             if isinstance(channel.up, BoltTask):
                 job.context.destroy(task, channel.cut())

@@ -104,9 +104,9 @@ class Receiver:
 
     def let_in(self, channel: Channel, train: Train) -> Train:
         """Messages arrive: stale replays, what the task has, and what will be replayed are dropped."""
-        if not train.has(NUMBER) or not self.task.up or not (self._unfinished or train.has(RECOVERY)):
-            return train
         position, number = channel.position, train.column(NUMBER)
+        if position not in self.buffers or not self.task.up or not (self._unfinished or train.has(RECOVERY)):
+            return train
         recovery = train.column(RECOVERY)
         end = train.column("mark") == END_OF_REPLAY
         replay = (recovery > 0) & ~end

@@ -1,0 +1,257 @@
+"""storm_checkpoint: prepare, commit, then the acks; after a failure everything back to the last transaction.
+
+From docs/semantics.md, and Storm's own words for it (storm-client, ``CheckpointSpout`` and
+``StatefulBoltExecutor``): a task keeps what it has executed since the last prepare apart from what that
+prepare has in it, and acks the latter when the commit comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+import simpy
+
+from .acks import SourceReplay
+from .bolts import Bolt
+from .buffers import Store
+from .channels import Message
+from .clock import Clock, Priority, Rank, control, departure
+from .layout import Datum
+from .spouts import SpoutTask
+from .tasks import Control, Entry, State
+
+if TYPE_CHECKING:
+    from .outages import Outage
+    from .program import World
+    from .tasks import Task
+
+
+@dataclass
+class Part:
+    """What one task has in a transaction."""
+
+    state: State = field(default_factory=State)
+    windows_closed: int = 0
+
+
+@dataclass
+class Desk:
+    """What the protocol knows of one bolt task."""
+
+    executed: list[Datum] = field(default_factory=list)  # since the last prepare, not acked
+    prepared: list[Datum] = field(default_factory=list)  # in the transaction that is being prepared
+    safe: list[Datum] = field(default_factory=list)  # in the one that holds, not acked
+    held: Part = field(default_factory=Part)
+    part: Part | None = None  # of the transaction that is being prepared
+    come: int = 0  # markers of the wave under way
+    entries: int = 0  # that the transaction under way writes
+    fault: int | None = None  # it has failed, and is not back yet
+
+
+class StormCheckpoint(SourceReplay):
+    """storm_checkpoint."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self.store = Store(world)
+        self.desks: dict[Task, Desk] = {}
+        self.wave = 0  # number of the one under way
+        self.waves = 0
+        self.committing = False
+        self.began = 0
+        self.left: set[Task] = set()  # who has not handed the wave on
+        self.events: list[simpy.Event] = []  # what a failure prevents
+
+    @property
+    def bolts(self) -> list[Task]:
+        return [task for task in self.world.tasks if isinstance(task, Bolt)]
+
+    def start(self) -> None:
+        super().start()
+        self.desks = {task: Desk() for task in self.bolts}
+        self._expect(self.params.checkpoint_interval)
+
+    def _keeps(self, task: Task) -> bool:
+        return self.world.layout.stateful(task.component)
+
+    def _at(self, time: int, priority: Priority, act: Callable[[], None]) -> None:
+        self.events = [event for event in self.events if event.callbacks]
+        self.events.append(self.world.clock.at(time, priority, act))
+
+    # -- acks ----------------------------------------------------------------------------------------------
+
+    def ack_window(self, task: Bolt, data: list[Datum]) -> None:
+        """The end of a window acks nothing."""
+
+    def served(self, task: Bolt, message: Message) -> None:
+        datum = message.datum
+        if datum is not None and datum.anchored and self._keeps(task):
+            self.desks[task].executed.append(datum)
+
+    def _ack(self, task: Task, data: list[Datum]) -> None:
+        """One after the other; the task is kept for that already."""
+        clock, cost = self.world.clock, self.params.ack_cost
+        for i, datum in enumerate(data, 1):
+            if cost == 0:
+                self.done(datum, [])
+            else:
+                act = partial(self.done, datum, [])
+                task.unsent.append((clock.at(clock.now + i * cost, departure(task.rank), act), datum))
+
+    # -- waves ---------------------------------------------------------------------------------------------
+
+    def _expect(self, time: int) -> None:
+        self._at(time, control(Rank.CHECKPOINT), self._prepare)
+
+    def _prepare(self) -> None:
+        self.began = self.world.clock.now
+        self._send(committing=False)
+
+    def _send(self, committing: bool) -> None:
+        self.committing, self.left = committing, set(self.bolts)
+        self.waves += 1
+        self.wave = self.waves
+        for desk in self.desks.values():
+            desk.come = 0
+        for task in self.bolts:
+            if any(isinstance(channel.up, SpoutTask) for channel in task.inputs.values()):
+                task.place(Rank.CHECKPOINT, partial(self._turn, task, self.wave))
+
+    def admit(self, task: Task, message: Message) -> bool:
+        if message.barrier is None:
+            return True
+        task.place(Rank.CHECKPOINT, partial(self._turn, task, message.barrier))
+        return False
+
+    def _turn(self, task: Task, number: int) -> None:
+        """One from the spouts, and one from each other task that sends here."""
+        if number != self.wave:
+            return
+        desk = self.desks[task]
+        desk.come += 1
+        spouts = [isinstance(channel.up, SpoutTask) for channel in task.inputs.values()]
+        if desk.come == spouts.count(False) + any(spouts):
+            self._takes_part(task, number)
+
+    def _takes_part(self, task: Task, number: int) -> None:
+        desk = self.desks[task]
+        if not self._keeps(task):
+            self._hand_on(task, number)
+            return
+        if not self.committing:
+            desk.part = Part(task.state.copy(), task.windows_closed)
+            desk.prepared, desk.executed = desk.executed, []
+            desk.entries = task.state.entries
+        entries, host, now = desk.entries, self.world.layout.host[task.physical], self.world.clock.now
+        end = self.store.request(entries * self.params.entry_size, host, True, max(1, entries))
+        end += self.params.write_time + entries * self.params.write_cost
+        acks = len(desk.safe) * self.params.ack_cost if self.committing else 0
+        task.occupy_longer(end - now + acks)
+        self._at(end, control(Rank.TRIM, task.rank), partial(self._written, task, number))
+
+    def _written(self, task: Task, number: int) -> None:
+        desk = self.desks[task]
+        if self.committing:
+            acks, desk.safe = desk.safe, []
+            self._ack(task, acks)
+        self._hand_on(task, number)
+
+    def _hand_on(self, task: Task, number: int) -> None:
+        for channel in task.outputs.values():
+            task.put(Message(channel, barrier=number))
+        self.left.discard(task)
+        if self.left:
+            return
+        if self.committing:
+            self._expect(max(self.world.clock.now, self.began + self.params.checkpoint_interval))
+            return
+        for desk in self.desks.values():
+            desk.held, desk.part = desk.part or Part(), None
+            desk.safe, desk.prepared = desk.prepared, []
+        self._send(committing=True)
+
+    # -- back to the transaction that holds ----------------------------------------------------------------
+
+    def failed(self, task: Task, crash: bool) -> None:
+        super().failed(task, crash)
+        if isinstance(task, SpoutTask):
+            return
+        for event in self.events:
+            Clock.cancel(event)
+        self.events.clear()
+        self.wave = 0
+        desk = self.desks[task]
+        self.world.ledger.hurt([*desk.prepared, *desk.safe, *desk.executed], task.fault)
+        desk.prepared, desk.safe, desk.executed = [], [], []
+        desk.fault = task.fault
+
+    def ready(self, task: Task, was_down: bool) -> None:
+        super().ready(task, was_down)
+        if isinstance(task, SpoutTask):
+            return
+        desk, clock = self.desks[task], self.world.clock
+        self._set_aside(task)
+        task.waiting = True
+        size = desk.held.state.entries * self.params.entry_size
+        end = self.store.request(size, self.world.layout.host[task.physical], False)
+        fault = desk.fault
+        clock.at(end, control(Rank.RESTORE, task.rank), lambda: self._back(task, fault))
+
+    @staticmethod
+    def _set_aside(task: Task) -> list[Entry]:
+        """What it does is given up; tuples go behind the markers that wait, and arrive now."""
+        task.suspend()
+        task.occupied, task.occupied_until = False, task.world.clock.now
+        markers = [entry for entry in task.queue if isinstance(entry.what, Control)]
+        task.memory = task.queued() + task.memory
+        task.queue.clear()
+        task.queue.extend(markers)
+        return markers
+
+    def _back(self, task: Task, fault: int | None) -> None:
+        """It has read its state: all go back, unless it has failed again."""
+        desk = self.desks[task]
+        if fault is None or desk.fault != fault:
+            return
+        desk.fault = None
+        self._restore(task, desk.held)
+        if self._keeps(task):
+            self.world.outages.restored(fault, len(task.state.held))
+        task.windows_closed = max(task.windows_closed, desk.held.windows_closed)
+        task.restored()
+        for other, its in self.desks.items():
+            if other is not task and its.fault is None and self._keeps(other):
+                self._set_aside(other)
+                self._restore(other, its.held)
+                acks, its.safe = its.safe, []
+                other.occupy_longer(len(acks) * self.params.ack_cost)
+                self._ack(other, acks)
+                self.world.ledger.hurt([*its.prepared, *its.executed], fault)
+                its.prepared, its.executed = [], []
+                other.restored()
+        if all(its.fault is None for its in self.desks.values()):
+            self._expect(self.world.clock.now + self.params.checkpoint_interval)
+
+    @staticmethod
+    def _restore(task: Task, part: Part) -> None:
+        """The counts; what it has seen of markers since is not forgotten."""
+        old, task.state = task.state, part.state.copy()
+        for up, number in old.markers.items():
+            task.state.markers[up] = max(number, task.state.markers.get(up, 0))
+        seen = [task.state.markers.get(channel.up.logical, 0) for channel in task.inputs.values()]
+        task.state.handed = min(seen)
+
+    # -- figures -------------------------------------------------------------------------------------------
+
+    def settled(self, outage: Outage) -> bool:
+        waits = any(desk.fault == outage.number for desk in self.desks.values())
+        return super().settled(outage) and not waits
+
+    def bytes_stored(self) -> int:
+        return self.store.bytes
+
+    def kept_data(self) -> list[tuple[Task, Datum]]:
+        return [(task, datum) for task, desk in self.desks.items() for datum in desk.held.state.effects]
