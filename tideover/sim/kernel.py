@@ -73,7 +73,7 @@ class Look(NamedTuple):
     when: int
     rank: int
     action: Callable[[], None]
-    order: int
+    order: float
     reads: Reads
 
 
@@ -123,7 +123,7 @@ class Kernel:
         when: int,
         rank: int,
         action: Callable[[], None],
-        order: int = 0,
+        order: float = 0,
         reads: Reads = None,
     ) -> simpy.Event:
         """Call ``action`` at ``when``, after what it ``reads`` has been moved there (None: the whole data
@@ -231,7 +231,7 @@ class Kernel:
         return min(actions if data is None else [data, *actions], default=self.now + 1)
 
     def look_again(
-        self, when: int, rank: int, action: Callable[[], None], order: int, reads: Reads = None
+        self, when: int, rank: int, action: Callable[[], None], order: float, reads: Reads = None
     ) -> None:
         """The same as ``at``, for who waits for others to do something: nobody has to wait for that. If
         something acts before, it is called then.

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from tideover.sim.kernel import Kernel, Reads
 
 Action = Callable[[], None]
+TURN = 0.5
+"""A turn in a node's queue comes so far behind what is put there at that instant, with the same rank."""
 
 
 class Marker(NamedTuple):
@@ -102,9 +104,9 @@ class Node:
             look = partial(self._serve_marker, life)
             if turn is None:
                 turn = max(now + 1, self._kernel.next_event())
-                self._kernel.look_again(turn, marker.rank, look, self.number, marker.reads)
+                self._kernel.look_again(turn, marker.rank, look, self.number + TURN, marker.reads)
             else:
-                self._kernel.at(turn, marker.rank, look, self.number, marker.reads)
+                self._kernel.at(turn, marker.rank, look, self.number + TURN, marker.reads)
             return
         self._pass_marker()
         marker.action()
@@ -115,9 +117,8 @@ class Node:
         """See, at this instant, whether it is the first marker's turn: what was ahead of it has gone."""
         if self._markers:
             first, life = self._markers[0], self.life
-            self._kernel.at(
-                self._kernel.now, first.rank, lambda: self._serve_marker(life), self.number, first.reads
-            )
+            look = partial(self._serve_marker, life)
+            self._kernel.at(self._kernel.now, first.rank, look, self.number + TURN, first.reads)
 
     def _next_turn(self) -> int | None:
         """A moment before which no marker can have its turn, as things are; None: others have to make
