@@ -161,7 +161,7 @@ def world(duration: int, sources: int = 1, latency: int = 0) -> tuple[Kernel, Qu
     queue = Queue(kernel, "queue", duration)
     channels = [Channel(up, queue, latency, 100, True) for up in ups]
     for channel in channels:
-        queue.inputs.append(channel)
+        queue.connect(channel)
     return kernel, queue, channels
 
 
@@ -190,7 +190,7 @@ def test_a_tandem_by_hand() -> None:
     kernel, first, (wire,) = world(4)
     second = Queue(kernel, "second", 6)
     first.out = Channel(first, second, 1, 100, True)
-    second.inputs.append(first.out)
+    second.connect(first.out)
     wire.send(train((1, 0), (2, 1), (3, 20)))
     kernel.run(100)
     assert first.left == [(1, 4), (2, 8), (3, 24)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -79,42 +79,46 @@ class Port:
 
     def enter(self, channel: NetworkChannel, train: Train, time: Ints, last: int) -> None:
         """Messages come at ``time``, the last of them at ``last``, or will."""
-        self._come.append(Entry(channel.number, channel, train, time, last))
+        self._come.append((channel.number, channel, train, time, last))
         self._by_channel = None
 
     def flow(self, now: int) -> None:
         """Serve what has come by ``now``, and hand it on: its departures are known."""
-        line, found = self.card.line, self._due(now)
+        line = self.card.line
+        found = self._due(now) if self._come else self._come
         if not found:
             line.step(self.level, now, NONE, NONE)
             return
-        counts = np.array([entry.train.n for entry in found], np.int64)
-        channels = [entry.channel for entry in found]
-        each = np.array([self.card.service(c.message_bytes, c.transfer) for c in channels], np.int64)
-        service, ends = np.repeat(each, counts), np.cumsum(counts)
-        for entry, end in zip(found, ends.tolist(), strict=True):
-            if entry.train.mark is not None:
-                service[end - entry.train.n : end][entry.train.mark != 0] = 0
-        done = line.step(self.level, now, np.concatenate([entry.time for entry in found]), service)
-        lasts = done[ends - 1].tolist()
-        begin = 0
-        for entry, end, last in zip(found, ends.tolist(), lasts, strict=True):
-            entry.channel.passed(self, entry.train, done[begin:end], last)
-            begin = end
+        ends = np.cumsum([train.n for _, _, train, _, _ in found])
+        sizes = [(channel.message_bytes, channel.transfer) for _, channel, _, _, _ in found]
+        takes = {size: self.card.service(*size) for size in set(sizes)}
+        service = np.repeat(np.array([takes[size] for size in sizes], np.int64), np.diff(ends, prepend=0))
+        for place, (_, _, train, _, _) in enumerate(found):
+            if train.mark is not None:
+                service[ends[place] - train.n : ends[place]][train.mark != 0] = 0
+        done = line.step(self.level, now, np.concatenate([time for _, _, _, time, _ in found]), service)
+        begins = [0, *ends[:-1].tolist()]
+        bounds = zip(begins, ends.tolist(), done[begins].tolist(), done[ends - 1].tolist(), strict=True)
+        for (_, channel, train, _, _), (begin, end, first, last) in zip(found, bounds, strict=True):
+            if channel.out is self:
+                channel.fly(train, done[begin:end], first, last)
+            else:
+                channel.come_in(train, done[begin:end], first, last)
 
     def _due(self, now: int) -> list[Entry]:
         """What has come by ``now``, by channel; the rest stays."""
         ready, later = [], []
         for entry in self._come:
-            if entry.last <= now:
+            number, channel, train, time, last = entry
+            if last <= now:
                 ready.append(entry)
-            elif entry.time[0] > now:
+            elif time[0] > now:
                 later.append(entry)
             else:
-                at = int(entry.time.searchsorted(now, "right"))
-                first, rest = entry.train.split(at)
-                ready.append(entry._replace(train=first, time=entry.time[:at], last=now))
-                later.append(entry._replace(train=rest, time=entry.time[at:]))
+                at = int(time.searchsorted(now, "right"))
+                first, rest = train.split(at)
+                ready.append((number, channel, first, time[:at], now))
+                later.append((number, channel, rest, time[at:], last))
         self._come, self._by_channel = later, None
         ready.sort(key=_BY_NUMBER)
         return ready
@@ -123,33 +127,25 @@ class Port:
         """What has come, or will, and has not been served."""
         if self._by_channel is None:
             self._by_channel = {}
-            for entry in self._come:
-                train = entry.train.replace(time=entry.time)
-                self._by_channel.setdefault(entry.channel, []).append(train)
+            for _, each, train, time, _ in self._come:
+                self._by_channel.setdefault(each, []).append(train.replace(time=time))
         return self._by_channel.get(channel, ())
 
     def forget(self, channel: NetworkChannel) -> list[Train]:
         """The connection breaks: returns what was to come."""
         lost = list(self.waiting(channel))
-        self._come = [entry for entry in self._come if entry.channel is not channel]
+        self._come = [entry for entry in self._come if entry[1] is not channel]
         self._by_channel = None
         return lost
 
     def next_event(self) -> int | None:
         """When the first message comes that has not come yet; None: none is to come."""
-        return min((int(entry.time[0]) for entry in self._come), default=None)
+        return min((int(time[0]) for _, _, _, time, _ in self._come), default=None)
 
 
-class Entry(NamedTuple):
-    """Messages of one channel that come to a card at ``time``: rows of ``train``; ``last``: the end of it."""
-
-    number: int
-    channel: NetworkChannel
-    train: Train
-    time: Ints
-    last: int
-
-
+Entry = tuple[int, "NetworkChannel", Train, Ints, int]
+"""Messages of a channel (its number, itself, a train) that come to a card at some times, the last of them
+last."""
 _BY_NUMBER = itemgetter(0)
 NONE: Ints = np.zeros(0, np.int64)
 
@@ -178,36 +174,38 @@ class NetworkChannel(Channel):
 
     def put(self, train: Train) -> None:
         self.messages += train.n
-        last = int(train.time[-1])
+        time = train.time
+        last = int(time[-1])
         if self.out is None:
-            self._fly(train, train.time, last)
+            self.fly(train, time, int(time[0]), last)
         else:
-            self.out.enter(self, train, train.time, last)
+            self.out.enter(self, train, time, last)
 
-    def passed(self, port: Port, train: Train, time: Ints, last: int) -> None:
-        """Messages have gone through a card, at ``time``, the last of them at ``last``."""
-        if port is self.out:
-            self._fly(train, time, last)
-            return
-        if time[0] < self._in_by:
+    def come_in(self, train: Train, time: Ints, first: int, last: int) -> None:
+        """Messages have come through the receiver's card, at ``time``, from ``first`` to ``last``."""
+        if first < self._in_by:
             time = np.maximum(time, self._in_by)
             last = int(time[-1])
         self._in_by = last
-        self.wire.append(train.replace(time=time))
+        self._fill(train.replace(time=time))
 
-    def _fly(self, train: Train, time: Ints, last: int) -> None:
-        first, self._over = self._over, self._over + train.n
-        if self.into is None or callable(self._latency) or self._stretch > 1:
-            train = self._flown(train.replace(time=time), first)
+    def fly(self, train: Train, time: Ints, first: int, last: int) -> None:
+        """Messages come to the wire, at ``time``, from ``first`` to ``last``."""
+        number, self._over = self._over, self._over + train.n
+        latency = self._latency
+        if self.into is None or callable(latency) or self._stretch > 1:
+            train = self._flown(train.replace(time=time), number)
             time, last = train.time, self._last
         else:
-            time, last = time + self._latency, last + self._latency
-            if time[0] < self._last:
+            time = time + latency
+            if first + latency < self._last:
                 time = np.maximum(time, self._last)
                 last = int(time[-1])
+            else:
+                last += latency
             self._last = last
         if self.into is None:
-            self.wire.append(train)
+            self._fill(train)
         else:
             self.into.enter(self, train, time, last)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 import numpy as np
 
 from tideover.sim.fifo import departures
@@ -35,8 +37,8 @@ class Contention:
         self._to = 0
         self._now: dict[int, Load] = {}
         """What each level has sent in this step."""
-        self._before: dict[int, Load] = {}
-        """What each level sent in earlier ones, since ``_since``."""
+        self._before: dict[int, deque[Load]] = {}
+        """What each level sent in earlier ones, since ``_since``, step by step."""
         self._since = 0
 
     def add(self, level: int) -> None:
@@ -52,13 +54,14 @@ class Contention:
         """Departures of a level's messages, which have come (at ``time``, in any order; ties as they stand)
         by ``now``. Of several levels each moves in every step, the lowest first.
         """
+        if not len(time):
+            return time if self.exact else self._among_others(level, now, (time, service))
         self._total += int(service.sum())
         order = np.argsort(time, kind="stable")
         mine = time[order], service[order]
         if self.exact:
             served = self._serve([mine])
-            if len(served):
-                self.free_at = int(served[-1])
+            self.free_at = int(served[-1])
         else:
             served = self._among_others(level, now, mine)
         done = np.empty_like(time)
@@ -73,7 +76,7 @@ class Contention:
         """Departures of the first of these loads beside the others."""
         if len(loads) == 1:
             time, service = loads[0]
-            return departures(time, service.copy(), self.free_at) if len(time) else time
+            return departures(time, service.copy(), self.free_at)
         time, service = (np.concatenate(columns) for columns in zip(*loads, strict=True))
         order = np.argsort(time, kind="stable")
         done = np.empty_like(time)
@@ -84,18 +87,22 @@ class Contention:
         if level == self._levels[0]:
             self._from, self._to, self._now = self._to, now, {}
         self._now[level] = mine
-        others = [self._now.get(other) or self._expected(other) for other in self._levels if other != level]
-        served = self._serve([mine, *(load for load in others if len(load[0]))]) if len(mine[0]) else mine[0]
+        served = self._serve([mine, *self._others(level)]) if len(mine[0]) else mine[0]
         if level == self._levels[-1]:
             self._end_step()
         return served
+
+    def _others(self, level: int) -> list[Load]:
+        loads = (self._now.get(other) or self._expected(other) for other in self._levels if other != level)
+        return [load for load in loads if len(load[0])]
 
     def _expected(self, level: int) -> Load:
         """What a later level may send in this step: what it sent in the time before, over and over."""
         span = min(self._to, 2 * self._from - self._since) - self._from
         if span <= 0 or level not in self._before:
             return NONE, NONE
-        time, service = self._before[level]
+        loads = [load for load in self._before[level] if load[0][-1] > self._from - span]
+        time, service = (np.concatenate(columns) for columns in zip((NONE, NONE), *loads, strict=True))
         first = int(time.searchsorted(self._from - span, "right"))
         time, service = time[first:], service[first:]
         times = range(-((self._from - self._to) // span))
@@ -115,12 +122,10 @@ class Contention:
     def _remember(self) -> None:
         """Keep what was sent in the longest step so far, up to now."""
         keep = max(self._from - self._since, self._to - self._from)
-        since = max(0, self._to - keep)
-        for level, (time, service) in self._now.items():
-            if level in self._before:
-                old_time, old_service = self._before[level]
-                first = int(old_time.searchsorted(since, "right"))
-                time = np.concatenate([old_time[first:], time])
-                service = np.concatenate([old_service[first:], service])
-            self._before[level] = time, service
-        self._since = since
+        self._since = max(0, self._to - keep)
+        for level, load in self._now.items():
+            before = self._before.setdefault(level, deque())
+            if len(load[0]):
+                before.append(load)
+            while before and before[0][0][-1] <= self._since:
+                before.popleft()

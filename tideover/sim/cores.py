@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tideover.sim.pace import Line, SharedOccupancy
-from tideover.sim.server import Server, collect
+from tideover.sim.server import BY_POSITION, Server, collect
 from tideover.sim.shared_queue import SharedQueue
 from tideover.sim.sharing import Arrival, Backlog, Busy, Point, divide, even_speed
 from tideover.sim.train import Ints
@@ -52,7 +52,7 @@ class Sharer(NamedTuple):
             or self.server.outbox
         ):
             return True
-        return any(channel.wire and channel.wire[0].time[0] <= now for channel in self.server.inputs)
+        return any(channel.wire and channel.wire[0].time[0] <= now for channel in self.server.arriving)
 
     def backlog(self, line: Line) -> Backlog:
         """What it has to do at the beginning of a step, on this line."""
@@ -84,7 +84,7 @@ class Sharer(NamedTuple):
     def _due(self, now: int) -> list[tuple[Ints, Ints]]:
         """Arrivals on the wires up to ``now``, and their demand (ns)."""
         found = []
-        for channel in self.server.inputs:
+        for channel in sorted(self.server.arriving, key=BY_POSITION):
             for train in channel.wire:
                 if train.time[0] > now:
                     break

@@ -58,6 +58,8 @@ class Channel:
         self._latency = latency
         self._last = 0
         self._held = 0
+        self._arriving: list[Channel] = []
+        self._listed = False
         self._slow: dict[int, tuple[float, float]] = {}
         """What makes it slow, by its number: factors of the latency and of the time at a card."""
         self._stretch = self.transfer = 1.0
@@ -77,7 +79,27 @@ class Channel:
     def put(self, train: Train) -> None:
         """Put a train (not empty) on the wire as it is: it was made before, or is a replay."""
         first, self.messages = self.messages, self.messages + train.n
-        self.wire.append(self._flown(train, first))
+        self._fill(self._flown(train, first))
+
+    def connect(self, arriving: list[Channel]) -> None:
+        """Where it is listed, once, as soon as anything is on the wire."""
+        self._arriving, self._listed = arriving, False
+        self._list()
+
+    def _fill(self, train: Train) -> None:
+        self.wire.append(train)
+        if not self._listed:
+            self._list()
+
+    def _list(self) -> None:
+        if self.wire and not self._listed:
+            self._arriving.append(self)
+            self._listed = True
+
+    def unlist(self) -> None:
+        """It was taken off the list: it is listed anew only if something is left on the wire."""
+        self._listed = False
+        self._list()
 
     def _flown(self, train: Train, first: int) -> Train:
         """The train as it arrives: messages number ``first``, ``first`` + 1, … of the channel."""
@@ -101,6 +123,7 @@ class Channel:
 
         def restore() -> None:
             self.wire, self.messages, self._last = wire, messages, last
+            self._list()
             if tap is not None:
                 tap()
 
@@ -213,6 +236,8 @@ def due(wire: deque[Train], until: int) -> Train | None:
     """Everything whose time is at or before ``until``, off the wire; None if there is nothing."""
     if not wire or wire[0].time[0] > until:
         return None
+    if len(wire) == 1 and wire[0].time[-1] <= until:
+        return wire.popleft()
     out = []
     while wire and wire[0].time[0] <= until:
         train = wire.popleft()

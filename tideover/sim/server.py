@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -20,6 +21,8 @@ from tideover.sim.train import Ints, Train, merge
 
 if TYPE_CHECKING:
     from tideover.sim.kernel import Kernel, Reads
+
+BY_POSITION = attrgetter("position")
 
 
 class Sieve(Protocol):
@@ -51,6 +54,8 @@ class Server(Node):
         """``shares``: cores, with other servers of its host."""
         super().__init__(kernel, name, host)
         self.inputs: list[Channel] = []
+        self.arriving: list[Channel] = []
+        """Those of them with something on the wire, and maybe others."""
         self.bound: Bound | None = None
         """How many messages may wait here; None: any number."""
         self.log: list[Ints] | None = None
@@ -114,6 +119,12 @@ class Server(Node):
         """Arrivals that found the queue full and are lost."""
         raise NotImplementedError
 
+    def connect(self, channel: Channel) -> None:
+        """Another input, behind those that there are."""
+        channel.position = len(self.inputs)
+        self.inputs.append(channel)
+        channel.connect(self.arriving)
+
     def bind(self, bound: Bound) -> None:
         """From now on only so many may wait."""
         self.bound = bound
@@ -152,10 +163,8 @@ class Server(Node):
     def flow(self, now: int) -> None:
         if self.outbox:
             self.outbox.let_out(now)
-        for channel in self.inputs:
-            if channel.wire:
-                self._collect(now)
-                break
+        if self.arriving:
+            self._collect(now)
         self.queue.move(now, self.outbox.let_out)
 
     def _collect(self, now: int) -> None:
@@ -163,14 +172,12 @@ class Server(Node):
         sequence.
         """
         trains = []
-        for channel in self.inputs:
-            train = channel.take(now) if channel.wire else None
-            if train is not None:
-                train = self._receive(channel, train)
-                if self.sieve is not None:
-                    train = self.sieve.let_in(channel, train)
-                if train.n:
-                    trains.append(train)
+        for channel, train in self._taken(now):
+            train = self._receive(channel, train)
+            if self.sieve is not None:
+                train = self.sieve.let_in(channel, train)
+            if train.n:
+                trains.append(train)
         if not trains:
             return
         merged = merge(trains)
@@ -190,8 +197,17 @@ class Server(Node):
             taking = take_places(train)
             self.queue.starts.append(train.time if taking is None else train.time[taking])
 
+    def _taken(self, now: int) -> list[tuple[Channel, Train]]:
+        """What has arrived by ``now``, taken off the channels, in their order."""
+        arriving = sorted(self.arriving, key=BY_POSITION)
+        self.arriving.clear()
+        taken = [(channel, channel.take(now)) for channel in arriving]
+        for channel in arriving:
+            channel.unlist()
+        return [(channel, train) for channel, train in taken if train is not None]
+
     def next_event(self) -> int | None:
-        times = [self.outbox.next, self.queue.next_departure, *(c.next_arrival for c in self.inputs)]
+        times = [self.outbox.next, self.queue.next_departure, *(c.next_arrival for c in self.arriving)]
         if self.queue.lets_in:
             times.append(self._kernel.moved_to)  # a control action has let it in
         if self.bound is not None or self.line is not None:  # what waits may have no departure yet

@@ -97,10 +97,8 @@ class BoltTask(Server):
             super().flow(now)
             return
         assert self._state is not None
-        for channel in self.inputs:
-            train = channel.take(now)
-            if train is not None:
-                self._state.add(train if train.mark is None else train.pick(train.mark == 0))
+        for _, train in self._taken(now):
+            self._state.add(train if train.mark is None else train.pick(train.mark == 0))
 
     def _receive(self, channel: Channel, train: Train) -> Train:
         if train.mark is not None:
@@ -345,8 +343,7 @@ class BoltTask(Server):
 
 def connect(task: BoltTask, channel: Channel) -> None:
     """Make ``channel`` an input of ``task``; inputs come in the physical order of their senders."""
-    channel.position = len(task.inputs)
-    task.inputs.append(channel)
+    task.connect(channel)
     task.windows.epochs[task._input(channel)] = 0
 
 
