@@ -188,7 +188,13 @@ def test_the_record_and_the_page_say_it() -> None:
     assert json.loads(json.dumps(record)) == record
     assert record["sustained_per_s"] == pytest.approx(1000, rel=0.01)
     assert record["resources"][0]["group"] == "tasks of a"
-    assert {probe["carried"] for probe in record["probes"]} == {True, False}
+    probes = record["probes"]
+    assert len({probe["rate_per_s"] for probe in probes}) == len(probes)
+    thorough = {
+        carried: [p for p in probes if p["thorough"] and p["carried"] is carried] for carried in (True, False)
+    }
+    assert max(probe["rate_per_s"] for probe in thorough[True]) == record["sustained_per_s"]
+    assert min(probe["rate_per_s"] for probe in thorough[False]) == record["exceeded_per_s"]
     shown = render(page([result]))
     assert answer([result]) in shown
     assert "task a.0" in shown

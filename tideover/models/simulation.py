@@ -19,7 +19,8 @@ from tideover.models.evaluation.utilisation import utilisation
 from tideover.models.job.cluster import Cluster
 from tideover.models.runtime.context import TRAIN
 from tideover.models.runtime.job import Job
-from tideover.models.schema.fields import TABLES, block, in_lumps
+from tideover.models.schema.columns import in_lumps
+from tideover.models.schema.fields import TABLES, block
 from tideover.models.world import World
 from tideover.sim.histogram import Histogram
 from tideover.sim.units import S
@@ -49,7 +50,7 @@ class Replication:
     throughput: dict[str, float | None]
     ledger: dict[str, int]
     windows: dict[str, int]
-    cost: dict[str, float]
+    cost: dict[str, float | None]
     edges: dict[str, dict[str, int]] = field(default_factory=dict)
     tasks: list[dict[str, Any]] = field(default_factory=list)
     used: Used | None = None
@@ -184,7 +185,7 @@ def _edges(job: Job) -> dict[str, dict[str, int]]:
     return edges
 
 
-def _cost(world: World) -> dict[str, float]:
+def _cost(world: World) -> dict[str, float | None]:
     job, measured = world.job, world.recoveries
     remote = sum(edge["remote_bytes"] for edge in _edges(job).values())
     return {
@@ -194,7 +195,14 @@ def _cost(world: World) -> dict[str, float]:
         "peak_buffered_tuples": measured.peak_buffered,
         "hosts": len(set(job.deployment.hosts.values())),
         **_price(job.deployment.cluster),
+        **(world.snapshots.figures() if _held_back(world) else {}),
     }
+
+
+def _held_back(world: World) -> bool:
+    """Whether barriers may have to wait in full queues."""
+    logs = world.job.needs.log
+    return logs and any(bound.holds_back for bound in world.job.deployment.bounds.values())
 
 
 def _price(cluster: Cluster) -> dict[str, float]:

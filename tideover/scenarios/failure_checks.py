@@ -33,9 +33,9 @@ def check(draft: Draft) -> Iterator[Problem]:
         elif fault.in_interval is not None:
             yield from _in_interval(draft, fault, path)
         yield from _target(draft, fault, path)
-        store, stores = getattr(fault, "store", None), draft.keys("stores")
-        if store is not None and store not in stores:
-            yield draft.problem(f"there is no store {store!r}; {suggest(store, stores)}", *path, "store")
+        store = getattr(fault, "store", None)
+        if store is not None and (unknown := draft.unknown_store(store)):
+            yield draft.problem(unknown, *path, "store")
         for place, inner in fault.inner.items():
             for problem in _target(draft, inner, path):
                 column = problem.key.rpartition(".")[2]
@@ -119,9 +119,6 @@ def _links(draft: Draft, fault: LinkFault, path: tuple[str | int, ...]) -> Itera
         message = f"has all hosts (0 to {count - 1}) on one side; leave at least one to the other"
         yield draft.problem(message, *path, "hosts")
     cards = any(machine.nic is not None for machine in getattr(draft.hosts, "machines", {}).values())
-    if fault.kind == "partition" and cards:
-        message = "does not go with network cards (hosts.machines.….nic); this is not simulated"
-        yield draft.problem(message, *path, "kind")
     if getattr(fault, "transfer_factor", 1) > 1 and not cards:
         message = "has no effect: no machine has a network card (hosts.machines.….nic)"
         yield draft.problem(message, *path, "transfer_factor")

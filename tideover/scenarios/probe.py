@@ -63,7 +63,12 @@ class Probe:
 
     def to_dict(self) -> dict[str, Any]:
         """As the record has it."""
-        return {"rate_per_s": self.rate, "carried": self.carried, "part_done": self.part_done}
+        return {
+            "rate_per_s": self.rate,
+            "carried": self.carried,
+            "part_done": self.part_done,
+            "thorough": self.thorough,
+        }
 
 
 def probe(scenario: Scenario, factor: float, thorough: bool) -> Probe:

@@ -61,7 +61,7 @@ class Saturation:
     groups       all resources at that rate, in groups, the busiest first
     limit        what it is short of, in a sentence
     then         what breaks next, in a sentence
-    probes       all rates that were tried
+    probes       all rates that were tried; of one that was tried twice, the longer try
     """
 
     scenario: Scenario
@@ -218,7 +218,7 @@ def _told(scenario: Scenario, search: _Search) -> Saturation:
         groups=groups,
         limit=_limit(groups, low, high),
         then=_then(groups),
-        probes=search.probes,
+        probes=list({probe.factor: probe for probe in search.probes}.values()),
     )
 
 
