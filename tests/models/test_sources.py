@@ -9,9 +9,11 @@ import pytest
 from tests.oracle.worlds import MS, bolt, fault, spout, world
 from tideover.models.config import Scenario
 from tideover.models.job.arrivals.burst import Burst
+from tideover.models.job.sources.base import Source
 from tideover.models.job.sources.kafka import Kafka
 from tideover.models.job.sources.kestrel import Kestrel
 from tideover.models.simulation import Replication, simulate
+from tideover.models.strategies.base import STRATEGIES
 from tideover.sim.units import S
 
 
@@ -124,6 +126,21 @@ def test_without_acks_what_was_read_is_done() -> None:
     found = open_items(100, (fault("crash_task", 31.5, component="b"),), "none")
     assert [row[0] for row in emitted(found)] == list(range(9))
     assert found.ledger["lost"] == 1
+
+
+@pytest.mark.parametrize(
+    "source", [Kafka(commit_interval=20 * MS), Kestrel(timeout=30 * MS, sweep_interval=MS)]
+)
+def test_fleets_read_from_queues(source: Source) -> None:
+    """E-Storm's shadows keep the counts; what the spout had in flight as it crashed is given out again."""
+    base = reading(400, (crash(100.5, 20),))
+    config = base.topology["s"].model_copy(update={"source": source})
+    count = bolt("running_count", {"s": "shuffle"}, 1, window={"length": 50 * MS})
+    update = {"topology": {"s": config, "count": count}, "strategy": STRATEGIES["estorm"](members=2)}
+    found = simulate(base.model_copy(update=update))
+    emitted = sum(found.ledger[name] for name in ("completed", "in_flight", "lost"))
+    assert (found.ledger["emitted"], found.ledger["lost"]) == (emitted, 0)
+    assert found.ledger["replayed"] > 0
 
 
 @pytest.mark.parametrize("partitions", [2, 3, 5])

@@ -156,6 +156,14 @@ class Line:
 
         return restore
 
+    def put_back(self, batches: Sequence[Batch], now: int) -> None:
+        """Batches that were in it wait in it again, from ``now`` on."""
+        for batch in batches:
+            entries = [(channel, train.at(now)) for channel, train in batch.entries]
+            self.batches.append(Batch(entries, batch.order, batch.parent))
+        if self.holds_up:
+            self.blocked_since = now
+
     def take(self) -> Batch | None:
         """The newest batch, taken out."""
         return self.batches.pop() if self.batches else None
