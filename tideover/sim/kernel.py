@@ -73,7 +73,7 @@ class Look(NamedTuple):
     when: int
     rank: int
     action: Callable[[], None]
-    order: float
+    order: int
     reads: Reads
 
 
@@ -123,7 +123,7 @@ class Kernel:
         when: int,
         rank: int,
         action: Callable[[], None],
-        order: float = 0,
+        order: int = 0,
         reads: Reads = None,
     ) -> simpy.Event:
         """Call ``action`` at ``when``, after what it ``reads`` has been moved there (None: the whole data
@@ -141,6 +141,23 @@ class Kernel:
         event.callbacks.append(act)
         self.env.schedule(event, priority=rank * ORDER + order, delay=when - self.now)
         return event
+
+    def in_turn(
+        self, when: int, rank: int, action: Callable[[], None], order: int, reads: Reads = None
+    ) -> None:
+        """The same as ``at``, for a turn that comes by the data: behind what was to act at that instant, with
+        this rank and order, before it began.
+        """
+        begins = simpy.Event(self.env)
+        begins._ok, begins._value = True, None
+
+        def begin(_: simpy.Event) -> None:
+            self.now = when
+            self.at(when, rank, action, order, reads)
+
+        assert begins.callbacks is not None
+        begins.callbacks.append(begin)
+        self.env.schedule(begins, priority=0, delay=when - self.now)
 
     def process(self, process: Process) -> None:
         """Start a control process: a generator that yields ``until(...)``."""
@@ -231,7 +248,7 @@ class Kernel:
         return min(actions if data is None else [data, *actions], default=self.now + 1)
 
     def look_again(
-        self, when: int, rank: int, action: Callable[[], None], order: float, reads: Reads = None
+        self, when: int, rank: int, action: Callable[[], None], order: int, reads: Reads = None
     ) -> None:
         """The same as ``at``, for who waits for others to do something: nobody has to wait for that. If
         something acts before, it is called then.

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from tideover.sim.kernel import Kernel, Reads
 
 Action = Callable[[], None]
-TURN = 0.5
-"""A turn in a node's queue comes so far behind what is put there at that instant, with the same rank."""
 
 
 class Marker(NamedTuple):
@@ -112,9 +110,9 @@ class Node:
             look = partial(self._serve_marker, life)
             if turn is None:
                 turn = max(now + 1, self._kernel.next_event())
-                self._kernel.look_again(turn, marker.rank, look, self.number + TURN, marker.reads)
+                self._kernel.look_again(turn, marker.rank, look, self.number, marker.reads)
             else:
-                self._kernel.at(turn, marker.rank, look, self.number + TURN, marker.reads)
+                self._kernel.in_turn(turn, marker.rank, look, self.number, marker.reads)
             return
         self._pass_marker()
         marker.action()
@@ -126,7 +124,7 @@ class Node:
         if self._markers:
             first, life = self._markers[0], self.life
             look = partial(self._serve_marker, life)
-            self._kernel.at(self._kernel.now, first.rank, look, self.number + TURN, first.reads)
+            self._kernel.at(self._kernel.now, first.rank, look, self.number, first.reads)
 
     def _next_turn(self) -> int | None:
         """A moment before which no marker can have its turn, as things are; None: others have to make
