@@ -36,12 +36,18 @@ def test_bounds_are_read_and_written() -> None:
             "queue: 10}",
             "queue: {length: 10, when_full: wait}}",
             "topology.b.queue.when_full",
-            "'block' or 'drop'",
+            "'block', 'drop' or 'credits'",
         ),
         ("{send: 3}", "{send: -1}", "topology.s.queue.send", "at least 0"),
         ("{send: 3}", "{length: 3}", "topology.s.queue.length", "only send can be given"),
         ("{kind: none}", "{kind: micro_batch}", "topology.b.queue", "run in batches"),
         ("{kind: none}", "{kind: estorm}", "topology.b.queue", "do not go with the strategy estorm"),
+        (
+            "when_full: drop}}\nstrategy: {kind: none}",
+            "when_full: credits}}\nstrategy: {kind: rsm, checkpoint_interval: 1 s}",
+            "topology.c.queue",
+            "credits do not go with the strategy rsm",
+        ),
         (
             "{kind: none}",
             "{kind: storm_checkpoint}",
@@ -59,7 +65,7 @@ def test_bounds_are_read_and_written() -> None:
             "{kind: none}",
             "{kind: aligned_snapshots, checkpoint_interval: 1 s}",
             "topology.c.queue.when_full",
-            "only block goes with it",
+            "only block and credits go with it",
         ),
         (
             "queues: {length: 1000, send: 2}",

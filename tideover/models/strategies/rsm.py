@@ -34,6 +34,7 @@ class StateManagement(Strategy):
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task"})
     stateless_too: ClassVar[bool] = False
     bounded_queues: ClassVar[bool] = True
+    credits: ClassVar[bool] = False
     reads_queues: ClassVar[bool] = True
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (UpstreamBuffers, TaskCheckpoints)
     per_tuple: ClassVar[frozenset[str]] = frozenset({"replay_cost"})
