@@ -153,6 +153,7 @@ class Job:
                 return spread.sample(draws.bits(name, Purpose.LATENCY, number))
 
         channel = self.network.channel(up, down, latency)
+        channel.notice = round(spread.mean_ns)
         channel.logged = self.needs.log and isinstance(up, SpoutTask)
         connect(down, channel)
         return channel
