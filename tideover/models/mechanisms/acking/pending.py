@@ -206,8 +206,8 @@ class PendingRoots:
         return int(np.count_nonzero(hit & ((self._live > 0) | self._retrying)[: self._size]))
 
     def emitted_for(self, outage: int) -> bool:
-        """Whether roots were emitted again because of the outage, and not once more since: their tuples may be
-        on their way, even if the roots were given up.
+        """Whether roots were emitted again because of the outage, and not once more since. Their tuples may
+        be on their way, even if the roots were given up.
         """
         return bool((self._cause[: self._size] == outage).any())
 
