@@ -233,6 +233,9 @@ def _pooled_rows(results: Sequence[Record], notes: Notes, brief: bool) -> list[t
     latencies = {name: f"{_LABELS[name]} otherwise" for name in _LATENCIES}
     headings = {name: f"{label}, ms" for name, label in latencies.items()} | {
         "throughput_per_s": f"{_LABELS['throughput_per_s']}, tuples/s",
+        "availability": _LABELS["availability"]
+        if total == 1
+        else f"{_LABELS['availability']} (mean per run)",
         "ledger": f"{_LABELS['ledger']}{together}",
         "windows": f"{_LABELS['windows']}{together}",
         "cost": _LABELS["cost"] if total == 1 else f"{_LABELS['cost']} (mean per run)",
@@ -241,13 +244,16 @@ def _pooled_rows(results: Sequence[Record], notes: Notes, brief: bool) -> list[t
     for name, heading in headings.items():
         noted = latencies.get(name, "").lower()
         present = {key for result in results for key in result.get(name) or ()}
-        rows += [(heading,), *(row(column, noted) for column in _chosen("runs", name, brief, present))]
+        chosen = _chosen("runs", name, brief, present)
+        rows += [(heading,), *(row(column, noted) for column in chosen)] if chosen else []
     return [*rows, ("busiest task", *(_busiest(result) for result in results))]
 
 
 def _written(value: Any, column: Column) -> str:
     if column.unit == "B":
         return size(value)
+    if column.unit == "ratio":
+        return f"{value:.2%}"
     return amount(value) if column.dtype == "int64" else number(value)
 
 

@@ -1,0 +1,34 @@
+"""Availability: how much of the time the output is what it would have been without failures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from tideover.models.schema.fields import HEADLINE
+
+
+def availability(
+    recoveries: Iterable[Mapping[str, Any]], begin_s: float, end_s: float
+) -> dict[str, float | None]:
+    """``mean``: the part of the time from ``begin_s`` to ``end_s`` that lies outside of every time to recover.
+
+    Those that overlap count once; what is not recovered from by the end lasts until then. None: there is no
+    such time. Nothing (``{}``) where nothing failed.
+
+    Steady-state availability (Trivedi, Probability and Statistics with Reliability, Queueing and Computer
+    Science Applications, 2nd ed., section 6.7.1), with recovered output for a unit that is up again.
+    """
+    spans = [
+        (one["failed_at_s"], end_s if one[HEADLINE] is None else one["failed_at_s"] + one[HEADLINE])
+        for one in recoveries
+    ]
+    if not spans:
+        return {}
+    if end_s <= begin_s:
+        return {"mean": None}
+    down, reached = 0.0, begin_s
+    for first, last in sorted(spans):
+        down += max(0.0, min(last, end_s) - max(first, reached))
+        reached = max(reached, last)
+    return {"mean": 1 - down / (end_s - begin_s)}
