@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 from tests.models.test_exactness import LONG, QUICK, differences
-from tests.oracle.random_queues import queues
+from tests.oracle.random_queues import queues, series
 from tests.oracle.test_oracle import ONES
 from tests.oracle.worlds import MS, bolt, fault, queued, spout, world
 from tideover.models.config import Scenario
@@ -17,6 +17,7 @@ from tideover.models.job.queues import QueueSettings
 from tideover.models.simulation import simulate
 from tideover.models.world import World
 from tideover.scenarios.loader import load
+from tideover.sim.series import Series
 
 STRATEGIES = ("none", "source_replay")
 
@@ -45,6 +46,79 @@ def test_many_that_wait(scenario: Scenario) -> None:
 @given(queues(("none",), ("drop",)))
 def test_many_that_find_no_room(scenario: Scenario) -> None:
     assert differences(scenario, (1, 20_000)) == {}
+
+
+@pytest.fixture
+def in_blocks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Full queues of any length are moved in blocks, a few tuples at a time; how much was done each time."""
+    done: list[int] = []
+    move = Series.move
+
+    def counting(self: Series, now: int, until: int) -> tuple[int, int]:
+        found = move(self, now, until)
+        done.append(found[1])
+        return found
+
+    monkeypatch.setattr(Series, "move", counting)
+    monkeypatch.setattr("tideover.sim.series.LEAST_PLACES", 1)
+    for stage in ("server_stage", "spout_stage"):
+        monkeypatch.setattr(f"tideover.sim.{stage}.PLAN", 3)
+        monkeypatch.setattr(f"tideover.sim.{stage}.ENOUGH", 2)
+    return done
+
+
+def test_full_queues_in_series_are_as_in_the_reference(in_blocks: list[int]) -> None:
+    """Law: moved in blocks, all is as tuple by tuple; and most of these worlds are moved so."""
+    worlds = []
+
+    @settings(QUICK, max_examples=12)
+    @given(series(STRATEGIES))
+    def check(scenario: Scenario) -> None:
+        before = len(in_blocks)
+        assert differences(scenario, (20_000,)) == {}
+        worlds.append(sum(in_blocks[before:]))
+
+    check()
+    assert sum(done > 0 for done in worlds) > len(worlds) / 3
+
+
+@pytest.mark.long
+def test_many_full_queues_in_series(in_blocks: list[int]) -> None:
+    @settings(LONG)
+    @given(series(STRATEGIES))
+    def check(scenario: Scenario) -> None:
+        assert differences(scenario, (1, 20_000)) == {}
+
+    check()
+    assert sum(in_blocks) > 0
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("send", [0, 100])
+def test_a_saturated_word_count_is_the_same_in_blocks(
+    strategy: str, send: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Law: where queues of 100 are full all the time, blocks and single tuples give the same."""
+    changes = {
+        "topology.sentences.rate": "4000/s",
+        "topology.count.window": "100 ms",
+        "queues": {"length": 100, "send": send},
+        "strategy.kind": strategy,
+        "failures": [],
+        "run": {"duration": "0.6 s", "warmup": "0 s", "seed": 3, "replications": 1},
+    }
+    scenario = load("wordcount", changes)
+    blocks = simulate(scenario, 0, trace=True)
+    singly: list[int] = []
+    monkeypatch.setattr("tideover.sim.coupled.in_series", lambda members: bool(singly.append(len(members))))
+    other = simulate(scenario, 0, trace=True)
+    assert singly
+    assert blocks.trace is not None
+    assert other.trace is not None
+    assert sorted(blocks.trace.processed) == sorted(other.trace.processed)
+    assert sorted(map(repr, blocks.trace.windows)) == sorted(map(repr, other.trace.windows))
+    assert blocks.ledger == other.ledger
+    assert len(blocks.trace.emitted) < 0.6 * 4000  # the spout was held back
 
 
 def chain(length: int | None, when_full: str = "block", send: int = 0, **more: object) -> Scenario:

@@ -7,7 +7,10 @@ from hypothesis import given, settings
 
 from tests.models.test_exactness import LONG, QUICK, differences
 from tests.oracle.random_queues import queues
+from tests.oracle.test_oracle import ONES
+from tests.oracle.worlds import MS, bolt, fault, queued, spout, world
 from tideover.models.config import Scenario
+from tideover.models.simulation import simulate
 
 SNAPSHOTS = ("aligned_snapshots",)
 
@@ -36,3 +39,59 @@ def test_many_snapshots_in_full_queues(scenario: Scenario) -> None:
 @given(queues(SNAPSHOTS, ("block",), overlap=True))
 def test_many_jobs_that_fail_with_full_queues(scenario: Scenario) -> None:
     assert differences(scenario, (20_000,)) == {}
+
+
+def saturated(length: int, **more: object) -> Scenario:
+    """A tuple every 5 ms; 1 at p, which reads the log, 10 at q, which has so many places."""
+    topology = {
+        "s": spout(**ONES, gap=5),
+        "p": bolt("forward", {"s": "shuffle"}, 1),
+        "q": queued(bolt("forward", {"p": "shuffle"}, 10), length),
+    }
+    strategy = {"checkpoint_interval": 1000 * MS, "until": 9990, **more}
+    return world(topology, "aligned_snapshots", **strategy)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("length", [1, 10, 40])
+def test_a_snapshot_takes_as_long_as_the_queue_that_its_barriers_wait_in(length: int) -> None:
+    """Law: p is blocked; when q begins, at 1006, 1016, …, p's barrier comes behind the tuple that takes the
+    place, so q serves one tuple for each place, and the one that it has begun. Triggers come 6 ms before.
+    """
+    cost = simulate(saturated(length)).cost
+    assert cost["snapshots"] == 9
+    assert cost["snapshot_s"] == pytest.approx(0.006 + 0.01 * (length + 1))
+    assert cost["snapshot_max_s"] == pytest.approx(cost["snapshot_s"])
+    assert cost["alignment_s"] == 0
+
+
+def test_a_task_waits_for_the_barrier_that_comes_through_the_full_queue() -> None:
+    """Two ways to r: by q with 10 places and 10 ms a tuple, and by a bolt that has nothing to do."""
+    topology = {
+        "s": spout(**ONES, gap=5),
+        "p": bolt("forward", {"s": "shuffle"}, 1),
+        "q": queued(bolt("forward", {"p": "shuffle"}, 10), 10),
+        "fast": bolt("filter", {"s": "shuffle"}, 0, keep=0.0),
+        "r": bolt("forward", {"q": "shuffle", "fast": "shuffle"}),
+    }
+    found = simulate(world(topology, "aligned_snapshots", checkpoint_interval=1000 * MS, until=5990)).cost
+    assert found["alignment_s"] == pytest.approx(found["snapshot_s"]) == pytest.approx(0.116)
+
+
+def test_what_fails_with_full_queues_is_counted_once() -> None:
+    """Law: exactly once. Each root that is not on its way at the end is in exactly one window."""
+    topology = {
+        "s": spout(**ONES, gap=8),
+        "p": queued(bolt("forward", {"s": "shuffle"}, 1), 3),
+        "q": queued(bolt("forward", {"p": "shuffle"}, 10), 5),
+        "count": bolt("windowed_count", {"q": "shuffle"}, window={"length": 500 * MS}),
+    }
+    failures = tuple(fault("crash_task", at, component="q", detection=100, restart=50) for at in (2500, 4700))
+    scenario = world(
+        topology, "aligned_snapshots", failures, until=9000, checkpoint_interval=400 * MS, upload_time=20 * MS
+    )
+    found = simulate(scenario)
+    ledger, windows = found.ledger, found.windows
+    assert ledger["emitted"] == ledger["completed"] + ledger["in_flight"]
+    assert ledger["lost"] == ledger["duplicated"] == windows["wrong"] == windows["missing"] == 0
+    assert ledger["replayed"] > 0
+    assert windows["emitted"] == windows["correct"] > 5

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from tests.models.chain import chain, counted
 from tests.models.test_exactness import CAPS, LONG, QUICK, differences
-from tests.oracle.random_networks import is_exact, networks
+from tests.oracle.random_networks import hosts_of, is_exact, networks
 from tests.oracle.random_worlds import STRATEGY_NAMES, TICK, worlds
 from tests.oracle.worlds import MS, fault, ms
-from tideover.models.config import Scenario, deployment_of
+from tideover.models.config import Scenario
 from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import Links
 from tideover.models.job.machines import MachineType
@@ -76,10 +76,6 @@ def test_a_slow_card_carries_a_part_of_its_bandwidth() -> None:
         for faults in ((), (slow(35, 20, 2, transfer_factor=2.0),))
     )
     assert [b[1] - a[1] for a, b in zip(usual, late, strict=True)] == [0, 0, 0, 2, 2, 0, 0, 0]
-
-
-def hosts_of(scenario: Scenario) -> list[int]:
-    return sorted(set(deployment_of(scenario).hosts.values()))
 
 
 @st.composite

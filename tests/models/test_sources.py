@@ -10,6 +10,7 @@ from tests.oracle.worlds import MS, bolt, fault, spout, world
 from tideover.models.config import Scenario
 from tideover.models.job.arrivals.burst import Burst
 from tideover.models.job.sources.kafka import Kafka
+from tideover.models.job.sources.kestrel import Kestrel
 from tideover.models.simulation import Replication, simulate
 from tideover.sim.units import S
 
@@ -72,6 +73,57 @@ def test_what_the_spout_may_not_emit_waits_in_the_queue() -> None:
     found = simulate(reading(100, poll_cost=3, gap=5, **more), trace=True)
     # a record each 3 + 7 ms, though one is appended each 5 ms
     assert emitted(found) == [(n, 0, 8 + 10 * n) for n in range(10)]
+
+
+def open_items(until: float, failures: tuple[Any, ...], strategy: str, storm: int = 100_000) -> Replication:
+    """An item each 10 ms, read in 1; the sweeps are each 5 ms, and give out again after 30. ``storm``: the
+    distance of Storm's own rotations.
+    """
+    base = reading(until, failures, poll_cost=1, strategy=strategy)
+    kestrel = Kestrel(poll_cost=MS, timeout=30 * MS, sweep_interval=5 * MS)
+    config = base.topology["s"].model_copy(update={"source": kestrel})
+    update: dict[str, Any] = {"topology": {**base.topology, "s": config}}
+    if strategy == "source_replay":
+        never = {"message_timeout": storm * MS, "timeout_phase": 0}
+        update["strategy"] = base.strategy.model_copy(update=never)
+    return simulate(base.model_copy(update=update), trace=True)
+
+
+def test_what_is_not_done_in_time_is_given_out_again() -> None:
+    """The bolt crashes at 31.5, with root 2, which was read at 31: given up in the sweep at 65, read at 66.
+    Storm's own timeout never comes.
+    """
+    found = open_items(100, (fault("crash_task", 31.5, component="b"),), "source_replay")
+    assert [row for row in emitted(found) if row[0] == 2] == [(2, 0, 31), (2, 1, 66)]
+    assert (found.ledger["lost"], found.ledger["replayed"]) == (0, 1)
+
+
+def test_it_is_given_out_again_though_the_spout_has_forgotten_it() -> None:
+    """The spout crashes at 31.5, with root 2 in flight, and is back at 40: its ack comes to nobody."""
+    found = open_items(100, (crash(31.5, 8.5),), "source_replay")
+    assert [row for row in emitted(found) if row[0] in (2, 3)] == [(2, 0, 31), (3, 0, 41), (2, 1, 66)]
+    assert (found.ledger["lost"], found.ledger["duplicated"]) == (0, 1)
+
+
+def test_what_waits_to_be_given_out_again_survives_another_crash() -> None:
+    """The same; the spout crashes again at 65.5, before it has read root 2 once more, and is back at 72."""
+    found = open_items(100, (crash(31.5, 8.5), crash(65.5, 6.5)), "source_replay")
+    assert [row for row in emitted(found) if row[0] == 2] == [(2, 0, 31), (2, 1, 76)]
+
+
+def test_what_was_given_up_is_given_out_in_the_next_sweep() -> None:
+    """Storm gives root 2 up in its rotation at 50; the spout crashes before it has read it again, and is back
+    at 52: in the sweep at 55 the queue does not wait until 61, for it has had it back.
+    """
+    failures = (fault("crash_task", 31.5, component="b"), crash(50.5, 1.5))
+    found = open_items(100, failures, "source_replay", storm=10)
+    assert [row for row in emitted(found) if row[0] == 2] == [(2, 0, 31), (2, 1, 56)]
+
+
+def test_without_acks_what_was_read_is_done() -> None:
+    found = open_items(100, (fault("crash_task", 31.5, component="b"),), "none")
+    assert [row[0] for row in emitted(found)] == list(range(9))
+    assert found.ledger["lost"] == 1
 
 
 @pytest.mark.parametrize("partitions", [2, 3, 5])

@@ -167,16 +167,31 @@ class SourceReplay(AckCosts):
         if spout.down:
             memory.pending.keep(dead)
             dead = {}
+        self._fail(spout, dead, full)
+        self._next_rotation(spout, now + self.params.message_timeout)
+
+    def _fail(self, spout: SpoutTask, dead: dict[int, Datum], full: bool) -> None:
+        """These, which are not pending any more, are to be emitted again; ``full``: the spout waited."""
         for root, datum in dead.items():
-            self.world.trace.failed.append((root, datum.attempt, now))
+            self.world.trace.failed.append((root, datum.attempt, self.world.clock.now))
             self.causes[root, datum.attempt + 1] = self.world.ledger.timed_out(datum)
-            memory.retries.append(datum._replace(attempt=datum.attempt + 1))
-            self.world.record.there(datum)
         if dead and full:
             spout.freed()
-        if dead:
+        self.emit_again(spout, [datum._replace(attempt=datum.attempt + 1) for datum in dead.values()])
+
+    def give_up(self, spout: SpoutTask, roots: set[int]) -> None:
+        memory, full = self.memory[spout], not self.may_emit(spout)
+        dead = {root: datum for root, datum in memory.pending.items() if root in roots}
+        for root in dead:
+            memory.pending.remove(root)
+        self._fail(spout, dead, full)
+
+    def emit_again(self, spout: SpoutTask, data: list[Datum]) -> None:
+        for datum in data:
+            self.memory[spout].retries.append(datum)
+            self.world.record.there(datum)
+        if data:
             spout.retries_wait()
-        self._next_rotation(spout, now + self.params.message_timeout)
 
     def _remove(self, spout: SpoutTask, root: int) -> None:
         capped = not self.may_emit(spout)
@@ -227,7 +242,7 @@ class SourceReplay(AckCosts):
         waiting = [datum for m in self.memory.values() for datum in m.retries]
         return not (
             any(damaged.get(tree) == outage.number for tree in pending)
-            or any(self.causes[datum.root, datum.attempt] == outage.number for datum in waiting)
+            or any(self.causes.get((datum.root, datum.attempt)) == outage.number for datum in waiting)
         )
 
     def kept_for_replay(self) -> int:

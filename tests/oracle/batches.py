@@ -160,7 +160,7 @@ class MicroBatches(Protocol):
         if kind_of(fault) == "pause":
             for job in self.jobs_hit(fault):
                 self.scheduler.pause(job, now + fault.duration)
-        else:
+        elif fault.kills:
             ready = now + max(fault.detection + fault.restart, fault.out_of_order)
             self.fails(fault, now + fault.detection, ready)
 

@@ -103,6 +103,7 @@ class Channel:
         self.slow: dict[object, tuple[float, float]] = {}  # factors of the latency, and of the time at a card
         self.wire: deque[Message] = deque()
         self.due: list[simpy.Event] = []  # what happens next to them
+        self.flying: list[simpy.Event] = []  # of these, what is on the wire between the hosts
         self.remote = world.layout.host[up.physical] != world.layout.host[down.physical]
         self.size = world.layout.size(up.component, self.remote)
         sent = self.remote and not world.layout.needs.batches
@@ -137,15 +138,19 @@ class Channel:
     def hold(self, until: int) -> None:
         """Nothing gets through before then."""
         self.held = self.last_arrival = max(self.last_arrival, until)
-        events, self.due = [event for event in self.due if event.callbacks], []
+        events = [event for event in self.due if event.callbacks]
+        flying, self.due, self.flying = self.flying, [], []
         for event in events:
-            by = until - event.plan[0]
+            by = until - event.plan[0] if event in flying else 0
             self.due.append(self.world.clock.postpone(event, by) if by > 0 else event)
+            if event in flying:
+                self.flying.append(self.due[-1])
 
-    def _then(self, time: int, priority: Priority, act: Callable[[], None]) -> None:
+    def _then(self, time: int, priority: Priority, act: Callable[[], None], flies: bool = False) -> None:
         """What happens next to a message, unless the connection breaks."""
         self.due = [event for event in self.due if event.callbacks]
         self.due.append(self.world.clock.at(time, priority, act))
+        self.flying = [event for event in self.flying if event.callbacks] + self.due[-1:] * flies
 
     def _bytes(self, message: Message) -> int:
         return 0 if message.datum is None else self.size
@@ -167,10 +172,10 @@ class Channel:
         self.flown += 1
         self.last_arrival = max(leaves + delay, self.last_arrival)
         if self.into is None:
-            self._then(self.last_arrival, arrival(self.down.rank, self.up.rank), self._arrive)
+            self._then(self.last_arrival, arrival(self.down.rank, self.up.rank), self._arrive, flies=True)
         else:
             priority = network(self.up.rank, self.down.rank)
-            self._then(self.last_arrival, priority, partial(self._come_in, message))
+            self._then(self.last_arrival, priority, partial(self._come_in, message), flies=True)
 
     def _come_in(self, message: Message) -> None:
         assert self.into is not None

@@ -115,8 +115,14 @@ class Log:
         roots = [self.root(number) for number in range(self.committed, self.position)]
         return {datum.root for datum in roots if datum is not None}
 
-    def crashed(self) -> None:
-        """What was to be read once more is forgotten."""
+    def emitted(self, datum: Datum) -> None:
+        """The spout has emitted a root of it."""
+        self.attempts[datum.root] = datum.attempt
+
+    def crashed(self, unconfirmed: set[int], waiting: set[int]) -> None:
+        """The spout has, with what it had not confirmed, some of which was waiting to be emitted again: what
+        was to be read once more is forgotten.
+        """
         for datum in self.again:
             self.spout.world.record.gone(datum)
         self.again.clear()
@@ -125,9 +131,13 @@ class Log:
         """Read on from the committed offset."""
         now = self.since = self.spout.world.clock.now
         for number in range(self.committed, self.position):
-            datum = self.root(number)
-            assert datum is not None
             if not self.deleted(number, now):
-                attempt = self.attempts.get(datum.root, 0) + 1
-                self.again.append(datum._replace(attempt=attempt))
+                datum = self._next_attempt(number)
+                self.again.append(datum)
                 self.spout.world.record.there(datum)
+
+    def _next_attempt(self, number: int) -> Datum:
+        """A record that is to be emitted once more."""
+        datum = self.root(number)
+        assert datum is not None
+        return datum._replace(attempt=self.attempts.get(datum.root, 0) + 1)

@@ -245,6 +245,7 @@ class World:
                 self.clock.at(over, control(Rank.READY, 0), partial(channel.slow.pop, outage))
         outage.tasks = [task for task in self.tasks if host[task.physical] in fault.hosts]
         self.outages.stops(outage)
+        self.protocol.struck(fault)
         outage.masked = self._is_masked(outage)
 
     def _slow_down(self, fault: Fault, outage: Outage) -> None:
@@ -255,6 +256,7 @@ class World:
         self.clock.at(self.clock.now + fault.duration, control(Rank.READY, rank), well)
         outage.tasks = [task for task in self.tasks if task.cores is cores]
         self.outages.stops(outage)
+        self.protocol.struck(fault)
         outage.masked = self._is_masked(outage)
 
     def _is_masked(self, outage: Outage) -> bool:

@@ -79,6 +79,12 @@ class Protocol:
         """Roots that the spout has emitted, and would emit again."""
         return set()
 
+    def give_up(self, spout: SpoutTask, roots: set[int]) -> None:
+        """What the spout waits for has taken too long: it is to be emitted again."""
+
+    def emit_again(self, spout: SpoutTask, data: list[Datum]) -> None:
+        """The spout emits these behind all that it is to emit again."""
+
     def emitted(self, spout: SpoutTask, datum: Datum, sent: list[Datum]) -> None:
         """A root has left."""
 

@@ -8,12 +8,24 @@ from hypothesis import strategies as st
 
 from tideover.models.config import Scenario
 from tideover.models.job.components import SpoutConfig
+from tideover.models.job.sources.base import Source
 from tideover.models.job.sources.kafka import Kafka
+from tideover.models.job.sources.kestrel import Kestrel
 
 from .random_worlds import TICK, TICK_MS, overlapping, worlds
 from .worlds import MS, fault
 
 READERS = ("none", "source_replay")
+
+
+@st.composite
+def sources(draw: st.DrawFn, more: dict[str, Any]) -> Source:
+    """Of either kind."""
+    every = draw(st.sampled_from((7, 10, 25, 1000))) * TICK
+    if draw(st.booleans()):
+        return Kafka(commit_interval=every, **more)
+    timeout = draw(st.sampled_from((2, 9, 30, 80))) * TICK + draw(st.sampled_from((0, 0, 53)))
+    return Kestrel(sweep_interval=min(every, 25 * TICK), timeout=timeout, **more)
 
 
 @st.composite
@@ -28,10 +40,9 @@ def logs(draw: st.DrawFn, strategies: tuple[str, ...] = READERS, overlap: bool =
         more: dict[str, Any] = {
             "partitions": draw(st.sampled_from((None, config.parallelism, config.parallelism + 1, 4))),
             "poll_cost": draw(st.sampled_from((1, TICK, 3 * TICK, 9 * TICK))) + ns,
-            "commit_interval": draw(st.sampled_from((7, 10, 25, 1000))) * TICK,
             "retention": draw(st.sampled_from((None, None, 2 * TICK, 15 * TICK, 40 * TICK))),
         }
-        topology[name] = config.model_copy(update={"source": Kafka(**more)})
+        topology[name] = config.model_copy(update={"source": draw(sources(more))})
     failures = []
     for struck in scenario.failures:
         if draw(st.booleans()):

@@ -10,7 +10,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tideover.models.config import Scenario
+from tideover.models.config import Scenario, deployment_of
 from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import BoltConfig, Links, SpoutConfig
 from tideover.models.job.machines import MachineType
@@ -67,3 +67,8 @@ def _seated(draw: st.DrawFn, config: SpoutConfig | BoltConfig, first: int) -> Sp
 def is_exact(scenario: Scenario) -> bool:
     """Whether the engine says that no card has to be approximated."""
     return all(card.exact for card in World(scenario).job.network.cards)
+
+
+def hosts_of(scenario: Scenario) -> list[int]:
+    """The hosts that have a task."""
+    return sorted(set(deployment_of(scenario).hosts.values()))

@@ -46,3 +46,29 @@ def queues(
             config = config.model_copy(update={"arrivals": arrivals})
         topology[name] = queued(config, **draw(_queue(bolt, when_full)))
     return scenario.model_copy(update={"topology": topology})
+
+
+@st.composite
+def series(draw: st.DrawFn, strategies: tuple[str, ...]) -> Scenario:
+    """One of `queues` in which each queue has one sender: bolts have one input, of one task."""
+    scenario = draw(queues(strategies, ("block",)))
+    topology, read = dict(scenario.topology), set()
+    for name, config in topology.items():
+        if isinstance(config, BoltConfig):
+            up, grouping = next(iter(config.from_.items()))
+            topology[name] = config.model_copy(update={"from_": {up: grouping}})
+            read.add(up)
+    topology = {
+        name: topology[name] for name in topology if name in read or isinstance(topology[name], BoltConfig)
+    }
+    for name, config in topology.items():
+        if name in read:
+            hosts = None if config.hosts is None else config.hosts[:1]
+            topology[name] = config.model_copy(update={"parallelism": 1, "hosts": hosts})
+    first = {"task": 0}
+    failures = tuple(
+        fault.model_copy(update=first) if getattr(fault, "task", None) else fault
+        for fault in scenario.failures
+        if getattr(fault, "component", "acker") in (*topology, "acker")
+    )
+    return scenario.model_copy(update={"topology": topology, "failures": failures})

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 
 import simpy
 
+from tideover.sim.registry import kind_of
+
 from .clock import Clock, departure
 from .layout import Datum, Physical
 from .logs import Log
+from .open_items import Kestrel
 from .tasks import Task
 
 if TYPE_CHECKING:
@@ -23,8 +26,10 @@ class SpoutTask(Task):
         super().__init__(world, physical, rank)
         self.arrivals = world.layout.config[self.component].arrivals
         self.calls = 0
-        read = world.layout.config[self.component].source is not None
-        self.log = Log(self) if read and world.fed is None else None
+        source = world.layout.config[self.component].source
+        read = source is not None
+        queue = Kestrel if read and kind_of(source) == "kestrel" else Log
+        self.log = queue(self) if read and world.fed is None else None
         self.last_call = 0 if read else self.arrivals.offset(self.name, world.layout.draws)
         self.unblocked = 0
         self.new_roots = 0
@@ -77,7 +82,7 @@ class SpoutTask(Task):
         born = now
         if self.log is not None:
             born = self.log.times[datum.root >> world.layout.spout_bits]
-            self.log.attempts[datum.root] = datum.attempt
+            self.log.emitted(datum)
         datum = datum._replace(epoch=self.state.handed, born=born)
         world.trace.emitted.append((self.component, self.index, datum.root, datum.attempt, now))
         world.ledger.emitted(datum)
@@ -107,7 +112,9 @@ class SpoutTask(Task):
         self.plan_call()
 
     def fail(self, kind: str, down_for: int | None, while_down: str) -> None:
+        protocol = self.world.protocol
+        known = protocol.unconfirmed(self), protocol.waiting_roots()
         super().fail(kind, down_for, while_down)
         if self.log is not None and self.down:
-            self.log.crashed()
+            self.log.crashed(*known)
         self.plan_call()

@@ -38,6 +38,8 @@ def test_a_queue_is_read_and_written() -> None:
         ("poll_cost: 2 ms", "poll_cost: 0 s", "topology.s.source.poll_cost", "more than 0"),
         ("poll_cost: 2 ms", "retention: 0 s", "topology.s.source.retention", "more than 0"),
         ("poll_cost: 2 ms", "commit_interval: 0 s", "topology.s.source.commit_interval", "more than 0"),
+        ("kind: kafka", "kind: kestrel, timeout: 0 s", "topology.s.source.timeout", "more than 0"),
+        ("kind: kafka", "kind: kestrel, commit_interval: 1 s", "topology.s.source", "unknown key"),
         ("poll_cost", "pol_cost", "topology.s.source.pol_cost", "did you mean 'poll_cost'"),
         (
             "{kind: none}",

@@ -51,7 +51,7 @@ class Replication:
     throughput: dict[str, float | None]
     ledger: dict[str, int]
     windows: dict[str, int]
-    cost: dict[str, float]
+    cost: dict[str, float | None]
     edges: dict[str, dict[str, int]] = field(default_factory=dict)
     tasks: list[dict[str, Any]] = field(default_factory=list)
     used: Used | None = None
@@ -190,7 +190,7 @@ def _edges(job: Job) -> dict[str, dict[str, int]]:
     return edges
 
 
-def _cost(world: World) -> dict[str, float]:
+def _cost(world: World) -> dict[str, float | None]:
     job, measured = world.job, world.recoveries
     remote = sum(edge["remote_bytes"] for edge in _edges(job).values())
     return {
@@ -200,7 +200,14 @@ def _cost(world: World) -> dict[str, float]:
         "peak_buffered_tuples": measured.peak_buffered,
         "hosts": len(set(job.deployment.hosts.values())),
         **_price(job.deployment.cluster),
+        **(world.snapshots.figures() if _held_back(world) else {}),
     }
+
+
+def _held_back(world: World) -> bool:
+    """Whether barriers may have to wait in full queues."""
+    logs = world.job.needs.log
+    return logs and any(bound.holds_back for bound in world.job.deployment.bounds.values())
 
 
 def _price(cluster: Cluster) -> dict[str, float]:

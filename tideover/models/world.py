@@ -10,6 +10,7 @@ from tideover.models.accounts.lag import Lag
 from tideover.models.accounts.ledger import Ledger
 from tideover.models.accounts.recoveries import Recoveries
 from tideover.models.accounts.reference_run import ReferenceRun
+from tideover.models.accounts.snapshot_times import SnapshotTimes
 from tideover.models.accounts.trace import Trace
 from tideover.models.accounts.usage import SAMPLES, Usage
 from tideover.models.accounts.window_log import WindowLog
@@ -66,6 +67,7 @@ class World:
         self.backlog = Backlog(recorder, deployment.replicas, lambda: kernel.now)
         self.ledger = Ledger(deployment.topology, deployment.replicas, draws, strategy.needs.paths)
         self.windows = WindowLog()
+        self.snapshots = SnapshotTimes()
         context = Context(deployment.topology, draws, strategy.needs, Announcer([]), train_cap, kernel)
         context.step = step
         self.job = Job(context, deployment)
@@ -92,6 +94,7 @@ class World:
             self.recoveries,
             self.reference,
             self.completion,
+            self.snapshots,
             self,
         )
         context.say = Announcer([listener for listener in listeners if listener is not None])

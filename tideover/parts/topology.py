@@ -4,7 +4,7 @@ from tideover.models.job import components, queues
 from tideover.models.job.arrivals import burst, periodic, poisson, ramp, saturating, trace
 from tideover.models.job.backends import memory, rocksdb
 from tideover.models.job.groupings import direct, every, fields, shuffle, single
-from tideover.models.job.sources import kafka
+from tideover.models.job.sources import kafka, kestrel
 from tideover.models.job.spouts import keys, sentences, values
 from tideover.models.operators import (
     distinct,
@@ -19,6 +19,7 @@ from tideover.models.operators import (
 from tideover.parts.typed import typed
 
 Kafka = typed(kafka.Kafka)
+Kestrel = typed(kestrel.Kestrel)
 QueueSettings = typed(queues.QueueSettings)
 Memory = typed(memory.Memory)
 RocksDB = typed(rocksdb.RocksDB)

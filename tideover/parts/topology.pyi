@@ -10,7 +10,7 @@ from tideover.models.job.backends import memory, rocksdb
 from tideover.models.job.backends.base import Backend
 from tideover.models.job.groupings import direct, every, fields, shuffle, single
 from tideover.models.job.groupings.base import Grouping
-from tideover.models.job.sources import kafka
+from tideover.models.job.sources import kafka, kestrel
 from tideover.models.job.sources.base import Source
 from tideover.models.job.spouts import keys, sentences, values
 from tideover.models.job.spouts.base import Spout
@@ -46,6 +46,32 @@ class Kafka(kafka.Kafka):
         poll_cost: Duration = "10 us",
         retention: Duration | None = None,
         commit_interval: Duration = "5 s",
+    ) -> None: ...
+
+class Kestrel(kestrel.Kestrel):
+    """An item that was read is gone when its root is done (without acks: when it is emitted); if that takes
+    longer than ``timeout``, it is given out again, be the spout alive or not.
+
+    Twitter's Kestrel with its reliable reads (open, confirm, abort), and Storm's spout for it
+    (``KestrelThriftSpout``: ``auto_abort_msec``); E-Storm's study has it before its topologies, with 30 s (X.
+    Liu et al., *E-Storm: Replication-based State Management in Distributed Stream Processing Systems*, ICPP
+    2017).
+
+    partitions: how many; task p mod parallelism reads p; default: one a task
+    poll_cost: time that the spout takes to read a record
+    retention: age from which records are deleted; default: they are kept
+    timeout: time from which on an item that is not done is given out again
+    sweep_interval: distance of the moments at which such items are looked for
+    """
+
+    def __init__(
+        self,
+        *,
+        partitions: int | None = None,
+        poll_cost: Duration = "10 us",
+        retention: Duration | None = None,
+        timeout: Duration = "30 s",
+        sweep_interval: Duration = "1 s",
     ) -> None: ...
 
 class QueueSettings(queues.QueueSettings):

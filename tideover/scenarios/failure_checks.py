@@ -119,9 +119,6 @@ def _links(draft: Draft, fault: LinkFault, path: tuple[str | int, ...]) -> Itera
         message = f"has all hosts (0 to {count - 1}) on one side; leave at least one to the other"
         yield draft.problem(message, *path, "hosts")
     cards = any(machine.nic is not None for machine in getattr(draft.hosts, "machines", {}).values())
-    if fault.kind == "partition" and cards:
-        message = "does not go with network cards (hosts.machines.….nic); this is not simulated"
-        yield draft.problem(message, *path, "kind")
     if getattr(fault, "transfer_factor", 1) > 1 and not cards:
         message = "has no effect: no machine has a network card (hosts.machines.….nic)"
         yield draft.problem(message, *path, "transfer_factor")

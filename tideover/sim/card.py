@@ -138,6 +138,14 @@ class Port:
         self._by_channel = None
         return lost
 
+    def hold(self, channel: NetworkChannel, until: int) -> None:
+        """What of a channel has not come yet does not before ``until`` (ns)."""
+        come, self._come, self._by_channel = self._come, [], None
+        for number, each, train, time, last in come:
+            if each is channel:
+                time, last = np.maximum(time, until), max(last, until)
+            self._come.append((number, each, train, time, last))
+
     def next_event(self) -> int | None:
         """When the first message comes that has not come yet; None: none is to come."""
         return min((int(time[0]) for _, _, _, time, _ in self._come), default=None)
@@ -249,6 +257,13 @@ class NetworkChannel(Channel):
     def least_delay(self) -> int:
         """No message is on the wire for less (ns)."""
         return 0 if callable(self._latency) else self._latency
+
+    def hold(self, until: int) -> None:
+        if self.into is None:
+            super().hold(until)
+            return
+        self._held, self._last = max(self._held, until), max(self._last, until)
+        self.into.hold(self, until)  # what has come to the card is through
 
     def cut(self) -> list[Train]:
         lost = super().cut()

@@ -16,6 +16,7 @@ import numpy as np
 from tideover.sim.backpressure import coming, contend
 from tideover.sim.line import NONE, Line, places
 from tideover.sim.node import Action, Node
+from tideover.sim.series import Series, in_series
 from tideover.sim.server import Server
 from tideover.sim.site import Member
 from tideover.sim.train import Ints, Train
@@ -90,6 +91,7 @@ class Coupled:
 
     def __init__(self, members: list[Member]) -> None:
         self._members = members
+        self._series = Series(members) if in_series(members) else None
         self.nodes: list[Node] = [member.node for member in members]
         self._servers = [node for node in self.nodes if isinstance(node, Server)]
         self._bounded = [server for server in self._servers if server.bound is not None]
@@ -132,7 +134,13 @@ class Coupled:
 
     def _by_tuple(self, now: int) -> bool:
         """Move some way; returns whether there may be more to do at the instant that is reached."""
-        reached, done = contend(self._members, self._at, min(now, self._at + self._stretch))
+        until = min(now, self._at + self._stretch)
+        reached, done = self._at - 1, 0
+        if self._series is not None and self._series.ready(self._at):
+            reached, done = self._series.move(self._at, until)
+        if reached < until:
+            reached, more = contend(self._members, max(reached, self._at), until)
+            done += more
         if done > 2 * PORTION:
             self._stretch = max(LEAST, self._stretch // 2)
         elif done < PORTION // 2 and reached == self._at + self._stretch:

@@ -59,6 +59,12 @@ class Node:
         """The next instant at which data moves here by itself; None: never."""
         return self.outbox.next
 
+    def _line_moves(self) -> list[int]:
+        """When something leaves the line that was put there at this instant and has not asked for room."""
+        line, now = self.line, self._kernel.moved_to
+        moves = line is not None and line.batches and line.asked is None and self.busy.stopped_until <= now
+        return [now] if moves else []
+
     @property
     def available(self) -> bool:
         """Whether arrivals are taken into the queue; if not they are dropped or held."""
@@ -110,11 +116,8 @@ class Node:
         room.
         """
         now = self._kernel.now
-        turn = self.busy.turn(now)
-        if self.line is None or turn > now:
-            return turn
-        turn += self._work_ahead()
-        return turn if turn > now else None
+        turn = self.busy.turn(now) + self._work_ahead()
+        return turn if self.line is None or turn > now else None
 
     def _work_ahead(self) -> int:
         """Service that waits ahead of the first marker, and is not planned yet (ns)."""

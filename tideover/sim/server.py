@@ -184,6 +184,7 @@ class Server(Node):
 
     def next_event(self) -> int | None:
         times = [self.outbox.next, self.queue.next_departure, *(c.next_arrival for c in self.arriving)]
+        times += self._line_moves()
         if self.queue.lets_in:
             times.append(self._kernel.moved_to)  # a control action has let it in
         if self.bound is not None or self.line is not None:  # what waits may have no departure yet
@@ -215,6 +216,8 @@ class Server(Node):
         return super()._idle() and self.queue.clear_ahead
 
     def _work_ahead(self) -> int:
+        if self.line is None and self.bound is None:
+            return 0
         return self.queue.demand(*self.queue.undecided())
 
     def _pass_marker(self) -> None:

@@ -8,8 +8,10 @@ from functools import partial
 import numpy as np
 
 from tideover.models.job.sources.kafka import Kafka
+from tideover.models.job.sources.kestrel import Kestrel
 from tideover.models.mechanisms.acking.pending import PendingRoots
 from tideover.models.mechanisms.base import Mechanism
+from tideover.models.mechanisms.open_items import OpenItems
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.keeper import NOTHING, Keeper
 from tideover.models.runtime.reading import Reading
@@ -39,12 +41,10 @@ class Offsets(Mechanism, Keeper):
     record that was read is done.
     """
 
-    def __init__(self, job: Job, pending: Sequence[PendingRoots] = ()) -> None:
+    def __init__(self, job: Job, spouts: Sequence[SpoutTask], pending: Sequence[PendingRoots]) -> None:
         super().__init__(job)
         self._pending, self._verbs = pending, Verbs(job)
-        self._positions = {
-            spout.spout_number: Position() for spout in job.spouts if spout.reading is not None
-        }
+        self._positions = {spout.spout_number: Position() for spout in spouts}
         job.context.keepers.append(self)
         for number, roots in enumerate(pending):
             if number in self._positions:
@@ -92,7 +92,7 @@ class Offsets(Mechanism, Keeper):
 
     def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
         spout = self._job.tasks[task.number]
-        if not isinstance(spout, SpoutTask) or spout.reading is None:
+        if not isinstance(spout, SpoutTask) or spout.spout_number not in self._positions:
             return
         position = self._positions[spout.spout_number]
         if not position.crashed:
@@ -119,9 +119,11 @@ class Offsets(Mechanism, Keeper):
 
 
 def follow(job: Job, pending: Sequence[PendingRoots] = ()) -> None:
-    """Have the offsets of those spouts followed that read from a queue, if any does."""
-    if any(spout.reading is not None for spout in job.spouts):
-        Offsets(job, pending)
+    """Have it followed how far those spouts have come that read from a queue, if any does."""
+    for mechanism, kind in ((Offsets, Kafka), (OpenItems, Kestrel)):
+        spouts = [spout for spout in job.spouts if spout.reading and isinstance(spout.reading.source, kind)]
+        if spouts:
+            mechanism(job, spouts, pending)
 
 
 def _reading(spout: SpoutTask) -> Reading:

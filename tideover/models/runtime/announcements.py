@@ -101,6 +101,9 @@ class Announcements:
     def transferred(self, bytes_: int) -> None:
         """Bytes went over the network besides the streams: acks, copies between replicas."""
 
+    def snapshot(self, begun: int, ended: int, aligning: int) -> None:
+        """A snapshot of the job is complete; a task has waited for its barriers for ``aligning`` at most."""
+
     def put_out(self, what: object, now: int) -> None:
         """Something rare was put out that is no window: the output of a batch."""
 

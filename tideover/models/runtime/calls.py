@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tideover.models.job.arrivals.base import Arrivals
 from tideover.sim.draws import Draws
+from tideover.sim.train import Ints
 
 AHEAD = 256
 """Calls, or gaps between them, that are worked out at a time."""
@@ -21,13 +22,19 @@ class Calls:
         self._gaps: list[int] = []
         self._scheduled: list[int] = []
 
+    def gaps(self, n: int) -> Ints | None:
+        """The n gaps before the next calls; None: calls follow a schedule (``next``)."""
+        gaps = self._arrivals.gaps(self._task, self._draws, self._index, n)
+        if gaps is not None:
+            self._index += n
+        return gaps
+
     def next(self, since: int) -> int | None:
         """When the next call comes (ns) if the spout can go on since ``since``; None: never."""
         if not self._gaps and not self._scheduled:
-            gaps = self._arrivals.gaps(self._task, self._draws, self._index, AHEAD)
+            gaps = self.gaps(AHEAD)
             if gaps is not None:
                 self._gaps = gaps[::-1].tolist()
-                self._index += AHEAD
         if self._gaps:
             return since + self._gaps.pop()
         while self._scheduled and self._scheduled[-1] <= since:

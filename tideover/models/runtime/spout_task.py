@@ -126,11 +126,11 @@ class SpoutTask(Node):
         return min(now, int(self._ahead[min(last, len(self._ahead) - 1)])) if len(self._ahead) else now
 
     def next_event(self) -> int | None:
+        known = [self.outbox.next, *self._line_moves()]
         waits = self.line is not None and self.line.holds_up
-        if not self.up or waits or self.in_flight.capped or self.feed is not None:
-            return self.outbox.next
-        self._look_ahead()
-        known = (self.outbox.next, *self._ahead[self._used : self._used + 1].tolist())
+        if self.up and not waits and not self.in_flight.capped and self.feed is None:
+            self._look_ahead()
+            known += self._ahead[self._used : self._used + 1].tolist()
         return min((t for t in known if t is not None), default=None)
 
     def occupy(self, duration: int) -> None:

@@ -2,9 +2,8 @@
 record of ``run --json`` has it, how one figure is made of several replications', and what readers' tables
 call it.
 
-Everything that shows a result derives from here: the record (`tideover.models.results.result`), the data
-frames (``frame``), Parquet files with their metadata, the tables on the terminal and on the page, the page's
-glossary, and docs/reference.md. A new field is one entry here, and the code that computes it.
+What shows a result derives from here: the record (`tideover.models.results.result`), the data frames
+(``frame``), Parquet files, tables, the page's glossary, docs/reference.md. A new field is one entry here.
 """
 
 from __future__ import annotations
@@ -14,13 +13,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tideover.models.schema.columns import Column, Dtype, Pool, at_top, conform, count, text
+from tideover.models.schema.snapshots import snapshots
 
 if TYPE_CHECKING:
     import pandas as pd
 
 HEADLINE = "time_to_recover_s"
 """The column of recoveries by which strategies are compared first."""
-
 
 _FAILED_RUN = "the run failed; see `error`"
 _NO_TUPLES = "no tuple was processed in that time"
@@ -251,6 +250,7 @@ RUNS = (
         ),
         optional=True,
     ),
+    *snapshots(_FAILED_RUN),
     *_latencies("over the measured time outside every failure's recovery and catch-up", pool="histogram"),
     _throughput("mean", "mean throughput of the last stateful bolt"),
     _throughput("min", "least throughput in any second"),

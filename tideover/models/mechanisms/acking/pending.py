@@ -11,8 +11,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tideover.models.runtime.keeper import NOTHING
 from tideover.sim.draws import Bits
 from tideover.sim.train import Ints
+
+LONG_AGO = -(1 << 62)
+NONE = (NOTHING, NOTHING, NOTHING)
 
 
 class Completed(NamedTuple):
@@ -54,6 +58,7 @@ class PendingRoots:
         self.needed_from: int | None = None
         """Number of the first root that may be emitted again although it is not pending; None: none may."""
         self._retrying = np.zeros(1024, np.bool_)
+        self._forgotten: tuple[Ints, Ints, Ints] = NONE
         self._newest = np.zeros(1024, np.int32)
         """Row of a root's last ack, while a train of acks is looked through."""
 
@@ -205,5 +210,20 @@ class PendingRoots:
 
     def clear(self) -> None:
         """Forget everything: the spout has crashed."""
+        index = np.flatnonzero((self._live > 0) | self._retrying)
+        emitted = np.where(self._retrying[index], LONG_AGO, self._emitted[index])
+        self._forgotten = self._root(index), self._attempt[index].astype(np.int64), emitted
         self._live[:] = 0
         self._retrying[:] = False
+        self._outage[:] = -1
+
+    def retrying(self, roots: Ints) -> None:
+        """These, which it had forgotten, wait to be emitted again."""
+        self._retrying[self._at(roots)] = True
+
+    def take_forgotten(self) -> tuple[Ints, Ints, Ints]:
+        """What it forgot in the last crash: roots, their last attempt, and when that was emitted (ns); what
+        had been given up was so long ago.
+        """
+        found, self._forgotten = self._forgotten, NONE
+        return found

@@ -94,7 +94,7 @@ class Coordinator:
         self._wanted = False
         self._triggered += 1
         self._triggered_at = self._kernel.now
-        snapshot = self.under_way = Snapshot(self._triggered, set(self._members))
+        snapshot = self.under_way = Snapshot(self._triggered, self._kernel.now, set(self._members))
         timeout = self._schedule.timeout
         self._plans.after(timeout, Rank.ROTATION, lambda: self._expired(snapshot), ())
         self._note(f"snapshot {snapshot.number} begins")
@@ -114,6 +114,7 @@ class Coordinator:
             self._job.hooks.moved(self._kernel.now)  # what the logs keep has its peak now
             for each, member in self._members.items():
                 member.completed(snapshot.number, snapshot.parts[each])
+            self._job.say.snapshot(snapshot.begun, self._kernel.now, snapshot.aligning)
             self._ended("is complete")
             self._completed(snapshot)
 

@@ -56,6 +56,8 @@ class Member:
         self._log = SourceLog()
         self._told_apart = bool(self._bolts) and len(task.inputs) > 1
         """Whether messages carry the position of their channel."""
+        self._aligning_since = 0
+        """When the first barrier of the snapshot under way had its turn (ns)."""
         self._number = 0
         """Of the newest snapshot that the task is in."""
         self._emitted: dict[int, list[Effects]] = defaultdict(list)
@@ -120,6 +122,8 @@ class Member:
         """A barrier has its turn (None: that of the sources); returns whether it was the last one. If not,
         what is behind it on its channel is set aside.
         """
+        if not self._come:
+            self._aligning_since = self._job.kernel.now
         self._come.update(self._channels_of(message))
         if len(self._come) == len(self.task.inputs):
             return True
@@ -135,6 +139,7 @@ class Member:
         """All barriers are here: what the task contributes."""
         part = snapshot.parts[self.task] = Part(SavedState.of(self.task), self._position())
         self._number = snapshot.number
+        snapshot.aligning = max(snapshot.aligning, self._job.kernel.now - self._aligning_since)
         return part
 
     def _position(self) -> int:

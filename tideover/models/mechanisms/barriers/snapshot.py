@@ -18,8 +18,13 @@ class Part(NamedTuple):
 
 @dataclass(eq=False)
 class Snapshot:
-    """One snapshot of the job: complete when no task is awaited any more."""
+    """One snapshot of the job: complete when no task is awaited any more.
+
+    aligning   the longest that a task has waited for its barriers, from the first to the last (ns)
+    """
 
     number: int
+    begun: int
     awaited: set[TaskView]
+    aligning: int = 0
     parts: dict[TaskView, Part] = field(default_factory=dict)
