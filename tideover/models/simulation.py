@@ -57,7 +57,7 @@ class Replication:
     used: Used | None = None
     complete: Histogram | None = None
     """Latencies from emission until all is acked, or processed if nothing is (ns); None as for ``used``."""
-    availability: dict[str, float | None] = field(default_factory=dict)
+    dependability: dict[str, float | None] = field(default_factory=dict)
     """See tideover.models.evaluation.availability."""
     wrong_without: int = 0
     """Windows that are wrong or missing in its reference, too, where nothing fails."""
@@ -79,7 +79,7 @@ class Replication:
         """The other blocks of the record, of this replication alone."""
         return {
             "throughput_per_s": self.throughput,
-            "availability": self.availability,
+            "dependability": self.dependability,
             "ledger": self.ledger,
             "windows": self.windows,
             "cost": self.cost,
@@ -142,7 +142,7 @@ def evaluate(world: World, replication: int) -> Replication:
         windows=_windows(world),
         cost=_cost(world),
         edges=_edges(world.job),
-        availability=availability(rows, world.scenario.run.warmup / S, world.scenario.run.duration / S),
+        dependability=availability(rows, world.scenario.run.warmup / S, world.scenario.run.duration / S),
         wrong_without=len(without.bad) if world.outages else 0,
         tasks=utilisation(world.job),
         used=None if world.usage is None else Used.of(world.usage),

@@ -11,7 +11,7 @@ from tideover.models.schema.fields import HEADLINE
 def availability(
     recoveries: Iterable[Mapping[str, Any]], begin_s: float, end_s: float
 ) -> dict[str, float | None]:
-    """``mean``: the part of the time from ``begin_s`` to ``end_s`` that lies outside of every time to recover.
+    """``availability``: the part of the time from ``begin_s`` to ``end_s`` outside of every recovery.
 
     Those that overlap count once; what is not recovered from by the end lasts until then. None: there is no
     such time. Nothing (``{}``) where nothing failed.
@@ -26,9 +26,9 @@ def availability(
     if not spans:
         return {}
     if end_s <= begin_s:
-        return {"mean": None}
+        return {"availability": None}
     down, reached = 0.0, begin_s
     for first, last in sorted(spans):
         down += max(0.0, min(last, end_s) - max(first, reached))
         reached = max(reached, last)
-    return {"mean": 1 - down / (end_s - begin_s)}
+    return {"availability": 1 - down / (end_s - begin_s)}
