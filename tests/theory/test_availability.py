@@ -51,4 +51,4 @@ def test_spans_are_counted_once_and_within_what_is_measured() -> None:
     rows = [row(5, 10), row(30, 8), row(32, 8), row(34, 0), row(90, None)]
     assert availability(rows, 10, 110) == {"availability": pytest.approx(1 - 35 / 100)}
     assert availability(rows, 110, 110) == {"availability": None}
-    assert availability([], 10, 110) == {}
+    assert availability([], 10, 110) == {"availability": 1}

@@ -52,13 +52,13 @@ class Replication:
     ledger: dict[str, int]
     windows: dict[str, int]
     cost: dict[str, float | None]
+    dependability: dict[str, float | None]
+    """See tideover.models.evaluation.availability."""
     edges: dict[str, dict[str, int]] = field(default_factory=dict)
     tasks: list[dict[str, Any]] = field(default_factory=list)
     used: Used | None = None
     complete: Histogram | None = None
     """Latencies from emission until all is acked, or processed if nothing is (ns); None as for ``used``."""
-    dependability: dict[str, float | None] = field(default_factory=dict)
-    """See tideover.models.evaluation.availability."""
     wrong_without: int = 0
     """Windows that are wrong or missing in its reference, too, where nothing fails."""
     trace: Trace | None = None

@@ -242,8 +242,7 @@ def _pooled_rows(results: Sequence[Record], notes: Notes, brief: bool) -> list[t
     for name, heading in headings.items():
         noted = latencies.get(name, "").lower()
         present = {key for result in results for key in result.get(name) or ()}
-        chosen = _chosen("runs", name, brief, present)
-        rows += [(heading,), *(row(column, noted) for column in chosen)] if chosen else []
+        rows += [(heading,), *(row(column, noted) for column in _chosen("runs", name, brief, present))]
     return [*rows, ("busiest task", *(_busiest(result) for result in results))]
 
 

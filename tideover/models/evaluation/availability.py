@@ -14,17 +14,15 @@ def availability(
     """``availability``: the part of the time from ``begin_s`` to ``end_s`` outside of every recovery.
 
     Those that overlap count once; what is not recovered from by the end lasts until then. None: there is no
-    such time. Nothing (``{}``) where nothing failed.
+    such time.
 
-    Steady-state availability (Trivedi, Probability and Statistics with Reliability, Queueing and Computer
-    Science Applications, 2nd ed., section 6.7.1), with recovered output for a unit that is up again.
+    Availability is readiness for correct service (Avizienis et al., Basic Concepts and Taxonomy of Dependable
+    and Secure Computing, 2004, section 2.3); correct is here what would have been without failures.
     """
     spans = [
         (one["failed_at_s"], end_s if one[HEADLINE] is None else one["failed_at_s"] + one[HEADLINE])
         for one in recoveries
     ]
-    if not spans:
-        return {}
     if end_s <= begin_s:
         return {"availability": None}
     down, reached = 0.0, begin_s
