@@ -22,11 +22,10 @@ def figures(lag: Ints, without: Ints, failed_at: int, spouts: int) -> dict[str, 
         return {}
     first, calm = -(-failed_at // S), CALM // S
     near = greatest_near(without, calm)
-    high = np.append(
-        np.flatnonzero((lag > np.maximum(SLACK * near, near + spouts))[first:]), len(lag) - first
-    )
+    end, too_high = len(lag) - first, lag > np.maximum(SLACK * near, near + spouts)
+    high = np.append(np.flatnonzero(too_high[first:]), end)
     rests = np.diff(high, prepend=-1) - 1  # seconds between those in which the lag is too great
-    long_enough = np.flatnonzero((rests >= calm) | ((high == len(lag) - first) & (rests > 0)))
+    long_enough = np.flatnonzero((rests >= calm) | ((high == end) & (rests > 0)))
     if not len(long_enough):
         return {"max_lag": int(lag[first:].max(initial=0)), "drain_s": None}
     over = first + int(high[long_enough[0]] - rests[long_enough[0]])

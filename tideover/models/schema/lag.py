@@ -15,8 +15,8 @@ DRAINED = (
     replace(
         count(
             "max_lag",
-            "most records before spouts that were not read as a second began, from the failure until the queues "
-            "were drained, or the end; where spouts read from queues",
+            "most records before spouts that were not read as a second began, from the failure until the "
+            "queues were drained, or the end; where spouts read from queues",
             "roots",
             record=("max_lag",),
             label="greatest lag",
@@ -25,8 +25,8 @@ DRAINED = (
     ),
     Column(
         "drain_s",
-        "from the failure until the first second with which the lag is what it would have been without failures "
-        "(a quarter more at most), and stays so for 4 s; where spouts read from queues",
+        "from the failure until the first second with which the lag is what it would have been without "
+        "failures (a quarter more at most), and stays so for 4 s; where spouts read from queues",
         "s",
         undefined="it was not by the end of the run",
         record=("drain_s",),
