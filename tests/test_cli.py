@@ -211,6 +211,8 @@ def test_a_setting_that_not_all_know_says_where_it_goes(tideover):
     assert "Note: strategy.checkpoint_interval=15s goes to rsm, not to none and source_replay\n" in err
     _, _, err = tideover("run", "wordcount", "--set", "strategies.rsm.replay_cost=1ms", *SHORT)
     assert "Note: strategies.rsm.replay_cost=1ms has no effect" in err
+    _, _, err = tideover("run", "kill-host", "--set", "strategy.kind=none", *SHORT)
+    assert "Note: the file's strategy is another than none, which does not have its k: left out" in err
     assert (
         "Note" not in tideover("run", "wordcount", "--set", "strategies.source_replay.ack_cost=0s", *SHORT)[2]
     )

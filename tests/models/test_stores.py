@@ -140,5 +140,7 @@ def test_a_failing_store_keeps_checkpoints_waiting(kind: str, more: dict[str, An
 
 def test_an_unknown_store_is_refused() -> None:
     failing = "failures=[{kind: store_down, at: 5 s, duration: 1 s, store: redis}]"
-    with pytest.raises(ScenarioError, match=r"failures\.0\.store: there is no store 'redis'; known: memory"):
+    with pytest.raises(
+        ScenarioError, match=r"failures\.0\.store: there is no store 'redis' in stores; known: memory"
+    ):
         load("wordcount", ["stores={memory: redis}", failing])

@@ -16,6 +16,7 @@ from tideover.models.strategies.base import STRATEGIES
 from tideover.sim.registry import kind_of
 
 from .acks import AckCosts
+from .channels import Message
 from .protocol import Protocol
 from .tasks import Control
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from .program import World
     from .tasks import Task
 
-ACKING = ("source_replay", "storm_checkpoint")
+ACKING = ("source_replay", "storm_checkpoint", "estorm")
 """Strategies under which bolts ack."""
 
 Place = tuple[str, int, int]  # component, task, number
@@ -63,11 +64,26 @@ def verdict(world: World, replication: int) -> Verdict:
         counts["correct" if right else "wrong"] += 1
         if not right:
             bad[place] = since(place), time
+    ended = _end_markers(world)
     for place in due - mine.keys():
+        if place[2] in ended and world.layout.by_marker(place[0]):
+            continue
         if truth[place][2] and not any(_to_come(world, task, place) for task in world.tasks):
             counts["missing"] += 1
             bad[place] = since(place), truth[place][0]
     return Verdict(counts, bad)
+
+
+def _end_markers(world: World) -> set[int | None]:
+    """Numbers of the windows of which a marker waits somewhere, or is on a wire."""
+    messages = [
+        message for task in world.tasks for channel in task.inputs.values() for message in channel.wire
+    ]
+    for task in world.tasks:
+        entries = [*task.queue, *([task.serving] if task.serving else [])]
+        messages += [entry.what for entry in entries if isinstance(entry.what, Message)]
+        messages += [*task.inbox, *task.memory, *task.line.messages]
+    return {message.marker for message in messages}
 
 
 def _to_come(world: World, task: Task, place: Place) -> bool:

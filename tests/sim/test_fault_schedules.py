@@ -87,6 +87,8 @@ def test_failures_come_from_a_file(tmp_path: Path) -> None:
         (GOOD.replace(",1,", ",one,"), "events.csv:2: host: "),
         (GOOD.replace("count", "cont"), "events.csv:3: component: there is no component 'cont'"),
         (GOOD.replace(",,2 s", ",,2 s,7"), "events.csv:3: has 6 cells for 5 columns"),
+        (GOOD.replace(",component", ",comp"), "events.csv:3: comp: unknown column; known: time, "),
+        (GOOD.replace("count", ""), "events.csv:3: component: is missing; component that is hit"),
         ("time,kind\n", "events.csv: at least one row is needed"),
     ],
 )
@@ -104,7 +106,7 @@ def test_a_file_that_cannot_be_used_is_refused(tmp_path: Path, text: str, says: 
         ("{kind: crash_task, component: count, at: 5 s, times: 3}", "times (how often) and period"),
         ("{kind: crash_task, component: count, every: 5 s, times: 3, period: 1 s}", "times goes with at"),
         ("{kind: cascade, at: 5 s, host: 0, others: [0, 77]}", "failures.0.others.1: there is no host 77"),
-        ("{kind: events, file: nowhere.csv}", "failures.0: cannot read 'nowhere.csv'"),
+        ("{kind: events, file: nowhere.csv}", "failures.0.file: cannot read 'nowhere.csv'"),
     ],
 )
 def test_a_schedule_that_cannot_be_is_refused(fault: str, says: str) -> None:

@@ -16,12 +16,13 @@ if TYPE_CHECKING:
 def run(scenario: str, settings: list[str] | None, as_json: bool, out: Path | None) -> None:
     """One scenario, under its strategy."""
     from tideover import api
-    from tideover.scenarios.settings import partly_used, read_settings
+    from tideover.scenarios.loader import unused
+    from tideover.scenarios.settings import read_settings
     from tideover.sim.registry import kind_of
 
     given = read_settings(settings or ())
     found = api.loaded(scenario, given)
-    output.note(partly_used([kind_of(found.strategy)], given))
+    output.note(unused(scenario, kind_of(found.strategy), given))
     _find([found], as_json, out, "run")
 
 

@@ -49,12 +49,13 @@ def run(
         saturation.run(scenario, settings, as_json, out)
         return
     from tideover import api
-    from tideover.scenarios.settings import partly_used, read_settings
+    from tideover.scenarios.loader import unused
+    from tideover.scenarios.settings import read_settings
     from tideover.sim.registry import kind_of
 
     given = read_settings(settings or ())
     found = api.loaded(scenario, given)
-    output.note(partly_used([kind_of(found.strategy)], given))
+    output.note(unused(scenario, kind_of(found.strategy), given))
     output.announce([found])
     output.prepare(out, "run")
     with Bar() as bar:

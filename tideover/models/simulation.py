@@ -19,7 +19,8 @@ from tideover.models.evaluation.utilisation import utilisation
 from tideover.models.job.cluster import Cluster
 from tideover.models.runtime.context import TRAIN
 from tideover.models.runtime.job import Job
-from tideover.models.schema.fields import TABLES, block, in_lumps
+from tideover.models.schema.columns import in_lumps
+from tideover.models.schema.fields import TABLES, block
 from tideover.models.world import World
 from tideover.sim.histogram import Histogram
 from tideover.sim.units import S

@@ -12,9 +12,11 @@ from tideover.reports.tables import Table
 from tideover.scenarios.writer import to_data
 
 if TYPE_CHECKING:
+    from tideover.scenarios.probe import Probe
     from tideover.scenarios.saturation import Saturation
 
 _MOST_GROUPS = 12
+_SHORT = "A short try says where to look: what is sustained, long ones decide."
 
 
 def answer(found: Sequence[Saturation]) -> str:
@@ -92,14 +94,20 @@ def _probes_table(each: Saturation) -> Table:
     rows = tuple(
         (
             _rate(probe.rate),
-            "yes" if probe.carried else "no",
+            _carried(probe),
+            "long" if probe.thorough else "short",
             f"{probe.part_done:.2%}",
             f"{probe.busiest:.1%}",
         )
         for probe in sorted(each.probes, key=lambda probe: probe.rate)
     )
-    columns = ("tuples/s", "sustained", "done in time", "busiest resource")
-    return Table(strategy_name(each.strategy), columns, rows)
+    columns = ("tuples/s", "sustained", "try", "done in time", "busiest resource")
+    return Table(strategy_name(each.strategy), columns, rows, (_SHORT,))
+
+
+def _carried(probe: Probe) -> str:
+    """A short try shows only what cannot be carried: what waits at its end may be the beginning of more."""
+    return ("yes" if probe.thorough else "perhaps") if probe.carried else "no"
 
 
 def _place(each: Saturation, place: int) -> str:

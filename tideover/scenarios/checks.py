@@ -234,11 +234,9 @@ def _strategy(draft: Draft) -> Iterator[Problem]:
         elif isinstance(draft.topology[name], SpoutConfig):
             message = f"{name!r} is a spout; only bolts can be named here"
             yield draft.problem(message, "strategy", *path)
-    stores = draft.keys("stores")
     for path, name in draft.strategy.named_stores().items():
-        if name not in stores:
-            message = f"there is no store {name!r}; {suggest(name, stores)}"
-            yield draft.problem(message, "strategy", *path)
+        if unknown := draft.unknown_store(name):
+            yield draft.problem(unknown, "strategy", *path)
     for path, host in draft.strategy.named_hosts().items():
         if fault := host_fault(draft, host):
             yield draft.problem(fault, "strategy", *path)

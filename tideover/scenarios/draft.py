@@ -8,7 +8,7 @@ from tideover.models.detectors.base import Detector
 from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import BoltConfig, Run, SpoutConfig
 from tideover.models.strategies.base import Strategy
-from tideover.scenarios.errors import Problem
+from tideover.scenarios.errors import Problem, suggest
 from tideover.scenarios.nodes import Node
 from tideover.sim.faults.base import Fault
 
@@ -54,3 +54,12 @@ class Draft:
     def problem(self, message: str, *path: str | int) -> Problem:
         """A problem of the value at a path."""
         return self.find(*path)[0].problem(".".join(map(str, path)), message)
+
+    def unknown_store(self, name: str) -> str | None:
+        """Why there is no such store; None: there is."""
+        stores = self.keys("stores")
+        if name in stores:
+            return None
+        if not stores:
+            return f"there is no store {name!r}: stores has none; without this key it is the one of store"
+        return f"there is no store {name!r} in stores; {suggest(name, stores)}"

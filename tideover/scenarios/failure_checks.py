@@ -33,9 +33,9 @@ def check(draft: Draft) -> Iterator[Problem]:
         elif fault.in_interval is not None:
             yield from _in_interval(draft, fault, path)
         yield from _target(draft, fault, path)
-        store, stores = getattr(fault, "store", None), draft.keys("stores")
-        if store is not None and store not in stores:
-            yield draft.problem(f"there is no store {store!r}; {suggest(store, stores)}", *path, "store")
+        store = getattr(fault, "store", None)
+        if store is not None and (unknown := draft.unknown_store(store)):
+            yield draft.problem(unknown, *path, "store")
         for place, inner in fault.inner.items():
             for problem in _target(draft, inner, path):
                 column = problem.key.rpartition(".")[2]

@@ -21,7 +21,7 @@ from tideover.scenarios.nodes import FROM_SET, Node, Origin
 from tideover.scenarios.part_builder import PartBuilder, fields_of
 from tideover.scenarios.python_values import from_plain
 from tideover.scenarios.scenario_builder import TOP, ScenarioBuilder
-from tideover.scenarios.settings import Settings, is_for_others, read_settings, setting
+from tideover.scenarios.settings import Setting, Settings, is_for_others, partly_used, read_settings, setting
 
 PLUGINS = "tideover.plugins"
 """Entry-point group of modules that register parts when they are imported."""
@@ -75,6 +75,15 @@ def resolve(source: Source, settings: Settings = ()) -> Resolved:
     """The same, and the tree that it was made of. Raises ScenarioError."""
     root, directory = tree(source)
     return build(precedence.settle(root, read_settings(settings)), directory)
+
+
+def unused(source: Source, kind: str, settings: Sequence[Setting]) -> list[str]:
+    """Remarks on keys of the strategy that do not concern its ``kind``: of settings, and of the file, where a
+    setting has chosen another strategy than the file's.
+    """
+    keys = precedence.left_out(precedence.settle(tree(source).root, settings))
+    said = f"the file's strategy is another than {kind}, which does not have its {listed(keys)}"
+    return [*partly_used([kind], settings), *([f"{said}: left out"] if keys else [])]
 
 
 def load_text(text: str, name: str = "scenario", settings: Sequence[str] = ()) -> Scenario:

@@ -118,9 +118,8 @@ def with_block(root: Node) -> Node:
     layer = {key: child for key, child in block.items() if key != "kind"} if block is not None else {}
     own = {key: child for key, child in node.items() if key != "kind"}
     chosen = kind is not None and kind.is_set
-    if chosen:
-        known = fields_of(STRATEGIES[name]) if name in STRATEGIES else {}
-        own = {key: child for key, child in own.items() if child.is_set or key in known}
+    strange = left_out(root)
+    own = {key: child for key, child in own.items() if key not in strange}
     merged = {} if kind is None else {"kind": kind}
     for key in [*layer, *own]:
         mine, other = own.get(key), layer.get(key)
@@ -128,6 +127,16 @@ def with_block(root: Node) -> Node:
             mine = layer[key]
         merged[key] = mine
     return root.like({**root.value, "strategy": node.like(merged)})
+
+
+def left_out(root: Node) -> list[str]:
+    """Keys of the file's own ``strategy`` that do not count: somebody else chose a kind without them."""
+    node = root.get("strategy")
+    kind = None if node is None else node.get("kind")
+    if node is None or kind is None or not kind.is_set or not isinstance(kind.value, str):
+        return []
+    known = fields_of(STRATEGIES[kind.value]) if kind.value in STRATEGIES else {}
+    return [key for key, child in node.items() if key not in known and key != "kind" and not child.is_set]
 
 
 def _concerns(root: Node, path: Sequence[str]) -> bool:

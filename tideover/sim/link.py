@@ -37,6 +37,10 @@ class Channel:
         self.messages = 0
         self.logged = False
         """What it carries waits in a log before the receiver, and takes no place in its queue."""
+        self.notice = 0
+        """How long it takes to tell the sender of a free place (ns)."""
+        self.freed: list[int] = []
+        """When the sender will know of places of its own that are free (ns)."""
         self.position = 0
         """Which of the receiver's input channels this is."""
         self._latency = latency
@@ -173,6 +177,10 @@ class Channel:
     def not_before(self, moment: int) -> None:
         """Nothing that is sent from now on arrives before ``moment``."""
         self._last = max(self._last, moment)
+
+    def give_back(self, places: int, now: int) -> None:
+        """Places of its own are free, of which the sender will know."""
+        self.freed += [now + self.notice] * places
 
     def cut(self) -> list[Train]:
         """The connection breaks: returns what is on the wire, which is lost; what is sent later does not wait

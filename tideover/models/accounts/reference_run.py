@@ -107,8 +107,8 @@ class ReferenceRun:
             for task in job.bolt_tasks
             for number in task.windows.waiting
         }
-        due = set(self._truth.open) - waiting
-        self.audit.due = {place for place in due if not _still_to_come(job, *place)}
+        due, marked = set(self._truth.open) - waiting, job.end_markers()
+        self.audit.due = {place for place in due if not _still_to_come(job, *place, marked)}
         while self._found.open.keys() - self._truth.open.keys():
             event = kernel.next_data_event()
             if event is None or event <= kernel.now:
@@ -122,6 +122,11 @@ class ReferenceRun:
         return self.audit.bad
 
 
-def _still_to_come(job: Job, component: str, task: int, number: int) -> bool:
-    """Whether a window is not put out yet, and all that it needs is safe in a log."""
-    return job.needs.log and any(number > r.windows.newest for r in job.bolts[component, task])
+def _still_to_come(job: Job, component: str, task: int, number: int, marked: set[int]) -> bool:
+    """Whether a window is not put out yet, and all that it needs is safe in a log; or a marker that ends it
+    is on its way (``marked``): the run may be later than its reference, which waits for no store.
+    """
+    replicas = job.bolts[component, task]
+    if number in marked and replicas[0].windows.trigger == "marker":
+        return True
+    return job.needs.log and any(number > replica.windows.newest for replica in replicas)

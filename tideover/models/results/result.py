@@ -15,6 +15,7 @@ from tideover.models.evaluation import bottleneck
 from tideover.models.evaluation.bottleneck import Load
 from tideover.models.results import headline
 from tideover.models.schema import fields as schema
+from tideover.models.schema.columns import nested
 from tideover.models.schema.fields import RECORD, TABLES, frame
 from tideover.models.schema.shared import SHARED_RECORD
 from tideover.models.simulation import Replication
@@ -154,7 +155,7 @@ class Result:
             "seed": self.scenario.run.seed,
             "replications": len(self.replications),
             "warnings": self.warnings,
-            "recoveries": [schema.nested(row, columns) for row in self.rows("recoveries")],
+            "recoveries": [nested(row, columns) for row in self.rows("recoveries")],
             "utilisation": _utilisation(self.replications),
             "prediction": self.prediction,
             "version": self.version,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
 
 from tideover.models.job.deployment import Deployment
-from tideover.models.job.topology import Topology
+from tideover.models.job.topology import Component, Topology
 from tideover.models.runtime.announcements import Announcer
 from tideover.models.runtime.bolt_task import BoltTask, connect
 from tideover.models.runtime.context import Context, without_markers
@@ -152,6 +153,7 @@ class Job:
                 return spread.sample(draws.bits(name, Purpose.LATENCY, number))
 
         channel = self.network.channel(up, down, latency)
+        channel.notice = round(spread.mean_ns)
         channel.logged = self.needs.log and isinstance(up, SpoutTask)
         connect(down, channel)
         return channel
@@ -222,17 +224,26 @@ class Job:
     def on_the_way(self) -> dict[str, list[Train]]:
         """Tuples of roots in queues, in service and on the wire, by the component they are at or go to."""
         at: dict[str, list[Train]] = {c.name: [] for c in self.topology.components}
+        for component, train in self._under_way():
+            if component.anchored:
+                at[component.name].append(without_markers(train))
+        return at
+
+    def end_markers(self) -> set[int]:
+        """Numbers of the windows of which a marker is in a queue or on the wire."""
+        marks = (train.mark for _, train in self._under_way() if train.mark is not None)
+        return {number for mark in marks for number in mark[mark > 0].tolist()}
+
+    def _under_way(self) -> Iterator[tuple[Component, Train]]:
+        """All that is in queues, in service and on the wire, with the component that it is at or goes to."""
         for task in self.bolt_tasks:
-            if task.component.anchored:
-                wires = (train for channel in task.inputs for train in channel.on_the_way)
-                trains = [*task.queue.trains(), *task.gate.aside, *task.gate.held, *wires]
-                at[task.component.name] += [without_markers(train) for train in trains]
+            wires = (train for channel in task.inputs for train in channel.on_the_way)
+            for train in (*task.queue.trains(), *task.gate.aside, *task.gate.held, *wires):
+                yield task.component, train
         for sender in self.tasks:
             for channel, train in sender.line.trains() if sender.line is not None else ():
                 assert isinstance(channel.down, BoltTask)
-                if channel.down.component.anchored:
-                    at[channel.down.component.name].append(without_markers(train))
-        return at
+                yield channel.down.component, train
 
     def can_be_emitted(self) -> Ints:
         """Roots that wait for a retry, or that a keeper can still emit again."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -90,3 +90,21 @@ def _dtype(column: Column, values: pd.Series[Any]) -> Any:
 def at_top(*columns: Column) -> tuple[Column, ...]:
     """The columns, each a key of the record by its own name."""
     return tuple(replace(column, record=(column.name,)) for column in columns)
+
+
+def nested(row: Mapping[str, Any], columns: Iterable[Column]) -> dict[str, Any]:
+    """A row as the record has it: the columns that stand there, each in its block."""
+    found: dict[str, Any] = {}
+    for column in columns:
+        if column.record and not (column.optional and column.name not in row):
+            *blocks, key = column.record
+            place = found
+            for name in blocks:
+                place = place.setdefault(name, {})
+            place[key] = row[column.name]
+    return found
+
+
+def in_lumps(columns: Iterable[Column]) -> list[Column]:
+    """Those that count tuples or roots: a run with ``run.lump`` simulates several of these as one."""
+    return [column for column in columns if column.unit in ("tuples", "roots", "tuples/s")]

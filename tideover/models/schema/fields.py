@@ -228,7 +228,9 @@ RUNS = (
     _windows("emitted", "windows emitted"),
     _windows("correct", "windows equal to those of the failure-free twin"),
     _windows("wrong", "windows that differ from those of the failure-free twin"),
-    _windows("missing", "windows of the failure-free twin that were not emitted"),
+    _windows(
+        "missing", "windows of the failure-free twin that were not emitted, and whose end is not on its way"
+    ),
     _cost("cpu_s", "CPU time", "processor time of all tasks together", "s", "float64"),
     _cost("network_bytes", "network", "bytes sent between tasks", "B"),
     _cost("store_bytes", "store", "bytes written to and read from the store", "B"),
@@ -370,27 +372,9 @@ def measures() -> tuple[Column, ...]:
     return tuple(column for column in TABLES["recoveries"] if column.label and len(column.record) == 1)
 
 
-def nested(row: Mapping[str, Any], columns: Iterable[Column]) -> dict[str, Any]:
-    """A row as the record has it: the columns that stand there, each in its block."""
-    found: dict[str, Any] = {}
-    for column in columns:
-        if column.record and not (column.optional and column.name not in row):
-            *blocks, key = column.record
-            place = found
-            for name in blocks:
-                place = place.setdefault(name, {})
-            place[key] = row[column.name]
-    return found
-
-
 def named(table: str, name: str) -> Column:
     """The column of this name; KeyError if there is none."""
     return {column.name: column for column in TABLES[table]}[name]
-
-
-def in_lumps(columns: Iterable[Column]) -> list[Column]:
-    """Those that count tuples or roots: a run with ``run.lump`` simulates several of these as one."""
-    return [column for column in columns if column.unit in ("tuples", "roots", "tuples/s")]
 
 
 def frame(table: str, rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:

@@ -62,6 +62,10 @@ class AlignedSnapshots(Strategy):
     restore_time: Annotated[Duration, Field(description="time to restore a task's state that was read")] = 0
     restore_cost: Annotated[Duration, Field(description="the same, for each entry of the state")] = 0
 
+    unaligned: Annotated[
+        bool, Field(description="barriers overtake what waits, which is stored with the snapshot")
+    ] = False
+
     store: Annotated[
         str | None,
         Field(description="the one of `stores` that state is saved in; the key `store` if not given"),
@@ -102,7 +106,7 @@ class Snapshots(Protocol):
         s = strategy
         schedule = Schedule(s.checkpoint_interval, s.cycle()[0], s.min_pause, s.checkpoint_timeout)
         costs = Costs(s.snapshot_time, s.snapshot_cost, s.restore_time, s.restore_cost, s.entry_size, s.store)
-        GlobalRollback(job, schedule, costs, s.upload_time)
+        GlobalRollback(job, schedule, costs, s.upload_time, s.unaligned)
 
     def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
         if task.component.is_spout:

@@ -8,7 +8,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-from pydantic import Field, ValidationError, ValidationInfo, field_validator, model_validator
+from pydantic import Field, ValidationError, ValidationInfo, field_validator
+from pydantic_core import ErrorDetails
 
 from tideover.sim.draws import Draws
 from tideover.sim.faults.base import FAULTS, Fault, Site, Target
@@ -30,13 +31,10 @@ class Events(Fault):
 
     @field_validator("file")
     @classmethod
-    def _from_the_scenarios_folder(cls, file: str, info: ValidationInfo) -> str:
-        return str((info.context or {}).get("directory", Path()) / file)
-
-    @model_validator(mode="after")
-    def _readable(self) -> Events:
-        read_events(self.file)
-        return self
+    def _readable(cls, file: str, info: ValidationInfo) -> str:
+        path = str((info.context or {}).get("directory", Path()) / file)
+        read_events(path)
+        return path
 
     @property
     def where(self) -> str:
@@ -95,8 +93,19 @@ def _fault(place: str, given: dict[str, str]) -> Fault:
     try:
         return FAULTS[kind].model_validate(values, context={"border": True})
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
+        found = error.errors(include_url=False, include_input=False)
+        first = min(found, key=lambda one: one["type"] != "extra_forbidden")  # else its own name is missing
         column = str(first["loc"][0]) if first["loc"] else ""
-        message = str(first.get("ctx", {}).get("error", first["msg"]))
         where = f"{place}: {'time' if column == 'at' else column}" if column else place
-        raise ValueError(f"{where}: {message[:1].lower()}{message[1:]}") from None
+        raise ValueError(f"{where}: {_said(first, column, FAULTS[kind])}") from None
+
+
+def _said(error: ErrorDetails, column: str, kind: type[Fault]) -> str:
+    """What is wrong, and what is allowed."""
+    if error["type"] == "extra_forbidden":
+        columns = ("time" if name == "at" else name for name in kind.model_fields)
+        return f"unknown column; known: {', '.join(columns)}"
+    if error["type"] == "missing":
+        return f"is missing; {kind.model_fields[column].description}"
+    message = str(error.get("ctx", {}).get("error", error["msg"]))
+    return f"{message[:1].lower()}{message[1:]}"

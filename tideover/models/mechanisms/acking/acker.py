@@ -183,7 +183,7 @@ class Acker(Machine, Keeper):
         return mask
 
     def settled(self, outage: OutageView) -> bool:
-        """Whether no root that the outage hit still waits to be emitted again."""
+        """Whether no root that the outage hit waits to be emitted again, or is on its way once more."""
         return not any(pending.waiting_for(outage.number) for pending in self.maps)
 
 
