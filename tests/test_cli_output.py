@@ -26,5 +26,14 @@ run: {duration: 450 s, replications: 10}
     said = capsys.readouterr().err
     assert "1.2e+05 tuples, and 1.2e+07 snapshots" in said
     assert "run.lump_rate" not in said
+    crowded = ["hosts={machines: {m: {count: 1, cores: 1}}}", "topology.job.parallelism=2"]
+    text = text.replace(
+        "strategy", "  end: {bolt: forward, from: {job: shuffle}, service: 1 ns}\nstrategy", 1
+    )
+    output.announce([load_text(text, settings=[*crowded, "topology.log.rate=100/s"])])
+    said = capsys.readouterr().err
+    assert "9e+05 of the tuples where tasks of several components share cores" in said
+    assert "run.lump_rate" in said
+    assert "at most as many tasks as cores" in said
     output.announce([load("wordcount")])
     assert capsys.readouterr() == ("", "")

@@ -139,14 +139,14 @@ BARRIERS = (
     ),
     Mutation(
         "a tuple that a snapshot covers is read again",
-        "position = self._log.read - sum(self._from_log(train).n for train in waiting)",
-        "position = max(0, self._log.read - 1 - sum(self._from_log(train).n for train in waiting))",
+        "return self._log.read - sum(self._from_log(train).n for train in waiting)",
+        "return max(0, self._log.read - 1 - sum(self._from_log(train).n for train in waiting))",
         exactness("aligned_snapshots"),
     ),
     Mutation(
         "a tuple behind a snapshot is not read again",
-        "Part(SavedState.of(self.task), position)",
-        "Part(SavedState.of(self.task), min(position + 1, self._log.read))",
+        "Part(SavedState.of(self.task), self._position())",
+        "Part(SavedState.of(self.task), min(self._position() + 1, self._log.read))",
         exactness("aligned_snapshots"),
     ),
     Mutation(
@@ -160,18 +160,18 @@ BATCHES = (
     Mutation(
         "a batch is done with before it is in the sink",
         "    def _ended(self, batch: Batch) -> None:\n",
-        "    def _ended(self, batch: Batch) -> None:\n        self.batch = None\n",
+        "    def _ended(self, batch: Batch) -> None:\n        self._batch = None\n",
         (f"{MODELS}/test_micro_batch.py", "-k", "no_driver_failure_disturbs_a_window"),
     ),
     Mutation(
         "a batch whose range is logged goes back to the log",
-        "if self.batch is not None and not self.batch.logged:",
-        "if self.batch is not None:",
+        "if self._batch is not None and not self._batch.logged:",
+        "if self._batch is not None:",
         exactness("micro_batch"),
     ),
     Mutation(
         "what is in the sink is not taken back when the driver dies before the commit",
-        "elif self.batch is not None and self.batch.visible:",
+        "elif self._batch is not None and self._batch.visible:",
         "elif False:",
         (f"{MODELS}/test_micro_batch.py", "-k", "no_driver_failure_disturbs_a_window"),
     ),
@@ -228,7 +228,112 @@ CLUSTER = (
         (f"{MODELS}/test_placement.py", "-k", "estorm"),
     ),
 )
+CARDS = (
+    Mutation(
+        "messages come out of a card in the order of their channels' numbers, but the other way round",
+        "ready.sort(key=_BY_NUMBER)",
+        "ready.sort(key=_BY_NUMBER, reverse=True)",
+        (f"{MODELS}/test_cards.py", "-k", "equal_the_reference and not many"),
+    ),
+    Mutation(
+        "a message between hosts has no header",
+        "        size += self._links.header\n",
+        "",
+        (f"{MODELS}/test_cards.py", "-k", "equal_the_reference and not many"),
+    ),
+    Mutation(
+        "markers have bytes",
+        "service[ends[place] - train.n : ends[place]][train.mark != 0] = 0",
+        "service[ends[place] - train.n : ends[place]][train.mark != 0] += 0",
+        (f"{MODELS}/test_cards.py", "-k", "equal_the_reference and not many"),
+    ),
+    Mutation(
+        "tasks that share cores do not wait for the cards of one another",
+        "found.setdefault(one, set()).update(first.get(each, each) for each in behind)",
+        "found.setdefault(node, set()).update(behind)",
+        (f"{MODELS}/test_cores_and_cards.py", "-k", "waits_for_the_card"),
+    ),
+)
+QUEUES = (
+    Mutation(
+        "the first in the physical order gets the next place, not who asked first",
+        "heappush(self._asking, (since, number, asker))",
+        "heappush(self._asking, (number, since, asker))",
+        (f"{MODELS}/test_bounded_queues.py", "-k", "who_waits"),
+    ),
+    Mutation(
+        "a queue has a place more",
+        "        if self.free <= 0:\n",
+        "        if self.free < 0:\n",
+        (f"{MODELS}/test_bounded_queues.py", "-k", "who_waits"),
+    ),
+    Mutation(
+        "a queue has a place more as long as it is moved in trains",
+        "self._most = self._bound.length - waits",
+        "self._most = self._bound.length - waits + 1",
+        (f"{MODELS}/test_bounded_queues.py", "-k", "who_waits or no_room"),
+    ),
+    Mutation(
+        "a send queue holds a message more",
+        "return self.tuples <= self.send",
+        "return self.tuples <= self.send + 1",
+        (f"{MODELS}/test_bounded_queues.py", "-k", "who_waits"),
+    ),
+)
+CORES = (
+    Mutation(
+        "each level of a host has all of its cores",
+        "            self._left = _minus(self._left, found.spent)\n",
+        "            pass\n",
+        (f"{MODELS}/test_cores.py", "-k", "two_levels or more_than_they_can"),
+    ),
+    Mutation(
+        "upper levels do not know of the backlogs of lower ones",
+        "enumerate([*members, *below])",
+        "enumerate(members)",
+        (f"{MODELS}/test_cores.py", "-k", "two_levels"),
+    ),
+    Mutation(
+        "a slow core works as a fast one where several share it",
+        "cores = math.inf if self.cores is None else self.cores * self.factor",
+        "cores = math.inf if self.cores is None else self.cores",
+        (f"{MODELS}/test_cores.py", "-k", "slow"),
+    ),
+)
+HEARTBEATS = (
+    Mutation(
+        "the timeout begins with the failure",
+        "return max(self._kernel.now, self._last_sign(victim) + self._detector.timeout)",
+        "return self._kernel.now + self._detector.timeout",
+        (f"{MODELS}/test_detectors.py", "-k", "begins_with_the_last_heartbeat"),
+    ),
+    Mutation(
+        "a process sends no heartbeat before a whole interval is over",
+        "first + (moment - first) // interval * interval",
+        "max(first, first + ((moment - first) // interval - 1) * interval)",
+        (f"{MODELS}/test_detector_exactness.py", "-k", "heartbeats and none and not many"),
+    ),
+    Mutation(
+        "a host in reserve takes the place of many",
+        "            if self._reserve[0] < repaired:\n",
+        "            if False:\n",
+        (f"{MODELS}/test_detectors.py", "-k", "reserve"),
+    ),
+    Mutation(
+        "what dies while it is launched is launched all the same",
+        "if known is not None and (now <= known.ordered or",
+        "if known is not None and (now <= known.launched or",
+        (f"{MODELS}/test_detectors.py", "-k", "during_the_launch"),
+    ),
+    Mutation(
+        "who pauses for longer than the timeout is never missed",
+        "        if missed < pause[1]:\n",
+        "        if False:\n",
+        (f"{MODELS}/test_detectors.py", "-k", "taken_for_death"),
+    ),
+)
 MUTATIONS = (*ACKING, *BUFFERS, *REPLICAS, *BARRIERS, *BATCHES, *WINDOWS, *CLUSTER)
+MUTATIONS += (*CARDS, *QUEUES, *CORES, *HEARTBEATS)
 
 
 def mutated(mutation: Mutation, copy: Path) -> None:

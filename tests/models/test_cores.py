@@ -10,9 +10,11 @@ import pytest
 from tests.models.crowded import ONES, both, chain, machines, processed, troubled
 from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
 from tideover.models.config import Scenario
+from tideover.models.runtime import core_sharing
 from tideover.models.simulation import simulate
 from tideover.models.strategies.base import STRATEGIES
 from tideover.models.world import World
+from tideover.sim.cores import Cores
 
 ROUNDING = 1000
 """Instants (ns) by which the engine and the reference may differ: each rounds the ends of services to whole
@@ -177,6 +179,29 @@ def close(scenario: Scenario, levels: int) -> None:
     assert found.mean == pytest.approx(expected.mean, rel=0.02)
     assert found.p99 == pytest.approx(expected.p99, rel=0.02)
     assert found.count == pytest.approx(expected.count, rel=0.002)
+
+
+def test_hosts_where_nothing_happens_need_no_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Law: to step over what changes nobody's speed changes nothing, to the nanosecond, if steps end at the
+    same instants; also with crashes, pauses, and a host that is slow for a while.
+    """
+    monkeypatch.setattr(core_sharing._ShortSteps, "_next", lambda steps: steps._moved + steps._step)
+    down = {"component": "b1", "task": 0, "detection": 20, "restart": 30, "while_down": "hold"}
+    failures = (
+        fault("crash_task", 40, **down),
+        fault("pause", 100, component="b0", task=1, duration=20 * MS),
+        fault("slow_host", 140, host=0, factor=0.5, duration=50 * MS),
+    )
+    found = []
+    for always in (False, True):
+        if always:
+            monkeypatch.setattr(Cores, "_happens", lambda *_: True)
+        run = World(chain(1100, 2, 3, machines(2, 1), failures, until=240, latency=0.5), trace=True)
+        run.run()
+        assert run.trace is not None
+        found.append(sorted(run.trace.processed))
+    assert len(found[0]) > 300
+    assert found[0] == found[1]
 
 
 def test_levels_that_a_link_keeps_apart_are_exact() -> None:

@@ -6,6 +6,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from tests.oracle.worlds import MS, bolt, spout, world
+from tideover.models.job.cluster import Hosts
+from tideover.models.job.machines import MachineType
 from tideover.models.simulation import simulate
 from tideover.scenarios.loader import load_text
 
@@ -53,3 +56,24 @@ def ends(text: str) -> tuple[int, npt.NDArray[np.float64]]:
         first[root] = min(came, first.get(root, came))
         last[root] = max(left, last.get(root, left))
     return len(done.trace.processed), np.array([last[root] - first[root] for root in last], float)
+
+
+def test_a_task_waits_for_the_card_of_one_that_shares_its_core() -> None:
+    """s ──▶ b on host 0, which begins with 2 ms of work at 11; z, on another host, ──▶ c, 3 ms of work that
+    come through host 0's card at 11.5. Half a core each from then on: b is done at 14.5, c at 16.
+
+    b could be moved before z is. The run is looked at every 5 ms only, so it would be done at 13.
+    """
+    ones = {"kind": "values", "values": (1,), "repeat": True}
+    topology = {
+        "s": spout(**ones, offset=1, hosts=(0,)),
+        "b": bolt("forward", {"s": "shuffle"}, 2, hosts=(0,)),
+        "z": spout(**ones, offset=0.5, hosts=(1,)),
+        "c": bolt("forward", {"z": "shuffle"}, 3, hosts=(0,)),
+    }
+    hosts = Hosts(machines={"one": MachineType(count=1, cores=1, nic=256_000), "other": MachineType(count=1)})
+    trace = simulate(world(topology, hosts=hosts, until=500), trace=True).trace
+    assert trace is not None
+    for component, first in (("b", 14.5), ("c", 16)):
+        done = [row[6] / MS for row in trace.processed if row[0] == component]
+        assert done == [first + 10 * i for i in range(49)]

@@ -72,3 +72,26 @@ def test_a_stream_that_ends_is_no_longer_than_it_is() -> None:
     text = WORLD.replace("spout: keys, keys: 10", "spout: values, values: [1, 2, 3]")
     assert effort(load_text(text)).tuples == 2 * 3 + 2 * 20_000
     assert effort(load("wordcount")).seconds < 1
+
+
+SHARED = """\
+topology:
+  log: {spout: keys, keys: 10, rate: 50/s, parallelism: 2}
+  job: {bolt: forward, from: {log: shuffle}, service: 1 ms, parallelism: 3, hosts: [0, 0, 1]}
+  end: {bolt: windowed_count, from: {job: shuffle}, service: 1 ms, window: 10 s, hosts: [0]}
+hosts: {machines: {m: {count: 2, cores: 2}}}
+strategy: none
+run: {duration: 200 s}
+"""
+
+
+def test_work_where_components_share_cores_is_told_apart() -> None:
+    """Host 0 has two tasks of the job, each with a third of 100/s, and the end with all of it, on two cores;
+    host 1 has one task, on two.
+    """
+    found = effort(load_text(SHARED))
+    assert found.turns == pytest.approx(200 * (100 * 2 / 3 + 100))
+    apart = effort(load_text(SHARED, settings=["hosts.machines.m.cores=3"]))
+    assert (apart.turns, apart.tuples) == (0, found.tuples)
+    assert found.seconds > 100 * apart.seconds
+    assert effort(load_text(SHARED, settings=["run.lump=10"])).turns == pytest.approx(found.turns / 10)

@@ -14,8 +14,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 from tests.models.chain import chain, crashed, lost
 from tests.models.test_micro_batch import driver_lost, executor_lost, run
 from tests.oracle.random_worlds import STRATEGY_NAMES, overlapping
-from tests.oracle.worlds import fault
+from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
 from tideover.models.config import Scenario
+from tideover.models.job.components import Links
 from tideover.models.simulation import Replication, simulate
 
 FIGURES = ("detect_s", "restart_s", "restore_s", "replay_s", "state_recovery_s", "catch_up_s", "output_gap_s")
@@ -148,3 +149,20 @@ def test_a_host_is_back_with_the_last_of_its_tasks() -> None:
     done = simulate(both.model_copy(update={"topology": topology, "hosts": 2}))
     assert moments(done) == [(50, 90), (60, 90)]
     assert done.recoveries[0]["restore_s"] == 0  # count had its state back at 70: nothing was left to do
+
+
+# -- replays -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("then", [(), (fault("pause", 52, component="s", duration=1_000_000),)])
+def test_a_replay_that_is_on_its_way_when_another_failure_strikes_counts(then: tuple[Any, ...]) -> None:
+    """s (one root, at 10) ──10──▶ p (5), which loses it in service at 22. It times out at 30, is sent again
+    at 40, and done at 55, for the first failure, also if another one strikes at 52.
+    """
+    topology = {"s": spout("values", values=(1,)), "p": bolt("forward", {"s": "shuffle"}, 5)}
+    crash = fault("crash_task", 22, component="p")
+    links = Links(latency=ms(10), local=ms(10))
+    more = {"message_timeout": 20 * MS, "timeout_phase": 10 * MS}
+    run = simulate(world(topology, "source_replay", (crash, *then), 100, links=links, **more))
+    first = run.recoveries[0]
+    assert (first["replayed"], first["state_recovery_s"]) == (1, 0.028)

@@ -9,9 +9,11 @@ import pytest
 from tests.oracle.worlds import MS, bolt, fault, spout, world
 from tideover.models.config import Scenario
 from tideover.models.job.arrivals.burst import Burst
+from tideover.models.job.sources.base import Source
 from tideover.models.job.sources.kafka import Kafka
 from tideover.models.job.sources.kestrel import Kestrel
 from tideover.models.simulation import Replication, simulate
+from tideover.models.strategies.base import STRATEGIES
 from tideover.sim.units import S
 
 
@@ -126,6 +128,21 @@ def test_without_acks_what_was_read_is_done() -> None:
     assert found.ledger["lost"] == 1
 
 
+@pytest.mark.parametrize(
+    "source", [Kafka(commit_interval=20 * MS), Kestrel(timeout=30 * MS, sweep_interval=MS)]
+)
+def test_fleets_read_from_queues(source: Source) -> None:
+    """E-Storm's shadows keep the counts; what the spout had in flight as it crashed is given out again."""
+    base = reading(400, (crash(100.5, 20),))
+    config = base.topology["s"].model_copy(update={"source": source})
+    count = bolt("running_count", {"s": "shuffle"}, 1, window={"length": 50 * MS})
+    update = {"topology": {"s": config, "count": count}, "strategy": STRATEGIES["estorm"](members=2)}
+    found = simulate(base.model_copy(update=update))
+    emitted = sum(found.ledger[name] for name in ("completed", "in_flight", "lost"))
+    assert (found.ledger["emitted"], found.ledger["lost"]) == (emitted, 0)
+    assert found.ledger["replayed"] > 0
+
+
 @pytest.mark.parametrize("partitions", [2, 3, 5])
 def test_each_partition_is_read_by_one_task(partitions: int) -> None:
     found = simulate(reading(100, poll_cost=0.001, parallelism=2, partitions=partitions), trace=True)
@@ -133,6 +150,20 @@ def test_each_partition_is_read_by_one_task(partitions: int) -> None:
     by_task = [sum(task == mine for _, task, *_ in found.trace.emitted) for mine in (0, 1)]
     of_task = [len(range(task, partitions, 2)) for task in (0, 1)]
     assert by_task == [9 * n for n in of_task]
+
+
+@pytest.mark.parametrize(("down", "until"), [(5, 40), (5, 12), (0, 20)])
+def test_a_crash_of_the_spout_is_drained_at_the_rate_that_is_left(down: int, until: int) -> None:
+    """100 records/s are appended, 200/s are read: what comes in 5 s takes 5 s more. Nobody acks, and what was
+    read since the last commit, 0.1 s ago at most, is read again.
+    """
+    crashed = crash(6_000.5, 1e3 * down)
+    (row,) = simulate(reading(1e3 * until, (crashed,), gap=10, poll_cost=5, commit_interval=100)).recoveries
+    if down:
+        assert row["max_lag"] == pytest.approx(down * 100, abs=20)
+        assert row["drain_s"] == (pytest.approx(2 * down, abs=1.1) if until == 40 else None)
+    else:
+        assert (row["max_lag"] <= 10, row["drain_s"]) == (True, 0)
 
 
 def test_a_queue_drains_at_the_rate_that_is_left() -> None:

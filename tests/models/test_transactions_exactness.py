@@ -1,6 +1,8 @@
-"""Transactions of `storm_checkpoint` against the per-tuple reference: waves, acks, the way back."""
+"""Storm's transactions and E-Storm's fleets against the per-tuple reference: waves, acks, the way back."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -8,10 +10,10 @@ from hypothesis import strategies as st
 
 from tests.models.test_exactness import CAPS, LONG, QUICK, differences
 from tests.models.test_schedules_exactness import HAPPENED
-from tests.oracle.random_worlds import overlapping, worlds
+from tests.oracle.random_worlds import STORM, overlapping, worlds
 from tideover.models.config import Scenario
 
-TRANSACTIONS = ("storm_checkpoint",)
+STRATEGIES = tuple(STORM)
 
 
 def check(scenario: Scenario, cap: int = CAPS[-1]) -> None:
@@ -23,27 +25,29 @@ def check(scenario: Scenario, cap: int = CAPS[-1]) -> None:
     assert not {name: both for name, both in found.items() if alone or name in HAPPENED}
 
 
-@QUICK
-@given(worlds(TRANSACTIONS))
-def test_transactions_equal_the_reference(scenario: Scenario) -> None:
-    check(scenario)
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_the_engine_equals_the_reference(strategy: str) -> None:
+    @QUICK
+    @given(worlds((strategy,)))
+    def equals(scenario: Scenario) -> None:
+        check(scenario)
+
+    equals()
 
 
 @settings(QUICK, max_examples=10)
-@given(worlds(TRANSACTIONS), st.sampled_from(CAPS[:2]))
+@given(worlds(STRATEGIES), st.sampled_from(CAPS[:2]))
 def test_trains_of_any_length_make_no_difference(scenario: Scenario, cap: int) -> None:
     check(scenario, cap)
 
 
 @pytest.mark.long
-@LONG
-@given(worlds(TRANSACTIONS), st.sampled_from(CAPS))
-def test_transactions_equal_the_reference_in_many_worlds(scenario: Scenario, cap: int) -> None:
-    check(scenario, cap)
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("made", [worlds, overlapping])
+def test_the_engine_equals_the_reference_in_many_worlds(made: Any, strategy: str) -> None:
+    @LONG
+    @given(made((strategy,)), st.sampled_from(CAPS))
+    def equals(scenario: Scenario, cap: int) -> None:
+        check(scenario, cap)
 
-
-@pytest.mark.long
-@LONG
-@given(overlapping(TRANSACTIONS))
-def test_transactions_equal_the_reference_where_failures_overlap(scenario: Scenario) -> None:
-    check(scenario)
+    equals()

@@ -157,7 +157,7 @@ class Comparison:
         if outage.masked:
             return outage.at
         back = 2 * self.end if outage.back is None else outage.back
-        others = (outage.restored_at, outage.timed_out_at, outage.last_replay)
+        others = (outage.written, outage.restored_at, outage.timed_out_at, outage.last_replay)
         return max(outage.at, back, *(moment for moment in others if moment is not None))
 
     def calm_from(self, bad: Truths, since: int) -> int | None:
@@ -235,6 +235,9 @@ class Comparison:
             ends[1:1], names[1:1] = [outage.back], [PASSING]
         elif self.world.listener is not None and outage.hit:
             ends[1:1], names[1:1] = [outage.ordered, outage.launched, outage.back], RESTART
+        if outage.written is not None:
+            ends.insert(names.index("restore_s"), outage.written)
+            names.insert(names.index("restore_s"), "write_s")
         reached, stages = outage.at, {}
         for name, end in zip(names, ends, strict=True):
             later = reached if end is None or outage.masked else max(reached, end)
@@ -287,7 +290,7 @@ class Comparison:
     @staticmethod
     def _reached(row: dict[str, Any]) -> int:
         """From the fault until caught up, as the stages have it."""
-        return sum(row.get(name, 0) for name in (*STAGES, "catch_up_stage_s"))
+        return sum(row.get(name, 0) for name in (*STAGES, "write_s", "catch_up_stage_s"))
 
 
 def longest_silence(outputs: list[int], begin: int, end: int) -> int | None:

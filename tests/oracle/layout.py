@@ -137,9 +137,16 @@ class Layout:
 
     def replicas(self, name: str) -> int:
         strategy = self.scenario.strategy
+        if self.has_shadows:
+            return strategy.members if self.stateful(name) else 1
         if kind_of(strategy) != "active_replication" or name in self.spouts:
             return 1
         return 1 + strategy.k if strategy.components is None or name in strategy.components else 1
+
+    @property
+    def has_shadows(self) -> bool:
+        """Whether all replicas but the first say nothing."""
+        return kind_of(self.scenario.strategy) == "estorm"
 
     def _hosts(self) -> dict[Physical, int]:
         """Tasks without a list of hosts: one after the other; replica r sits r hosts further."""

@@ -39,6 +39,7 @@ class Outage:
     hit: bool = False
     masked: bool = False
     passes: bool = False
+    written: int | None = None  # by others, what it had taken
     restored_at: int | None = None
     timed_out_at: int | None = None
     last_replay: int | None = None

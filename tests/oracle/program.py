@@ -19,6 +19,7 @@ from .channels import Arrivals, Card, Channel, Message
 from .clock import Clock, Rank, control
 from .cores import Cores
 from .figures import Figures, figures
+from .fleets import Fleets
 from .heartbeats import Listener
 from .layout import MACHINES, Layout, Logical
 from .ledger import Ledger
@@ -33,15 +34,23 @@ from .starting_anew import micro_batches
 from .tasks import Task
 from .trace import Trace
 from .transactions import StormCheckpoint
+from .unaligned import Overtaking
 from .windows import Verdict, verdict
+
+
+def snapshots(world: World) -> Snapshots:
+    """By its parameter."""
+    return Overtaking(world) if world.scenario.strategy.unaligned else Snapshots(world)
+
 
 PROTOCOLS = {
     "none": Protocol,
     "source_replay": SourceReplay,
     "storm_checkpoint": StormCheckpoint,
+    "estorm": Fleets,
     "rsm": UpstreamBuffer,
     "active_replication": Replication,
-    "aligned_snapshots": Snapshots,
+    "aligned_snapshots": snapshots,
     "micro_batch": micro_batches,
 }
 
@@ -239,6 +248,9 @@ class World:
             if not any(up in one and down in other for one, other in (sides, sides[::-1])):
                 continue
             if kind_of(fault) == "partition":
+                if fault.messages == "lose":
+                    channel.lose(outage.number)
+                    self.clock.at(over, control(Rank.READY, 0), partial(channel.losing.remove, outage.number))
                 channel.hold(over)
             else:
                 channel.slow[outage] = fault.latency_factor, fault.transfer_factor
@@ -262,7 +274,11 @@ class World:
     def _is_masked(self, outage: Outage) -> bool:
         """Whether all that was hit has a live replica that goes on."""
         return bool(outage.tasks) and all(
-            any(other.live for other in self.tasks if other.logical == task.logical and other is not task)
+            any(
+                other.live and not other.silent
+                for other in self.tasks
+                if other.logical == task.logical and other is not task
+            )
             for task in outage.tasks
         )
 

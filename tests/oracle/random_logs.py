@@ -15,7 +15,7 @@ from tideover.models.job.sources.kestrel import Kestrel
 from .random_worlds import TICK, TICK_MS, overlapping, worlds
 from .worlds import MS, fault
 
-READERS = ("none", "source_replay")
+READERS = ("none", "source_replay", "rsm", "active_replication", "storm_checkpoint")
 
 
 @st.composite

@@ -72,3 +72,13 @@ def series(draw: st.DrawFn, strategies: tuple[str, ...]) -> Scenario:
         if getattr(fault, "component", "acker") in (*topology, "acker")
     )
     return scenario.model_copy(update={"topology": topology, "failures": failures})
+
+
+@st.composite
+def overtaken(draw: st.DrawFn, overlap: bool = False) -> Scenario:
+    """The same with unaligned snapshots, most of them so close that a failure finds one with full queues."""
+    scenario = draw(queues(("aligned_snapshots",), ("block",), overlap))
+    changes: dict[str, Any] = {"unaligned": True}
+    if draw(st.integers(0, 3)):
+        changes |= {"checkpoint_interval": 7 * TICK, "min_pause": 0, "checkpoint_timeout": 1000 * TICK}
+    return scenario.model_copy(update={"strategy": scenario.strategy.model_copy(update=changes)})

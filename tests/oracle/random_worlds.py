@@ -25,6 +25,7 @@ from tideover.models.strategies.base import STRATEGIES
 from tideover.models.strategies.source_replay import SourceReplay
 from tideover.sim.distributions.base import Distribution
 from tideover.sim.distributions.exponential import Exponential
+from tideover.sim.registry import kind_of
 
 from .worlds import MS, bolt, fault, ms, spout, world
 
@@ -198,6 +199,15 @@ def storm_checkpoint(make: Maker) -> dict[str, Any]:
     }
 
 
+def estorm(make: Maker) -> dict[str, Any]:
+    return source_replay(make) | {
+        "members": make.some(1, 2, 2, 3),
+        "transaction_time": make.ns(0, 0, 2),
+        "load_time": make.ns(0, 0, 3),
+        "load_cost": make.ns(0, 0, 1),
+    }
+
+
 def rsm(make: Maker) -> dict[str, Any]:
     return {
         "checkpoint_interval": make.some(5, 10, 20, 35) * TICK,
@@ -267,7 +277,7 @@ PARAMETERS: dict[str, Callable[[Maker], dict[str, Any]]] = {
     "micro_batch": micro_batch,
 }
 STRATEGY_NAMES = tuple(PARAMETERS)
-STORM = {"storm_checkpoint": storm_checkpoint}
+STORM = {"storm_checkpoint": storm_checkpoint, "estorm": estorm}
 """Strategies with worlds of their own."""
 
 
@@ -303,6 +313,10 @@ def faults(
     name = draw(st.sampled_from(names))
     if name not in ("acker", "driver"):
         more["task"] = draw(st.integers(0, topology[name].parallelism - 1))
+    config = topology.get(name)
+    counts = isinstance(config, BoltConfig) and kind_of(config.bolt) == "windowed_count"
+    if strategy == "estorm" and counts:
+        more["replica"] = draw(st.integers(0, params["members"] - 1))
     replicated = strategy == "active_replication" and isinstance(topology.get(name), BoltConfig)
     if replicated and (params["components"] is None or name in params["components"]):
         more["replica"] = draw(st.integers(0, params["k"]))
@@ -348,7 +362,7 @@ def worlds(draw: st.DrawFn, strategies: tuple[str, ...] = STRATEGY_NAMES) -> Sce
         topology[name] = config
     params = (PARAMETERS | STORM)[strategy](Maker(draw, ties, hosts, names))
     until = draw(st.sampled_from((60, 90, 150, 200)))
-    copies = 1 + params.get("k", 0)
+    copies = params.get("members", 1 + params.get("k", 0))
     known = hosts or sum(config.parallelism * copies for config in topology.values())
     count = draw(st.sampled_from((0, 1, 1, 2, 3)))
     failures = tuple(draw(faults(strategy, ties, topology, params, until, hosts or 3)) for _ in range(count))

@@ -92,11 +92,9 @@ class Record:
             self.windows_out.setdefault(place, now)
 
     def lead(self, task: Task) -> Task:
-        """The replica that is measured: the live one with the lowest number."""
-        for other in self.world.tasks:
-            if other.logical == task.logical and other.live:
-                return other
-        return task
+        """The replica that is measured: the live one with the lowest number, of those that say anything."""
+        heard = [one for one in self.world.tasks if one.logical == task.logical and not one.silent]
+        return next((one for one in heard if one.live), heard[0])
 
     # -- time ----------------------------------------------------------------------------------------------
 

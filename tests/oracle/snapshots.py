@@ -31,6 +31,8 @@ class Picture:
     state: State = field(default_factory=State)
     windows_closed: int = 0
     served: int = 0  # messages of its log
+    queue: list[Message] = field(default_factory=list)  # that a barrier has overtaken
+    line: list[Message] = field(default_factory=list)
 
 
 @dataclass
@@ -109,7 +111,11 @@ class Snapshots(Protocol):
         for task in self.bolts:
             from_spouts = [c for c in task.inputs.values() if isinstance(c.up, SpoutTask)]
             if from_spouts:
-                task.place_first(Rank.CHECKPOINT, partial(self._reached, task, from_spouts, number))
+                self.place_source(task, from_spouts, number)
+
+    def place_source(self, task: Task, channels: list[Channel], number: int) -> None:
+        """The barrier of the sources, before all that waits in the log."""
+        task.place_first(Rank.CHECKPOINT, partial(self._reached, task, channels, number))
 
     def _expire(self, number: int) -> None:
         if self.current == number:
@@ -242,14 +248,23 @@ class Snapshots(Protocol):
         task.waiting = True
         if task is not self.bolts[-1]:
             return
-        stateful = [task for task in self.bolts if self.world.layout.stateful(task.component)]
         last = self.world.clock.now
-        for each in stateful:
-            entries = self.valid[each].state.entries if each in self.valid else 0
+        for each in self.bolts:
+            picture = self.valid.get(each, Picture())
+            size, entries = self.size(each, picture), picture.state.entries
+            if not (size or self.world.layout.stateful(each.component)):
+                continue
             host = self.world.layout.host[each.physical]
-            end = self.store.request(entries * self.params.entry_size, host, False)
+            end = self.store.request(size, host, False)
             last = max(last, end + self.params.restore_time + entries * self.params.restore_cost)
         self._at(last, control(Rank.RESTORE, self.bolts[-1].rank), self._go_on)
+
+    def size(self, task: Task, picture: Picture) -> int:
+        """Bytes in the store."""
+        return picture.state.entries * self.params.entry_size
+
+    def give_queues_back(self) -> None:
+        """For snapshots that have queues."""
 
     def _go_on(self) -> None:
         for task in self.bolts:
@@ -261,6 +276,7 @@ class Snapshots(Protocol):
             roots = {message.datum.root for message in seat.again if message.datum is not None}
             self.world.ledger.replayed |= roots
             seat.again = []
+        self.give_queues_back()
         for task in self.bolts:
             task.restored()
         self.last_end = self.world.clock.now - self.params.min_pause

@@ -28,6 +28,8 @@ class Control:
     act: Callable[[], None]
     window: int | None = None
     """The number of the window that it ends, if it is a tick."""
+    hurries: bool = False
+    """It waits neither for room, nor for what is in the queue, but for what is being done."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,12 +79,14 @@ class Task:
         self.world, self.physical, self.rank = world, physical, rank
         self.component, self.index, self.replica = physical
         self.logical: Logical = (self.component, self.index)
+        self.silent = self.replica > 0 and world.layout.has_shadows
         self.name = f"{self.component}.{self.index}" + (f"/{self.replica}" if self.replica else "")
         self.outputs: dict[Physical, Channel] = {}
         self.inputs: dict[Physical, Channel] = {}
         self.state = State()
         self.windows_closed = 0  # by number of tuples
         self.queue: deque[Entry] = deque()
+        self.ahead: set[Control] = set()  # of those that hurry: they have overtaken what waited
         self.serving: Entry | None = None
         self.event: simpy.Event | None = None
         self.down = False  # between a fault and readiness
@@ -173,23 +177,39 @@ class Task:
         self.queue.extend(Entry(self.world.clock.now, message) for message in messages)
         self.serve()
 
-    def place(self, rank: Rank, act: Callable[[], None], window: int | None = None) -> None:
+    def place(
+        self, rank: Rank, act: Callable[[], None], window: int | None = None, hurries: bool = False
+    ) -> None:
         """A marker at the end of the queue, now; no effect on a task that is down."""
         if not self.down:
-            self.queue.append(Entry(self.world.clock.now, Control(rank, act, window)))
+            self.queue.append(Entry(self.world.clock.now, Control(rank, act, window, hurries)))
             self.serve()
 
-    def place_first(self, rank: Rank, act: Callable[[], None]) -> None:
+    def place_first(self, rank: Rank, act: Callable[[], None], hurries: bool = False) -> None:
         """A marker ahead of all that waits, now; no effect on a task that is down."""
         if not self.down:
-            self.queue.appendleft(Entry(self.world.clock.now, Control(rank, act)))
+            control = Control(rank, act, hurries=hurries)
+            self.ahead.add(control)
+            self.queue.appendleft(Entry(self.world.clock.now, control))
             self.serve()
+
+    def hurry(self) -> None:
+        """All markers are ahead of what waits."""
+        controls = [entry for entry in self.queue if isinstance(entry.what, Control)]
+        others = [entry for entry in self.queue if not isinstance(entry.what, Control)]
+        self.queue = deque([*controls, *others])
+        self.ahead = {entry.what for entry in controls if isinstance(entry.what, Control)}
+        self.serve()
 
     def serve(self) -> None:
         """Begin with what is next, if nothing is in the way."""
         if self.down or self.waiting or self.occupied or self.serving or not self.queue:
             return
-        if self.line.full:
+        first = self.queue[0].what
+        hurries = isinstance(first, Control) and first.hurries
+        if self.line.full and not hurries:
+            return
+        if hurries and first not in self.ahead:
             return
         if self.stopped_until > self.world.clock.now:
             return
@@ -269,6 +289,13 @@ class Task:
         begin = self.occupied_until if self.occupied else self.world.clock.now
         self.occupy(begin + duration)
 
+    def take_on(self, state: State) -> None:
+        """Its counts; what the task has seen of markers since is not forgotten."""
+        old, self.state = self.state, state.copy()
+        for up, number in old.markers.items():
+            self.state.markers[up] = max(number, self.state.markers.get(up, 0))
+        self.state.handed = min(self.state.markers.get(c.up.logical, 0) for c in self.inputs.values())
+
     def release(self) -> None:
         self.occupied = False
         self.freed()
@@ -310,15 +337,15 @@ class Task:
         self.serve()
 
     def send(self, datum: Datum) -> list[Datum]:
-        """To all replicas of each target; returns what was sent, one per target."""
+        """To all replicas of each target, each copy with an id of its own; returns what was sent."""
         layout, sent = self.world.layout, []
         datum = datum._replace(route=(*datum.route, self.logical))
         for down in layout.down[self.component]:
             for task, crossed in layout.cross(self.component, down, datum):
-                crossed = crossed._replace(ident=self.world.new_ident())
                 for replica in range(layout.replicas(down)):
-                    self.put(Message(self.outputs[down, task, replica], crossed))
-                sent.append(crossed)
+                    copy = crossed._replace(ident=self.world.new_ident())
+                    self.put(Message(self.outputs[down, task, replica], copy))
+                    sent.append(copy)
         return sent
 
     def send_missed_markers(self) -> None:
@@ -330,7 +357,7 @@ class Task:
 
     def send_marker(self, number: int) -> None:
         self.state.handed = number
-        for channel in self.outputs.values():
+        for channel in () if self.silent else self.outputs.values():
             self.put(Message(channel, marker=number))
 
     # -- faults --------------------------------------------------------------------------------------------

@@ -217,7 +217,7 @@ class StormCheckpoint(SourceReplay):
         if fault is None or desk.fault != fault:
             return
         desk.fault = None
-        self._restore(task, desk.held)
+        task.take_on(desk.held.state)
         if self._keeps(task):
             self.world.outages.restored(fault, len(task.state.held))
         task.windows_closed = max(task.windows_closed, desk.held.windows_closed)
@@ -225,7 +225,7 @@ class StormCheckpoint(SourceReplay):
         for other, its in self.desks.items():
             if other is not task and its.fault is None and self._keeps(other):
                 self._set_aside(other)
-                self._restore(other, its.held)
+                other.take_on(its.held.state)
                 acks, its.safe = its.safe, []
                 other.occupy_longer(len(acks) * self.params.ack_cost)
                 self._ack(other, acks)
@@ -234,15 +234,6 @@ class StormCheckpoint(SourceReplay):
                 other.restored()
         if all(its.fault is None for its in self.desks.values()):
             self._expect(self.world.clock.now + self.params.checkpoint_interval)
-
-    @staticmethod
-    def _restore(task: Task, part: Part) -> None:
-        """The counts; what it has seen of markers since is not forgotten."""
-        old, task.state = task.state, part.state.copy()
-        for up, number in old.markers.items():
-            task.state.markers[up] = max(number, task.state.markers.get(up, 0))
-        seen = [task.state.markers.get(channel.up.logical, 0) for channel in task.inputs.values()]
-        task.state.handed = min(seen)
 
     # -- figures -------------------------------------------------------------------------------------------
 

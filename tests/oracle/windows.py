@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .program import World
     from .tasks import Task
 
-ACKING = ("source_replay", "storm_checkpoint")
+ACKING = ("source_replay", "storm_checkpoint", "estorm")
 """Strategies under which bolts ack."""
 
 Place = tuple[str, int, int]  # component, task, number

@@ -17,10 +17,12 @@ from tideover.cli import main
 from tideover.models.config import Scenario
 from tideover.models.job.arrivals.periodic import Periodic
 from tideover.models.job.arrivals.ramp import Ramp
+from tideover.models.job.backends.base import BACKENDS
 from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import Links
 from tideover.models.job.machines import MachineType
 from tideover.models.job.queues import QueueSettings
+from tideover.models.job.stores.base import STORES
 from tideover.reports.html import render
 from tideover.reports.saturation import answer, page
 from tideover.scenarios import probe
@@ -112,6 +114,46 @@ def test_a_pending_cap_by_littles_law(monkeypatch: pytest.MonkeyPatch) -> None:
     cap = {"message_timeout": 10_000 * MS, "max_spout_pending": 300}
     result = found(line(0.1, strategy="source_replay", links=links, keys={"gap": 0.25}, **cap), 300 / 60.1e-3)
     assert result.limit == "max_spout_pending (300 a task) holds s.0 back; nothing is full"
+
+
+def test_a_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each tuple changes an entry of 2**20, so one that none has changed since the last commit, and a
+    transaction writes it twice to a store of one thread that does 10,000/s: 5,000/s, while two tasks of 1 us
+    a tuple have little else to do than to wait for it.
+    """
+    monkeypatch.setattr(probe, "ROUGH", 1_000)
+    monkeypatch.setattr(probe, "THOROUGH", 20_000)
+    state = BACKENDS["memory"].model_validate({"entries": 2**20, "accesses": 1})
+    redis = STORES["redis"].model_validate({"latency": 0, "operations": 1e4})
+    short = {"checkpoint_interval": 5 * MS, "message_timeout": 100_000 * MS}
+    scenario = line(0.001, 2, strategy="storm_checkpoint", keys={"gap": 0.25}, **short)
+    there = {
+        "topology": scenario.topology | {"a": scenario.topology["a"].model_copy(update={"state": state})},
+        "stores": {"redis": redis},
+        "strategy": scenario.strategy.model_copy(update={"store": "redis"}),
+    }
+    result = found(scenario.model_copy(update=there), 5_000)
+    assert result.limit.startswith("store redis is ")
+
+
+@pytest.mark.parametrize("length", [1, 5])
+def test_a_blocked_fan_in(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """s, three times as fast as t, ──▶ a, t ──▶ b, and both ──▶ c over a bounded queue: 0.1 ms a tuple, so
+    10,000/s. What is full is c, not a and b, which it blocks: a would be at 0.05 ms x 3/4, so 26,667/s.
+    """
+    monkeypatch.setattr(probe, "THOROUGH", 10_000)
+    topology = {
+        "s": spout("keys", gap=1, keys=64),
+        "t": spout("keys", gap=3, keys=64),
+        "a": bolt("forward", {"s": "shuffle"}, 0.05),
+        "b": bolt("forward", {"t": "shuffle"}, 0.05),
+        "c": bolt("forward", {"a": "shuffle", "b": "shuffle"}, 0.1),
+    }
+    bounded = world(topology).model_copy(update={"queues": QueueSettings(length=length)})
+    result = found(bounded, 10_000)
+    assert result.limit.startswith("task c.0 is ")
+    assert result.groups[1].name == "tasks of a"
+    assert result.groups[1].full_at == pytest.approx(80_000 / 3, rel=0.01)
 
 
 def test_twice_the_work_with_a_replica() -> None:

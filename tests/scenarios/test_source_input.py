@@ -43,15 +43,9 @@ def test_a_queue_is_read_and_written() -> None:
         ("poll_cost", "pol_cost", "topology.s.source.pol_cost", "did you mean 'poll_cost'"),
         (
             "{kind: none}",
-            "{kind: rsm, checkpoint_interval: 1 s}",
-            "topology.s.source",
-            "only source_replay, none are",
-        ),
-        (
-            "{kind: none}",
             "{kind: aligned_snapshots, checkpoint_interval: 1 s}",
             "topology.s.source",
-            "does not go with the strategy",
+            "its spouts stand for a log",
         ),
         ("run:", "queues: 10\nrun:", "topology.s.source", "bounded queues"),
         (

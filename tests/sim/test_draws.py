@@ -97,6 +97,30 @@ def test_draws_are_uniform(purpose: Purpose) -> None:
     assert scipy.stats.chisquare(np.bincount(pairs, minlength=900)).pvalue > 1e-4
 
 
+def test_luck_over_many_seeds_is_what_chance_allows() -> None:
+    """1,000 seeds, five streams of 4,000 draws each. Over the seeds the mean of exponentials, and how draws
+    go with the next one and with those of the next stream, are standard normal, as the central limit theorem
+    has it (Kolmogorov's test), and no seed is further off than chance; large draws are as many as expected.
+    """
+    seeds, streams, n = 1000, 5, 4000
+    index = np.arange(n, dtype=np.int64)
+    scores: dict[str, list[float]] = {"mean": [], "next": [], "beside": [], "tail": []}
+    for seed in range(seeds):
+        draws = Draws(seed)
+        u = np.array([uniform01(draws.bits(f"a.{i}", Purpose.FAULT, index)) for i in range(streams)])
+        size, c = streams * n, u - 0.5
+        scores["mean"].append((float(-np.log(u).mean()) - 1) * size**0.5)
+        for name, product in (("next", c[:, 1:] * c[:, :-1]), ("beside", c[1:] * c[:-1])):
+            scores[name].append(float(product.mean()) * 12 * product.size**0.5)
+        scores["tail"].append(((u < 0.001).sum() / size - 0.001) / (0.001 / size) ** 0.5)
+    limit = float(scipy.stats.norm.isf(0.0005 / seeds))
+    for name in ("mean", "next", "beside"):
+        assert scipy.stats.kstest(scores[name], "norm").pvalue > 1e-3, name
+        assert max(map(abs, scores[name])) < limit, name
+    # counts of 20 are not normal; their variance over the seeds is that of Poisson's law
+    assert np.var(scores["tail"]) == pytest.approx(1, abs=4 * (2.05 / seeds) ** 0.5)
+
+
 @pytest.mark.parametrize("step", [1, 2, 8, 1 << 20, 1 << 40])
 def test_draws_are_uniform_for_indexes_in_steps(step: int) -> None:
     """uids come in steps: all words at one place of the tree, all roots of one spout task."""

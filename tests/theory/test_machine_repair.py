@@ -2,6 +2,10 @@
 
 n machines with exponential lives (rate a each) and repairs (rate b), and r crews: the number that is down is
 a birth and death chain, up by (n - k) a, down by min(k, r) b. Availability is the mean part that is up.
+
+With one crew the number that is up is Erlang's loss system: machines come out of repair at rate b, each stays
+for its life, and none comes while all n are up. So the crew is idle for the part of the time in which n lines
+are busy, and that depends on the mean life alone.
 """
 
 from __future__ import annotations
@@ -10,8 +14,13 @@ import numpy as np
 import pytest
 
 from tests.oracle.worlds import bolt, spout, world
+from tests.theory.closed_forms import erlang_b
+from tests.theory.queues import estimate
 from tideover.models.simulation import simulate
-from tideover.sim.distributions import Exponential
+from tideover.sim.distributions.base import Distribution
+from tideover.sim.distributions.constant import Constant
+from tideover.sim.distributions.exponential import Exponential
+from tideover.sim.distributions.uniform import Uniform
 from tideover.sim.draws import Draws
 from tideover.sim.faults.base import Site
 from tideover.sim.faults.machines_fail import MachinesFail
@@ -40,6 +49,27 @@ def test_machines_are_up_as_often_as_the_chain_says(n: int, crews: int, life: fl
     runs = [fault.strikes(0, Draws(7, replication), Site(end, n)) for replication in range(4)]
     down = [each.out_of_order for run in runs for _, each in run]
     assert 1 - sum(down) / (len(runs) * n * end) == pytest.approx(available(n, crews, life, repair), rel=0.01)
+
+
+@pytest.mark.parametrize(
+    "life",
+    [Exponential(mean=9 * S), Constant(value=9 * S), Uniform(low=1 * S, high=17 * S)],
+    ids=lambda life: life.kind,
+)
+def test_a_crew_is_idle_as_often_as_erlang_says(life: Distribution) -> None:
+    """Five machines that live for 9 s on average, repairs of 3 s: 11 % of the time, however lives vary."""
+    n, end = 5, 10_000 * S
+    fault = MachinesFail(lifetime=life, repair=Exponential(mean=3 * S), crews=1)
+    idle = []
+    for replication in range(10):
+        over = time = 0
+        for moment, each in fault.strikes(0, Draws(1, replication), Site(end, n)):
+            time += max(0, moment - over)
+            over = max(over, moment + each.out_of_order)
+        idle.append((time + max(0, end - over)) / end)
+    found, expected = estimate(idle), erlang_b(n, 9 / 3)
+    assert found.covers(expected)
+    assert found.half < 0.1 * expected
 
 
 def test_tasks_are_up_as_often_as_their_machines() -> None:

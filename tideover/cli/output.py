@@ -118,11 +118,16 @@ def announce(scenarios: Iterable[Scenario]) -> None:
     seconds = sum(n * each.seconds for n, each in done)
     if seconds < LONG_S:
         return
-    tuples, decisions = (sum(n * getattr(each, what) for n, each in done) for what in ("tuples", "decisions"))
+    tuples, decisions, turns = (
+        sum(n * getattr(each, what) for n, each in done) for what in ("tuples", "decisions", "turns")
+    )
     lasts = f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
     of = f"{tuples:.2g} tuples, and {decisions:.2g} snapshots, ends of windows, triggers or faults"
     lumps = tuples > 100 * decisions and not any(any(counting(s.topology, s.strategy)) for s in asked)
     hint = "; run.lump_rate lets one simulated tuple stand for several" if lumps else ""
+    if turns:
+        of += f"; {turns:.2g} of the tuples where tasks of several components share cores, which is slow"
+        hint += "; with at most as many tasks as cores on a host it is far faster"
     note([f"this takes about {lasts}, give or take a factor of three: {of}{hint}"])
 
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from tideover.models.advice.loads import task_loads
 from tideover.models.coarsening import coarsened, coarseness
-from tideover.models.config import Scenario, topology_of
+from tideover.models.config import Scenario, deployment_of, topology_of
 from tideover.models.job.components import SpoutConfig
+from tideover.models.runtime.core_sharing import layered
 from tideover.sim.units import S
 
 MOST_ROOTS = 10**10
@@ -15,6 +16,7 @@ MOST_ROOTS = 10**10
 
 _TUPLES_PER_S = 3e6
 _DECISIONS_PER_S = 1e4
+_TURNS_PER_S = 4e3
 """What one core of a common machine gets done, by word counts and snapshots that were timed."""
 
 
@@ -24,15 +26,19 @@ class Effort:
 
     tuples     that tasks emit or work on, each replica for itself
     decisions  snapshots, ends of windows, rotations, triggers and faults, task by task
+    turns      tuples that are worked on where tasks of several levels of the topology share cores: there time
+               goes in short steps
     """
 
     tuples: float
     decisions: float
+    turns: float
 
     @property
     def seconds(self) -> float:
         """How long that takes on one core, very roughly."""
-        return self.tuples / _TUPLES_PER_S + self.decisions / _DECISIONS_PER_S
+        simple = self.tuples / _TUPLES_PER_S + self.decisions / _DECISIONS_PER_S
+        return simple + self.turns / _TURNS_PER_S
 
 
 def roots(config: SpoutConfig, scenario: Scenario) -> float:
@@ -62,4 +68,12 @@ def effort(scenario: Scenario) -> Effort:
     if (cycle := strategy.cycle()) is not None:
         decisions += tasks * scenario.run.duration / cycle[1]
     pauses = (fault.every.mean_ns for fault in scenario.failures if fault.every is not None)
-    return Effort(tuples, decisions + sum(scenario.run.duration / pause for pause in pauses))
+    decisions += sum(scenario.run.duration / pause for pause in pauses)
+    deployment = deployment_of(scenario, topology=topology)
+    slow = layered(deployment)
+    turns = sum(
+        float(loads[component].rates[task]) * seconds
+        for (component, task, _), host in deployment.hosts.items()
+        if host in slow and component in loads
+    )
+    return Effort(tuples, decisions, turns)

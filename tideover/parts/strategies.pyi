@@ -55,6 +55,7 @@ class AlignedSnapshots(aligned_snapshots.AlignedSnapshots):
     entry_size: bytes of an entry in the store
     restore_time: time to restore a task's state that was read
     restore_cost: the same, for each entry of the state
+    unaligned: barriers overtake what waits, which is stored with the snapshot
     store: the one of `stores` that state is saved in; the key `store` if not given
     """
 
@@ -71,6 +72,7 @@ class AlignedSnapshots(aligned_snapshots.AlignedSnapshots):
         entry_size: Size = "64 B",
         restore_time: Duration = "0 s",
         restore_cost: Duration = "0 s",
+        unaligned: bool = False,
         store: str | None = None,
     ) -> None: ...
 

@@ -91,7 +91,8 @@ def probe(scenario: Scenario, factor: float, thorough: bool) -> Probe:
         int(series.until(end)[begin // SLOT + 1 :].sum())
         for series in (world.recorder.entered, world.recorder.left)
     )
-    part = done / wanted if wanted else 1.0
+    acked = _acked(world, begin, end, wanted)
+    part = (done if acked is None else min(done, acked)) / wanted if wanted else 1.0
     assert world.usage is not None
     return Probe(
         factor=factor,
@@ -197,6 +198,20 @@ def _calls(world: World, begin: int, end: int) -> int:
             found += int(calls.searchsorted(end, "right") - calls.searchsorted(begin, "right"))
             last, index = int(calls[-1]), index + len(calls)
     return found
+
+
+def _acked(world: World, begin: int, end: int, wanted: int) -> int | None:
+    """How many roots were acked, and as many more as come in one period, where acks wait for checkpoints;
+    None: they do not. A store that cannot follow makes checkpoints longer and longer, in which tuples are
+    processed all the same: only their acks get fewer.
+    """
+    strategy = world.scenario.strategy
+    cycle = strategy.cycle()
+    if cycle is None or "acker" not in strategy.roles:
+        return None
+    assert world.completion is not None
+    world.completion.latency.tally()
+    return world.completion.latency.count + math.ceil(wanted * cycle[1] / (end - begin))
 
 
 def _throughput(world: World, begin: int, end: int, lump: int) -> tuple[float, float, float]:

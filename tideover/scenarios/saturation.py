@@ -14,7 +14,7 @@ from itertools import groupby
 from typing import Any
 
 from tideover.models.config import Scenario
-from tideover.models.evaluation.bottleneck import Load, as_record
+from tideover.models.evaluation.bottleneck import FULL, Load, as_record, shortage
 from tideover.models.job.components import SpoutConfig
 from tideover.scenarios.errors import Problem, ScenarioError
 from tideover.scenarios.probe import Probe, fastest, offered, probe
@@ -23,8 +23,6 @@ from tideover.sim.registry import kind_of
 
 CLOSE = 1.003
 """The two rates are so close together at the end."""
-FULL = 0.95
-"""A resource that is busy for so much of the time is what is short."""
 _MOST_PROBES = 60
 _LEAP = 1000
 """Most by which a rate is multiplied at once."""
@@ -233,7 +231,7 @@ def _groups(seen: Probe) -> Iterator[Group]:
         mean = sum(load.busy for load in loads) / len(loads)
         full_at = seen.rate / busiest.busy if busiest.busy > 1e-6 else None
         found.append(Group(name, busiest, mean, full_at))
-    yield from sorted(found, key=lambda group: -group.busiest.busy)
+    yield from sorted(found, key=lambda group: shortage(group.busiest))
 
 
 def _limit(groups: Sequence[Group], low: Probe | None, high: Probe | None) -> str:

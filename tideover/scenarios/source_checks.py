@@ -27,9 +27,10 @@ def check(scenario: Scenario) -> Iterator[Found]:
             continue
         where = ("topology", name, "source")
         if not scenario.strategy.reads_queues:
+            kind, logged = scenario.strategy.kind, scenario.strategy.needs.log
             able = ", ".join(kind for kind, cls in STRATEGIES.items() if cls.reads_queues)
-            kind = scenario.strategy.kind
-            yield where, f"does not go with the strategy {kind}: only {able} are simulated with it"
+            why = "its spouts stand for a log that is read again" if logged else f"only {able} say how"
+            yield where, f"does not go with the strategy {kind}: {why}"
         if bounded:
             yield where, "does not go with bounded queues between tasks: this is not simulated"
         if isinstance(config.arrivals, Saturating):

@@ -23,6 +23,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from tideover.sim.link import Channel
 from tideover.sim.pace import Line, SharedOccupancy
 from tideover.sim.server import BY_POSITION, Server, collect
 from tideover.sim.shared_queue import SharedQueue
@@ -43,6 +44,19 @@ class Sharer(NamedTuple):
         if not isinstance(server.busy, SharedOccupancy) or not isinstance(server.queue, SharedQueue):
             raise TypeError(f"{server.name} was not made to share cores")
         return Sharer(server, server.busy, server.queue)
+
+    def next_event(self) -> float | None:
+        """Nothing happens there before (ns), as far as is known; None: nothing does. It may come to nothing
+        then: others may slow it.
+        """
+        pace, queue = self.busy.pace, self.queue
+        if pace.held is not None or self.busy.stopped_until > pace.end or not queue.decided:
+            return 0
+        departure = queue.next_departure
+        if departure is None and self.busy.free_at > pace.at(pace.end):  # busy with something else
+            departure = queue.not_before(self.busy.free_at)
+        times = (self.server.outbox.next, departure, *map(_first, self.server.arriving))
+        return min((time for time in times if time is not None), default=None)
 
     def has_to_do(self, now: int) -> bool:
         """Whether anything happens there up to ``now``."""
@@ -93,6 +107,11 @@ class Sharer(NamedTuple):
         return found
 
 
+def _first(channel: Channel) -> float:
+    """When the first message on the wire arrives (ns)."""
+    return float(channel.wire[0].time[0]) if channel.wire else math.inf
+
+
 class Cores:
     """The cores of one host (None: as many as tasks).
 
@@ -111,6 +130,11 @@ class Cores:
         self._slow: dict[int, float] = {}
         self._levels: list[list[Sharer]] = []
         self._lines: list[Line] = []
+        self._members: list[Sharer] = []
+        self._next: float | None = None
+        """Nothing happens before (ns), as far as was seen since the last move; None: it was not looked."""
+        self._seen: list[int] = []
+        """How many listed inputs of each member were looked at."""
         self._begin = self._end = 0
         """Of the step."""
         self._left: list[Point] = []
@@ -131,6 +155,7 @@ class Cores:
         for each in members:
             each.busy.pace.line = line
         self._levels.append(members)
+        self._members += members
         self._lines.append(line)
         return len(self._levels) - 1
 
@@ -170,6 +195,30 @@ class Cores:
         """Move a level up to ``now``; all that is above the level has been moved there. ``all_``: also the
         line of a level that has nothing to do.
         """
+        if self._end != now and not all_:
+            if not self._happens(now):
+                return
+            for above in range(number):  # nothing happens there, but its line is not drawn yet
+                self._move(above, now, all_)
+        self._move(number, now, all_)
+
+    def _happens(self, now: int) -> bool:
+        """Whether anything happens up to ``now``. If not, nobody's speed changes, and the next step may begin
+        where the last one ended.
+        """
+        if self._next is None:
+            times = (each.next_event() for each in self._members)
+            self._next = min((time for time in times if time is not None), default=math.inf)
+            self._seen = [len(each.server.arriving) for each in self._members]
+        for place, each in enumerate(self._members):
+            arriving, seen = each.server.arriving, self._seen[place]
+            if len(arriving) > seen:
+                self._next = min(self._next, *map(_first, arriving[seen:]))
+                self._seen[place] = len(arriving)
+        return self._next <= now
+
+    def _move(self, number: int, now: int, all_: bool) -> None:
+        self._next = None
         if now != self._end:
             self._begin, self._end = max(line.end for line in self._lines), now
             cores = math.inf if self.cores is None else self.cores * self.factor

@@ -48,6 +48,8 @@ class Node:
         self.journal: list[Action] | None = None
         """Where it notes what is to be told of its tuples, if that may turn out not to have happened."""
         self._markers: list[Marker] = []
+        self.hurries = False
+        """Its control markers wait for no room in the line."""
         self.number = len(kernel.nodes)
         kernel.nodes.append(self)
 
@@ -126,7 +128,8 @@ class Node:
     def _idle(self) -> bool:
         """Whether everything that was admitted has left."""
         now = self._kernel.now
-        return self.busy.turn(now) <= now and not (self.line and self.line.holds_up)
+        waits = self.line is not None and self.line.holds_up and not self.hurries
+        return self.busy.turn(now) <= now and not waits
 
     def _pass_marker(self) -> None:
         """The first marker's turn has come."""

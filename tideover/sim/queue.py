@@ -136,6 +136,11 @@ class Queue:
         self.take_back()
         self._arrived.appendleft(marker)
 
+    def markers_first(self) -> None:
+        """Put all control markers ahead of what waits, behind the tuple in service."""
+        self.take_back()
+        self._arrived = deque(sorted(self._arrived, key=lambda item: not isinstance(item, Marker)))
+
     def pass_marker(self) -> None:
         """The first control marker's turn has come."""
         self._arrived.popleft()

@@ -29,14 +29,21 @@ class SharedQueue(Queue):
     @property
     def next_departure(self) -> int | None:
         """Not before (ns): the pace may be slower than a core of its own."""
-        if not self._served:
-            return None
-        return self._pace.end + max(0, int(self._served[0][1][0]) - self._pace.reached)
+        return self.not_before(int(self._served[0][1][0])) if self._served else None
+
+    def not_before(self, work: int) -> int:
+        """An instant (ns) before which the server's own time can't come to ``work``."""
+        return self._pace.end + max(0, work - self._pace.reached)
 
     @property
     def empty(self) -> bool:
         """Whether nothing waits or is served."""
         return not (self._served or self._inbox or self._arrived)
+
+    @property
+    def decided(self) -> bool:
+        """Whether all that waits has its departure."""
+        return not (self._inbox or self._arrived or self._trigger_at is not None)
 
     def coming(self) -> list[tuple[Ints, Ints]]:
         """Of what waits without a departure, ahead of all control markers: arrivals (ns) and demand (ns)."""

@@ -62,7 +62,7 @@ class Recovery:
         outage = self.outage
         if outage.masked:
             return outage.failed_at
-        reached = (outage.ready_at, self.restored_at, self.timed_out_at, self.last_replay)
+        reached = (outage.ready_at, outage.written_at, self.restored_at, self.timed_out_at, self.last_replay)
         return max(outage.failed_at, *(moment for moment in reached if moment is not None))
 
     def add(self, times: Ints, latency: Ints, from_first: Ints, replayed: Mask | None) -> None:

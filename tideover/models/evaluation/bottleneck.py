@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 from tideover.models.accounts.usage import Usage
 from tideover.sim.units import S
 
+FULL = 0.95
+"""A resource that is busy for so much of the time is what is short."""
 _NEXT = 1
 """How many others the sentence names."""
 
@@ -40,6 +42,17 @@ class Load(NamedTuple):
     def verb(self) -> str:
         """``is`` busy, or ``are``."""
         return "are" if self.kind == "cores" else "is"
+
+
+def shortage(load: Load) -> tuple[bool, float]:
+    """Sorts loads by what is short: the busiest first, but a full store before tasks, which count as busy
+    while they wait for it.
+
+    >>> loads = [Load("count.0", "task", 3, 1.0), Load("redis", "store", None, 0.996)]
+    >>> min(loads, key=shortage).name
+    'redis'
+    """
+    return not (load.kind == "store" and load.busy >= FULL), -load.busy
 
 
 class Used(NamedTuple):
@@ -86,13 +99,13 @@ class Used(NamedTuple):
 
 
 def mean_loads(replications: Iterable[Sequence[Load]]) -> list[Load]:
-    """The mean of all replications, the busiest first; what is equally busy stays in its order."""
+    """The mean of all replications, by ``shortage``; what is equally busy stays in its order."""
     found: dict[tuple[str, str, int | None], list[float]] = {}
     for loads in replications:
         for load in loads:
             found.setdefault((load.name, load.kind, load.host), []).append(load.busy)
     means = [Load(*names, sum(busy) / len(busy)) for names, busy in found.items()]
-    return sorted(means, key=lambda load: -load.busy)
+    return sorted(means, key=shortage)
 
 
 def sentence(loads: Sequence[Load]) -> str:

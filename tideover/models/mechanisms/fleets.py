@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -39,10 +40,19 @@ class _Transaction:
     written: list[tuple[BoltTask, SavedState]] = field(default_factory=list)
 
 
+@dataclass(frozen=True, eq=False)
+class _Turn:
+    """A member that is to write, or writes; and what happens if it fails before it has written."""
+
+    member: BoltTask
+    ask_another: Callable[[], None]
+
+
 class Fleets(Mechanism):
     """All replicas of a task but the first are its shadows: they process what it does, ack it, and emit
     nothing. After a failure a recovery transaction lets one live member of each fleet that was hit write its
-    state to the station, which keeps it; when all have, those that are back read it, holding what arrives.
+    state to the station, when its turn comes in the member's queue, and keeps the member until that is done;
+    when all have, those that are back read it, holding what arrives.
 
     ``copy_cost``: time that each copy for a shadow takes a spout (ns).
     """
@@ -55,6 +65,7 @@ class Fleets(Mechanism):
                 Verbs(job).charge(c.name, copy_cost * copies)
         self._station = station
         self._open: dict[OutageView, _Transaction] = {}
+        self._asked: dict[BoltTask, _Turn] = {}
         for task in job.bolt_tasks:
             task.silent = task.replica > 0
 
@@ -73,8 +84,8 @@ class Fleets(Mechanism):
         task.gate.aside = task.start_over()
         transaction = self._open.setdefault(outage, _Transaction())
         transaction.unwritten.add(task)
-        write = partial(self._write, task, task.life, outage)
-        kernel.at(kernel.now + self._station.transaction, Rank.RESTORE, write, task.number)
+        ask = partial(self._ask, task, task.life, outage)
+        kernel.at(kernel.now + self._station.transaction, Rank.RESTORE, ask, task.number)
 
     def _lives(self, task: BoltTask, life: int, outage: OutageView) -> bool:
         """Whether a task still waits; if it has failed again nobody waits for it."""
@@ -84,7 +95,8 @@ class Fleets(Mechanism):
         self._read_all(outage)
         return False
 
-    def _write(self, task: BoltTask, life: int, outage: OutageView) -> None:
+    def _ask(self, task: BoltTask, life: int, outage: OutageView) -> None:
+        """The transaction has reached the fleet: a live member takes its turn at it."""
         if not self._lives(task, life, outage):
             return
         fleet = self._job.bolts[task.component.name, task.index]
@@ -94,26 +106,37 @@ class Fleets(Mechanism):
             self._restored(task, life, outage, SavedState.of(task))
             self._read_all(outage)
             return
-        saved, station = SavedState.of(member), self._station
-        store, size = self._job.store_named(station.store), self._entries(task, saved) * station.entry_size
-        done = partial(self._written, task, life, outage, member, member.life, saved)
-        operations = max(1, self._entries(task, saved))
-        end = store.write(member.host, size, Rank.RESTORE, done, task.number, None, operations)
+        turn = self._asked[task] = _Turn(member, partial(self._ask, task, life, outage))
+        member.enqueue(Rank.RESTORE, partial(self._write, task, life, outage, turn))
+
+    def _write(self, task: BoltTask, life: int, outage: OutageView, turn: _Turn) -> None:
+        """It has processed what came before: it writes, and does nothing else."""
+        if self._asked.get(task) is not turn or not self._lives(task, life, outage):
+            return
+        member, station = turn.member, self._station
+        saved = SavedState.of(member)
+        entries = self._entries(task, saved)
+        store, size = self._job.store_named(station.store), entries * station.entry_size
+        done = partial(self._written, task, life, outage, turn, saved)
+        end = store.write(member.host, size, Rank.RESTORE, done, task.number, None, max(1, entries))
         member.occupy(end - self._job.kernel.now)
 
-    def _written(
-        self, task: BoltTask, life: int, outage: OutageView, member: BoltTask, its: int, saved: SavedState
-    ) -> None:
-        if not self._lives(task, life, outage):
+    def _written(self, task: BoltTask, life: int, outage: OutageView, turn: _Turn, saved: SavedState) -> None:
+        if self._asked.get(task) is not turn or not self._lives(task, life, outage):
             return
-        if member.life != its:
-            self._write(task, life, outage)  # by another member, if there is one
-            return
-        self._job.say.note(self._job.kernel.now, f"{member.name}: state written for {task.name}")
+        del self._asked[task]
+        self._job.say.note(self._job.kernel.now, f"{turn.member.name}: state written for {task.name}")
         transaction = self._open[outage]
         transaction.unwritten.discard(task)
         transaction.written.append((task, saved))
         self._read_all(outage)
+
+    def failed(self, view: TaskView, outage: OutageView) -> None:
+        """What a member has not written is asked of another, if there is one."""
+        for task, turn in list(self._asked.items()):
+            if turn.member is view:
+                del self._asked[task]
+                turn.ask_another()
 
     def _read_all(self, outage: OutageView) -> None:
         """When all has been written it is read."""

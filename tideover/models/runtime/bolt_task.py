@@ -247,7 +247,7 @@ class BoltTask(Server):
         if windows.trigger == "marker":
             stall = self._end_window(aligned, now, before, up_to=aligned)
         train = single(now, 0, mark=aligned)
-        for outlet in self.outlets:
+        for outlet in () if self.silent else self.outlets:
             outlet.broadcast(train)
         if self.line is not None:
             self.line.close()

@@ -37,13 +37,25 @@ class CoresResource:
 
 def crowded(deployment: Deployment) -> frozenset[int]:
     """Hosts with more tasks of bolts than cores, or that are slow for a while: there tasks go at a pace."""
-    many: dict[int, int] = {}
+    slow = (fault.host for fault in deployment.failures if isinstance(fault, SlowHost))
+    return frozenset([*_full(deployment), *slow])
+
+
+def layered(deployment: Deployment) -> frozenset[int]:
+    """Hosts whose cores are shared by tasks of several levels of the topology."""
+    depth = levels_of(deployment.topology)
+    full = _full(deployment).items()
+    return frozenset(host for host, names in full if len({depth[name] for name in names}) > 1)
+
+
+def _full(deployment: Deployment) -> dict[int, list[str]]:
+    """Hosts with more tasks of bolts than cores, and the components of these tasks."""
+    found: dict[int, list[str]] = {}
     for (component, _, _), host in deployment.hosts.items():
         if not deployment.topology.by_name[component].is_spout:
-            many[host] = many.get(host, 0) + 1
-    hosts = deployment.cluster.hosts
-    full = {h for h, tasks in many.items() if hosts[h].cores is not None and tasks > (hosts[h].cores or 0)}
-    return frozenset(full | {fault.host for fault in deployment.failures if isinstance(fault, SlowHost)})
+            found.setdefault(host, []).append(component)
+    cores = {host: deployment.cluster.hosts[host].cores for host in found}
+    return {host: names for host, names in found.items() if len(names) > (cores[host] or len(names))}
 
 
 def share_cores(

@@ -22,7 +22,7 @@ from tideover.sim.train import Ints, Train, single
 
 AHEAD = 1_024
 """Calls of a spout that are worked out at first; then twice as many each time, up to a train."""
-ROOTS = 1 << 20
+ROOTS = 1 << 21
 """Most roots that all spouts together make in one step of the data plane, about."""
 Retries = tuple[Ints, Ints]
 """Roots to emit again, and their attempts."""

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tideover.models.schema.columns import Column, Dtype, Pool, at_top, conform, count, text
+from tideover.models.schema.lag import DRAINED, LAG
 from tideover.models.schema.snapshots import snapshots
 
 if TYPE_CHECKING:
@@ -143,6 +144,7 @@ RECOVERIES = (
         "latency normal again",
         optional=True,
     ),
+    *DRAINED,
     _stage(
         "detect", "detect", "from the failure until it is detected; 0 in all stages if replicas masked it"
     ),
@@ -286,9 +288,7 @@ TIMELINE = (
         "backlog", "most roots queued, in service, on the wire or waiting for retry in this second", "roots"
     ),
     count("backlog_without_failures", "the same in the reference run, which has no failures", "roots"),
-    replace(
-        count("lag", "records before spouts that are not read as the second begins", "roots"), optional=True
-    ),
+    LAG,
 )
 
 TASKS = (

@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
+from tideover.models.mechanisms import offsets
 from tideover.models.mechanisms.duplicate_filter import DuplicateFilter
 from tideover.models.mechanisms.state_transfer import StateTransfer
 from tideover.models.remarks.plan import Plan
@@ -30,7 +31,8 @@ class ActiveReplication(Strategy):
     """
 
     promise: ClassVar[Promise] = "exactly once"
-    survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task", "crash_host"})
+    survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task", "crash_worker", "crash_host"})
+    reads_queues: ClassVar[bool] = True
     after_failures: ClassVar[frozenset[str]] = frozenset({"copy_time", "copy_bandwidth"})
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (DuplicateFilter, StateTransfer)
 
@@ -73,6 +75,7 @@ class Replication(Protocol):
         super().__init__(job)
         s = strategy
         duplicates = DuplicateFilter(job)
+        offsets.follow(job)
         self.transfer = StateTransfer(job, duplicates, s.copy_time, s.copy_bandwidth, s.entry_size)
 
     def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:

@@ -30,7 +30,9 @@ class AlignedSnapshots(Strategy):
     """
 
     promise: ClassVar[Promise] = "exactly once"
-    survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task", "crash_host"})
+    survives: ClassVar[frozenset[str]] = frozenset(
+        {"lose_state", "crash_task", "crash_host", "crash_worker", "crash_rack"}
+    )
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (GlobalRollback,)
     bounded_queues: ClassVar[bool] = True
     after_failures: ClassVar[frozenset[str]] = frozenset({"restore_time", "restore_cost"})
@@ -59,6 +61,10 @@ class AlignedSnapshots(Strategy):
     entry_size: Annotated[Size, Field(description="bytes of an entry in the store")] = 64
     restore_time: Annotated[Duration, Field(description="time to restore a task's state that was read")] = 0
     restore_cost: Annotated[Duration, Field(description="the same, for each entry of the state")] = 0
+
+    unaligned: Annotated[
+        bool, Field(description="barriers overtake what waits, which is stored with the snapshot")
+    ] = False
 
     store: Annotated[
         str | None,
@@ -100,7 +106,7 @@ class Snapshots(Protocol):
         s = strategy
         schedule = Schedule(s.checkpoint_interval, s.cycle()[0], s.min_pause, s.checkpoint_timeout)
         costs = Costs(s.snapshot_time, s.snapshot_cost, s.restore_time, s.restore_cost, s.entry_size, s.store)
-        GlobalRollback(job, schedule, costs, s.upload_time)
+        GlobalRollback(job, schedule, costs, s.upload_time, s.unaligned)
 
     def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
         if task.component.is_spout:

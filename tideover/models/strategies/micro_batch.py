@@ -29,7 +29,9 @@ class MicroBatch(BatchSettings, Strategy):
     """
 
     promise: ClassVar[Promise] = "exactly once"
-    survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task", "crash_host", "pause"})
+    survives: ClassVar[frozenset[str]] = frozenset(
+        {"lose_state", "crash_task", "crash_host", "pause", "crash_worker", "crash_rack"}
+    )
     roles: ClassVar[frozenset[str]] = frozenset({"driver"})
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (Batches,)
     after_failures: ClassVar[frozenset[str]] = frozenset(

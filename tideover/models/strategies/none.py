@@ -18,10 +18,13 @@ class Amnesia(Strategy):
     """
 
     promise: ClassVar[Promise] = "at most once"
-    survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task", "crash_host"})
+    survives: ClassVar[frozenset[str]] = frozenset(
+        {"lose_state", "crash_task", "crash_host", "crash_worker", "crash_rack"}
+    )
 
     bounded_queues: ClassVar[bool] = True
     reads_queues: ClassVar[bool] = True
+    loses_messages: ClassVar[bool] = True
 
     def protocol(self, job: Job) -> Protocol:
         offsets.follow(job)

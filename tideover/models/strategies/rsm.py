@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from tideover.models.job.topology import Component
+from tideover.models.mechanisms import offsets
 from tideover.models.mechanisms.buffers.recovery import UpstreamBuffers
 from tideover.models.mechanisms.checkpoints import Checkpoint, Costs
 from tideover.models.mechanisms.task_checkpoints import TaskCheckpoints
@@ -32,6 +33,7 @@ class StateManagement(Strategy):
     promise: ClassVar[Promise] = "exactly once"
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task"})
     stateless_too: ClassVar[bool] = False
+    reads_queues: ClassVar[bool] = True
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (UpstreamBuffers, TaskCheckpoints)
     per_tuple: ClassVar[frozenset[str]] = frozenset({"replay_cost"})
     unsaid: ClassVar[frozenset[str]] = frozenset({"store"})
@@ -92,6 +94,7 @@ class Recovery(Protocol):
     def __init__(self, job: Job, strategy: StateManagement) -> None:
         super().__init__(job)
         s = self.strategy = strategy
+        offsets.follow(job)
         costs = Costs(
             s.serialise_time, s.serialise_cost, s.restore_time, s.restore_cost, s.entry_size, s.store
         )

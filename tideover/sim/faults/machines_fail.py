@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import itertools
 from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar
 
@@ -19,6 +20,8 @@ from tideover.sim.units import DAY, MS
 
 LIFETIME = 200 * DAY
 """Ten failures a day in 2,000 machines."""
+_BLOCK = 32
+"""Draws of a host at a time."""
 
 
 @FAULTS.register("machines_fail")
@@ -60,18 +63,25 @@ class MachinesFail(Fault):
         return []
 
     def strikes(self, index: int, draws: Draws, site: Site) -> Iterator[tuple[int, Fault]]:
-        def drawn(spread: Distribution, what: str, host: int, n: int) -> int:
-            bits = draws.bits(f"failures.{index}.{what}.{host}", Purpose.FAULT, np.array([n]))
-            return max(1, int(spread.sample(bits)[0]))
+        def drawn(spread: Distribution, what: str, host: int) -> Iterator[int]:
+            for first in itertools.count(0, _BLOCK):
+                numbers = np.arange(first, first + _BLOCK, dtype=np.int64)
+                bits = draws.bits(f"failures.{index}.{what}.{host}", Purpose.FAULT, numbers)
+                yield from np.maximum(spread.sample(bits), 1).tolist()
 
-        coming = [(drawn(self.lifetime, "lifetime", host, 0), host, 0) for host in range(site.hosts)]
+        lives = [drawn(self.lifetime, "lifetime", host) for host in range(site.hosts)]
+        none = self.repair.mean_ns == 0
+        repairs = [
+            itertools.repeat(0) if none else drawn(self.repair, "repair", h) for h in range(site.hosts)
+        ]
+        coming = [(next(life), host) for host, life in enumerate(lives)]
         heapq.heapify(coming)
         free = [0] * (self.crews or site.hosts)  # when each crew is
+        fields = {name: getattr(self, name) for name in ("detection", "restart", "while_down")}
         while coming and coming[0][0] <= site.end:
-            moment, host, n = heapq.heappop(coming)
+            moment, host = heapq.heappop(coming)
             begun = max(moment, heapq.heappop(free))
-            over = begun + (drawn(self.repair, "repair", host, n) if self.repair.mean_ns else 0)
+            over = begun + next(repairs[host])
             heapq.heappush(free, over)
-            fields = {name: getattr(self, name) for name in ("detection", "restart", "while_down")}
             yield moment, CrashHost(at=moment, host=host, repair=over - moment, **fields)
-            heapq.heappush(coming, (over + drawn(self.lifetime, "lifetime", host, n + 1), host, n + 1))
+            heapq.heappush(coming, (over + next(lives[host]), host))

@@ -179,11 +179,11 @@ class Acker(Machine, Keeper):
         roots = train.uid[retried] >> task.component.bits
         for number, pending in enumerate(self.maps):
             mine = np.flatnonzero(roots & self._mask == number) if self._mask else slice(None)
-            mask[retried[mine]] = pending.replayed_for(roots[mine], outage)
+            mask[retried[mine]] = pending.replayed_for(roots[mine], train.attempt[retried[mine]], outage)
         return mask
 
     def settled(self, outage: OutageView) -> bool:
-        """Whether no root that the outage hit still waits to be emitted again."""
+        """Whether no root that the outage hit waits to be emitted again, or is on its way once more."""
         return not any(pending.waiting_for(outage.number) for pending in self.maps)
 
 

@@ -51,6 +51,8 @@ class PendingRoots:
         """The outage that destroyed a tuple of the present attempt; -1: none."""
         self._cause = np.zeros(1024, np.int32)
         """The outage because of which the present attempt was made; -1: none."""
+        self._causes: dict[tuple[int, int], int] = {}
+        """The same of earlier attempts, of roots that are emitted again and again."""
         self._live = np.zeros(1024, np.int32)
         """The attempt of a root that is pending, and 1; 0: it is not."""
         self.expired_to = -1
@@ -104,6 +106,9 @@ class PendingRoots:
             self._live[index] = 1
             self._cause[index] = -1
         else:
+            for row in np.flatnonzero((attempt > 1) & (self._cause[index] >= 0)).tolist():
+                at = int(place[row])
+                self._causes[int(roots[row]), int(self._attempt[at])] = int(self._cause[at])
             self._attempt[index] = attempt
             self._live[index] = attempt + 1
             self._cause[index] = np.where(attempt > 0, self._outage[index], -1)
@@ -185,16 +190,21 @@ class PendingRoots:
         pending = (self._live[: self._size] > 0) & (self._emitted[: self._size] > emitted_after)
         self._outage[: self._size][pending] = outage
 
-    def replayed_for(self, roots: Ints, outage: int) -> npt.NDArray[np.bool_]:
-        """Which of the roots were emitted again because of the outage."""
+    def replayed_for(self, roots: Ints, attempt: Ints, outage: int) -> npt.NDArray[np.bool_]:
+        """Which of these attempts of roots were made because of the outage."""
         index = self._at(roots)
-        known = self._cause.take(np.maximum(index, 0)) == outage
-        known &= index >= 0
+        there = np.maximum(index, 0)
+        newest = (index >= 0) & (self._attempt.take(there) == attempt)
+        known = newest & (self._cause.take(there) == outage)
+        for row in np.flatnonzero(~newest).tolist() if self._causes else ():
+            known[row] = self._causes.get((int(roots[row]), int(attempt[row]))) == outage
         return known
 
     def waiting_for(self, outage: int) -> int:
-        """Roots hit by the outage that have not been emitted again."""
-        hit = self._outage[: self._size] == outage
+        """Roots hit by the outage that have not been emitted again, or have and are not done, or given up and
+        emitted once more.
+        """
+        hit = (self._outage[: self._size] == outage) | (self._cause[: self._size] == outage)
         return int(np.count_nonzero(hit & ((self._live > 0) | self._retrying)[: self._size]))
 
     def roots(self) -> Ints:

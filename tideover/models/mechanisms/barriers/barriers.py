@@ -30,10 +30,13 @@ class Barriers(Mechanism, Keeper):
     ``uploading``: time until a task's snapshot is durable after the store has it (ns); the task works on.
     """
 
-    def __init__(self, job: Job, schedule: Schedule, costs: Costs, uploading: int = 0) -> None:
+    def __init__(
+        self, job: Job, schedule: Schedule, costs: Costs, uploading: int = 0, unaligned: bool = False
+    ) -> None:
         super().__init__(job)
         self._schedule, self._costs, self._uploading = schedule, costs, uploading
-        self._members: dict[TaskView, Member] = {task: Member(job, task) for task in job.bolt_tasks}
+        self._unaligned = unaligned
+        self._members: dict[TaskView, Member] = {t: Member(job, t, unaligned) for t in job.bolt_tasks}
         members = self._members.values()
         self._sources: Reads = None
         into = [task for member in members if member.reads_log for task in member.reached_at_once]
@@ -76,9 +79,52 @@ class Barriers(Mechanism, Keeper):
         self._align(task, int(message.key[0]), message)
 
     def _align(self, task: TaskView, number: int, message: Train | None) -> None:
-        snapshot = self.coordinator.under_way
-        if snapshot is not None and snapshot.number == number and self._members[task].aligned(message):
+        snapshot, member = self.coordinator.under_way, self._members[task]
+        if snapshot is None or snapshot.number != number:
+            return
+        if self._unaligned:
+            member.overtaken(number, message)
+            if task not in snapshot.parts:
+                self._take_part_ahead(task, snapshot)
+            self._write(task, snapshot)
+        elif member.aligned(message):
             self._take_part(task, snapshot)
+
+    def _take_part_ahead(self, task: TaskView, snapshot: Snapshot) -> None:
+        """With the first barrier, ahead of what waits."""
+        costs, member, kernel = self._costs, self._members[task], self._job.kernel
+        state = member.take_part(snapshot).state
+        self.took_part(task, snapshot)
+        member.hand_on(snapshot)
+        copying = 0 if state.state is None else costs.saving + state.entries * costs.saving_entry
+        member.task.occupy(copying)
+
+        def copied() -> None:
+            if self.coordinator.waits_for(snapshot):
+                member.in_flight.copied = True
+                self._write(task, snapshot)
+
+        if copying:
+            kernel.at(kernel.now + copying, Rank.CHECKPOINT, copied, task.number, self._sources)
+        else:
+            member.in_flight.copied = True
+
+    def _write(self, task: TaskView, snapshot: Snapshot) -> None:
+        """Write a task's part when the last barrier has come, and the state is copied."""
+        member = self._members[task]
+        if not member.in_flight.done:
+            return
+        part = member.is_whole(snapshot)
+        safe = partial(self.coordinator.acknowledge, task, snapshot)
+        if part.state.state is None and not part.size:
+            safe()
+            return
+        size = part.state.entries * self._costs.entry_size + part.size
+        wanted, store = (
+            partial(self.coordinator.waits_for, snapshot),
+            self._job.store_named(self._costs.store),
+        )
+        save(self._job, member.task, 0, size, wanted, safe, self._uploading, self._sources, store)
 
     def _take_part(self, task: TaskView, snapshot: Snapshot) -> None:
         costs, member = self._costs, self._members[task]
@@ -126,8 +172,10 @@ class GlobalRollback(Barriers):
 
     needs = Needs(log=True, one_job=True)
 
-    def __init__(self, job: Job, schedule: Schedule, costs: Costs, uploading: int = 0) -> None:
-        super().__init__(job, schedule, costs, uploading)
+    def __init__(
+        self, job: Job, schedule: Schedule, costs: Costs, uploading: int = 0, unaligned: bool = False
+    ) -> None:
+        super().__init__(job, schedule, costs, uploading, unaligned)
         self._outage: OutageView | None = None
         """The newest that has stopped the job."""
         self._cut_short: frozenset[int] = frozenset()
@@ -159,27 +207,28 @@ class GlobalRollback(Barriers):
 
     def _restore(self, outage: OutageView) -> None:
         costs, kernel = self._costs, self._job.kernel
-        stateful = [task for task in self._job.bolt_tasks if task.state is not None]
-        left = set(stateful)
+        saved = [t for t in self._job.bolt_tasks if t.state is not None or self.part(t).size]
+        left = set(saved)
 
         def restored(task: BoltView | None) -> None:
             left.discard(task)
             if not left and self._outage is outage:
                 self._run(outage)
 
-        for task in stateful:
-            entries = self.part(task).state.entries
+        for task in saved:
+            part = self.part(task)
+            entries = part.state.entries
             restoring = costs.restoring + entries * costs.restoring_entry
             done, store = partial(restored, task), self._job.store_named(costs.store)
-            read(self._job, task, entries * costs.entry_size, restoring, done, store)
-        if not stateful:
+            read(self._job, task, entries * costs.entry_size + part.size, restoring, done, store)
+        if not saved:
             kernel.at(kernel.now, Rank.RESTORE, partial(restored, None))
 
     def _run(self, outage: OutageView) -> None:
         """What the log has above the snapshot is there at once, in order; behind it, what came meanwhile."""
         for task in self._job.bolt_tasks:
             restore(self._job, task, self.part(task).state, outage)
-        again = sum(member.read_again() for member in self._members.values())
+        again = sum(member.read_again(self.part(task)) for task, member in self._members.items())
         now = self._job.kernel.now
         self._job.say.note(now, f"the job runs again, and reads {again} messages once more")
         self.coordinator.start(now + self._schedule.interval)

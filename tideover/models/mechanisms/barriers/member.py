@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from tideover.models.mechanisms.barriers.in_flight import CHANNEL, InFlight, Waits
 from tideover.models.mechanisms.barriers.snapshot import Part, Snapshot
 from tideover.models.mechanisms.source_log import SourceLog
 from tideover.models.operators.state import Effects
@@ -18,10 +19,8 @@ from tideover.models.runtime.job import Job
 from tideover.models.runtime.saved_state import SavedState
 from tideover.sim.arrivals import waiting, when_arrived
 from tideover.sim.kernel import Rank
+from tideover.sim.line import places
 from tideover.sim.train import Ints, Train, single
-
-CHANNEL = "channel"
-"""Column: position of the channel over which a message came; messages may be set aside by it."""
 
 
 def hand_on(job: Job, task: BoltTask, number: int) -> None:
@@ -44,16 +43,30 @@ def hand_on(job: Job, task: BoltTask, number: int) -> None:
             kernel.at(kernel.now, Rank.CHECKPOINT, look, order, reads)
 
 
+def hand_ahead(job: Job, task: BoltTask, number: int) -> None:
+    """Send it ahead of what waits in the task's line; where it arrives it overtakes what waits."""
+    message = single(job.kernel.now, 0, mark=BARRIER, key=number)
+    for channel in (c for outlet in task.outlets for replicas in outlet.channels for c in replicas):
+        down = channel.down
+        assert isinstance(down, BoltTask)
+        channel.send(message)
+        sent, reads = [(channel, channel.messages)], job.context.reads.get(down)
+        when_arrived(job.kernel, sent, 0, Rank.CHECKPOINT, down.hurry, down.number, reads)
+
+
 class Member:
     """One task of the job: the log that it reads, its inputs and their barriers, its part in snapshots."""
 
-    def __init__(self, job: Job, task: BoltTask) -> None:
+    def __init__(self, job: Job, task: BoltTask, unaligned: bool = False) -> None:
+        """``unaligned``: its barriers overtake what waits."""
         self._job = job
         self.task = task
         spouts = {c.position for c in task.inputs if not isinstance(c.up, BoltTask)}
         self._bolts = {c.position for c in task.inputs} - spouts
         self._spouts = np.array(sorted(spouts), np.int64)
         self._log = SourceLog()
+        self.in_flight = InFlight(task, sorted(spouts))
+        self._unaligned = task.hurries = unaligned
         self._told_apart = bool(self._bolts) and len(task.inputs) > 1
         """Whether messages carry the position of their channel."""
         self._aligning_since = 0
@@ -62,6 +75,7 @@ class Member:
         """Of the newest snapshot that the task is in."""
         self._emitted: dict[int, list[Effects]] = defaultdict(list)
         """Windows emitted since the last complete snapshot, by the newest one that the task was in then."""
+        self._saved = Waits()
         self._again: list[Train] = []
         """What it will read again when the job runs."""
 
@@ -89,6 +103,8 @@ class Member:
         """Of messages that have arrived: note those of the log, set aside those that a barrier holds up."""
         if self._job.needs.log:
             self._note(self._log.add, self._from_log(train))
+        if self._unaligned:
+            self._note(self.in_flight.note, train)
         if not self._come:
             return train
         aside = self._held_up(train)
@@ -130,6 +146,13 @@ class Member:
         self.task.gate.aside += self.task.queue.withdraw(self._held_up)
         return False
 
+    def overtaken(self, number: int, message: Train | None) -> None:
+        """A barrier that overtakes has its turn (None: that of the sources)."""
+        self.in_flight.reaches(number)
+        if not self.in_flight.turned:
+            self._aligning_since = self._job.kernel.now
+        self.in_flight.turned |= self._channels_of(message)
+
     def _channels_of(self, message: Train | None) -> set[int]:
         if message is None:
             return set(self._spouts.tolist())
@@ -137,7 +160,8 @@ class Member:
 
     def take_part(self, snapshot: Snapshot) -> Part:
         """All barriers are here: what the task contributes."""
-        part = snapshot.parts[self.task] = Part(SavedState.of(self.task), self._position())
+        waits = self.in_flight.overtake() if self._unaligned else Waits()
+        part = snapshot.parts[self.task] = Part(SavedState.of(self.task), self._position(), waits)
         self._number = snapshot.number
         snapshot.aligning = max(snapshot.aligning, self._job.kernel.now - self._aligning_since)
         return part
@@ -151,13 +175,22 @@ class Member:
 
     def hand_on(self, snapshot: Snapshot) -> None:
         """Send the snapshot's barrier on all channels."""
-        hand_on(self._job, self.task, snapshot.number)
+        send = hand_ahead if self._unaligned else hand_on
+        send(self._job, self.task, snapshot.number)
+
+    def is_whole(self, snapshot: Snapshot) -> Part:
+        """All that belongs to its part is there; returns it."""
+        part = snapshot.parts[self.task]
+        waits = Waits(part.waits.queue + self.in_flight.recorded(), part.waits.line)
+        part = snapshot.parts[self.task] = part._replace(waits=waits, size=self.in_flight.size(waits))
+        return part
 
     def let_go(self) -> None:
         """No barrier holds up anything any more: what was set aside arrives now, or, if the task takes in
         nothing, when it does.
         """
         self._come.clear()
+        self.in_flight.stop()
         if self.task.available:
             aside, self.task.gate.aside = self.task.gate.aside, []
             self.task.queue.refill(aside)
@@ -171,6 +204,7 @@ class Member:
     def completed(self, number: int, part: Part) -> None:
         """Snapshot ``number``, with this part, is what the task will go back to."""
         self._log.trim(part.position)
+        self._saved = part.waits
         for old in [n for n in self._emitted if n < number]:
             del self._emitted[old]
 
@@ -180,9 +214,12 @@ class Member:
         """
         task, job = self.task, self._job
         self._come.clear()
+        self.in_flight.stop()
         for channel in task.inputs:
             if isinstance(channel.up, BoltTask):
-                job.context.destroy(task, channel.cut())
+                lost = channel.cut()
+                channel.give_back(sum(map(places, lost)), job.kernel.now)
+                job.context.destroy(task, lost)
         for windows in self._emitted.values():
             for parts in windows:  # their tuples come again, and will be in the same windows
                 job.say.void(task.component, parts.uid, task.replica)
@@ -191,16 +228,19 @@ class Member:
         again = self._log.rewind()
         for train in again:
             job.say.reopened(task, without_markers(train))
+        for down, train in part.waits.at(task):
+            job.say.reopened(down, train)
         task.gate.held[:0] = again
         self._again += again
 
-    def read_again(self) -> int:
-        """The job runs again: what is in the log above the snapshot is there at once, in order; returns how
-        many of these messages had been read before.
+    def read_again(self, part: Part) -> int:
+        """The job runs again: what is in the log above the snapshot is there at once, in order, behind what
+        the ``part`` has of the queue; returns how many of these messages had been read before.
         """
         again, self._again = self._again, []
         for train in again:
             self._job.say.replayed(self.task, without_markers(train))
+        part.waits.give_back(self.task, self._job.kernel.now)
         self.task.gate.open()
         return sum(train.n for train in again)
 
@@ -214,4 +254,8 @@ class Member:
     def roots(self) -> list[Ints]:
         """Roots of the tuples that have been read and may be read again."""
         bits = self.task.component.bits
-        return [without_markers(train).uid >> bits for train in self._log.trains]
+        saved = ((down.component, train) for down, train in self._saved.at(self.task))
+        return [
+            *(without_markers(train).uid >> bits for train in self._log.trains),
+            *(train.uid >> component.bits for component, train in saved if component.anchored),
+        ]

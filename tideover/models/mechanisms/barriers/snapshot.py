@@ -5,15 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from tideover.models.mechanisms.barriers.in_flight import Waits
 from tideover.models.runtime.saved_state import SavedState
 from tideover.models.runtime.views import TaskView
 
 
 class Part(NamedTuple):
-    """One task in a snapshot: its state, and how far it had read its log (in messages)."""
+    """One task in a snapshot: its state, how far it had read its log (in messages), what its barriers have
+    overtaken, and the bytes of that.
+    """
 
     state: SavedState
     position: int
+    waits: Waits = Waits()
+    size: int = 0
 
 
 @dataclass(eq=False)
