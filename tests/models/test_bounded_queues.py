@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from tests.models.test_exactness import LONG, QUICK, differences
 from tests.oracle.random_queues import queues, series
 from tests.oracle.test_oracle import ONES
-from tests.oracle.worlds import MS, bolt, fault, queued, spout, world
+from tests.oracle.worlds import MS, bolt, fault, ms, queued, spout, world
 from tideover.models.config import Scenario
 from tideover.models.job.arrivals.saturating import Saturating
-from tideover.models.job.queues import QueueSettings
+from tideover.models.job.components import Links
+from tideover.models.job.queues import QueueSettings, WhenFull
 from tideover.models.simulation import simulate
 from tideover.models.world import World
 from tideover.scenarios.loader import load
@@ -38,6 +39,19 @@ def test_what_finds_no_room_is_as_in_the_reference(scenario: Scenario) -> None:
 @settings(LONG)
 @given(queues(STRATEGIES, ("block",)))
 def test_many_that_wait(scenario: Scenario) -> None:
+    assert differences(scenario, (1, 20_000)) == {}
+
+
+@settings(QUICK, max_examples=20)
+@given(queues((*STRATEGIES, "aligned_snapshots"), ("credits",)))
+def test_who_waits_for_credit_is_as_in_the_reference(scenario: Scenario) -> None:
+    assert differences(scenario, (20_000,)) == {}
+
+
+@pytest.mark.long
+@settings(LONG)
+@given(queues((*STRATEGIES, "aligned_snapshots"), ("credits", "credits", "block")))
+def test_many_that_wait_for_credit(scenario: Scenario) -> None:
     assert differences(scenario, (1, 20_000)) == {}
 
 
@@ -121,7 +135,7 @@ def test_a_saturated_word_count_is_the_same_in_blocks(
     assert len(blocks.trace.emitted) < 0.6 * 4000  # the spout was held back
 
 
-def chain(length: int | None, when_full: str = "block", send: int = 0, **more: object) -> Scenario:
+def chain(length: int | None, when_full: WhenFull = "block", send: int = 0, **more: object) -> Scenario:
     """A tuple every 10 ms; 4 at p, 15 at q, which has so many places."""
     topology = {
         "s": spout(**ONES),
@@ -142,6 +156,32 @@ def test_who_finds_no_place_waits_and_begins_nothing_else() -> None:
     """A place of q is free when a service begins there: at 14, 29, 44, …"""
     assert done(chain(1), "p") == [14, 24, 34, 44, 54, 64, 78, 93]
     assert done(chain(1), "q") == [29, 44, 59, 74, 89]
+
+
+def test_credits_take_a_link_to_come_back() -> None:
+    """Links take 2. q begins at 18, 33, 48, …, which p knows 2 later."""
+    slow = Links(latency=ms(2), local=ms(0))
+    assert done(chain(1, "credits", links=slow), "p") == [16, 26, 36, 46, 56, 69, 84]
+    assert done(chain(1, "credits", links=slow), "q") == [33, 48, 63, 78, 93]
+
+
+def test_a_channel_that_is_full_does_not_stop_others() -> None:
+    """a sends every 2 and has a place of its own, so b's tuple of 20 does not wait; with one for both it
+    waits.
+    """
+
+    def arrived(when_full: WhenFull) -> list[float]:
+        topology = {
+            "a": spout(**ONES, gap=2, hosts=(0,)),
+            "b": spout(**ONES, gap=20, hosts=(1,)),
+            "q": queued(bolt("forward", {"a": "global", "b": "global"}, 10, hosts=(2,)), 1, when_full),
+        }
+        found = simulate(world(topology, "none", hosts=3, until=60), trace=True)
+        assert found.trace is not None
+        return [row[5] / MS for row in found.trace.processed if row[3] & 3 == 3]
+
+    assert arrived("credits")[0] == 20
+    assert arrived("block") == [32]
 
 
 def test_where_a_crash_empties_a_queue_its_senders_go_on() -> None:

@@ -36,7 +36,7 @@ def test_bounds_are_read_and_written() -> None:
             "queue: 10}",
             "queue: {length: 10, when_full: wait}}",
             "topology.b.queue.when_full",
-            "'block' or 'drop'",
+            "'block', 'drop' or 'credits'",
         ),
         ("{send: 3}", "{send: -1}", "topology.s.queue.send", "at least 0"),
         ("{send: 3}", "{length: 3}", "topology.s.queue.length", "only send can be given"),
@@ -65,7 +65,7 @@ def test_bounds_are_read_and_written() -> None:
             "{kind: none}",
             "{kind: aligned_snapshots, checkpoint_interval: 1 s}",
             "topology.c.queue.when_full",
-            "only block goes with it",
+            "only block and credits go with it",
         ),
         (
             "queues: {length: 1000, send: 2}",

@@ -79,6 +79,8 @@ class QueueSettings(queues.QueueSettings):
 
     block    a message takes a place when it leaves its sender, which waits until there is one
     drop     a message that finds the queue full is lost
+    credits  as block, but ``length`` places for each channel, and the sender learns of a free one a link's
+             latency later (Flink)
 
     What waits in a log takes no place: a task that reads one has it behind its own queue.
 
@@ -91,7 +93,7 @@ class QueueSettings(queues.QueueSettings):
         self,
         *,
         length: int | None = None,
-        when_full: Literal["block", "drop"] | None = None,
+        when_full: Literal["block", "drop", "credits"] | None = None,
         send: int | None = None,
     ) -> None: ...
 

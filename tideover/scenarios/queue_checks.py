@@ -100,7 +100,10 @@ def _dropped(scenario: Scenario, bounds: Mapping[str, Bounds]) -> Iterator[Found
             mine = own is not None and own.when_full is not None
             where = ("topology", name, "queue", "when_full") if mine else ("queues", "when_full")
             kind = scenario.strategy.kind
-            yield where, f"under {kind} what a queue drops is never read again; only block goes with it"
+            yield (
+                where,
+                f"under {kind} what a queue drops is never read again; only block and credits go with it",
+            )
 
 
 def _saturating(scenario: Scenario, bounds: Mapping[str, Bounds]) -> Iterator[Found]:

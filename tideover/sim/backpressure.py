@@ -6,25 +6,20 @@ The rules are those of docs/semantics.md, "Bounded queues".
 from __future__ import annotations
 
 from bisect import insort
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 
 from tideover.sim.agenda import START, WORK, Agenda
-from tideover.sim.line import places
+from tideover.sim.line import OVER, inputs_of, places
 from tideover.sim.link import Channel
 from tideover.sim.node import Node
 from tideover.sim.queue import InService
 from tideover.sim.room import Room
-from tideover.sim.server import Server
+from tideover.sim.server import Server, coming
 from tideover.sim.site import AHEAD, Member, Site, Wire
 from tideover.sim.train import Ints, Train
-
-
-def coming(server: Server) -> list[Train]:
-    """What is on its way to a server, and has a place there."""
-    return [train for channel in server.inputs if not channel.logged for train in channel.wire]
-
 
 Stamped = list[tuple[int, int]]
 """Rows, and when."""
@@ -40,7 +35,7 @@ class ServerSite(Site):
         self._does = member.does
         self.inputs: list[Wire] = []
         self.room: Room | None = None
-        """Free places; None: it has no bound, or one that holds nobody back, or one a channel."""
+        """Free places; None: it has no bound, or one that holds nobody back, or its inputs have their own."""
         self.fires = False
         self._service: list[int] = []
         self._marks: set[int] = set()
@@ -67,6 +62,7 @@ class ServerSite(Site):
         self._admitted: Stamped | None = [] if self._does.admits() else None
         """What has come, if somebody looks at that."""
         bound = self.node.bound
+        self._apart = bound is not None and bound.apart
         self._most = bound.length if bound is not None and not bound.holds_back else None
 
     # -- what is there ---------------------------------------------------------------------------------------
@@ -77,6 +73,8 @@ class ServerSite(Site):
         """
         if channel is not None:
             train = self._does.receive(channel, train)
+            if self._apart:
+                train = train.adding(**{OVER: np.full(train.n, channel.position + 1, np.int64)})
         first = self.pool.add(train, origin)
         self._service += self._does.demand(train).tolist()
         if train.mark is not None:
@@ -106,13 +104,46 @@ class ServerSite(Site):
             self._serve(row, in_service.done)
         self.go_on()
 
-    def taken(self) -> int:
-        """Places that are taken."""
-        node = self.node
-        trains = [*node.queue.trains(), *node.gate.held, *node.gate.aside]
-        trains += coming(node)
-        waiting = sum(self.pool.takes[row] for *_, row in self._waiting)
-        return waiting + sum(places(train) for train in trains)
+    def make_room(self) -> None:
+        """The free places, for all inputs or for each."""
+        node, bound = self.node, self.node.bound
+        if bound is None or not bound.holds_back:
+            return
+        there = [*node.queue.trains(), *node.gate.held, *node.gate.aside]
+        rows = [row for *_, row in self._waiting if self.pool.takes[row]]
+        if self._apart:
+            taken = Counter(map(self._over, rows))
+            for train in there:
+                taken.update(inputs_of(train))
+            for wire in self.inputs:
+                if not wire.channel.logged:
+                    self._make_own(wire, bound.length - taken[wire.channel.position + 1])
+            return
+        self.room = Room(bound.length - len(rows) - sum(map(places, [*there, *coming(node)])))
+        for wire in self.inputs:
+            wire.room = None if wire.channel.logged else self.room
+
+    def _make_own(self, wire: Wire, free: int) -> None:
+        """Places of one input, so many of them if nothing is on the way."""
+        channel = wire.channel
+        channel.freed = [when for when in channel.freed if when > self.agenda.now]
+        wire.room = Room(free - sum(map(places, channel.wire)) - len(channel.freed))
+        for when in channel.freed:
+            self.agenda.at(when, channel.up.number, WORK, self._told, wire)
+
+    def _told(self, wire: Wire) -> None:
+        """A sender learns of a free place."""
+        assert wire.room is not None
+        wire.room.add(self.agenda.now)
+
+    def _over(self, row: int) -> int:
+        """Over which input a tuple came, counted from 1; 0: over none."""
+        wire = self._came[row][1]
+        if wire is not None:
+            return wire.channel.position + 1
+        train = self.pool.whole()[0]
+        assert train is not None
+        return int(train.column(OVER)[row])
 
     # -- what happens ----------------------------------------------------------------------------------------
 
@@ -193,8 +224,13 @@ class ServerSite(Site):
 
     def _free(self, row: int) -> None:
         """A place is free."""
+        now = self.agenda.now
         if self.room is not None:
-            self.room.add(self.agenda.now)
+            self.room.add(now)
+        elif self._apart and (over := self._over(row)):
+            wire = self.inputs[over - 1]
+            wire.channel.give_back(1, now)
+            self.agenda.at(now + wire.channel.notice, wire.channel.up.number, WORK, self._told, wire)
 
     def _end(self, _: None) -> None:
         assert self._current is not None
@@ -339,18 +375,15 @@ def contend(members: Sequence[Member], now: int, until: int) -> tuple[int, int]:
                 wires[channel] = Wire(agenda, channel, None)
     for site in servers.values():
         site.take_over()
-        bound = site.node.bound
-        if bound is not None and bound.holds_back:
-            site.room = Room(bound.length - site.taken())
-            for wire in site.inputs:
-                wire.room = None if wire.channel.logged else site.room
+        site.make_room()
         for wire in site.inputs:
             wire.load()
     for each in senders.values():
         each.load()
-    for site in servers.values():
-        if site.room is not None:
-            site.room.grant(now)
+    for room in {
+        wire.room: None for site in servers.values() for wire in site.inputs if wire.room is not None
+    }:
+        room.grant(now)
     for spout in spouts:
         spout.start()
     reached = agenda.run()

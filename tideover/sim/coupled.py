@@ -13,11 +13,11 @@ from typing import Protocol
 
 import numpy as np
 
-from tideover.sim.backpressure import coming, contend
+from tideover.sim.backpressure import contend
 from tideover.sim.line import NONE, Line, places
 from tideover.sim.node import Action, Node
 from tideover.sim.series import Series, in_series
-from tideover.sim.server import Server
+from tideover.sim.server import Server, coming
 from tideover.sim.site import Member
 from tideover.sim.train import Ints, Train
 
@@ -106,6 +106,8 @@ class Coupled:
         """
         self._at = 0
         """All is moved to this instant."""
+        self._apart = any(server.bound is not None and server.bound.apart for server in self._servers)
+        """Whether inputs have their own places, which trains do not tell apart."""
         self._tight = 0
         """So much is still to be done tuple by tuple."""
         self._stretch = 1 << 20
@@ -118,7 +120,7 @@ class Coupled:
         """Move everything at or before ``now``."""
         while True:
             blocked = any(line.asked is not None or line.blocked_since is not None for line in self._lines)
-            if blocked or self._tight > 0:
+            if blocked or self._tight > 0 or self._apart:
                 fired = self._by_tuple(now)
             else:
                 fired = self._by_train(min(now, self._at + self._reach))

@@ -16,6 +16,9 @@ NONE: Ints = np.zeros(0, np.int64)
 PLACELESS = "placeless"
 """Column: not 0 if the tuple takes no place: it has been in service before, or waits in a log."""
 
+OVER = "over"
+"""Column: over which input a tuple came, counted from 1, where each input has its own places."""
+
 
 class Channel(Protocol):
     """By which messages leave."""
@@ -34,10 +37,17 @@ class Bound:
 
     block    it waits with its sender until there is a place
     drop     it is lost
+    credits  as block, but ``length`` places for each channel, and the sender learns of a free one after the
+             latency of the link
     """
 
     length: int
-    when_full: Literal["block", "drop"]
+    when_full: Literal["block", "drop", "credits"]
+
+    @property
+    def apart(self) -> bool:
+        """Whether each channel has its own places."""
+        return self.when_full == "credits"
 
     @property
     def holds_back(self) -> bool:
@@ -182,6 +192,14 @@ def places(train: Train) -> int:
     """How many messages of a train take a place in a queue."""
     taking = take_places(train)
     return train.n if taking is None else int(np.count_nonzero(taking))
+
+
+def inputs_of(train: Train) -> list[int]:
+    """Of messages that take a place of their input's own: over which input they came, counted from 1."""
+    taking = take_places(train)
+    over = train.column(OVER) if taking is None else train.column(OVER)[taking]
+    found: list[int] = over[over > 0].tolist()
+    return found
 
 
 def take_places(train: Train) -> npt.NDArray[np.bool_] | None:

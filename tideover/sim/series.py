@@ -37,7 +37,7 @@ def in_series(members: Sequence[Member]) -> bool:
         if member.does.admits():
             return False
         bound = node.bound
-        if bound is not None and (not bound.holds_back or bound.length < LEAST_PLACES):
+        if bound is not None and (not bound.holds_back or bound.apart or bound.length < LEAST_PLACES):
             return False
     return True
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tideover.sim.gate import Gate
-from tideover.sim.line import Bound, places
+from tideover.sim.line import Bound, inputs_of, places
 from tideover.sim.link import Channel
 from tideover.sim.node import Action, Marker, Node
 from tideover.sim.pace import Pace, SharedOccupancy
@@ -188,7 +188,9 @@ class Server(Node):
         if self.queue.lets_in:
             times.append(self._kernel.moved_to)  # a control action has let it in
         if self.bound is not None or self.line is not None:  # what waits may have no departure yet
-            times += [t for t in (self.busy.free_at, self.busy.stopped_until) if t > self._kernel.moved_to]
+            told = (when for channel in self.inputs for when in channel.freed)
+            later = (self.busy.free_at, self.busy.stopped_until, *told)
+            times += [t for t in later if t > self._kernel.moved_to]
         known = [t for t in times if t is not None]
         return min(known) if known else None
 
@@ -263,6 +265,9 @@ class Server(Node):
             lost = []
         else:
             lost = queue + self.gate.crash(self.up)
+            if self.bound is not None and self.bound.apart:
+                for over in (over for train in lost for over in inputs_of(train)):
+                    self.inputs[over - 1].give_back(1, self._kernel.now)
         super().crash()
         return lost
 
@@ -274,6 +279,11 @@ class Server(Node):
 def collect(server: Server, now: int) -> None:
     """Let ``server`` take in what has arrived by ``now``, and serve none of it."""
     server._collect(now)
+
+
+def coming(server: Server) -> list[Train]:
+    """What is on its way to a server, and has a place there."""
+    return [train for channel in server.inputs if not channel.logged for train in channel.wire]
 
 
 class Callbacks:

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from tideover.sim.registry import Part
 
-WhenFull = Literal["block", "drop"]
+WhenFull = Literal["block", "drop", "credits"]
 
 
 class QueueSettings(Part):
@@ -18,6 +18,8 @@ class QueueSettings(Part):
 
     block    a message takes a place when it leaves its sender, which waits until there is one
     drop     a message that finds the queue full is lost
+    credits  as block, but ``length`` places for each channel, and the sender learns of a free one a link's
+             latency later (Flink)
 
     What waits in a log takes no place: a task that reads one has it behind its own queue.
     """

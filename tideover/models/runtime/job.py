@@ -153,6 +153,7 @@ class Job:
                 return spread.sample(draws.bits(name, Purpose.LATENCY, number))
 
         channel = self.network.channel(up, down, latency)
+        channel.notice = round(spread.mean_ns)
         channel.logged = self.needs.log and isinstance(up, SpoutTask)
         connect(down, channel)
         return channel
@@ -196,6 +197,7 @@ class Job:
         self.kernel.feedback |= any(task.shares for task in self.bolt_tasks)
 
     def _moved(self, now: int) -> None:
+        self.supervisor.moved()
         self.hooks.moved(now)
         self.say.moved(now)
 

@@ -19,6 +19,7 @@ from tideover.models.runtime.job import Job
 from tideover.models.runtime.saved_state import SavedState
 from tideover.sim.arrivals import waiting, when_arrived
 from tideover.sim.kernel import Rank
+from tideover.sim.line import places
 from tideover.sim.train import Ints, Train, single
 
 
@@ -216,7 +217,9 @@ class Member:
         self.in_flight.stop()
         for channel in task.inputs:
             if isinstance(channel.up, BoltTask):
-                job.context.destroy(task, channel.cut())
+                lost = channel.cut()
+                channel.give_back(sum(map(places, lost)), job.kernel.now)
+                job.context.destroy(task, lost)
         for windows in self._emitted.values():
             for parts in windows:  # their tuples come again, and will be in the same windows
                 job.say.void(task.component, parts.uid, task.replica)
