@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tideover.reports.estorm import overhead, recovery
+import tideover
+from tideover.reports.estorm import OVERHEAD, measured, overhead, recovery
 
 FAILED = ("state_accesses", "complete_latency")
 """docs/validation.md says why."""
@@ -20,3 +21,30 @@ def test_all_overheads_but_one_come_out_within_10_percent() -> None:
 def test_stages_of_recovery_come_out_within_10_percent_and_totals_within_15() -> None:
     for row in recovery():
         assert abs(row["error"]) <= (0.15 if row["stage"] == "total_s" else 0.1), row
+
+
+def throughputs(kind: str, key: str, values: tuple[int, ...], **more: int) -> list[float]:
+    """Tuples/s of the synthetic application, one parameter after the other value."""
+    given = {"strategy.kind": kind, "run.duration": "30 s", **more}
+    return [measured(tideover.run(OVERHEAD, given | {key: value}), "throughput") for value in values]
+
+
+@pytest.mark.long
+def test_more_tasks_carry_more_until_cores_bind() -> None:
+    few = throughputs("storm_checkpoint", "stateful_tasks", (1, 2, 4, 10))
+    assert few == sorted(few)
+    assert throughputs("storm_checkpoint", "stateful_tasks", (16,))[0] < few[-1]
+
+
+@pytest.mark.long
+def test_larger_states_make_transactions_slower() -> None:
+    """Until next to no access finds its entry at hand."""
+    carried = throughputs("storm_checkpoint", "state_entries", (1024, 16_384, 262_144, 1_048_576))
+    assert carried == sorted(carried, reverse=True)
+
+
+@pytest.mark.long
+def test_more_replicas_carry_less() -> None:
+    """A copy takes the source 19 us, a tuple 52."""
+    carried = throughputs("estorm", "replicas", (1, 2, 3), stateful_tasks=2)
+    assert carried == [pytest.approx(1e6 / (52 + 19 * copies), rel=0.01) for copies in (0, 1, 2)]
