@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from tideover.sim.node import Node
 
 Latency = Callable[[Ints], Ints]
+Tell = Callable[[Train, bool], None]
+"""Is told of tuples that are lost; whether they were on the wire already."""
 
 
 class Tap(Protocol):
@@ -68,6 +70,8 @@ class Channel:
         """What makes it slow, by its number: factors of the latency and of the time at a card."""
         self._stretch = self.transfer = 1.0
         """The greatest of each: ``transfer`` is how many times as long a message takes at a card."""
+        self._losing: dict[int, Tell] = {}
+        """Who is told what is lost on the wire, by the number of the reason."""
         self.wire: deque[Train] = deque()
         self.tap: Tap | None = None
 
@@ -82,8 +86,10 @@ class Channel:
 
     def put(self, train: Train) -> None:
         """Put a train (not empty) on the wire as it is: it was made before, or is a replay."""
-        first, self.messages = self.messages, self.messages + train.n
-        self._fill(self._flown(train, first))
+        left = self._survivors(train) if self._losing else train
+        if left.n:
+            first, self.messages = self.messages, self.messages + left.n
+            self._fill(self._flown(left, first))
 
     def connect(self, arriving: list[Channel]) -> None:
         """Where it is listed, once, as soon as anything is on the wire."""
@@ -157,6 +163,27 @@ class Channel:
         del self._slow[reason]
         factors = [(1.0, 1.0), *self._slow.values()]
         self._stretch, self.transfer = map(max, zip(*factors, strict=True))
+
+    def lose(self, reason: int, tell: Tell) -> None:
+        """Tuples that are on the wire, or come to it from now on, are lost, which ``tell`` is told; control
+        messages stay.
+        """
+        self._losing[reason] = tell
+        trains, self.wire = self.wire, deque()
+        self.wire.extend(left for train in trains if (left := self._survivors(train, flying=True)).n)
+
+    def keep(self, reason: int) -> None:
+        """Nothing is lost any more for this reason."""
+        del self._losing[reason]
+
+    def _survivors(self, train: Train, flying: bool = False) -> Train:
+        """The control messages of a train that comes to the wire, or is on it."""
+        tell = next(reversed(self._losing.values()))
+        if train.mark is None:
+            tell(train, flying)
+            return train.pick(slice(0, 0))
+        tell(train.pick(train.mark == 0), flying)
+        return train.pick(train.mark != 0)
 
     def take_first(self, n: int) -> None:
         """The first n messages are off the wire."""
