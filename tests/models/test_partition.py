@@ -19,6 +19,9 @@ from tests.oracle.random_worlds import STRATEGY_NAMES, TICK, worlds
 from tests.oracle.worlds import MS, bolt, fault, ms
 from tideover.models.config import Scenario
 from tideover.models.detectors.heartbeats import Heartbeats
+from tideover.models.job.cluster import Hosts
+from tideover.models.job.components import Links
+from tideover.models.job.machines import MachineType
 from tideover.models.simulation import simulate
 from tideover.models.strategies.base import STRATEGIES
 from tideover.scenarios.errors import ScenarioError
@@ -36,6 +39,33 @@ def test_what_is_sent_meanwhile_arrives_at_the_end() -> None:
     done = simulate(chain((cut(35, 33, 2),), 95), trace=True)
     late = [(3, 69), (4, 70), (5, 71)]
     assert counted(done) == [*EVERY_10[:3], *late, *EVERY_10[6:9]]
+
+
+def test_what_is_sent_meanwhile_may_be_lost() -> None:
+    """The same under no strategy, with 5 on each wire: roots 2 to 5 leave p at 36, 46, 56 and 66, and are
+    lost; root 6 comes. So it is with cards that take no time to speak of.
+    """
+    plain = with_none(chain((cut(35, 33, 2, messages="lose"),), 110), 5)
+    cards = Hosts(machines={"m": MachineType(count=3, nic=2**50)})
+    for one in (plain, plain.model_copy(update={"hosts": cards})):
+        done = simulate(one, trace=True)
+        assert [root for root, _ in counted(done)] == [0, 1, 6, 7, 8]
+        assert done.ledger["lost"] == 4
+        assert done.trace is not None
+        lost = [(uid, round(time / MS, 1)) for name, _, _, uid, time in done.trace.destroyed]
+        assert lost == [(2, 36), (3, 46), (4, 56), (5, 66)]
+
+
+def test_what_is_on_the_wire_may_be_lost() -> None:
+    """Cut at 38, when root 2 is on the wire, and until 39: that one alone."""
+    done = simulate(with_none(chain((cut(38, 1, 2, messages="lose"),), 110), 5), trace=True)
+    assert done.trace is not None
+    assert [(uid, time / MS) for name, _, _, uid, time in done.trace.destroyed] == [(2, 38)]
+
+
+def with_none(scenario: Scenario, latency: float) -> Scenario:
+    links = Links(latency=ms(latency), local=ms(0))
+    return scenario.model_copy(update={"strategy": STRATEGIES["none"](), "links": links})
 
 
 def test_hosts_on_one_side_go_on_talking() -> None:
@@ -77,6 +107,20 @@ def test_acks_pass_a_partition() -> None:
     ]
 
 
+@pytest.mark.parametrize(("strategy", "twice"), [("source_replay", True), ("aligned_snapshots", False)])
+def test_what_a_zombie_has_sent_is_fenced_or_counted(strategy: str, twice: bool) -> None:
+    """p is cut off with what it has sent from 35 on, and counts as dead. When the network heals at 435 that
+    gets through, beside what the spout has emitted again meanwhile: it counts twice, and is told of. Where
+    a job begins anew it has new connections, and what its zombies have sent comes to nobody.
+    """
+    own = {"message_timeout": 50 * MS} if twice else {"checkpoint_interval": 20 * MS}
+    detector = Heartbeats(interval=20 * MS, timeout=50 * MS, listener=0, launch=ms(5))
+    update = {"detector": detector, "strategy": STRATEGIES[strategy](**own)}
+    done = simulate(chain((cut(35, 400, 1, others=(0, 2)),), 1200).model_copy(update=update))
+    assert "false_detection" in [row["kind"] for row in done.recoveries]
+    assert (done.ledger["duplicated"] > 0, done.ledger["lost"]) == (twice, 0)
+
+
 @st.composite
 def partitioned(draw: st.DrawFn, cards: bool = False) -> Scenario:
     """A world of which one host is cut off once or twice, from all others or from one, besides its own
@@ -89,7 +133,9 @@ def partitioned(draw: st.DrawFn, cards: bool = False) -> Scenario:
         host = draw(st.sampled_from(hosts_of(found)))
         at, length = draw(st.integers(5, 60)) * TICK / MS, draw(st.integers(1, 30)) * TICK / MS
         other = draw(st.sampled_from([None, *(each for each in hosts_of(found) if each != host)]))
-        cuts.append(cut(at, length, host, others=None if other is None else (other,)))
+        may_lose = STRATEGIES[found.strategy.kind].loses_messages
+        messages = draw(st.sampled_from(("hold", "lose"))) if may_lose else "hold"
+        cuts.append(cut(at, length, host, others=None if other is None else (other,), messages=messages))
     longer = found.run.model_copy(update={"duration": found.run.duration + 100 * TICK})
     return found.model_copy(update={"failures": (*found.failures[:1], *cuts), "run": longer})
 
@@ -113,6 +159,21 @@ def test_partitions_equal_the_reference_in_many_worlds(cards: bool) -> None:
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
+        (
+            [
+                "failures=[{kind: partition, at: 5 s, hosts: [0], duration: 1 s, messages: lose}]",
+                "strategy={kind: rsm, checkpoint_interval: 1 s}",
+            ],
+            "failures.0.messages: rsm counts on links that lose nothing",
+        ),
+        (
+            [
+                "failures=[{kind: partition, at: 5 s, hosts: [0], duration: 1 s, messages: lose}]",
+                "queues=100",
+                "strategy={kind: none}",
+            ],
+            "failures.0.messages: does not go with bounded queues",
+        ),
         (
             ["failures=[{kind: partition, at: 5 s, hosts: [7], duration: 1 s}]"],
             "failures.0.hosts.0: there is no",

@@ -152,6 +152,20 @@ def test_each_partition_is_read_by_one_task(partitions: int) -> None:
     assert by_task == [9 * n for n in of_task]
 
 
+@pytest.mark.parametrize(("down", "until"), [(5, 40), (5, 12), (0, 20)])
+def test_a_crash_of_the_spout_is_drained_at_the_rate_that_is_left(down: int, until: int) -> None:
+    """100 records/s are appended, 200/s are read: what comes in 5 s takes 5 s more. Nobody acks, and what was
+    read since the last commit, 0.1 s ago at most, is read again.
+    """
+    crashed = crash(6_000.5, 1e3 * down)
+    (row,) = simulate(reading(1e3 * until, (crashed,), gap=10, poll_cost=5, commit_interval=100)).recoveries
+    if down:
+        assert row["max_lag"] == pytest.approx(down * 100, abs=20)
+        assert row["drain_s"] == (pytest.approx(2 * down, abs=1.1) if until == 40 else None)
+    else:
+        assert (row["max_lag"] <= 10, row["drain_s"]) == (True, 0)
+
+
 def test_a_queue_drains_at_the_rate_that_is_left() -> None:
     """Fluid: r - C for d seconds is worked off in d (r - C) / (C - r0)."""
     rate, peak, capacity, length = 100, 300, 200, 5

@@ -101,6 +101,7 @@ class Channel:
         self.last_arrival = 0
         self.held = 0
         self.slow: dict[object, tuple[float, float]] = {}  # factors of the latency, and of the time at a card
+        self.losing: list[int] = []  # outages because of which messages are lost
         self.wire: deque[Message] = deque()
         self.due: list[simpy.Event] = []  # what happens next to them
         self.flying: list[simpy.Event] = []  # of these, what is on the wire between the hosts
@@ -125,8 +126,28 @@ class Channel:
             self.buffer.append(message)
         return message
 
+    def lose(self, outage: int) -> None:
+        """Tuples on the wire are lost, and those that come to it before this is over."""
+        self.losing.append(outage)
+        flying = [event for event in self.flying if event.callbacks]
+        there = list(self.wire)
+        for message, event in zip(there[len(there) - len(flying) :], flying, strict=True):
+            if message.datum is not None:
+                Clock.cancel(event)
+                self.wire.remove(message)
+                self._is_lost(message)
+
+    def _is_lost(self, message: Message) -> bool:
+        """A message comes to the wire: whether it is lost there."""
+        if not self.losing or message.datum is None:
+            return False
+        self.world.destroyed(self.down, message, self.losing[-1])
+        return True
+
     def send(self, message: Message) -> None:
         """Leaves now."""
+        if self.out is None and self._is_lost(message):
+            return
         self.sent += 1
         self.wire.append(message)
         now = self.world.clock.now
@@ -157,7 +178,12 @@ class Channel:
 
     def _go_out(self, message: Message) -> None:
         assert self.out is not None
-        self._fly(self.out.through(self.world.clock.now, self._bytes(message), self._factor(1)), message)
+        gone = self.out.through(self.world.clock.now, self._bytes(message), self._factor(1))
+        if self._is_lost(message):
+            self.wire.remove(message)
+            self.sent -= 1
+        else:
+            self._fly(gone, message)
 
     def _factor(self, which: int) -> float:
         return max([1.0, *(factors[which] for factors in self.slow.values())])

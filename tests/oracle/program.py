@@ -248,6 +248,9 @@ class World:
             if not any(up in one and down in other for one, other in (sides, sides[::-1])):
                 continue
             if kind_of(fault) == "partition":
+                if fault.messages == "lose":
+                    channel.lose(outage.number)
+                    self.clock.at(over, control(Rank.READY, 0), partial(channel.losing.remove, outage.number))
                 channel.hold(over)
             else:
                 channel.slow[outage] = fault.latency_factor, fault.transfer_factor

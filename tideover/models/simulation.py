@@ -11,6 +11,7 @@ from tideover.models.accounts.usage import busy_ns
 from tideover.models.coarsening import coarsened, coarseness, real
 from tideover.models.config import Scenario
 from tideover.models.evaluation import measures
+from tideover.models.evaluation.availability import availability
 from tideover.models.evaluation.bottleneck import Used
 from tideover.models.evaluation.curves import SECOND, Curves, curves
 from tideover.models.evaluation.measures import Bools
@@ -51,6 +52,8 @@ class Replication:
     ledger: dict[str, int]
     windows: dict[str, int]
     cost: dict[str, float | None]
+    dependability: dict[str, float | None]
+    """See tideover.models.evaluation.availability."""
     edges: dict[str, dict[str, int]] = field(default_factory=dict)
     tasks: list[dict[str, Any]] = field(default_factory=list)
     used: Used | None = None
@@ -76,6 +79,7 @@ class Replication:
         """The other blocks of the record, of this replication alone."""
         return {
             "throughput_per_s": self.throughput,
+            "dependability": self.dependability,
             "ledger": self.ledger,
             "windows": self.windows,
             "cost": self.cost,
@@ -138,6 +142,7 @@ def evaluate(world: World, replication: int) -> Replication:
         windows=_windows(world),
         cost=_cost(world),
         edges=_edges(world.job),
+        dependability=availability(rows, world.scenario.run.warmup / S, world.scenario.run.duration / S),
         wrong_without=len(without.bad) if world.outages else 0,
         tasks=utilisation(world.job),
         used=None if world.usage is None else Used.of(world.usage),

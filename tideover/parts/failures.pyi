@@ -320,7 +320,8 @@ class MachinesFail(machines_fail.MachinesFail):
     ) -> None: ...
 
 class Partition(partition.Partition):
-    """For ``duration`` nothing passes between the two sides: messages wait, as TCP's do.
+    """For ``duration`` nothing passes between the two sides: ``messages`` wait, as TCP's do, or are lost, as
+    Storm's workers drop what they cannot send (`Client` of its Netty transport).
 
     Both sides live on. If a detector listens on the other side, it does not hear the processes of these
     hosts, and takes them for dead after its timeout. Acks, checkpoints and requests are not held up. Bailis
@@ -340,6 +341,7 @@ class Partition(partition.Partition):
     duration: how long it lasts, e.g. 30 s
     hosts: numbers of the hosts on one side
     others: those on the other side; default: all that are not in hosts
+    messages: what becomes of tuples on the way, and sent meanwhile; control messages wait
     """
 
     def __init__(
@@ -357,6 +359,7 @@ class Partition(partition.Partition):
         duration: Duration,
         hosts: Sequence[int],
         others: Sequence[int] | None = None,
+        messages: Literal["hold", "lose"] = "hold",
     ) -> None: ...
 
 class Pause(pause.Pause):

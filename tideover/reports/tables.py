@@ -233,6 +233,7 @@ def _pooled_rows(results: Sequence[Record], notes: Notes, brief: bool) -> list[t
     latencies = {name: f"{_LABELS[name]} otherwise" for name in _LATENCIES}
     headings = {name: f"{label}, ms" for name, label in latencies.items()} | {
         "throughput_per_s": f"{_LABELS['throughput_per_s']}, tuples/s",
+        "dependability": _LABELS["dependability"] + ("" if total == 1 else " (mean per run)"),
         "ledger": f"{_LABELS['ledger']}{together}",
         "windows": f"{_LABELS['windows']}{together}",
         "cost": _LABELS["cost"] if total == 1 else f"{_LABELS['cost']} (mean per run)",
@@ -248,6 +249,8 @@ def _pooled_rows(results: Sequence[Record], notes: Notes, brief: bool) -> list[t
 def _written(value: Any, column: Column) -> str:
     if column.unit == "B":
         return size(value)
+    if column.unit == "ratio":
+        return f"{value:.2%}"
     return amount(value) if column.dtype == "int64" else number(value)
 
 

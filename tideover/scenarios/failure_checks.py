@@ -119,6 +119,20 @@ def _links(draft: Draft, fault: LinkFault, path: tuple[str | int, ...]) -> Itera
         message = f"has all hosts (0 to {count - 1}) on one side; leave at least one to the other"
         yield draft.problem(message, *path, "hosts")
     cards = any(machine.nic is not None for machine in getattr(draft.hosts, "machines", {}).values())
+    if getattr(fault, "messages", "hold") == "lose" and (reason := _must_not_lose(draft)):
+        yield draft.problem(reason, *path, "messages")
     if getattr(fault, "transfer_factor", 1) > 1 and not cards:
         message = "has no effect: no machine has a network card (hosts.machines.….nic)"
         yield draft.problem(message, *path, "transfer_factor")
+
+
+def _must_not_lose(draft: Draft) -> str | None:
+    """Why links of this scenario lose nothing."""
+    strategy = draft.strategy
+    if strategy is not None and not strategy.loses_messages:
+        return f"{strategy.kind} counts on links that lose nothing: leave it out, and messages wait"
+    if draft.find("queues")[1] or any(
+        config is not None and config.queue for config in draft.topology.values()
+    ):
+        return "does not go with bounded queues: this is not simulated"
+    return None

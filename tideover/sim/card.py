@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from tideover.sim.contention import Contention
-from tideover.sim.link import Channel, Latency, time_of
+from tideover.sim.link import Channel, Latency, Tell, time_of
 from tideover.sim.train import Ints, Train
 
 if TYPE_CHECKING:
@@ -199,6 +199,15 @@ class NetworkChannel(Channel):
 
     def fly(self, train: Train, time: Ints, first: int, last: int) -> None:
         """Messages come to the wire, at ``time``, from ``first`` to ``last``."""
+        if self._losing:
+            left = self._survivors(train)
+            self.messages -= train.n - left.n
+            if not left.n:
+                return
+            if left.n < train.n:
+                assert train.mark is not None
+                train, time = left, time[train.mark != 0]
+                first, last = int(time[0]), int(time[-1])
         number, self._over = self._over, self._over + train.n
         latency = self._latency
         if self.into is None or callable(latency) or self._stretch > 1:
@@ -264,6 +273,16 @@ class NetworkChannel(Channel):
             return
         self._held, self._last = max(self._held, until), max(self._last, until)
         self.into.hold(self, until)  # what has come to the card is through
+
+    def lose(self, reason: int, tell: Tell) -> None:
+        if self.into is None:
+            super().lose(reason, tell)
+            return
+        self._losing[reason] = tell
+        for train in self.into.forget(self):
+            left = self._survivors(train, flying=True)
+            if left.n:
+                self.into.enter(self, left, left.time, int(left.time[-1]))
 
     def cut(self) -> list[Train]:
         lost = super().cut()

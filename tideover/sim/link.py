@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -14,6 +14,26 @@ if TYPE_CHECKING:
     from tideover.sim.node import Node
 
 Latency = Callable[[Ints], Ints]
+Tell = Callable[[Train, bool], None]
+"""Is told of tuples that are lost; whether they were on the wire already."""
+
+
+class Tap(Protocol):
+    """Numbers what is sent over a channel, and keeps it.
+
+    sent   newest number
+    """
+
+    sent: int
+
+    def number(self, train: Train) -> Train:
+        """Number messages that are made now, and keep them."""
+
+    def columns(self, numbers: Ints) -> dict[str, Ints]:
+        """What messages of these numbers carry for the receiver."""
+
+    def save(self) -> Callable[[], None]:
+        """Remember how it is; returns what brings that back."""
 
 
 class Channel:
@@ -50,19 +70,26 @@ class Channel:
         """What makes it slow, by its number: factors of the latency and of the time at a card."""
         self._stretch = self.transfer = 1.0
         """The greatest of each: ``transfer`` is how many times as long a message takes at a card."""
+        self._losing: dict[int, Tell] = {}
+        """Who is told what is lost on the wire, by the number of the reason."""
         self.wire: deque[Train] = deque()
-        self.tap: Callable[[Train], Train] | None = None
-        """Sees every train that is sent, and may number it."""
+        self.tap: Tap | None = None
 
     def send(self, train: Train) -> None:
         """Send a train; ``train.time`` are departures, in order."""
         if train.n:
-            self.put(train if self.tap is None else self.tap(train))
+            self.put(self.made(train))
+
+    def made(self, train: Train) -> Train:
+        """Messages (not none) are made now, and leave when there is room for them."""
+        return train if self.tap is None else self.tap.number(train)
 
     def put(self, train: Train) -> None:
-        """Put a train (not empty) on the wire as it is, past the tap: a replay."""
-        first, self.messages = self.messages, self.messages + train.n
-        self._fill(self._flown(train, first))
+        """Put a train (not empty) on the wire as it is: it was made before, or is a replay."""
+        left = self._survivors(train) if self._losing else train
+        if left.n:
+            first, self.messages = self.messages, self.messages + left.n
+            self._fill(self._flown(left, first))
 
     def passed(self, n: int, last: int) -> None:
         """So many messages were sent that have arrived already, the last of them at ``last`` (ns)."""
@@ -107,10 +134,13 @@ class Channel:
     def save(self) -> Callable[[], None]:
         """Remember how it is; returns what brings that back."""
         wire, messages, last = self.wire.copy(), self.messages, self._last
+        tap = None if self.tap is None else self.tap.save()
 
         def restore() -> None:
             self.wire, self.messages, self._last = wire, messages, last
             self._list()
+            if tap is not None:
+                tap()
 
         return restore
 
@@ -138,6 +168,27 @@ class Channel:
         del self._slow[reason]
         factors = [(1.0, 1.0), *self._slow.values()]
         self._stretch, self.transfer = map(max, zip(*factors, strict=True))
+
+    def lose(self, reason: int, tell: Tell) -> None:
+        """Tuples that are on the wire, or come to it from now on, are lost, which ``tell`` is told; control
+        messages stay.
+        """
+        self._losing[reason] = tell
+        trains, self.wire = self.wire, deque()
+        self.wire.extend(left for train in trains if (left := self._survivors(train, flying=True)).n)
+
+    def keep(self, reason: int) -> None:
+        """Nothing is lost any more for this reason."""
+        del self._losing[reason]
+
+    def _survivors(self, train: Train, flying: bool = False) -> Train:
+        """The control messages of a train that comes to the wire, or is on it."""
+        tell = next(reversed(self._losing.values()))
+        if train.mark is None:
+            tell(train, flying)
+            return train.pick(slice(0, 0))
+        tell(train.pick(train.mark == 0), flying)
+        return train.pick(train.mark != 0)
 
     def take_first(self, n: int) -> None:
         """The first n messages are off the wire."""

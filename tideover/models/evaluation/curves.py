@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from tideover.models.accounts.window_log import Place
 from tideover.sim.recorder import SLOT
 from tideover.sim.train import Ints
@@ -26,6 +28,7 @@ class Curves(NamedTuple):
     beat      period (ns) of what interrupts the flow in normal operation; 0: nothing does
     bad       windows that are wrong or missing, and from when to when (ns) their content is not what it would
               have been: from the window before until they are put out, or were due
+    lag       records before spouts that are not read, by second (none: spouts read from no queue)
     """
 
     backlog: Ints
@@ -34,6 +37,7 @@ class Curves(NamedTuple):
     outputs: Ints
     beat: int
     bad: dict[Place, tuple[int, int]]
+    lag: Ints
 
 
 def curves(world: World) -> Curves:
@@ -47,4 +51,5 @@ def curves(world: World) -> Curves:
         outputs=world.recorder.outputs(),
         beat=world.job.context.rhythm(),
         bad={} if world.reference is None else world.reference.bad,
+        lag=np.array(world.lag.records, np.int64),
     )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tideover.models.accounts.recoveries import Recovery
-from tideover.models.evaluation import calm
+from tideover.models.evaluation import calm, drain
 from tideover.models.evaluation.curves import SECOND, Curves
 from tideover.models.evaluation.normal import Bools, first_calm, least_near, reach_of, too_high
 from tideover.models.runtime.outage import Outage
@@ -200,6 +200,9 @@ def _recovery(
         "output_gap_s": longest_silence(comparison.curves.outputs, *stretch),
         "sink_spacing_s": longest_silence(comparison.without.outputs, *stretch),
         **calm.figures(world, outage),
+        **drain.figures(
+            comparison.curves.lag, comparison.without.lag, outage.failed_at, len(world.job.spouts)
+        ),
         **_stages(recovery, caught_up, over, end),
         **_state(world, recovery),
     }

@@ -197,6 +197,7 @@ class Job:
         self.kernel.feedback |= any(task.shares for task in self.bolt_tasks)
 
     def _moved(self, now: int) -> None:
+        self.supervisor.moved()
         self.hooks.moved(now)
         self.say.moved(now)
 

@@ -18,6 +18,7 @@ from tideover.sim.faults.base import Between, Fault, Site
 from tideover.sim.kernel import Process, Rank
 from tideover.sim.link import Channel
 from tideover.sim.store import StoreServer
+from tideover.sim.train import Train
 
 Victim = SpoutTask | BoltTask | Machine
 
@@ -40,6 +41,8 @@ class Supervisor:
         """Outages whose recovery may still go on; one that has recovered gets no more replays."""
         self._down: dict[Any, int] = {}
         """Number of the newest outage of each task or machine that is down."""
+        self._losses: list[tuple[BoltTask, Train, int]] = []
+        """Tuples lost on links while data were moved: whose they were to be, and by which outage."""
         self._slowed: dict[StoreServer, Outage] = {}
         self._awaited: dict[Any, list[Outage]] = {}
         """All outages that each of them is not yet back from."""
@@ -97,7 +100,7 @@ class Supervisor:
     def _begin(self, kind: str, where: str, detection: int, lasts: int) -> Outage:
         now = self._context.kernel.now
         outage = Outage(len(self.outages), kind, where, now, now + detection, now + lasts)
-        self._watched = [old for old in self._watched if not self._context.settled(old)]
+        self._watched = [old for old in self._watched if self._context.goes_on(old)]
         outage.overtakes = tuple(self._watched)
         self._watched.append(outage)
         self.outages.append(outage)
@@ -266,9 +269,14 @@ class Supervisor:
             task.stop_until(outage.ready_at)
             self.watch.paused(task, outage.ready_at)
 
-    def cut(self, outage: Outage, between: Between) -> None:
-        """Nothing passes between two sides until the outage's end."""
-        for channel in self._across(between):
+    def cut(self, outage: Outage, between: Between, lose: bool) -> None:
+        """Nothing passes between two sides until the outage's end; ``lose``: tuples do not wait."""
+        channels = self._across(between)
+        if lose:
+            for channel in channels:
+                channel.lose(outage.number, partial(self._lost, channel, outage))
+            self._at_end(outage, lambda channel: channel.keep(outage.number), channels)
+        for channel in channels:
             channel.hold(outage.ready_at)
         for task in self._tasks:
             if task.up:
@@ -280,11 +288,30 @@ class Supervisor:
         for channel in slow:
             channel.slow_down(outage.number, *factors)
 
-        def well() -> None:
-            for channel in slow:
-                channel.recover(outage.number)
+        self._at_end(outage, lambda channel: channel.recover(outage.number), slow)
 
-        self._context.kernel.at(outage.ready_at, Rank.READY, well)
+    def _at_end(self, outage: Outage, act: Callable[[Channel], None], channels: list[Channel]) -> None:
+        """Do this with these channels when an outage has passed."""
+
+        def over() -> None:
+            for channel in channels:
+                act(channel)
+
+        self._context.kernel.at(outage.ready_at, Rank.READY, over)
+
+    def _lost(self, channel: Channel, outage: Outage, train: Train, flying: bool) -> None:
+        """Tuples do not get through."""
+        assert isinstance(channel.down, BoltTask)
+        if flying:
+            self._context.destroy(channel.down, [train], outage=outage.number)
+        else:  # whoever sends it is not done with that
+            self._losses.append((channel.down, train, outage.number))
+
+    def moved(self) -> None:
+        """All data have been moved: what was lost meanwhile on links that are cut is told of."""
+        losses, self._losses = self._losses, []
+        for task, train, number in losses:
+            self._context.destroy(task, [train], arrived=True, outage=number)
 
     def _across(self, between: Between) -> list[Channel]:
         """The channels from one side to the other."""

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tideover.models.schema.columns import Column, Dtype, Pool, at_top, conform, count, text
+from tideover.models.schema.lag import DRAINED, LAG
 from tideover.models.schema.snapshots import snapshots
 
 if TYPE_CHECKING:
@@ -143,6 +144,7 @@ RECOVERIES = (
         "latency normal again",
         optional=True,
     ),
+    *DRAINED,
     _stage(
         "detect", "detect", "from the failure until it is detected; 0 in all stages if replicas masked it"
     ),
@@ -255,6 +257,15 @@ RUNS = (
     _throughput("mean", "mean throughput of the last stateful bolt"),
     _throughput("min", "least throughput in any second"),
     _throughput("max", "greatest throughput in any second"),
+    Column(
+        "availability",
+        "part of the measured time outside of every time to recover",
+        "ratio",
+        undefined=f"nothing is measured after the warm-up, or {_FAILED_RUN}",
+        record=("dependability", "availability"),
+        label="availability",
+        pool="mean",
+    ),
     text("scenario_json", "the whole scenario, as JSON"),
     text("version", "version of Tideover that ran it"),
 )
@@ -277,9 +288,7 @@ TIMELINE = (
         "backlog", "most roots queued, in service, on the wire or waiting for retry in this second", "roots"
     ),
     count("backlog_without_failures", "the same in the reference run, which has no failures", "roots"),
-    replace(
-        count("lag", "records before spouts that are not read as the second begins", "roots"), optional=True
-    ),
+    LAG,
 )
 
 TASKS = (
@@ -337,6 +346,7 @@ RECORD = at_top(
     Column("latency_ms", "latencies outside every recovery, of all replications", "ms", label="Latency"),
     Column("end_to_end_ms", "the same, end-to-end", "ms", label="End-to-end latency"),
     Column("throughput_per_s", "throughput over all replications", "tuples/s", label="Throughput"),
+    Column("dependability", "mean availability of the replications", "ratio", label="Dependability"),
     count("ledger", "what became of the roots, of all replications", "roots", label="Roots"),
     count("windows", "what became of the windows, of all replications", "windows", label="Windows"),
     Column("cost", "mean cost of a replication", "that of each", label="Cost"),

@@ -24,6 +24,7 @@ class Amnesia(Strategy):
 
     bounded_queues: ClassVar[bool] = True
     reads_queues: ClassVar[bool] = True
+    loses_messages: ClassVar[bool] = True
 
     def protocol(self, job: Job) -> Protocol:
         offsets.follow(job)

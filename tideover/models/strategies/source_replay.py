@@ -45,6 +45,7 @@ class SourceReplay(Acking):
     roles: ClassVar[frozenset[str]] = frozenset({"acker"})
     bounded_queues: ClassVar[bool] = True
     reads_queues: ClassVar[bool] = True
+    loses_messages: ClassVar[bool] = True
     counts_tuples: ClassVar[tuple[str, ...]] = ("max_spout_pending",)
     caps: ClassVar[frozenset[str]] = frozenset({"max_spout_pending"})
     spouts_wait: ClassVar[tuple[str, ...]] = ("max_spout_pending",)

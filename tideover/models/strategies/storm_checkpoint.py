@@ -30,6 +30,7 @@ class StormCheckpoint(SourceReplay):
 
     bounded_queues: ClassVar[bool] = False
     reads_queues: ClassVar[bool] = True
+    loses_messages: ClassVar[bool] = False
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (*SourceReplay.composed_of, Transactions)
     costs: ClassVar[dict[str, tuple[str, ...]]] = {"transactions": ("write_time", "write_cost")}
     per_tuple: ClassVar[frozenset[str]] = SourceReplay.per_tuple

@@ -39,8 +39,8 @@ class Target(Protocol):
     def crash(self, task: Any, outage: Any) -> None:
         """Take a task with all it has."""
 
-    def cut(self, outage: Any, between: Between) -> None:
-        """Let nothing pass between the two sides until the outage's end."""
+    def cut(self, outage: Any, between: Between, lose: bool) -> None:
+        """Let nothing pass between the two sides until the outage's end; ``lose``: tuples do not wait."""
 
     def slow_links(self, outage: Any, between: Between, factors: tuple[float, float]) -> None:
         """Let messages between the two sides take so many times as long on the wire, and in cards, until the
