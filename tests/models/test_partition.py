@@ -107,6 +107,20 @@ def test_acks_pass_a_partition() -> None:
     ]
 
 
+@pytest.mark.parametrize(("strategy", "twice"), [("source_replay", True), ("aligned_snapshots", False)])
+def test_what_a_zombie_has_sent_is_fenced_or_counted(strategy: str, twice: bool) -> None:
+    """p is cut off with what it has sent from 35 on, and counts as dead. When the network heals at 435 that
+    gets through, beside what the spout has emitted again meanwhile: it counts twice, and is told of. Where
+    a job begins anew it has new connections, and what its zombies have sent comes to nobody.
+    """
+    own = {"message_timeout": 50 * MS} if twice else {"checkpoint_interval": 20 * MS}
+    detector = Heartbeats(interval=20 * MS, timeout=50 * MS, listener=0, launch=ms(5))
+    update = {"detector": detector, "strategy": STRATEGIES[strategy](**own)}
+    done = simulate(chain((cut(35, 400, 1, others=(0, 2)),), 1200).model_copy(update=update))
+    assert "false_detection" in [row["kind"] for row in done.recoveries]
+    assert (done.ledger["duplicated"] > 0, done.ledger["lost"]) == (twice, 0)
+
+
 @st.composite
 def partitioned(draw: st.DrawFn, cards: bool = False) -> Scenario:
     """A world of which one host is cut off once or twice, from all others or from one, besides its own

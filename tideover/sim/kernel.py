@@ -142,6 +142,23 @@ class Kernel:
         self.env.schedule(event, priority=rank * ORDER + order, delay=when - self.now)
         return event
 
+    def in_turn(
+        self, when: int, rank: int, action: Callable[[], None], order: int, reads: Reads = None
+    ) -> None:
+        """The same as ``at``, for a turn that comes by the data: behind what was to act at that instant, with
+        this rank and order, before it began.
+        """
+        begins = simpy.Event(self.env)
+        begins._ok, begins._value = True, None
+
+        def begin(_: simpy.Event) -> None:
+            self.now = when
+            self.at(when, rank, action, order, reads)
+
+        assert begins.callbacks is not None
+        begins.callbacks.append(begin)
+        self.env.schedule(begins, priority=0, delay=when - self.now)
+
     def process(self, process: Process) -> None:
         """Start a control process: a generator that yields ``until(...)``."""
         self.env.process(process)

@@ -27,8 +27,11 @@ class Channel(Protocol):
     def down(self) -> object:
         """Who gets them."""
 
-    def send(self, train: Train) -> None:
-        """Send them."""
+    def made(self, train: Train) -> Train:
+        """They are made now."""
+
+    def put(self, train: Train) -> None:
+        """They leave."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +97,7 @@ class Line:
     log           of what passes straight through: to whom, and when
 
     What is put in passes straight through if the line is ``open``, is kept until somebody lets it leave, or
-    (``muted``) has left already.
+    (``muted``) has left already. What is worked out ``ahead`` is not made yet.
     """
 
     def __init__(self, send: int) -> None:
@@ -104,19 +107,32 @@ class Line:
         self.blocked = 0
         self.open = False
         self.muted = False
+        self.ahead = False
         self.log: list[tuple[object, Train]] = []
         self.batches: deque[Batch] = deque()
         self._parts: list[tuple[Channel, Train, Ints | None]] = []
 
     def put(self, channel: Channel, train: Train, rows: Ints | None = None) -> None:
         """Messages for ``channel``; ``rows``: for each of them the number of the child that it is."""
-        if self.muted:
+        if not train.n:
             return
+        if not self.ahead:
+            train = channel.made(train)
         if self.open:
-            channel.send(train)
-            self.log.append((channel.down, train))
-        elif train.n:
+            self._send(channel, train)
+        elif not self.muted:
             self._parts.append((channel, train, rows))
+
+    def put_again(self, channel: Channel, train: Train) -> None:
+        """Messages (not none) that were made before: a replay."""
+        if self.open:
+            self._send(channel, train)
+        elif not self.muted:
+            self.batches.append(Batch.of([(channel, train, None)], None))
+
+    def _send(self, channel: Channel, train: Train) -> None:
+        channel.put(train)
+        self.log.append((channel.down, train))
 
     def close(self, parents: Ints | None = None) -> None:
         """All that was put in since the last time was made together."""
@@ -129,7 +145,7 @@ class Line:
         self.open = True
         while self.batches:
             for channel, train in self.batches.popleft().entries:
-                self.put(channel, train)
+                self._send(channel, train)
 
     def count(self, channel: Channel) -> int:
         """Messages in it that will leave by ``channel``."""

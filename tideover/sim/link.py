@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -16,6 +16,24 @@ if TYPE_CHECKING:
 Latency = Callable[[Ints], Ints]
 Tell = Callable[[Train, bool], None]
 """Is told of tuples that are lost; whether they were on the wire already."""
+
+
+class Tap(Protocol):
+    """Numbers what is sent over a channel, and keeps it.
+
+    sent   newest number
+    """
+
+    sent: int
+
+    def number(self, train: Train) -> Train:
+        """Number messages that are made now, and keep them."""
+
+    def columns(self, numbers: Ints) -> dict[str, Ints]:
+        """What messages of these numbers carry for the receiver."""
+
+    def save(self) -> Callable[[], None]:
+        """Remember how it is; returns what brings that back."""
 
 
 class Channel:
@@ -55,16 +73,19 @@ class Channel:
         self._losing: dict[int, Tell] = {}
         """Who is told what is lost on the wire, by the number of the reason."""
         self.wire: deque[Train] = deque()
-        self.tap: Callable[[Train], Train] | None = None
-        """Sees every train that is sent, and may number it."""
+        self.tap: Tap | None = None
 
     def send(self, train: Train) -> None:
         """Send a train; ``train.time`` are departures, in order."""
         if train.n:
-            self.put(train if self.tap is None else self.tap(train))
+            self.put(self.made(train))
+
+    def made(self, train: Train) -> Train:
+        """Messages (not none) are made now, and leave when there is room for them."""
+        return train if self.tap is None else self.tap.number(train)
 
     def put(self, train: Train) -> None:
-        """Put a train (not empty) on the wire as it is, past the tap: a replay."""
+        """Put a train (not empty) on the wire as it is: it was made before, or is a replay."""
         left = self._survivors(train) if self._losing else train
         if left.n:
             first, self.messages = self.messages, self.messages + left.n
@@ -108,10 +129,13 @@ class Channel:
     def save(self) -> Callable[[], None]:
         """Remember how it is; returns what brings that back."""
         wire, messages, last = self.wire.copy(), self.messages, self._last
+        tap = None if self.tap is None else self.tap.save()
 
         def restore() -> None:
             self.wire, self.messages, self._last = wire, messages, last
             self._list()
+            if tap is not None:
+                tap()
 
         return restore
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from tideover.sim.line import Line
+from tideover.sim.line import Channel, Line
 from tideover.sim.occupancy import Occupancy
 from tideover.sim.outbox import Outbox
 from tideover.sim.train import Train
@@ -42,7 +42,7 @@ class Node:
         self.up = True
         self.life = 0
         self.busy = Occupancy()
-        self.outbox = Outbox()
+        self.outbox = Outbox(self._send_again)
         self.line: Line | None = None
         """Where what it sends waits for room; None: there always is."""
         self.journal: list[Action] | None = None
@@ -72,6 +72,20 @@ class Node:
         """Whether arrivals are taken into the queue; if not they are dropped or held."""
         return self.up
 
+    def tell(self, action: Action) -> None:
+        """Do what tells others of its tuples, now or when it is certain."""
+        if self.journal is None:
+            action()
+        else:
+            self.journal.append(action)
+
+    def _send_again(self, channel: Channel, train: Train) -> None:
+        """Messages that it has sent before leave once more."""
+        if self.line is None:
+            channel.put(train)
+        else:
+            self.line.put_again(channel, train)
+
     # -- control markers -------------------------------------------------------------------------------------
 
     def enqueue(self, rank: int, action: Action, reads: Reads = None) -> None:
@@ -98,7 +112,7 @@ class Node:
                 turn = max(now + 1, self._kernel.next_event())
                 self._kernel.look_again(turn, marker.rank, look, self.number, marker.reads)
             else:
-                self._kernel.at(turn, marker.rank, look, self.number, marker.reads)
+                self._kernel.in_turn(turn, marker.rank, look, self.number, marker.reads)
             return
         self._pass_marker()
         marker.action()
@@ -109,9 +123,8 @@ class Node:
         """See, at this instant, whether it is the first marker's turn: what was ahead of it has gone."""
         if self._markers:
             first, life = self._markers[0], self.life
-            self._kernel.at(
-                self._kernel.now, first.rank, lambda: self._serve_marker(life), self.number, first.reads
-            )
+            look = partial(self._serve_marker, life)
+            self._kernel.at(self._kernel.now, first.rank, look, self.number, first.reads)
 
     def _next_turn(self) -> int | None:
         """A moment before which no marker can have its turn, as things are; None: others have to make

@@ -5,65 +5,94 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from functools import partial
+from typing import NamedTuple
 
+from tideover.sim.line import Channel
 from tideover.sim.train import Train
 
 Deliver = Callable[[Train], None]
 
 
-class Outbox:
-    """Trains that were made already and leave tuple by tuple, in the order in which they were posted."""
+class Post(NamedTuple):
+    """A train that leaves tuple by tuple, who is told of it, and by which channel (None: by none)."""
 
-    def __init__(self) -> None:
+    train: Train
+    deliver: Deliver
+    lost: Deliver
+    channel: Channel | None
+
+
+class Outbox:
+    """Trains that were made already and leave tuple by tuple, in the order in which they were posted.
+
+    ``send``: how messages leave by a channel.
+    """
+
+    def __init__(self, send: Callable[[Channel, Train], None]) -> None:
+        self._send = send
         self.journal: list[Callable[[], None]] | None = None
         """Where deliveries are noted, if they may turn out not to have happened."""
-        self._trains: deque[tuple[Train, Deliver, Deliver]] = deque()
+        self._posts: deque[Post] = deque()
 
-    def post(self, train: Train, deliver: Deliver, lost: Deliver) -> None:
-        """Hand ``train`` to ``deliver``, each tuple at its time (now or later).
+    def post(self, train: Train, deliver: Deliver, lost: Deliver, channel: Channel | None = None) -> None:
+        """Hand ``train`` to ``deliver``, each tuple at its time (now or later), as it leaves by ``channel``.
 
         What has not left when the outbox is cleared (a crash) is handed to ``lost``.
         """
         if train.n:
-            self._trains.append((train, deliver, lost))
+            self._posts.append(Post(train, deliver, lost, channel))
 
-    def let_out(self, now: int) -> None:
-        """Deliver what is due."""
-        trains = self._trains
-        while trains and trains[0][0].time[0] <= now:
-            train, deliver, lost = trains.popleft()
+    def let_out(self, now: int, messages: int | None = None) -> None:
+        """Deliver what is due; ``messages``: at most so many that leave by channels (None: any number)."""
+        posts = self._posts
+        while posts and posts[0].train.time[0] <= now:
+            post = posts[0]
+            train, channel = post.train, post.channel
             due = int(train.time.searchsorted(now, "right"))
+            if channel is not None and messages is not None:
+                due = min(due, messages)
+                messages -= due
+                if not due:
+                    return
+            posts.popleft()
             if due < train.n:
                 train, later = train.split(due)
-                trains.appendleft((later, deliver, lost))
+                posts.appendleft(post._replace(train=later))
+            if channel is not None:
+                self._send(channel, train)
             if self.journal is None:
-                deliver(train)
+                post.deliver(train)
             else:
-                self.journal.append(partial(deliver, train))
+                self.journal.append(partial(post.deliver, train))
+
+    def messages(self, until: int) -> list[tuple[Channel, Train]]:
+        """What is to leave by channels up to ``until``, in order."""
+        due = ((p.channel, p.train.pick(p.train.time <= until)) for p in self._posts if p.channel is not None)
+        return [(channel, train) for channel, train in due if train.n]
 
     def clear(self) -> None:
         """Destroy what has not left yet."""
-        trains, self._trains = self._trains, deque()
-        for train, _, lost in trains:
-            lost(train)
+        posts, self._posts = self._posts, deque()
+        for post in posts:
+            post.lost(post.train)
 
     def postpone(self, shift: int) -> None:
         """All of it leaves ``shift`` ns later."""
-        self._trains = deque((t.replace(time=t.time + shift), out, lost) for t, out, lost in self._trains)
+        self._posts = deque(p._replace(train=p.train.replace(time=p.train.time + shift)) for p in self._posts)
 
     def save(self) -> Callable[[], None]:
         """Remember how it is; returns what brings that back."""
-        trains = self._trains.copy()
+        posts = self._posts.copy()
 
         def restore() -> None:
-            self._trains = trains
+            self._posts = posts
 
         return restore
 
     def __bool__(self) -> bool:
-        return bool(self._trains)
+        return bool(self._posts)
 
     @property
     def next(self) -> int | None:
         """When the next tuple leaves (ns); None: there is none."""
-        return int(self._trains[0][0].time[0]) if self._trains else None
+        return int(self._posts[0].train.time[0]) if self._posts else None

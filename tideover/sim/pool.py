@@ -40,6 +40,15 @@ class Pool:
             self._origin = [np.concatenate(self._origin)]
         return (self._trains[0], self._origin[0]) if self._trains else (None, NONE)
 
+    def write(self, rows: list[int], columns: dict[str, Ints]) -> None:
+        """From now on these tuples have these columns."""
+        train, _ = self.whole()
+        assert train is not None
+        known = {name: train.column(name).copy() for name in columns}
+        for name, column in known.items():
+            column[rows] = columns[name]
+        self._trains = [train.adding(**known)]
+
     def pick(self, rows: list[int], times: list[int], emitted: Ints) -> Train | None:
         """These tuples at these times; ``emitted``: when roots were emitted. None: there are none."""
         train, origin = self.whole()
@@ -54,3 +63,11 @@ class Pool:
             created[new] = emitted[origin[new]]
             found = found.replace(created=created)
         return found
+
+    def one(self, row: int, time: int, emitted: list[int]) -> Train:
+        """The same of one tuple."""
+        train, origin = self.whole()
+        assert train is not None
+        found = train.pick(slice(row, row + 1)).at(time)
+        root = int(origin[row])
+        return found if root < 0 else found.replace(created=np.array([emitted[root]]))

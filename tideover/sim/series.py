@@ -49,7 +49,11 @@ class Series:
         self._members = members
 
     def ready(self, now: int) -> bool:
-        """Whether all is as usual: nobody is down or stopped, and nobody's arrivals are held."""
+        """Whether all is as usual: nobody is down or stopped, nobody's arrivals are held or turned away, and
+        nothing that is sent is kept to be sent again.
+        """
+        if any(channel.tap is not None for member in self._members for channel in member.outputs):
+            return False
         return all(self._usual(member.node, now) for member in self._members)
 
     def _usual(self, node: Node, now: int) -> bool:
@@ -58,6 +62,8 @@ class Series:
         if not isinstance(node, Server):
             return True
         if node.gate.held or node.gate.aside or not node.available:
+            return False
+        if node.sieve is not None and node.sieve.active:
             return False
         return not (node.queue.in_service() and node.line is not None and node.line.holds_up)
 

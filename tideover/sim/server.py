@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from tideover.sim.gate import Gate
-from tideover.sim.line import Bound, inputs_of, places
+from tideover.sim.line import Bound, inputs_of, places, take_places
 from tideover.sim.link import Channel
 from tideover.sim.node import Action, Marker, Node
 from tideover.sim.pace import Pace, SharedOccupancy
@@ -23,6 +23,23 @@ if TYPE_CHECKING:
     from tideover.sim.kernel import Kernel, Reads
 
 BY_POSITION = attrgetter("position")
+
+
+class Sieve(Protocol):
+    """Turns arrivals away at a server, by what has come there before them.
+
+    active   whether it may do so now: this does not change while data moves, but by a trigger
+    """
+
+    @property
+    def active(self) -> bool:
+        """See above."""
+
+    def let_in(self, channel: Channel, train: Train) -> Train:
+        """What of the next arrivals over a channel is let in; the others are told to be turned away."""
+
+    def save(self) -> Action:
+        """Remember what arrivals change; returns what brings that back."""
 
 
 class Server(Node):
@@ -43,6 +60,8 @@ class Server(Node):
         """How many messages may wait here; None: any number."""
         self.log: list[Ints] | None = None
         """When arrivals were taken in, or lost because it is down, while somebody wants to know."""
+        self.sieve: Sieve | None = None
+        """What turns arrivals away; None: nothing does."""
         self.queue = Queue(Callbacks(self), self.busy, lambda: kernel.now)
         if shares:
             self.busy = SharedOccupancy(Pace())
@@ -71,7 +90,7 @@ class Server(Node):
         raise NotImplementedError
 
     def _receive(self, channel: Channel, train: Train) -> Train:
-        """What of one channel's arrivals is let in."""
+        """One channel's arrivals, as they are inside."""
         return train
 
     def _admit(self, train: Train) -> Train:
@@ -155,6 +174,8 @@ class Server(Node):
         trains = []
         for channel, train in self._taken(now):
             train = self._receive(channel, train)
+            if self.sieve is not None:
+                train = self.sieve.let_in(channel, train)
             if train.n:
                 trains.append(train)
         if not trains:
@@ -166,12 +187,15 @@ class Server(Node):
                 self._take_in(merged)
         elif self.gate.holds(self.up):
             self.gate.held.append(merged)
-        elif self.journal is None:
-            self._drop(merged)
         else:
-            if self.queue.starts is not None:  # they free their places
-                self.queue.starts.append(merged.time)
-            self.journal.append(partial(self._drop, merged))
+            self._give_back(merged)
+            self.tell(partial(self._drop, merged))
+
+    def _give_back(self, train: Train) -> None:
+        """Arrivals that do not wait here have their places no more."""
+        if self.queue.starts is not None:
+            taking = take_places(train)
+            self.queue.starts.append(train.time if taking is None else train.time[taking])
 
     def _taken(self, now: int) -> list[tuple[Channel, Train]]:
         """What has arrived by ``now``, taken off the channels, in their order."""
@@ -247,6 +271,8 @@ class Server(Node):
         """Remember what moving data changes; returns what brings that back."""
         held, markers = self.gate.held.copy(), self._markers.copy()
         parts = [self.queue.save(), self.outbox.save()]
+        if self.sieve is not None:
+            parts.append(self.sieve.save())
 
         def restore() -> None:
             self.gate.held, self._markers = held, markers

@@ -59,7 +59,15 @@ class Wire:
         """Arrivals by ``agenda.until``: when, row."""
         self._last = channel.free_at
         self._sent = channel.messages
+        self._made: list[int] = []
+        """Of what was made for a channel that numbers it, the rows, in order."""
+        self._numbers: dict[int, int] = {}
+        """By row."""
         self._latencies: list[int] = []
+
+    def add(self, train: Train, origin: Ints | None = None) -> int:
+        """Messages that it will carry are known; returns the number of the first."""
+        return self.pool.add(train, origin) if self.to is None else self.to.add(self.channel, train, origin)
 
     def load(self) -> None:
         """What is on the wire, and arrives in time."""
@@ -103,6 +111,27 @@ class Wire:
             if len(self._coming) == self.arrived + 1:
                 self._expect()
 
+    def make(self, row: int) -> None:
+        """A message is made."""
+        if (tap := self.channel.tap) is not None:
+            self._made.append(row)
+            self._numbers[row] = tap.sent + len(self._made)
+
+    def look_at(self, when: int, row: int) -> Train:
+        """A message as it arrives."""
+        train = self.pool.one(row, when, self.agenda.emitted)
+        if row not in self._numbers:
+            return train
+        assert self.channel.tap is not None
+        return train.adding(**self.channel.tap.columns(np.array([self._numbers[row]])))
+
+    def settle(self) -> None:
+        """What was made has its numbers."""
+        if self._made:
+            assert self.channel.tap is not None
+            numbers = np.array([self._numbers[row] for row in self._made], np.int64)
+            self.pool.write(self._made, self.channel.tap.columns(numbers))
+
 
 Message = tuple[Wire, int]
 
@@ -131,6 +160,8 @@ class Site:
         self.blocked_since: int | None = None
         self.blocked = 0
         self._stopped = node.busy.stopped_until if node.up else FOREVER
+        self._posts = self._posted = 0
+        """Messages that it has sent before and puts into its line once more; those that it has put there."""
 
     # -- what is worked out ahead ----------------------------------------------------------------------------
 
@@ -154,7 +185,9 @@ class Site:
         if train.mark is not None:
             rows = np.flatnonzero(train.mark == 0)
             train = train.pick(rows).replace(mark=None)
+        self.node.line.ahead = True
         self._hand_on(train)
+        self.node.line.ahead = False
         batch = self.node.line.take()
         if batch is not None:
             batch.parent = rows[batch.parent]
@@ -168,10 +201,7 @@ class Site:
         for entry, (channel, train) in enumerate(batch.entries):
             wire = self.wires[channel]
             from_ = None if origin is None else origin[batch.parent[batch.order == entry]]
-            if wire.to is None:
-                first = wire.pool.add(train, from_)
-            else:
-                first = wire.to.add(wire.channel, train, from_)
+            first = wire.add(train, from_)
             rows.append(iter(range(first, first + train.n)))
         wires = [self.wires[channel] for channel, _ in batch.entries]
         return [(wires[entry], next(rows[entry])) for entry in batch.order.tolist()]
@@ -186,6 +216,12 @@ class Site:
         for batch in line.batches:
             self.append(self._known(batch))
         line.batches.clear()
+        for channel, train in self.node.outbox.messages(self.agenda.until):
+            wire = self.wires[channel]
+            first = wire.add(train)
+            self._posts += train.n
+            for row, when in enumerate(train.time.tolist(), first):
+                self.agenda.at(max(when, self.agenda.now), self.number, WORK, self._post, (wire, row))
         self.blocked_since = line.blocked_since
         if not self.line:
             return
@@ -195,6 +231,17 @@ class Site:
             wire.room.ask(line.asked, self.number, self)
         else:
             self.agenda.at(self.agenda.now, self.number, WORK, self._look)
+
+    def make(self, messages: list[Message]) -> None:
+        """Messages are made, and ready to be sent."""
+        for wire, row in messages:
+            wire.make(row)
+        self.append(messages)
+
+    def _post(self, message: Message) -> None:
+        self._posted += 1
+        self.append([message])
+        self.pump()
 
     def append(self, messages: list[Message]) -> None:
         """Messages are ready to be sent."""
@@ -260,7 +307,7 @@ class Site:
         line.muted = False
         for wire in self.wires.values():
             if (train := wire.pool.pick(wire.rows, wire.left, emitted)) is not None:
-                wire.channel.send(train)
+                wire.channel.put(train)
         left = self.line[self._first :]
         if left:
             line.batches.append(self._batch(left, reached, emitted))

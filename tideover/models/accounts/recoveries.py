@@ -102,7 +102,7 @@ class Recoveries:
     # -- what happens ----------------------------------------------------------------------------------------
 
     def on_struck(self, outage: Outage) -> None:
-        """A recovery begins; older ones go on if not everything was sent again because of them."""
+        """A recovery begins; older ones go on if not everything was sent again for them, or is there."""
         recovery = Recovery(outage, Span(self._job.deployment.run.log_resolution))
         self._watched = [*(self.all[older.number] for older in outage.overtakes), recovery]
         self.all.append(recovery)

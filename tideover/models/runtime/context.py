@@ -83,6 +83,10 @@ class Context:
         """Whether everything that was to be sent again because of an outage was."""
         return all(keeper.settled(outage) for keeper in self.keepers)
 
+    def goes_on(self, outage: OutageView) -> bool:
+        """Whether something may still be sent again because of an outage, or arrive."""
+        return any(not keeper.settled(outage) or keeper.on_the_way(outage) for keeper in self.keepers)
+
     def destroy(
         self, task: BoltView, trains: list[Train], arrived: bool = False, outage: int | None = None
     ) -> None:

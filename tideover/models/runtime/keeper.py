@@ -36,3 +36,9 @@ class Keeper:
     def settled(self, outage: OutageView) -> bool:
         """Whether everything that was to be sent again because of the outage was."""
         return True
+
+    def on_the_way(self, outage: OutageView) -> bool:
+        """Whether something that was sent again because of the outage may not have arrived yet, when another
+        one strikes.
+        """
+        return False

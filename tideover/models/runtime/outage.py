@@ -34,7 +34,7 @@ class Outage:
     passes        nothing is down: nobody notices, and it passes by itself when all would be back
     masked        each of them had a live replica that went on
     written_at    live replicas have written all the state that it took (ns); None: they have not, or need not
-    overtakes     older outages that were not settled when it struck: not all was sent again because of them
+    overtakes     older outages of which not all had been sent again, or was there, when it struck
     """
 
     number: int

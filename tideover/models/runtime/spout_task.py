@@ -177,10 +177,7 @@ class SpoutTask(Node):
             times = times[: limit - self.next_root + sum(len(roots) for roots, _ in self.retries)]
         if len(times):
             self._emit(times)
-        if self.journal is None:
-            self.in_flight.look()
-        else:
-            self.journal.append(self.in_flight.look)
+        self.tell(self.in_flight.look)
 
     def _emit(self, times: Ints) -> None:
         self._send(self._tuples(times, *self._roots(len(times))))
@@ -199,10 +196,7 @@ class SpoutTask(Node):
     def _send(self, train: Train) -> None:
         sent = self._hand_on(train)
         self._kernel.made += train.n
-        if self.journal is None:
-            self._has_emitted(train, sent)
-        else:
-            self.journal.append(partial(self._has_emitted, train, sent))
+        self.tell(partial(self._has_emitted, train, sent))
 
     def _hand_on(self, train: Train) -> list[Sent]:
         sent: list[Sent] = []

@@ -100,7 +100,7 @@ class Supervisor:
     def _begin(self, kind: str, where: str, detection: int, lasts: int) -> Outage:
         now = self._context.kernel.now
         outage = Outage(len(self.outages), kind, where, now, now + detection, now + lasts)
-        self._watched = [old for old in self._watched if not self._context.settled(old)]
+        self._watched = [old for old in self._watched if self._context.goes_on(old)]
         outage.overtakes = tuple(self._watched)
         self._watched.append(outage)
         self.outages.append(outage)

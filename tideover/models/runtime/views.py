@@ -75,7 +75,7 @@ class OutageView(Protocol):
     number        in the order of the strikes
     detected_at   all that it hit is noticed, or back
     ready_at      all that it hit is back; as planned, until something else changes it
-    overtakes     older outages because of which not all was sent again when it struck
+    overtakes     older outages because of which not all had been sent again, or was there, when it struck
     """
 
     @property

@@ -33,6 +33,8 @@ class StateManagement(Strategy):
     promise: ClassVar[Promise] = "exactly once"
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task"})
     stateless_too: ClassVar[bool] = False
+    bounded_queues: ClassVar[bool] = True
+    credits: ClassVar[bool] = False
     reads_queues: ClassVar[bool] = True
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (UpstreamBuffers, TaskCheckpoints)
     per_tuple: ClassVar[frozenset[str]] = frozenset({"replay_cost"})

@@ -183,8 +183,12 @@ class Acker(Machine, Keeper):
         return mask
 
     def settled(self, outage: OutageView) -> bool:
-        """Whether no root that the outage hit waits to be emitted again, or is on its way once more."""
+        """Whether no root that the outage hit still waits to be emitted again."""
         return not any(pending.waiting_for(outage.number) for pending in self.maps)
+
+    def on_the_way(self, outage: OutageView) -> bool:
+        """Whether tuples of roots that were emitted again because of it may be."""
+        return any(pending.emitted_for(outage.number) for pending in self.maps)
 
 
 def _of_member(ids: Bits, member: int) -> Bits:

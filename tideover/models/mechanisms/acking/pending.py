@@ -201,11 +201,15 @@ class PendingRoots:
         return known
 
     def waiting_for(self, outage: int) -> int:
-        """Roots hit by the outage that have not been emitted again, or have and are not done, or given up and
-        emitted once more.
-        """
-        hit = (self._outage[: self._size] == outage) | (self._cause[: self._size] == outage)
+        """Roots hit by the outage that have not been emitted again."""
+        hit = self._outage[: self._size] == outage
         return int(np.count_nonzero(hit & ((self._live > 0) | self._retrying)[: self._size]))
+
+    def emitted_for(self, outage: int) -> bool:
+        """Whether roots were emitted again because of the outage, and not once more since. Their tuples may
+        be on their way, even if the roots were given up.
+        """
+        return bool((self._cause[: self._size] == outage).any())
 
     def roots(self) -> Ints:
         """All pending roots."""

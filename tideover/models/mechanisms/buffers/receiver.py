@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from tideover.models.mechanisms.buffers.upstream_buffer import (
@@ -15,6 +17,7 @@ from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.keeper import Mask
 from tideover.sim.link import Channel
+from tideover.sim.node import Action
 from tideover.sim.train import Ints, Train
 
 
@@ -37,6 +40,18 @@ class Receiver:
         """Channels whose end-of-replay marker has not arrived: their direct messages will come again."""
         self._unfinished: set[int] = set()
         """Channels whose end-of-replay marker has not been processed."""
+        task.sieve = self
+
+    def save(self) -> Action:
+        """Remember what moving data changes; returns what brings that back."""
+        names = ("positions", "_brought", "_waiting", "_unfinished")
+        kept = {name: getattr(self, name).copy() for name in names}
+
+        def restore() -> None:
+            for name, value in kept.items():
+                setattr(self, name, value)
+
+        return restore
 
     # -- a recovery ------------------------------------------------------------------------------------------
 
@@ -44,6 +59,15 @@ class Receiver:
     def recovering(self) -> bool:
         """From a fault until the last channel's end-of-replay marker has been processed."""
         return self._restoring or bool(self._unfinished)
+
+    @property
+    def active(self) -> bool:
+        """Whether arrivals may be turned away."""
+        return bool(self._unfinished)
+
+    def has_come(self, channel: Channel) -> bool:
+        """Whether the replay of a channel has come to its end."""
+        return channel.position not in self._waiting
 
     def begin_recovery(self) -> None:
         """A fault: from now on every channel is to be replayed."""
@@ -78,16 +102,11 @@ class Receiver:
         if train.mark is not None and train.mark[-1] == END_OF_REPLAY:
             self._unfinished.discard(int(channel[-1]))
 
-    def receive(self, channel: Channel, train: Train) -> Train:
+    def let_in(self, channel: Channel, train: Train) -> Train:
         """Messages arrive: stale replays, what the task has, and what will be replayed are dropped."""
-        if not train.has(NUMBER):
-            return train
         position, number = channel.position, train.column(NUMBER)
-        inside = train.adding(channel=np.full(train.n, position, np.int64))
-        if not self._unfinished and not train.has(RECOVERY):
-            return inside
-        if not (self.task.up or self.task.gate.hold):
-            return inside  # nobody is there: all of it is lost
+        if position not in self.buffers or not self.task.up or not (self._unfinished or train.has(RECOVERY)):
+            return train
         recovery = train.column(RECOVERY)
         end = train.column("mark") == END_OF_REPLAY
         replay = (recovery > 0) & ~end
@@ -97,19 +116,20 @@ class Receiver:
         )
         self._brought[position] = int(brought[-1])
         keep = np.where(replay | end, ours & (end | (number > brought[:-1])), True)
-        if self.task.up and position in self._waiting:
+        if position in self._waiting:
             ends = np.flatnonzero(end & ours)
             until = int(ends[0]) if len(ends) else train.n
             keep[:until] &= (replay | end)[:until]
             if len(ends):
                 self._waiting.discard(position)
-        return self._filter(inside, keep)
+        return self._filter(train, keep)
 
     def _filter(self, train: Train, keep: Mask) -> Train:
         out = train.pick(~keep & (train.column("mark") == 0))
         if out.n:
-            self._job.say.discarded(self.task, out)
-            self._job.say.copies_lost(self.task, self._without_copy(out))
+            self.task.turn_away(out)
+            lost = self._without_copy(out)
+            self.task.tell(partial(self._job.say.copies_lost, self.task, lost))
         return train.pick(keep)
 
     def _without_copy(self, train: Train) -> Ints:

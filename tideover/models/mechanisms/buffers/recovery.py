@@ -56,9 +56,6 @@ class UpstreamBuffers(Mechanism):
 
     # -- messages --------------------------------------------------------------------------------------------
 
-    def receive(self, task: BoltView, channel: Channel, train: Train) -> Train:
-        return self._receivers[task].receive(channel, train) if task in self._receivers else train
-
     def passed(self, task: BoltView, train: Train) -> None:
         if task in self._receivers:
             self._receivers[task].passed(train)

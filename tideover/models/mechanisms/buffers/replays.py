@@ -8,7 +8,13 @@ from functools import partial
 import numpy as np
 
 from tideover.models.mechanisms.buffers.receiver import Receiver
-from tideover.models.mechanisms.buffers.upstream_buffer import END_OF_REPLAY, RECOVERY, UpstreamBuffer
+from tideover.models.mechanisms.buffers.upstream_buffer import (
+    CHANNEL,
+    END_OF_REPLAY,
+    RECOVERY,
+    UpstreamBuffer,
+)
+from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.context import without_markers
 from tideover.models.runtime.job import Job
 from tideover.sim.kernel import Rank
@@ -28,11 +34,29 @@ class Request:
     recovery: int
     asked: int = NEVER
     """The sender's life in which it was asked."""
+    served: bool = False
+    """Whether the sender has come to the end of the replay, and of what it has put in its line."""
 
     @property
     def valid(self) -> bool:
         """Whether who asked has not failed since."""
         return self.receiver.recovery == self.recovery
+
+    @property
+    def done(self) -> bool:
+        """Whether the end of the replay has left its sender, or still waits in its line: a crash there
+        destroys what does.
+        """
+        if not self.served:
+            return False
+        channel = self.buffer.channel
+        waiting = [] if channel.up.line is None else channel.up.line.trains()
+        under_way = [*channel.on_the_way, *(train for way, train in waiting if way is channel)]
+        return self.receiver.has_come(channel) or any(self._ends(train) for train in under_way)
+
+    def _ends(self, train: Train) -> bool:
+        ours = train.column(RECOVERY) == self.recovery
+        return bool((ours & (train.column("mark") == END_OF_REPLAY)).any())
 
 
 class Replays:
@@ -48,7 +72,7 @@ class Replays:
 
     def ask(self, receiver: Receiver) -> None:
         """A task is restored: each of its senders is asked, now or as soon as it is ready."""
-        self._open = [request for request in self._open if request.valid]
+        self._open = [request for request in self._open if request.valid and not request.done]
         for position, buffer in receiver.buffers.items():
             self._open.append(Request(receiver, buffer, receiver.positions[position], receiver.recovery))
             self.sender_ready(buffer.channel.up)
@@ -59,7 +83,9 @@ class Replays:
         """
         for request in self._open:
             if up.available and request.buffer.channel.up is up and request.asked != up.life:
-                request.asked = up.life
+                if request.done:
+                    continue
+                request.asked, request.served = up.life, False
                 self._send(up, request)
 
     def _send(self, up: Node, request: Request) -> None:
@@ -80,21 +106,20 @@ class Replays:
             replay = kept.replace(time=times).adding(**{RECOVERY: np.full(kept.n, recovery, np.int64)})
             say.reopened(task, without_markers(kept))
             lost = partial(self._unsent, request)
-            up.outbox.post(replay, partial(self._leave, request), lost)
+            up.outbox.post(replay, partial(self._leave, task), lost, buffer.channel)
             up.occupy(end - now)
         say.note(now, f"{up.name}: replays {kept.n if kept else 0} tuples to {task.name}")
 
         def finish(mark: Train) -> None:
-            buffer.channel.put(mark)
-            self._open = [other for other in self._open if other is not request]
+            request.served = True
 
-        mark = single(end, 0, mark=END_OF_REPLAY, number=0, recovery=recovery)
-        up.outbox.post(mark, finish, lambda lost: None)
+        columns = {"number": 0, RECOVERY: recovery, CHANNEL: buffer.channel.position}
+        mark = single(end, 0, mark=END_OF_REPLAY, **columns)
+        up.outbox.post(mark, finish, lambda lost: None, buffer.channel)
         up.outbox.let_out(now)
 
-    def _leave(self, request: Request, replay: Train) -> None:
-        self._job.say.replayed(request.receiver.task, without_markers(replay))
-        request.buffer.channel.put(replay)
+    def _leave(self, task: BoltTask, replay: Train) -> None:
+        self._job.say.replayed(task, without_markers(replay))
 
     def _unsent(self, request: Request, replay: Train) -> None:
         self._job.say.unsent(request.receiver.task, without_markers(replay))

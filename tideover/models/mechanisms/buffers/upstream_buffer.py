@@ -6,6 +6,7 @@ State Management*, SIGMOD 2013, section 3.2.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ NUMBER = "number"
 RECOVERY = "recovery"
 """Column: number of the recovery for which a message is replayed; 0: it is sent for the first time."""
 CHANNEL = "channel"
-"""Column, inside the receiver: position of the channel over which a message came."""
+"""Column: position of the channel over which a message comes, among the inputs of its receiver."""
 
 
 class Kept(NamedTuple):
@@ -32,7 +33,7 @@ class Kept(NamedTuple):
 
 
 class UpstreamBuffer:
-    """The sender's side of one channel: taps it, and numbers and keeps what is sent from now on."""
+    """The sender's side of one channel: taps it, and numbers and keeps what is made for it from now on."""
 
     def __init__(self, channel: Channel) -> None:
         self.channel = channel
@@ -41,15 +42,29 @@ class UpstreamBuffer:
         self.gone_to = 0
         """Messages up to this number went down with the sender, if they were not trimmed before."""
         self._trains: list[Train] = []
-        channel.tap = self.number
+        channel.tap = self
 
     def number(self, train: Train) -> Train:
         """Number messages that are about to be sent, and keep them."""
-        numbered = train.adding(number=np.arange(self.sent + 1, self.sent + train.n + 1, dtype=np.int64))
+        numbers = np.arange(self.sent + 1, self.sent + train.n + 1, dtype=np.int64)
+        numbered = train.adding(**self.columns(numbers))
         self.sent += train.n
         self.size += train.n
         self._trains.append(numbered)
         return numbered
+
+    def columns(self, numbers: Ints) -> dict[str, Ints]:
+        """What messages of these numbers carry for the receiver."""
+        return {NUMBER: numbers, CHANNEL: np.full(len(numbers), self.channel.position, np.int64)}
+
+    def save(self) -> Callable[[], None]:
+        """Remember how it is; returns what brings that back."""
+        sent, size, trains = self.sent, self.size, self._trains.copy()
+
+        def restore() -> None:
+            self.sent, self.size, self._trains = sent, size, trains
+
+        return restore
 
     def trim(self, safe: int) -> None:
         """Drop the messages up to number ``safe``."""
