@@ -30,7 +30,7 @@ def test_who_waits_for_room_is_as_in_the_reference(scenario: Scenario) -> None:
 
 
 @settings(QUICK, max_examples=10)
-@given(queues(("none",), ("drop",)))
+@given(queues((*STRATEGIES, "rsm"), ("drop",)))
 def test_what_finds_no_room_is_as_in_the_reference(scenario: Scenario) -> None:
     assert differences(scenario, (7,)) == {}
 
@@ -57,7 +57,7 @@ def test_many_that_wait_for_credit(scenario: Scenario) -> None:
 
 @pytest.mark.long
 @settings(LONG)
-@given(queues(("none",), ("drop",)))
+@given(queues((*STRATEGIES, "rsm"), ("drop",)))
 def test_many_that_find_no_room(scenario: Scenario) -> None:
     assert differences(scenario, (1, 20_000)) == {}
 

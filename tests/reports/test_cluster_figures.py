@@ -7,6 +7,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
+import tideover
+from tests.oracle.worlds import bolt, spout, world
+from tideover.models.job.cluster import Hosts
+from tideover.models.job.machines import MachineType
 from tideover.models.schema.fields import TABLES
 from tideover.reports import figures, pages
 from tideover.reports.figures import shades
@@ -80,3 +84,22 @@ def test_shades_get_darker_with_the_load() -> None:
 
 def test_a_page_says_nothing_of_a_cluster_where_nothing_is_shared() -> None:
     assert not pages.cluster_section([fake_result("source_replay")])
+
+
+def test_the_page_tells_what_flows() -> None:
+    """4 sentences/s of 100 bytes over one edge that leaves the host, and as many over one that does not."""
+    topology = {
+        "s": spout(gap=250, hosts=(0,)).model_copy(update={"tuple_size": 100}),
+        "a": bolt("forward", {"s": "shuffle"}, 1, hosts=(1,)).model_copy(update={"tuple_size": 50}),
+        "b": bolt("forward", {"a": "shuffle"}, 1, hosts=(1,)),
+    }
+    hosts = Hosts(machines={"m": MachineType(count=2, cores=1)})
+    result = tideover.run(tideover.Scenario.of(world(topology, "none", (), 100_000, hosts=hosts)))
+    first, second = result.to_dict()["flows"]
+    assert first["messages_per_s"] == pytest.approx(4, abs=0.02)
+    assert first["bytes_per_s"] == first["between_hosts_per_s"] == 100 * first["messages_per_s"]
+    assert second["bytes_per_s"] == 50 * second["messages_per_s"] == pytest.approx(200, abs=1)
+    assert second["between_hosts_per_s"] == 0
+    (table,) = pages.cluster_section([result]).tables
+    assert [row[0] for row in table.rows] == [first["edge"], second["edge"]]
+    assert table.rows[1][3] == "0 B"

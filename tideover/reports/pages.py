@@ -82,12 +82,15 @@ def cluster_section(results: Sequence[Result]) -> Section:
     """Hosts, what runs on them and how busy it is; nothing where tasks share nothing."""
     sentences: list[str] = []
     drawn: list[Picture] = []
+    flows: list[Table] = []
     for result in results:
         record = result.to_dict()
         if "bottleneck" in record:
             sentences.append(f"{strategy_name(record['strategy'])}: {record['bottleneck']}.")
             drawn += pictures.cluster(result.usage, result.recoveries, record)
-    return Section("The cluster", "cluster", sentences=tuple(sentences), pictures=tuple(drawn))
+            flows.append(tables.flows_table(record))
+    said, shown = tuple(sentences), tuple(drawn)
+    return Section("The cluster", "cluster", sentences=said, tables=tuple(flows), pictures=shown)
 
 
 def results_section(*shown: Table, grid: Grid | None = None) -> Section:

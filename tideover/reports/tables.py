@@ -261,6 +261,22 @@ def _busiest(result: Record) -> str:
     return UNDEFINED if task is None else f"{number(found['tasks'][task])} ({task})"
 
 
+def flows_table(result: Record) -> Table:
+    """What flows over each edge, per second."""
+    rows = tuple(
+        (
+            each["edge"],
+            number(each["messages_per_s"]),
+            size(each["bytes_per_s"]),
+            size(each["between_hosts_per_s"]),
+        )
+        for each in result["flows"]
+    )
+    columns = ("edge", "messages/s", "bytes/s", "between hosts, bytes/s")
+    notes = ("Mean over the whole run; without acks, checkpoints and copies.",)
+    return Table(f"What flows: {strategy_name(result['strategy'])}", columns, rows, notes)
+
+
 def pairs_table(pairs: Iterable[Paired]) -> Table:
     """Paired differences, each strategy against the reference, with both intervals; no rows without
     failures.

@@ -13,6 +13,7 @@ from tideover.models.advice import afterwards, endings, warnings
 from tideover.models.config import Scenario, dump
 from tideover.models.evaluation import bottleneck
 from tideover.models.evaluation.bottleneck import Load
+from tideover.models.evaluation.flows import flows
 from tideover.models.results import headline
 from tideover.models.schema import fields as schema
 from tideover.models.schema.columns import nested
@@ -21,7 +22,7 @@ from tideover.models.schema.shared import SHARED_RECORD
 from tideover.models.simulation import Replication
 from tideover.sim.histogram import Histogram
 from tideover.sim.registry import kind_of
-from tideover.sim.units import MS
+from tideover.sim.units import MS, S
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -171,6 +172,7 @@ class Result:
         found = {
             "complete_latency_ms": _pooled(acked),
             "resources": bottleneck.as_record(self.loads),
+            "flows": flows([one.edges for one in self.replications], self.scenario.run.duration / S),
             "bottleneck": bottleneck.sentence(self.loads),
         }
         return {entry.name: found[entry.name] for entry in SHARED_RECORD}

@@ -18,6 +18,12 @@ SHARED_RECORD = at_top(
         "over replications, the busiest first",
         "ratio",
     ),
+    Column(
+        "flows",
+        "what flows over each edge, mean over the replications and all of their time: messages and bytes per "
+        "second, and bytes per second between hosts",
+        "1/s",
+    ),
     text("bottleneck", "the busiest of them and the next, in a sentence"),
 )
 """More of its keys, where tasks share something: cores, cards, stores."""
