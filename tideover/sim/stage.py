@@ -292,6 +292,8 @@ class Stage:
             self._free_at, self._roomy = free_at, roomy
             for way in ways:
                 way()
+            for each in self.ways.values():  # rooms behind this place are noted anew
+                each.roomy = min(each.roomy, each.takers.before(roomy))
 
         return restore
 
