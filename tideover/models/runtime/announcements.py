@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any
 
 from tideover.models.job.topology import Component
@@ -120,12 +121,18 @@ class Announcer(Announcements):
     """Tells every listener what it wants to hear, in their order."""
 
     def __init__(self, listeners: Iterable[object]) -> None:
-        everyone = list(listeners)
-        for name in EVENTS:
-            hear = f"on_{name}"
-            heard = [getattr(listener, hear) for listener in everyone if hasattr(listener, hear)]
-            if heard:
-                setattr(self, name, heard[0] if len(heard) == 1 else _to_all(heard))
+        told: dict[str, list[Callable[..., None]]] = {}
+        for listener in listeners:
+            for name in _heard_by(type(listener)):
+                told.setdefault(name, []).append(getattr(listener, f"on_{name}"))
+        for name, heard in told.items():
+            setattr(self, name, heard[0] if len(heard) == 1 else _to_all(heard))
+
+
+@cache
+def _heard_by(kind: type) -> tuple[str, ...]:
+    """The events that listeners of a class want to hear of."""
+    return tuple(name for name in EVENTS if hasattr(kind, f"on_{name}"))
 
 
 def _to_all(heard: list[Callable[..., None]]) -> Callable[..., None]:

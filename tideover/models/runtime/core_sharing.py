@@ -68,6 +68,8 @@ def share_cores(
     hosts = deployment.cluster.hosts
     sharing = [task for task in tasks if task.shares]
     wanted = {t.host for t in sharing} | {t.host for t in tasks if hosts[t.host].cores is not None}
+    if not wanted:
+        return {}
     found = {host: Cores(host, hosts[host].cores, evenly=step is not None) for host in sorted(wanted)}
     movers: list[Mover] = list(kernel.nodes)
     for task in tasks:
@@ -88,6 +90,8 @@ def companies(topology: Topology, tasks: Sequence[BoltTask]) -> list[list[BoltTa
     """The tasks that share the cores of one host and lie on one level of the topology, the upper levels
     first: they are moved together.
     """
+    if not any(task.shares for task in tasks):
+        return []
     depth = levels_of(topology)
     found: list[list[BoltTask]] = []
     for level in _levels(tasks):
