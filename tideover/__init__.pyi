@@ -20,6 +20,7 @@ from tideover.parts import Partition as Partition
 from tideover.parts import Pause as Pause
 from tideover.parts import Run as Run
 from tideover.parts import SlowHost as SlowHost
+from tideover.parts import SlowLink as SlowLink
 from tideover.parts import SourceReplay as SourceReplay
 from tideover.parts import StateManagement as StateManagement
 from tideover.scenarios.errors import ScenarioError as ScenarioError

@@ -360,3 +360,32 @@ def test_a_recovery_to_what_is_wrong_anyway_is_remarked() -> None:
     assert not any(
         "without any failure" in remark for remark in run(load("wordcount", settings[2:])).warnings
     )
+
+
+BEHIND = """
+topology:
+  s: {spout: sentences, rate: 500/s}
+  p: {bolt: forward, from: {s: shuffle}, service: 2.5 ms}
+  q: {bolt: forward, from: {p: shuffle}, service: 4 ms}
+strategy: none
+run: {duration: 20 s}
+"""
+
+
+@pytest.mark.parametrize(
+    ("queues", "before"),
+    [
+        ("1000", "its queue fills, and who sends to it has to wait; nor can p"),
+        ("{length: 1000, when_full: drop}", "its queue fills, and what finds it full is lost; nor can p"),
+    ],
+)
+def test_what_comes_of_a_full_queue_is_said(queues: str, before: str) -> None:
+    told = run(load_text(f"{BEHIND}queues: {queues}\n")).warnings
+    assert told[0].endswith(f"cannot keep up; {before}")
+
+
+def test_a_task_that_waits_for_another_did_not_limit_the_run() -> None:
+    """1,000 tuples wait for p, 2.5 s of work; but it is blocked three eighths of the time."""
+    told = run(load_text(f"{BEHIND}queues: 1000\n")).warnings
+    (limit,) = (each for each in told if "limited the run" in each)
+    assert limit.startswith("q.0 limited the run: it was busy ")

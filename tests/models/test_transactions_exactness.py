@@ -10,7 +10,6 @@ from tests.models.test_exactness import CAPS, LONG, QUICK, differences
 from tests.models.test_schedules_exactness import HAPPENED
 from tests.oracle.random_worlds import STORM, overlapping, worlds
 from tideover.models.config import Scenario
-from tideover.sim.registry import kind_of
 
 STRATEGIES = tuple(STORM)
 
@@ -51,19 +50,11 @@ def test_the_engine_equals_the_reference_in_many_worlds(strategy: str) -> None:
     equals()
 
 
-def held_twice(scenario: Scenario) -> bool:
-    """Whether a member of a fleet may be given a tuple that was held for it, and is in the state it reads:
-    what it acks twice at one instant the engine takes as not acked (docs/assumptions.md).
-    """
-    holds = any(getattr(fault, "while_down", "drop") == "hold" for fault in scenario.failures)
-    return kind_of(scenario.strategy) == "estorm" and holds
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_the_engine_equals_the_reference_where_failures_overlap(strategy: str) -> None:
     @LONG
-    @given(overlapping((strategy,)).filter(lambda found: not held_twice(found)))
+    @given(overlapping((strategy,)))
     def equals(scenario: Scenario) -> None:
         check(scenario)
 

@@ -228,6 +228,7 @@ def _run(shape: dict[str, Any], r: int, rate: float) -> dict[str, Any]:
         "throughput_mean_per_s": 4.4 * rate,
         "throughput_min_per_s": 0.0,
         "throughput_max_per_s": 8.8 * rate,
+        "availability": 1.0,
     }
 
 

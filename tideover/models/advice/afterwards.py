@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 
 from tideover.models.config import Scenario
+from tideover.models.job.queues import bounds_of
 from tideover.models.simulation import Replication
 from tideover.models.strategies.base import given as of_strategy
 from tideover.sim.units import S
@@ -28,7 +30,10 @@ def _limits(scenario: Scenario, replications: Sequence[Replication]) -> list[str
     """A remark on the task that had most to do for its time, in the replication where that was most."""
     seconds = scenario.run.duration / S
     rows = [row for r in replications for row in r.tasks if row["utilisation"] is not None]
-    over = [row for row in rows if row["utilisation"] >= BUSY or row["queued_s"] >= LEFT * seconds]
+    bounds = bounds_of(scenario.topology, scenario.queues)
+    # where queues have bounds, what waits for a task may wait for the one behind it
+    left = inf if any(bound.length is not None for bound in bounds.values()) else LEFT * seconds
+    over = [row for row in rows if row["utilisation"] >= BUSY or row["queued_s"] >= left]
     if not over:
         return []
     most = max(over, key=lambda row: (row["queued_s"], row["utilisation"]))

@@ -9,6 +9,7 @@ import numpy as np
 from tideover.models.config import Scenario, topology_of
 from tideover.models.job.arrivals.periodic import Periodic
 from tideover.models.job.components import BoltConfig, SpoutConfig
+from tideover.models.job.queues import WhenFull, bounds_of
 from tideover.models.job.topology import Topology
 from tideover.models.job.traffic import traffic
 from tideover.models.remarks.plan import Load
@@ -17,6 +18,13 @@ from tideover.sim.units import S
 
 UNEVEN = 1.05
 """A task that has so many times the load of the average one is named."""
+WHEN_FULL: dict[WhenFull | None, str] = {
+    None: "its queue grows without end",
+    "block": "its queue fills, and who sends to it has to wait",
+    "credits": "its queue fills, and who sends to it has to wait",
+    "drop": "its queue fills, and what finds it full is lost",
+}
+"""What comes of a load that is too much, by what bounds the queue (None: nothing)."""
 
 
 def task_loads(topology: Topology, strategy: Strategy, over: int | None = None) -> dict[str, Load]:
@@ -55,12 +63,13 @@ def overloads(scenario: Scenario, topology: Topology, loads: Mapping[str, Load])
     if not over or scenario.strategy.needs.batches:  # what limits batches is how long all their stages take
         return []
     first, load = over[0], loads[over[0]]
+    bound = bounds_of(scenario.topology, scenario.queues)[first]
     if task_loads(topology, scenario.strategy, scenario.run.duration)[first].load < 1:
         what = "its queue grows while the input is at its highest"
     elif caps := given(scenario.strategy, scenario.strategy.spouts_wait):
         what = f"the spouts have to wait ({', '.join(caps)})"
     else:
-        what = "its queue grows without end"
+        what = WHEN_FULL[bound.when_full if bound.length is not None else None]
     also = f"; nor can {', '.join(over[1:])}" if over[1:] else ""
     mean = float(load.loads.mean())
     if load.load <= UNEVEN * mean:

@@ -110,10 +110,13 @@ class Acker(Machine, Keeper):
         roots = train.uid >> task.component.bits
         finished = []
         for number, pending in enumerate(self.maps):
-            rows = slice(None) if not self._mask else np.flatnonzero(roots & self._mask == number)
-            done = self._ack(pending, train, roots, value, rows)
-            if done is not None:
-                finished.append((number, done))
+            mine = slice(None) if not self._mask else np.flatnonzero(roots & self._mask == number)
+            # a member of a fleet may ack a tuple twice: then it matters what was acked in between
+            alone = self._members[task.component.name] == 1
+            for rows in [mine] if alone else _in_turn(np.arange(train.n)[mine], roots):
+                done = self._ack(pending, train, roots, value, rows)
+                if done is not None:
+                    finished.append((number, done))
         return finished
 
     def _ack(
@@ -208,3 +211,16 @@ def group_xor(values: Bits, copies: Ints | None) -> Bits:
     if len(parents):
         out[parents] = np.bitwise_xor.reduceat(values, starts.take(parents))
     return out
+
+
+def _in_turn(rows: Ints, roots: Ints) -> list[Ints]:
+    """Rows such that each root is there once: its first ones, its second ones, and so on.
+
+    >>> [part.tolist() for part in _in_turn(np.arange(5), np.array([7, 8, 7, 7, 9]))]
+    [[0, 1, 4], [2], [3]]
+    """
+    order = np.argsort(roots[rows], kind="stable")
+    ranked = roots[rows][order]
+    turn = np.empty(len(rows), np.int64)
+    turn[order] = np.arange(len(rows)) - ranked.searchsorted(ranked)
+    return [rows[turn == number] for number in range(int(turn.max(initial=-1)) + 1)]
