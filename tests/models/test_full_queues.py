@@ -18,7 +18,7 @@ from tideover.scenarios.loader import load_text
 SNAPSHOTS = ("aligned_snapshots",)
 
 
-@settings(QUICK, max_examples=12)
+@settings(QUICK, max_examples=7)
 @given(queues(SNAPSHOTS, ("block",)))
 def test_snapshots_in_full_queues_are_as_in_the_reference(scenario: Scenario) -> None:
     assert differences(scenario, (20_000,)) == {}
@@ -30,7 +30,7 @@ def test_jobs_that_fail_with_full_queues_are_as_in_the_reference(scenario: Scena
     assert differences(scenario, (7,)) == {}
 
 
-@settings(QUICK, max_examples=12)
+@settings(QUICK, max_examples=7)
 @given(overtaken())
 def test_barriers_that_overtake_are_as_in_the_reference(scenario: Scenario) -> None:
     assert differences(scenario, (20_000,)) == {}
@@ -42,7 +42,7 @@ def test_queues_that_come_back_are_as_in_the_reference(scenario: Scenario) -> No
     assert differences(scenario, (7,)) == {}
 
 
-@settings(QUICK, max_examples=14)
+@settings(QUICK, max_examples=12)
 @given(overtaken(late=True))
 def test_barriers_that_overtake_later_are_as_in_the_reference(scenario: Scenario) -> None:
     assert differences(scenario, (20_000,)) == {}
@@ -181,7 +181,7 @@ def test_a_timeout_that_never_comes_changes_nothing() -> None:
     late = simulate(saturated(10, 3, failures=failures, unaligned=True, aligned_timeout=500 * MS), trace=True)
     assert aligned.trace is not None
     assert late.trace is not None
-    assert (aligned.trace.processed, aligned.trace.windows) == (late.trace.processed, late.trace.windows)
+    assert sorted(aligned.trace.processed) == sorted(late.trace.processed)
     assert (aligned.cost, aligned.ledger) == (late.cost, late.ledger)
 
 
