@@ -18,7 +18,7 @@ from tideover.scenarios.loader import load_text
 SNAPSHOTS = ("aligned_snapshots",)
 
 
-@settings(QUICK, max_examples=7)
+@settings(QUICK, max_examples=4)
 @given(queues(SNAPSHOTS, ("block",)))
 def test_snapshots_in_full_queues_are_as_in_the_reference(scenario: Scenario) -> None:
     assert differences(scenario, (20_000,)) == {}
@@ -30,7 +30,7 @@ def test_jobs_that_fail_with_full_queues_are_as_in_the_reference(scenario: Scena
     assert differences(scenario, (7,)) == {}
 
 
-@settings(QUICK, max_examples=7)
+@settings(QUICK, max_examples=4)
 @given(overtaken())
 def test_barriers_that_overtake_are_as_in_the_reference(scenario: Scenario) -> None:
     assert differences(scenario, (20_000,)) == {}
@@ -42,7 +42,7 @@ def test_queues_that_come_back_are_as_in_the_reference(scenario: Scenario) -> No
     assert differences(scenario, (7,)) == {}
 
 
-@settings(QUICK, max_examples=12)
+@settings(QUICK, max_examples=8)
 @given(overtaken(late=True))
 def test_barriers_that_overtake_later_are_as_in_the_reference(scenario: Scenario) -> None:
     assert differences(scenario, (20_000,)) == {}
