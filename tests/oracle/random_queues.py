@@ -75,10 +75,14 @@ def series(draw: st.DrawFn, strategies: tuple[str, ...]) -> Scenario:
 
 
 @st.composite
-def overtaken(draw: st.DrawFn, overlap: bool = False) -> Scenario:
-    """The same with unaligned snapshots, most of them so close that a failure finds one with full queues."""
+def overtaken(draw: st.DrawFn, overlap: bool = False, late: bool = False) -> Scenario:
+    """The same with unaligned snapshots, most of them so close that a failure finds one with full queues.
+    ``late``: barriers do not overtake at once.
+    """
     scenario = draw(queues(("aligned_snapshots",), ("block",), overlap))
     changes: dict[str, Any] = {"unaligned": True}
+    if late:
+        changes |= {"aligned_timeout": draw(st.sampled_from((1, 2, 3, 5, 8, 13))) * TICK}
     if draw(st.integers(0, 3)):
         changes |= {"checkpoint_interval": 7 * TICK, "min_pause": 0, "checkpoint_timeout": 1000 * TICK}
     return scenario.model_copy(update={"strategy": scenario.strategy.model_copy(update=changes)})

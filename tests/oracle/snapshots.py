@@ -58,7 +58,7 @@ class Snapshots(Protocol):
         self.count = 0
         self.current: int | None = None  # number of the snapshot under way
         self.pictures: dict[Task, Picture] = {}  # of it
-        self.missing: set[Task] = set()  # who has not acknowledged it
+        self.missing: list[Task] = []  # whose acknowledgements have not come
         self.valid: dict[Task, Picture] = {}
         self.last_end = 0
         self.last_trigger = -1
@@ -105,7 +105,7 @@ class Snapshots(Protocol):
         now = self.world.clock.now
         self.count += 1
         self.current, self.wanted, self.last_trigger = self.count, False, now
-        self.pictures, self.missing = {}, set(self.bolts)
+        self.pictures, self.missing = {}, list(self.bolts)
         number = self.count
         self._at(now + self.params.checkpoint_timeout, control(Rank.ROTATION), lambda: self._expire(number))
         for task in self.bolts:
@@ -199,7 +199,7 @@ class Snapshots(Protocol):
     def _acknowledge(self, task: Task, number: int) -> None:
         if self.current != number:
             return
-        self.missing.discard(task)
+        self.missing.remove(task)
         if not self.missing:
             self.valid, self.current = self.pictures, None
             for seat in self.seats.values():

@@ -28,8 +28,6 @@ class Control:
     act: Callable[[], None]
     window: int | None = None
     """The number of the window that it ends, if it is a tick."""
-    hurries: bool = False
-    """It waits neither for room, nor for what is in the queue, but for what is being done."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +84,8 @@ class Task:
         self.state = State()
         self.windows_closed = 0  # by number of tuples
         self.queue: deque[Entry] = deque()
-        self.ahead: set[Control] = set()  # of those that hurry: they have overtaken what waited
+        self.hurries = False  # markers wait neither for room, nor for what waits, but for what is being done
+        self.ahead: set[Control] = set()  # these have overtaken what waited
         self.serving: Entry | None = None
         self.event: simpy.Event | None = None
         self.down = False  # between a fault and readiness
@@ -177,24 +176,25 @@ class Task:
         self.queue.extend(Entry(self.world.clock.now, message) for message in messages)
         self.serve()
 
-    def place(
-        self, rank: Rank, act: Callable[[], None], window: int | None = None, hurries: bool = False
-    ) -> None:
+    def place(self, rank: Rank, act: Callable[[], None], window: int | None = None) -> None:
         """A marker at the end of the queue, now; no effect on a task that is down."""
         if not self.down:
-            self.queue.append(Entry(self.world.clock.now, Control(rank, act, window, hurries)))
+            self.queue.append(Entry(self.world.clock.now, Control(rank, act, window)))
             self.serve()
 
-    def place_first(self, rank: Rank, act: Callable[[], None], hurries: bool = False) -> None:
+    def place_first(self, rank: Rank, act: Callable[[], None]) -> None:
         """A marker ahead of all that waits, now; no effect on a task that is down."""
         if not self.down:
-            control = Control(rank, act, hurries=hurries)
+            control = Control(rank, act)
             self.ahead.add(control)
             self.queue.appendleft(Entry(self.world.clock.now, control))
             self.serve()
 
     def hurry(self) -> None:
-        """All markers are ahead of what waits."""
+        """All markers are ahead of what waits, if they hurry."""
+        if not self.hurries:
+            self.serve()
+            return
         controls = [entry for entry in self.queue if isinstance(entry.what, Control)]
         others = [entry for entry in self.queue if not isinstance(entry.what, Control)]
         self.queue = deque([*controls, *others])
@@ -206,7 +206,7 @@ class Task:
         if self.down or self.waiting or self.occupied or self.serving or not self.queue:
             return
         first = self.queue[0].what
-        hurries = isinstance(first, Control) and first.hurries
+        hurries = isinstance(first, Control) and self.hurries
         if self.line.full and not hurries:
             return
         if hurries and first not in self.ahead:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
@@ -46,8 +47,51 @@ class Overtaking(Snapshots):
             self.ways[task] = Way(number)
         return self.ways[task]
 
-    def place_source(self, task: Task, channels: list[Channel], number: int) -> None:
-        task.place_first(Rank.CHECKPOINT, partial(self._reached, task, channels, number), hurries=True)
+    def _trigger(self) -> None:
+        for task in self.bolts:
+            task.hurries = not self.params.aligned_timeout
+        super()._trigger()
+        if self.params.aligned_timeout:
+            when = self.world.clock.now + self.params.aligned_timeout
+            self._at(when, control(Rank.ROTATION), partial(self._timeout, self.count))
+
+    def _timeout(self, number: int) -> None:
+        """From now on barriers overtake."""
+        if self.current != number:
+            return
+        for task in self.bolts:
+            task.hurries = True
+            task.place_first(Rank.CHECKPOINT, partial(self._switch, task, number))
+            task.hurry()
+
+    def _switch(self, task: Task, number: int) -> None:
+        """The task is free for the first time since then."""
+        seat, line = self.seats[task], task.line
+        if self.current != number:
+            return
+        if task not in self.pictures:
+            if seat.blocked:
+                self._way(task, number).turned |= seat.blocked
+                self._picture_ahead(task)
+                self._unblock(task)
+        elif any(message.barrier == number for message in line.messages):
+            before = list(line.messages)
+            while before.pop().barrier != number:
+                pass
+            picture = self.pictures[task]
+            picture.line = [message for message in before if message.barrier is None]
+            size = sum(message.channel.size for message in picture.line if message.datum is not None)
+            self._send_ahead(task, number)
+            if size:
+                self.missing.append(task)
+                self._store(task, number, size)
+
+    def _send_ahead(self, task: Task, number: int) -> None:
+        """The barrier is sent ahead of the line, from which those that are in it disappear."""
+        line = task.line
+        line.messages = deque(message for message in line.messages if message.barrier is None)
+        for channel in task.outputs.values():
+            channel.send(channel.made(Message(channel, barrier=number)))
 
     def admit(self, task: Task, message: Message) -> bool:
         if message.barrier is not None:
@@ -55,29 +99,35 @@ class Overtaking(Snapshots):
             if way.number == message.barrier:
                 way.passed.add(message.channel)
             act = partial(self._reached, task, [message.channel], message.barrier)
-            task.place(Rank.CHECKPOINT, act, hurries=True)
+            task.place(Rank.CHECKPOINT, act)
             self.world.clock.at(self.world.clock.now, control(Rank.CHECKPOINT, task.rank), task.hurry)
             return False
         way = self.ways[task]
         if isinstance(message.channel.up, SpoutTask):
-            self.seats[task].log.append(message)
-        elif message.channel in way.passed:
+            return super().admit(task, message)
+        if message.channel in way.passed:
             way.after.add(message)
+            if message.channel in self.seats[task].blocked:
+                self.seats[task].aside.append(message)
+                return False
         elif way.taken and task in self.pictures:
             self.pictures[task].queue.append(message)
         return True
 
     def _reached(self, task: Task, channels: list[Channel], number: int) -> None:
         """The barrier has its turn."""
+        if not task.hurries:
+            super()._reached(task, channels, number)
+            return
         if self.current != number:
             return
         way = self._way(task, number)
         way.turned |= set(channels)
         if not way.taken:
-            self._picture(task)
+            self._picture_ahead(task)
         self._write(task, number)
 
-    def _picture(self, task: Task) -> None:
+    def _picture_ahead(self, task: Task) -> None:
         now, seat, number = self.world.clock.now, self.seats[task], self.current
         assert number is not None
         way = self.ways[task]
@@ -85,10 +135,13 @@ class Overtaking(Snapshots):
         seat.last_picture = number
         queue = [m for m in task.queued() if isinstance(m.channel.up, Bolt) and m not in way.after]
         self.pictures[task] = Picture(
-            task.state.copy(), task.windows_closed, seat.served, queue, list(task.line.messages)
+            task.state.copy(),
+            task.windows_closed,
+            seat.served,
+            queue,
+            [m for m in task.line.messages if m.barrier is None],
         )
-        for channel in task.outputs.values():
-            channel.send(channel.made(Message(channel, barrier=number)))
+        self._send_ahead(task, number)
         end = now
         if self.world.layout.stateful(task.component):
             end += self.params.snapshot_time + task.state.entries * self.params.snapshot_cost
@@ -110,11 +163,14 @@ class Overtaking(Snapshots):
             return
         size = self.size(task, self.pictures[task])
         if size or self.world.layout.stateful(task.component):
-            host = self.world.layout.host[task.physical]
-            end = self.store.request(size, host, True) + self.params.upload_time
-            self._at(end, control(Rank.TRIM, task.rank), partial(self._acknowledge, task, number))
+            self._store(task, number, size)
         else:
             self._acknowledge(task, number)
+
+    def _store(self, task: Task, number: int, size: int) -> None:
+        host = self.world.layout.host[task.physical]
+        end = self.store.request(size, host, True) + self.params.upload_time
+        self._at(end, control(Rank.TRIM, task.rank), partial(self._acknowledge, task, number))
 
     # -- back to the last one ------------------------------------------------------------------------------
 

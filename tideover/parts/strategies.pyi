@@ -56,6 +56,7 @@ class AlignedSnapshots(aligned_snapshots.AlignedSnapshots):
     restore_time: time to restore a task's state that was read
     restore_cost: the same, for each entry of the state
     unaligned: barriers overtake what waits, which is stored with the snapshot
+    aligned_timeout: with `unaligned`: so long after its trigger a snapshot stays aligned
     store: the one of `stores` that state is saved in; the key `store` if not given
     """
 
@@ -73,6 +74,7 @@ class AlignedSnapshots(aligned_snapshots.AlignedSnapshots):
         restore_time: Duration = "0 s",
         restore_cost: Duration = "0 s",
         unaligned: bool = False,
+        aligned_timeout: Duration = "0 s",
         store: str | None = None,
     ) -> None: ...
 

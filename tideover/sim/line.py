@@ -86,6 +86,20 @@ class Batch:
         parent = whole if parents is None else parents[whole]
         return cls([(channel, train) for channel, train, _ in parts], entry[turn], parent)
 
+    def column(self, name: str) -> Ints:
+        """Of the messages, in the order in which they leave."""
+        values = np.zeros(len(self.order), np.int64)
+        for place, (_, train) in enumerate(self.entries):
+            values[self.order == place] = train.column(name)
+        return values
+
+    def pick(self, kept: npt.NDArray[np.bool_]) -> Batch:
+        """Those of the messages, in the order in which they leave, that are ``kept`` (at least one)."""
+        parts = [(way, train.pick(kept[self.order == i])) for i, (way, train) in enumerate(self.entries)]
+        number = np.cumsum([train.n > 0 for _, train in parts]) - 1
+        entries = [(way, train) for way, train in parts if train.n]
+        return Batch(entries, number[self.order[kept]], self.parent[kept])
+
 
 class Line:
     """Messages of one node that have not left it, in the order in which they were made.

@@ -49,7 +49,7 @@ class Node:
         """Where it notes what is to be told of its tuples, if that may turn out not to have happened."""
         self._markers: list[Marker] = []
         self.hurries = False
-        """Its control markers wait for no room in the line."""
+        """Its control markers overtake what waits when told to, and wait for no room in the line."""
         self.number = len(kernel.nodes)
         kernel.nodes.append(self)
 

@@ -234,8 +234,9 @@ class Server(Node):
             self._place(marker)
 
     def hurry(self) -> None:
-        """Let control markers overtake what waits, now, and act as soon as the server is free."""
-        self.queue.markers_first()
+        """Serve control markers as soon as the server is free; those that hurry overtake what waits, now."""
+        if self.hurries:
+            self.queue.markers_first()
         self.queue.serve_markers()
 
     def _wait_in_line(self, rank: int, action: Action, reads: Reads = None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from tideover.models.job.topology import Component
 from tideover.models.mechanisms.barriers.barriers import GlobalRollback
@@ -65,11 +65,20 @@ class AlignedSnapshots(Strategy):
     unaligned: Annotated[
         bool, Field(description="barriers overtake what waits, which is stored with the snapshot")
     ] = False
+    aligned_timeout: Annotated[
+        Duration, Field(description="with `unaligned`: so long after its trigger a snapshot stays aligned")
+    ] = 0
 
     store: Annotated[
         str | None,
         Field(description="the one of `stores` that state is saved in; the key `store` if not given"),
     ] = None
+
+    @model_validator(mode="after")
+    def _timeout_has_a_meaning(self) -> AlignedSnapshots:
+        if self.aligned_timeout and not self.unaligned:
+            raise ValueError("aligned_timeout needs `unaligned: true`: else snapshots always stay aligned")
+        return self
 
     def cycle(self) -> tuple[int, int]:
         first = self.checkpoint_interval if self.checkpoint_phase is None else self.checkpoint_phase
@@ -106,7 +115,7 @@ class Snapshots(Protocol):
         s = strategy
         schedule = Schedule(s.checkpoint_interval, s.cycle()[0], s.min_pause, s.checkpoint_timeout)
         costs = Costs(s.snapshot_time, s.snapshot_cost, s.restore_time, s.restore_cost, s.entry_size, s.store)
-        GlobalRollback(job, schedule, costs, s.upload_time, s.unaligned)
+        GlobalRollback(job, schedule, costs, s.upload_time, s.aligned_timeout if s.unaligned else None)
 
     def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
         if task.component.is_spout:

@@ -28,15 +28,17 @@ class Barriers(Mechanism, Keeper):
     them on, and snapshots its state (in this order, as Flink does). The last complete snapshot is kept.
 
     ``uploading``: time until a task's snapshot is durable after the store has it (ns); the task works on.
+    ``patience``: so long after the trigger barriers overtake what waits (ns). None: never.
     """
 
     def __init__(
-        self, job: Job, schedule: Schedule, costs: Costs, uploading: int = 0, unaligned: bool = False
+        self, job: Job, schedule: Schedule, costs: Costs, uploading: int = 0, patience: int | None = None
     ) -> None:
         super().__init__(job)
         self._schedule, self._costs, self._uploading = schedule, costs, uploading
-        self._unaligned = unaligned
-        self._members: dict[TaskView, Member] = {t: Member(job, t, unaligned) for t in job.bolt_tasks}
+        self._patience = patience
+        overtakes = patience is not None
+        self._members: dict[TaskView, Member] = {t: Member(job, t, overtakes) for t in job.bolt_tasks}
         members = self._members.values()
         self._sources: Reads = None
         into = [task for member in members if member.reads_log for task in member.reached_at_once]
@@ -63,11 +65,36 @@ class Barriers(Mechanism, Keeper):
 
     def _insert(self, snapshot: Snapshot) -> None:
         for task, member in self._members.items():
+            member.task.hurries = self._patience == 0
             if member.reads_log:
                 align = partial(self._align, task, snapshot.number, None)
                 # what waits is still in the log, behind the barrier; without a log it was sent before it
                 first = self._job.needs.log
                 self._bolt(task).enqueue(Rank.CHECKPOINT, align, self._triggers, first=first)
+        if self._patience:
+            self.coordinator.after(self._patience, snapshot, self._lose_patience)
+
+    def _lose_patience(self, snapshot: Snapshot) -> None:
+        """From now on barriers overtake; first each task looks what its own wait for, or behind."""
+        for task, member in self._members.items():
+            bolt = member.task
+            bolt.hurries = True
+            switch = partial(self._switch, task, snapshot)
+            bolt.enqueue(Rank.CHECKPOINT, switch, self._job.context.reads.get(task), first=True)
+            bolt.hurry()
+
+    def _switch(self, task: TaskView, snapshot: Snapshot) -> None:
+        """A task that is aligning takes part; of one that has, the barrier leaves the line."""
+        if not self.coordinator.waits_for(snapshot):
+            return
+        member = self._members[task]
+        if task in snapshot.parts:
+            if size := member.overtake_line(snapshot):
+                snapshot.awaited[task] += 1
+                self._save(task, snapshot, size)
+        elif member.gives_up_aligning():
+            self._take_part_ahead(task, snapshot)
+            member.unblock()
 
     def receive(self, task: BoltView, channel: Channel, train: Train) -> Train:
         return self._members[task].receive(channel.position, train)
@@ -82,12 +109,12 @@ class Barriers(Mechanism, Keeper):
         snapshot, member = self.coordinator.under_way, self._members[task]
         if snapshot is None or snapshot.number != number:
             return
-        if self._unaligned:
+        if member.task.hurries:
             member.overtaken(number, message)
             if task not in snapshot.parts:
                 self._take_part_ahead(task, snapshot)
             self._write(task, snapshot)
-        elif member.aligned(message):
+        elif member.aligned(number, message):
             self._take_part(task, snapshot)
 
     def _take_part_ahead(self, task: TaskView, snapshot: Snapshot) -> None:
@@ -115,31 +142,28 @@ class Barriers(Mechanism, Keeper):
         if not member.in_flight.done:
             return
         part = member.is_whole(snapshot)
-        safe = partial(self.coordinator.acknowledge, task, snapshot)
         if part.state.state is None and not part.size:
-            safe()
-            return
-        size = part.state.entries * self._costs.entry_size + part.size
-        wanted, store = (
-            partial(self.coordinator.waits_for, snapshot),
-            self._job.store_named(self._costs.store),
-        )
-        save(self._job, member.task, 0, size, wanted, safe, self._uploading, self._sources, store)
+            self.coordinator.acknowledge(task, snapshot)
+        else:
+            self._save(task, snapshot, part.state.entries * self._costs.entry_size + part.size)
+
+    def _save(self, task: TaskView, snapshot: Snapshot, size: int, copying: int = 0) -> None:
+        """Copy a task's state, and write so many bytes of its part."""
+        wanted = partial(self.coordinator.waits_for, snapshot)
+        safe = partial(self.coordinator.acknowledge, task, snapshot)
+        bolt, store = self._bolt(task), self._job.store_named(self._costs.store)
+        save(self._job, bolt, copying, size, wanted, safe, self._uploading, self._sources, store)
 
     def _take_part(self, task: TaskView, snapshot: Snapshot) -> None:
         costs, member = self._costs, self._members[task]
         state = member.take_part(snapshot).state
         self.took_part(task, snapshot)
         member.hand_on(snapshot)
-        safe = partial(self.coordinator.acknowledge, task, snapshot)
         if state.state is None:
-            safe()
+            self.coordinator.acknowledge(task, snapshot)
         else:
             copying = costs.saving + state.entries * costs.saving_entry
-            size = state.entries * costs.entry_size
-            wanted = partial(self.coordinator.waits_for, snapshot)
-            bolt, store = self._bolt(task), self._job.store_named(costs.store)
-            save(self._job, bolt, copying, size, wanted, safe, self._uploading, self._sources, store)
+            self._save(task, snapshot, state.entries * costs.entry_size, copying)
         member.let_go()
 
     def took_part(self, task: TaskView, snapshot: Snapshot) -> None:
@@ -173,9 +197,9 @@ class GlobalRollback(Barriers):
     needs = Needs(log=True, one_job=True)
 
     def __init__(
-        self, job: Job, schedule: Schedule, costs: Costs, uploading: int = 0, unaligned: bool = False
+        self, job: Job, schedule: Schedule, costs: Costs, uploading: int = 0, patience: int | None = None
     ) -> None:
-        super().__init__(job, schedule, costs, uploading, unaligned)
+        super().__init__(job, schedule, costs, uploading, patience)
         self._outage: OutageView | None = None
         """The newest that has stopped the job."""
         self._cut_short: frozenset[int] = frozenset()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -94,11 +95,21 @@ class Coordinator:
         self._wanted = False
         self._triggered += 1
         self._triggered_at = self._kernel.now
-        snapshot = self.under_way = Snapshot(self._triggered, self._kernel.now, set(self._members))
+        snapshot = self.under_way = Snapshot(self._triggered, self._kernel.now, Counter(list(self._members)))
         timeout = self._schedule.timeout
         self._plans.after(timeout, Rank.ROTATION, lambda: self._expired(snapshot), ())
         self._note(f"snapshot {snapshot.number} begins")
         self._insert(snapshot)
+
+    def after(self, delay: int, snapshot: Snapshot, action: Callable[[Snapshot], None]) -> None:
+        """So long after now call ``action``, when everything has been moved, if the snapshot is under way."""
+
+        def due() -> None:
+            if self.waits_for(snapshot):
+                self._kernel.advance()
+                action(snapshot)
+
+        self._plans.after(delay, Rank.ROTATION, due, ())
 
     # -- how a snapshot ends ---------------------------------------------------------------------------------
 
@@ -108,7 +119,9 @@ class Coordinator:
 
     def acknowledge(self, task: TaskView, snapshot: Snapshot) -> None:
         """A task's part is safe; when all are, the snapshot is what the job goes back to."""
-        snapshot.awaited.discard(task)
+        snapshot.awaited[task] -= 1
+        if not snapshot.awaited[task]:
+            del snapshot.awaited[task]
         if self.waits_for(snapshot) and not snapshot.awaited:
             self.complete = snapshot
             self._job.hooks.moved(self._kernel.now)  # what the logs keep has its peak now

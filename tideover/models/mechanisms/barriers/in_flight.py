@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -106,6 +106,7 @@ class InFlight:
         """
         self.copied = False
         waiting, line = self._task.queue.trains(), self._task.line
+        self.overtake_line()
         waits = Waits(line=[] if line is None else list(line.batches))
         if waiting:
             train = join(waiting)
@@ -116,6 +117,27 @@ class InFlight:
             if before.any():
                 waits.queue.append(train.pick(before))
         return waits
+
+    def overtake_line(self) -> Waits | None:
+        """The snapshot's barrier leaves the line; returns what it overtakes there. None: it is not in it.
+        Older ones, which mean nothing any more, go with it.
+        """
+        line = self._task.line
+        if line is None:
+            return None
+        found: Waits | None = None
+        rest: list[Batch] = []
+        for batch in line.batches:
+            barrier = batch.column("mark") == BARRIER
+            mine = barrier & (batch.column("key") == self.number)
+            if found is None and mine.any():
+                before = ~barrier
+                before[mine.argmax() :] = False
+                found = Waits(line=[*rest, batch.pick(before)] if before.any() else rest.copy())
+            if not barrier.all():
+                rest.append(batch.pick(~barrier) if barrier.any() else batch)
+        line.batches = deque(rest)
+        return found
 
     @property
     def done(self) -> bool:

@@ -33,7 +33,7 @@ def hand_on(job: Job, task: BoltTask, number: int) -> None:
         line.close()
     for channel in (c for outlet in task.outlets for replicas in outlet.channels for c in replicas):
         assert isinstance(channel.down, BoltTask)
-        turn, order = channel.down.queue.serve_markers, channel.down.number
+        turn, order = channel.down.hurry, channel.down.number
         reads = job.context.reads.get(channel.down)
         sent = [(channel, channel.messages + waiting(channel))]
         look = partial(when_arrived, kernel, sent, 0, Rank.CHECKPOINT, turn, order, reads)
@@ -57,8 +57,8 @@ def hand_ahead(job: Job, task: BoltTask, number: int) -> None:
 class Member:
     """One task of the job: the log that it reads, its inputs and their barriers, its part in snapshots."""
 
-    def __init__(self, job: Job, task: BoltTask, unaligned: bool = False) -> None:
-        """``unaligned``: its barriers overtake what waits."""
+    def __init__(self, job: Job, task: BoltTask, overtakes: bool = False) -> None:
+        """``overtakes``: its barriers may overtake what waits."""
         self._job = job
         self.task = task
         spouts = {c.position for c in task.inputs if not isinstance(c.up, BoltTask)}
@@ -66,7 +66,7 @@ class Member:
         self._spouts = np.array(sorted(spouts), np.int64)
         self._log = SourceLog()
         self.in_flight = InFlight(task, sorted(spouts))
-        self._unaligned = task.hurries = unaligned
+        self._overtakes = overtakes
         self._told_apart = bool(self._bolts) and len(task.inputs) > 1
         """Whether messages carry the position of their channel."""
         self._aligning_since = 0
@@ -103,7 +103,7 @@ class Member:
         """Of messages that have arrived: note those of the log, set aside those that a barrier holds up."""
         if self._job.needs.log:
             self._note(self._log.add, self._from_log(train))
-        if self._unaligned:
+        if self._overtakes:
             self._note(self.in_flight.note, train)
         if not self._come:
             return train
@@ -134,10 +134,11 @@ class Member:
 
     # -- barriers --------------------------------------------------------------------------------------------
 
-    def aligned(self, message: Train | None) -> bool:
+    def aligned(self, number: int, message: Train | None) -> bool:
         """A barrier has its turn (None: that of the sources); returns whether it was the last one. If not,
         what is behind it on its channel is set aside.
         """
+        self.in_flight.reaches(number)
         if not self._come:
             self._aligning_since = self._job.kernel.now
         self._come.update(self._channels_of(message))
@@ -153,14 +154,31 @@ class Member:
             self._aligning_since = self._job.kernel.now
         self.in_flight.turned |= self._channels_of(message)
 
+    def gives_up_aligning(self) -> bool:
+        """It is time to overtake; returns whether the task waits for barriers, and has to take part now."""
+        self.in_flight.turned |= self._come
+        return bool(self._come)
+
+    def overtake_line(self, snapshot: Snapshot) -> int:
+        """The barrier, if it is still in the line, leaves it ahead of what waits there, which is part of the
+        snapshot then; returns the bytes of that.
+        """
+        waits = self.in_flight.overtake_line() if self.in_flight.number == snapshot.number else None
+        if waits is None:
+            return 0
+        size = self.in_flight.size(waits)
+        snapshot.parts[self.task] = snapshot.parts[self.task]._replace(waits=waits, size=size)
+        hand_ahead(self._job, self.task, snapshot.number)
+        return size
+
     def _channels_of(self, message: Train | None) -> set[int]:
         if message is None:
             return set(self._spouts.tolist())
         return {int(message.column(CHANNEL)[0])} if self._told_apart else self._bolts
 
     def take_part(self, snapshot: Snapshot) -> Part:
-        """All barriers are here: what the task contributes."""
-        waits = self.in_flight.overtake() if self._unaligned else Waits()
+        """All barriers are here, or the first that overtakes: what the task contributes."""
+        waits = self.in_flight.overtake() if self.task.hurries else Waits()
         part = snapshot.parts[self.task] = Part(SavedState.of(self.task), self._position(), waits)
         self._number = snapshot.number
         snapshot.aligning = max(snapshot.aligning, self._job.kernel.now - self._aligning_since)
@@ -175,7 +193,7 @@ class Member:
 
     def hand_on(self, snapshot: Snapshot) -> None:
         """Send the snapshot's barrier on all channels."""
-        send = hand_ahead if self._unaligned else hand_on
+        send = hand_ahead if self.task.hurries else hand_on
         send(self._job, self.task, snapshot.number)
 
     def is_whole(self, snapshot: Snapshot) -> Part:
@@ -186,11 +204,13 @@ class Member:
         return part
 
     def let_go(self) -> None:
-        """No barrier holds up anything any more: what was set aside arrives now, or, if the task takes in
-        nothing, when it does.
-        """
-        self._come.clear()
+        """No barrier of the snapshot means anything any more."""
         self.in_flight.stop()
+        self.unblock()
+
+    def unblock(self) -> None:
+        """What was set aside arrives now; or, if the task takes in nothing, when it does."""
+        self._come.clear()
         if self.task.available:
             aside, self.task.gate.aside = self.task.gate.aside, []
             self.task.queue.refill(aside)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -25,11 +26,12 @@ class Part(NamedTuple):
 class Snapshot:
     """One snapshot of the job: complete when no task is awaited any more.
 
+    awaited    how many writes of each task are not yet safe
     aligning   the longest that a task has waited for its barriers, from the first to the last (ns)
     """
 
     number: int
     begun: int
-    awaited: set[TaskView]
+    awaited: Counter[TaskView]
     aligning: int = 0
     parts: dict[TaskView, Part] = field(default_factory=dict)
