@@ -1,7 +1,7 @@
 """``python -m benchmarks.before [COMMIT]``: what scenarios without a cluster cost, beside an earlier commit.
 
-The commit is checked out into a temporary worktree of this repository. Both run the same worlds in processes of
-their own, in turns; CPU time counts, and of each side the least, since whatever else runs only adds to it.
+The commit is checked out into a temporary worktree of this repository. Both run the same worlds in processes
+of their own, in turns; CPU time counts, and of each side the least, since whatever else runs only adds to it.
 """
 
 from __future__ import annotations
