@@ -123,14 +123,15 @@ class Announcer(Announcements):
     def __init__(self, listeners: Iterable[object]) -> None:
         told: dict[str, list[Callable[..., None]]] = {}
         for listener in listeners:
-            for name in _heard_by(type(listener)):
+            kind: type[Any] = type(listener)
+            for name in _heard_by(kind):
                 told.setdefault(name, []).append(getattr(listener, f"on_{name}"))
         for name, heard in told.items():
             setattr(self, name, heard[0] if len(heard) == 1 else _to_all(heard))
 
 
 @cache
-def _heard_by(kind: type) -> tuple[str, ...]:
+def _heard_by(kind: type[Any]) -> tuple[str, ...]:
     """The events that listeners of a class want to hear of."""
     return tuple(name for name in EVENTS if hasattr(kind, f"on_{name}"))
 
