@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cache
 from typing import Any
 
 from tideover.models.job.topology import Component
@@ -123,17 +122,20 @@ class Announcer(Announcements):
     def __init__(self, listeners: Iterable[object]) -> None:
         told: dict[str, list[Callable[..., None]]] = {}
         for listener in listeners:
-            kind: type[Any] = type(listener)
-            for name in _heard_by(kind):
+            for name in _heard_by(type(listener)):
                 told.setdefault(name, []).append(getattr(listener, f"on_{name}"))
         for name, heard in told.items():
             setattr(self, name, heard[0] if len(heard) == 1 else _to_all(heard))
 
 
-@cache
-def _heard_by(kind: type[Any]) -> tuple[str, ...]:
-    """The events that listeners of a class want to hear of."""
-    return tuple(name for name in EVENTS if hasattr(kind, f"on_{name}"))
+_HEARD: dict[type, list[str]] = {}
+
+
+def _heard_by(kind: type) -> list[str]:
+    """The events that listeners of a class want to hear of; asked once, since small runs would notice."""
+    if kind not in _HEARD:
+        _HEARD[kind] = [name for name in EVENTS if hasattr(kind, f"on_{name}")]
+    return _HEARD[kind]
 
 
 def _to_all(heard: list[Callable[..., None]]) -> Callable[..., None]:
