@@ -13,7 +13,10 @@ from tideover.models.job.backends.memory import Memory
 from tideover.models.job.components import Links
 from tideover.models.job.stores.disk import Disk
 from tideover.models.job.stores.redis import Redis
+from tideover.models.mechanisms.acking.acker import Acker
 from tideover.models.simulation import Replication, simulate
+from tideover.models.world import World
+from tideover.sim.train import join, single
 
 STATE = Memory(entries=10, entry_size=100)
 
@@ -76,3 +79,19 @@ def test_all_that_were_hit_write_before_they_read() -> None:
     done = run((fault("crash_task", 52, component="p", restart=8, together=2),), tasks=2, **more)
     (row,) = done.recoveries
     assert [round(1e3 * row[name]) for name in ("restart_s", "write_s", "restore_s")] == [8, 2, 2]
+
+
+def test_of_two_acks_of_a_tuple_the_first_completes_its_root() -> None:
+    """A member may have a tuple in the state that it has read, and in its queue: both acks in one train would
+    cancel each other, but they come one after the other.
+    """
+    topology = {"s": spout("values", values=(1,)), "q": bolt("forward", {"s": "shuffle"})}
+    job = World(world(topology, "estorm", (), 100)).job
+    (acker,) = (each for each in job.context.keepers if isinstance(each, Acker))
+    task, once = job.bolts["q", 0][0], single(5, 0)
+    (edge,) = task.component.inputs
+    acker._members = {"q": 2}
+    acker.maps[0].emit(once.uid, None, once.time, job.draws.identity(edge.name, once.uid, None))
+    (_, done), *more = acker.ack(task, join([once, once]), [])
+    assert (done.root.tolist(), done.time.tolist(), more) == ([0], [5], [])
+    assert len(acker.maps[0].roots()) == 0
