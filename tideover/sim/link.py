@@ -62,6 +62,8 @@ class Channel:
         self.position = 0
         """Which of the receiver's input channels this is."""
         self._latency = latency
+        self._booked = 0, 0, 0
+        """Messages, bytes, and bytes between hosts, before it was led another way."""
         self._last = 0
         self._held = 0
         self._arriving: list[Channel] = []
@@ -260,7 +262,33 @@ class Channel:
     @property
     def bytes(self) -> int:
         """Bytes carried so far."""
-        return self.messages * self.message_bytes
+        return self._booked[1] + self._since_booked
+
+    @property
+    def remote_bytes(self) -> int:
+        """Those of them that went from one host to another."""
+        return self._booked[2] + self._since_booked * self.remote
+
+    @property
+    def _since_booked(self) -> int:
+        return (self.messages - self._booked[0]) * self.message_bytes
+
+    def lead(self, latency: int | Latency, message_bytes: int, remote: bool) -> None:
+        """Messages that are sent from now on go another way, as one end has moved to another host. What is on
+        the wire arrives as it would have, and is not overtaken.
+        """
+        self._booked = self.messages, self.bytes, self.remote_bytes
+        self._latency, self.message_bytes, self.remote = latency, message_bytes, remote
+
+    def let_go(self, now: int) -> None:
+        """What is sent from now on is not held up any more, and what was held up arrives now."""
+        held, self._held, last = self._held, 0, 0
+        trains, self.wire = self.wire, deque()
+        for train in trains:
+            time = np.maximum(np.where(train.time >= held, now, train.time), last)
+            self.wire.append(train.replace(time=time))
+            last = int(time[-1])
+        self._last = last
 
 
 def time_of(wire: Sequence[Train], behind: int) -> int | None:
