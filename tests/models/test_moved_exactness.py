@@ -25,7 +25,7 @@ def check(scenario: Scenario) -> None:
     assert not {name: both for name, both in found.items() if name in HAPPENED or name.endswith(told)}
 
 
-@settings(QUICK, max_examples=8)
+@settings(QUICK, max_examples=6)
 @given(moved().filter(is_exact))
 def test_moved_tasks_equal_the_reference(scenario: Scenario) -> None:
     check(scenario)

@@ -248,7 +248,7 @@ class Workers(Watch):
         self._relaunch([*changed, slot], f"back to {slot.name}")
 
     def _relaunch(self, slots: list[_Slot], where: str) -> None:
-        """Workers whose tasks have changed are killed, and launched at once, or when their host is repaired."""
+        """Workers whose tasks have changed are killed, and launched at once, or when their host is there."""
         now, number = self._kernel.now, len(self._job.supervisor.outages)
         planned: dict[Any, Return] = {}
         for slot in slots:
@@ -263,8 +263,8 @@ class Workers(Watch):
         relocate(self._job, {task: (slot.host, slot.number) for slot in slots for task in slot.tasks})
 
     def _elsewhere(self, slot: _Slot) -> _Slot | None:
-        """A free worker; else that with the fewest tasks, next to what these read or are read by; all on hosts
-        that are in order.
+        """A free worker; else that with the fewest tasks, next to what these read or are read by. All on
+        hosts that are in order.
         """
         now = self._kernel.now
         others = [o for o in self._slots if o is not slot and self._repairs.over(o.host) <= now]

@@ -57,8 +57,9 @@ class Job:
         every: list[SpoutTask | BoltTask] = [*self.spouts, *self.bolt_tasks]
         self.tasks = sorted(every, key=lambda task: task.number)
         """All physical tasks, in physical order."""
-        self._coupled = couple_tasks(context.kernel, deployment, self.tasks)
-        self.lay()
+        self._coupled = couple_tasks(context.kernel, deployment, self.tasks, self.network)
+        if not self._coupled:
+            self.lay()
         context.resources += self.network.cards
         context.cores = share_cores(context.kernel, deployment, self.bolt_tasks, context.step)
         every_core = context.cores.values()
