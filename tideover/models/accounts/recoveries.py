@@ -102,9 +102,9 @@ class Recoveries:
     # -- what happens ----------------------------------------------------------------------------------------
 
     def on_struck(self, outage: Outage) -> None:
-        """A recovery begins; older ones go on if not everything was sent again for them, or is there."""
+        """A recovery begins; older ones go on if not everything was sent again for them, or may be yet."""
         recovery = Recovery(outage, Span(self._job.deployment.run.log_resolution))
-        self._watched = [*(self.all[older.number] for older in outage.overtakes), recovery]
+        self._watched = [*(self.all[older.number] for older in outage.watched), recovery]
         self.all.append(recovery)
 
     def on_processed(self, task: BoltView, train: Train, arrival: Ints, sent: list[Sent]) -> None:
