@@ -217,8 +217,8 @@ def test_a_line_that_a_window_makes_too_long_holds_up_until_it_is_shorter() -> N
 
 
 def test_what_was_kept_begins_when_all_that_was_held_has_come() -> None:
-    """q has two places, and loses its state at 15, for 20, with root 0 in service: at 35 that one waits, so of
-    roots 1 and 2, which were held, the second finds no place.
+    """q has two places, and loses its state at 15, for 20, with root 0 in service: at 35 that one waits, so
+    of roots 1 and 2, which were held, the second finds no place.
     """
     topology = {"s": spout(**ONES), "q": queued(bolt("forward", {"s": "shuffle"}, 25), 2, "drop")}
     lost = fault("lose_state", 15, component="q", restart=20, while_down="hold")

@@ -102,8 +102,8 @@ class Recoveries:
     # -- what happens ----------------------------------------------------------------------------------------
 
     def on_struck(self, outage: Outage) -> None:
-        """A recovery begins; older ones go on if not everything was sent again for them, or may be yet, or as long
-        as the logs go on in which they are read.
+        """A recovery begins; older ones go on if not everything was sent again for them, or may be yet, or as
+        long as the logs go on in which they are read.
         """
         recovery = Recovery(outage, Span(self._job.deployment.run.log_resolution))
         now = outage.failed_at
