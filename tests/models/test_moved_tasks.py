@@ -111,8 +111,8 @@ def test_within_a_host_nothing_is_packed_and_no_header_sent() -> None:
 
 
 def test_what_waits_at_its_senders_is_served_by_the_new_links() -> None:
-    """s ──▶ p (9, and 3 to pack a message for another host) ──▶ q. q moves to p's host, into a free worker: the
-    tuple that p has in service since 130 is done at 142, and those that wait take 9 each.
+    """s ──▶ p (9, and 3 to pack a message for another host) ──▶ q. q moves to p's host, into a free worker:
+    the tuple that p has in service since 130 is done at 142, and those that wait take 9 each.
     """
     topology = {
         "s": spout(**ONES, hosts=(1,)),

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tideover.sim.fifo import departures
-from tideover.sim.train import Ints
+from tideover.sim.train import Ints, rising
 
 NONE: Ints = np.zeros(0, np.int64)
 Load = tuple[Ints, Ints]
@@ -62,7 +62,7 @@ class Contention:
         if not len(time):
             return time if self.exact else self._among_others(level, now, (time, service))
         self._total += int(service.sum())
-        order = np.argsort(time, kind="stable")
+        order = rising(time)
         mine = time[order], service[order]
         if self.exact:
             served = self._serve([mine])

@@ -233,6 +233,8 @@ class Site:
             self.blocked_since = self.agenda.now  # a control action has just put too much there
         if not self.line:
             return
+        if not self.may_go_on and self.blocked_since is None:  # a window's end has put more there
+            self.blocked_since = self.agenda.now
         wire = self.line[0][0]
         if line.asked is not None and wire.room is not None:
             self.asked = line.asked
