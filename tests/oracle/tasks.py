@@ -230,6 +230,8 @@ class Task:
             return 0
         config, layout = self.world.layout.config[self.component], self.world.layout
         time = layout.sample(config.service, self.component, Purpose.SERVICE, datum.uid, datum.attempt)
+        if config.state is not None:
+            time += config.state.accesses * config.state.access_cost
         links = layout.scenario.links
         if message.channel.remote:
             time += links.deserialise + message.channel.size * links.deserialise_cost

@@ -223,6 +223,8 @@ class Site:
             for row, when in enumerate(train.time.tolist(), first):
                 self.agenda.at(max(when, self.agenda.now), self.number, WORK, self._post, (wire, row))
         self.blocked_since = line.blocked_since
+        if not self.may_go_on and self.blocked_since is None:
+            self.blocked_since = self.agenda.now
         if not self.line:
             return
         wire = self.line[0][0]
