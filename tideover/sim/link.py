@@ -290,21 +290,27 @@ class Channel:
     @property
     def bytes(self) -> int:
         """Bytes carried so far."""
-        return sum(each.bytes for each in self.by_way)
+        return sum(each.bytes for each in self._before) + self._messages_now * self.message_bytes
 
     @property
     def remote_bytes(self) -> int:
         """Those of them that went from one host to another."""
-        return sum(each.bytes for each in self.by_way if each.remote)
+        now = self._messages_now * self.message_bytes if self.remote else 0
+        return sum(each.bytes for each in self._before if each.remote) + now
 
     @property
     def by_way(self) -> list[Carried]:
         """What it has carried, by where its ends were."""
         return [*self._before, self._since((self.up.host, self.down.host))]
 
+    @property
+    def _messages_now(self) -> int:
+        """Sent since it was led this way."""
+        return self.messages - sum(each.messages for each in self._before)
+
     def _since(self, hosts: tuple[int, int]) -> Carried:
         """What it has carried since it was led this way, between these hosts."""
-        messages = self.messages - sum(each.messages for each in self._before)
+        messages = self._messages_now
         return Carried(*hosts, messages, messages * self.message_bytes, self.remote)
 
     def lead(self, latency: int | Latency, message_bytes: int, remote: bool, before: tuple[int, int]) -> None:
