@@ -15,6 +15,7 @@ import numpy as np
 
 from tideover.sim.backpressure import contend
 from tideover.sim.line import NONE, Line, places
+from tideover.sim.mesh import Mesh, in_mesh
 from tideover.sim.node import Action, Node
 from tideover.sim.series import Series, in_series
 from tideover.sim.server import Server, coming
@@ -94,7 +95,11 @@ class Coupled:
 
     def __init__(self, members: list[Member]) -> None:
         self._members = members
-        self._series = Series(members) if in_series(members) else None
+        self._series: Series | Mesh | None = None
+        if in_series(members):
+            self._series = Series(members)
+        elif in_mesh(members):
+            self._series = Mesh(members)
         self.nodes: list[Node] = [member.node for member in members]
         self._servers = [node for node in self.nodes if isinstance(node, Server)]
         self._bounded = [server for server in self._servers if server.bound is not None]
@@ -144,13 +149,16 @@ class Coupled:
         if self._series is not None and self._series.ready(self._at):
             reached, done = self._series.move(self._at, until)
             portion = IN_BLOCKS
+            if reached < until:  # what stops it happens at the next instant
+                until = reached + 1
         if reached < until:
             reached, more = contend(self._members, max(reached, self._at), until)
             done += more
         if done > 2 * portion:
             self._stretch = max(LEAST, self._stretch // 2)
         elif done < portion // 2 and reached == self._at + self._stretch:
-            self._stretch = min(MOST, 2 * self._stretch)
+            more_often = min(16, max(2, portion // (2 * done + 2)))
+            self._stretch = min(MOST, more_often * self._stretch)
         self._at = reached
         self._tight -= done + 1
         return self._fire(reached)
