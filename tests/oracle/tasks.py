@@ -122,7 +122,8 @@ class Task:
         if message.channel.places is not None:
             message.channel.places.give_back(message)
 
-    def accept(self, message: Message, after: int | None = None) -> None:
+    def accept(self, message: Message, after: int | None = None, begins: bool = True) -> None:
+        """``begins``: what waits may begin service now."""
         if not self.world.protocol.admit(self, message):
             return
         if self.waiting:
@@ -131,7 +132,8 @@ class Task:
             self.world.overflows(self, message)
         else:
             self._join(Entry(self.world.clock.now, message, after))
-            self.serve()
+            if begins:
+                self.serve()
 
     @property
     def is_full(self) -> bool:
@@ -165,11 +167,13 @@ class Task:
         self.serve()
 
     def open(self, held: list[Message]) -> None:
-        """What was held arrives now."""
-        messages = list(held)
+        """What was held arrives now; what was kept in the queue begins when all of it has."""
+        messages, ahead = list(held), bool(self.queue)
         held.clear()
         for message in messages:
-            self.accept(message)
+            self.accept(message, begins=not ahead)
+        if messages:
+            self.serve()
 
     def requeue(self, messages: list[Message]) -> None:
         """These go to the end of the queue."""

@@ -73,12 +73,6 @@ def test_bounds_are_read_and_written() -> None:
             "topology.b.queue",
             "share cores",
         ),
-        (
-            "queues: {length: 1000, send: 2}",
-            "hosts: {machines: {m: {count: 3, nic: 1 Gbit/s}}}",
-            "topology.b.queue",
-            "network cards",
-        ),
     ],
 )
 def test_what_is_refused(old: str, new: str, key: str, words: str) -> None:

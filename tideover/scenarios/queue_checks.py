@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 
 from tideover.models.config import Scenario, deployment_of
 from tideover.models.job.arrivals.saturating import Saturating
-from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import BoltConfig, SpoutConfig
 from tideover.models.job.queues import Bounds, bounds_of
 from tideover.models.runtime.core_sharing import crowded
@@ -43,12 +42,8 @@ def _cluster(scenario: Scenario, bounds: Mapping[str, Bounds]) -> Iterator[Found
     first = _bounded(scenario, bounds)
     if first is None:
         return
-    hosts = scenario.hosts
-    machines = hosts.machines.values() if isinstance(hosts, Hosts) else ()
     where = _where(scenario, first)
     bolts = (config for config in scenario.topology.values() if isinstance(config, BoltConfig))
-    if any(machine.nic is not None for machine in machines):
-        yield where, "bounded queues do not go with network cards (nic): this is not simulated"
     if crowded(deployment_of(scenario)):
         yield where, "bounded queues do not go with hosts whose tasks share cores: this is not simulated"
     if any(bolt.state is not None for bolt in bolts):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Literal
 
@@ -146,6 +146,21 @@ class Port:
                 time, last = np.maximum(time, until), max(last, until)
             self._come.append((number, each, train, time, last))
 
+    def unload(self) -> list[Entry]:
+        """Take out what has come, or will, and has not been served."""
+        come, self._come, self._by_channel = self._come, [], None
+        return come
+
+    def save(self) -> Callable[[], None]:
+        """Remember how it is; returns what brings that back."""
+        come, restore_line = self._come.copy(), self.card.line.save()
+
+        def restore() -> None:
+            self._come, self._by_channel = come, None
+            restore_line()
+
+        return restore
+
     def next_event(self) -> int | None:
         """When the first message comes that has not come yet; None: none is to come."""
         return min((int(time[0]) for _, _, _, time, _ in self._come), default=None)
@@ -179,6 +194,36 @@ class NetworkChannel(Channel):
         """Messages that have gone over the wire."""
         self._in_by = 0
         """When the last message came through the receiver's card."""
+
+    @property
+    def stops(self) -> tuple[Port, ...]:
+        return tuple(port for port in (self.out, self.into) if port is not None)
+
+    @property
+    def flown(self) -> int:
+        """Messages that have gone over the wire."""
+        return self._over
+
+    @property
+    def in_by(self) -> int:
+        """When the last message came through the receiver's card (ns)."""
+        return self._in_by
+
+    def carried(self, sent: int, flown: int, last: int, in_by: int) -> None:
+        """So many messages were sent; so many have gone over the wire in all, the last of them to its end at
+        ``last``; the last one came through the receiver's card at ``in_by`` (ns).
+        """
+        self.messages += sent
+        self._over, self._last, self._in_by = flown, last, in_by
+
+    def save(self) -> Callable[[], None]:
+        restore, over, in_by = super().save(), self._over, self._in_by
+
+        def also() -> None:
+            restore()
+            self._over, self._in_by = over, in_by
+
+        return also
 
     def put(self, train: Train) -> None:
         self.messages += train.n
@@ -228,9 +273,15 @@ class NetworkChannel(Channel):
 
     def take(self, until: int) -> Train | None:
         train = super().take(until)
-        if train is None or not self.unpacking:
-            return train
+        return train if train is None or not self.unpacking else self.packed(train)
+
+    def packed(self, train: Train) -> Train:
+        """The same, of which the receiver knows what unpacking them takes."""
         return train.adding(**{UNPACKING: np.full(train.n, self.unpacking, np.int64)})
+
+    def arrives(self, train: Train) -> None:
+        """Messages have come through the receiver's card, if there is one, and arrive at their times."""
+        self._fill(train)
 
     @property
     def on_the_way(self) -> Sequence[Train]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 
 import numpy as np
 
@@ -67,6 +68,21 @@ class Contention:
         done = np.empty_like(time)
         done[order] = served
         return done
+
+    def serve_one(self, time: int, service: int) -> int:
+        """Departure of the next message (at ``time``), where only one level uses it."""
+        self._total += service
+        self.free_at = max(self.free_at, time) + service
+        return self.free_at
+
+    def save(self) -> Callable[[], None]:
+        """Remember how it is, where only one level uses it; returns what brings that back."""
+        free_at, total = self.free_at, self._total
+
+        def restore() -> None:
+            self.free_at, self._total = free_at, total
+
+        return restore
 
     def busy_ns(self, now: int) -> int:
         """For how long it has served up to ``now`` (ns)."""

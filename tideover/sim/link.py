@@ -18,6 +18,19 @@ Tell = Callable[[Train, bool], None]
 """Is told of tuples that are lost; whether they were on the wire already."""
 
 
+class Stop(Protocol):
+    """Something between two nodes that messages go through."""
+
+    def flow(self, now: int) -> None:
+        """Move everything at or before ``now``."""
+
+    def next_event(self) -> int | None:
+        """The next instant at which data moves here by itself; None: never."""
+
+    def save(self) -> Callable[[], None]:
+        """Remember how it is; returns what brings that back."""
+
+
 class Tap(Protocol):
     """Numbers what is sent over a channel, and keeps it.
 
@@ -230,6 +243,11 @@ class Channel:
     def take(self, until: int) -> Train | None:
         """Everything that arrives at or before ``until``, off the wire; None if nothing does."""
         return due(self.wire, until)
+
+    @property
+    def stops(self) -> Sequence[Stop]:
+        """What a message goes through on its way."""
+        return ()
 
     @property
     def on_the_way(self) -> Sequence[Train]:

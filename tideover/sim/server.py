@@ -310,7 +310,7 @@ def collect(server: Server, now: int) -> None:
 
 def coming(server: Server) -> list[Train]:
     """What is on its way to a server, and has a place there."""
-    return [train for channel in server.inputs if not channel.logged for train in channel.wire]
+    return [train for channel in server.inputs if not channel.logged for train in channel.on_the_way]
 
 
 class Callbacks:

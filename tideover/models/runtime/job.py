@@ -55,10 +55,11 @@ class Job:
         every: list[SpoutTask | BoltTask] = [*self.spouts, *self.bolt_tasks]
         self.tasks = sorted(every, key=lambda task: task.number)
         """All physical tasks, in physical order."""
-        self._coupled = couple_tasks(context.kernel, deployment, self.tasks)
+        self._coupled = couple_tasks(context.kernel, deployment, self.tasks, self.network)
         together = companies(self.topology, self.bolt_tasks)
         duration, step = deployment.run.duration, context.step
-        self.network.lay(self.kernel, self.topology, self.tasks, duration, step, together)
+        if not self._coupled:
+            self.network.lay(self.kernel, self.topology, self.tasks, duration, step, together)
         context.resources += self.network.cards
         context.cores = share_cores(context.kernel, deployment, self.bolt_tasks, context.step)
         every_core = context.cores.values()

@@ -84,6 +84,15 @@ class Network:
         ]
         return np.array(each, np.int64)
 
+    def connect(self, topology: Topology) -> None:
+        """Let all channels between hosts go through cards, of which each is one node; call it once, with all
+        channels made.
+        """
+        self._sharing.sort(key=lambda channel: (channel.up.number, channel.down.number))
+        for number, channel in enumerate(self._sharing):
+            channel.number = number
+        self._connect(levels_of(topology), set())
+
     def lay(
         self,
         kernel: Kernel,
@@ -105,12 +114,9 @@ class Network:
         """
         if not self._sharing:
             return
-        self._sharing.sort(key=lambda channel: (channel.up.number, channel.down.number))
-        for number, channel in enumerate(self._sharing):
-            channel.number = number
+        self.connect(topology)
         levels = levels_of(topology)
         channels = [channel for task in tasks if isinstance(task, BoltTask) for channel in task.inputs]
-        self._connect(levels, set())
         edges = _as_one(_edges(tasks, channels), together)
         cyclic = _in_cycles(edges)
         split = {(node.card.way, node.card.host) for node in cyclic if isinstance(node, Port)}
@@ -126,7 +132,7 @@ class Network:
                 if step is not None:
                     kernel.sources.append(Steps(kernel, step))
         members: dict[Mover, Sequence[Task]] = {group[0]: group for group in together}
-        kernel.nodes[:] = [node for first in _in_order(edges) for node in members.get(first, (first,))]
+        kernel.nodes[:] = [node for first in in_order(edges) for node in members.get(first, (first,))]
 
     def _connect(self, levels: Mapping[str, int], split: set[Place]) -> None:
         """Let channels go through the ports of the cards, one for each level of those that are ``split``."""
@@ -164,10 +170,7 @@ def levels_of(topology: Topology) -> dict[str, int]:
 
 def _path(channel: Channel) -> list[Mover]:
     """The nodes that a message of a channel goes through."""
-    stops: list[Mover | None] = [channel.up, channel.down]
-    if isinstance(channel, NetworkChannel):
-        stops[1:1] = [channel.out, channel.into]
-    return [stop for stop in stops if stop is not None]
+    return [channel.up, *channel.stops, channel.down]
 
 
 def _edges(tasks: Sequence[Task], channels: Sequence[Channel], over_wires: bool = True) -> Edges:
@@ -208,7 +211,7 @@ def _is_wire(channel: NetworkChannel, node: Mover, behind: Mover) -> bool:
     return node is (channel.out or channel.up) and behind is (channel.into or channel.down)
 
 
-def _in_order(edges: Edges) -> list[Mover]:
+def in_order(edges: Edges) -> list[Mover]:
     """The nodes in topological order, as far as there is one: cards as soon as they can, tasks in physical
     order.
     """
@@ -237,4 +240,4 @@ def _in_cycles(edges: Edges) -> set[Mover]:
     for node, behind in edges.items():
         for each in behind:
             backwards[each].add(node)
-    return set(edges) - set(_in_order(edges)) - set(_in_order(backwards))
+    return set(edges) - set(in_order(edges)) - set(in_order(backwards))

@@ -38,7 +38,9 @@ class Supervisor:
         self.watch = Watch()
         self.outages: list[Outage] = []
         self._watched: list[Outage] = []
-        """Outages whose recovery may still go on; one that has recovered gets no more replays."""
+        """Outages whose recovery may still go on; one that has recovered gets no more replays. What is not
+        ready yet may still take something.
+        """
         self._down: dict[Any, int] = {}
         """Number of the newest outage of each task or machine that is down."""
         self._losses: list[tuple[BoltTask, Train, int]] = []
@@ -100,8 +102,9 @@ class Supervisor:
     def _begin(self, kind: str, where: str, detection: int, lasts: int) -> Outage:
         now = self._context.kernel.now
         outage = Outage(len(self.outages), kind, where, now, now + detection, now + lasts)
-        self._watched = [old for old in self._watched if self._context.goes_on(old)]
-        outage.overtakes = tuple(self._watched)
+        on = [old for old in self._watched if self._context.goes_on(old)]
+        self._watched = [old for old in self._watched if old in on or old.ready_at > now]
+        outage.overtakes, outage.watched = tuple(on), tuple(self._watched)
         self._watched.append(outage)
         self.outages.append(outage)
         self._context.say.struck(outage)

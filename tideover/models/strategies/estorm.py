@@ -81,3 +81,6 @@ class Recovering(Replay):
             self.do.open(task)
         else:
             self.fleets.begin(task, outage)
+
+    def moved(self, now: int) -> None:
+        self.acks.settle()
