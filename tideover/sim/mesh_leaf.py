@@ -43,9 +43,9 @@ class LeafRoom(Room):
         super().__init__(0)
         self._leaf = leaf
 
-    def found(self, now: int) -> bool:
+    def asks(self, now: int, asker: Asker) -> bool:
         self.free += self._leaf.begun(now)
-        return self.free > 0
+        return self.free <= 0 and super().asks(now, asker)
 
     def ask(self, since: int, asker: Asker) -> None:
         super().ask(since, asker)
@@ -152,6 +152,8 @@ class Leaf(MeshServer):
         mine = self.loop.passed > self.number
         while True:
             noticed = self._noticed
+            if noticed < len(self._due) and self._due[noticed] > now:
+                return 0
             self._noticed = bisect_left(self._due, now + mine, noticed)
             if self._noticed > noticed:
                 return self._noticed - noticed

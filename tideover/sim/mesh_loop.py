@@ -69,9 +69,10 @@ class Room:
         self.free = free
         self.asking: list[tuple[int, int, Asker]] = []
 
-    def found(self, now: int) -> bool:
-        """Whether there is a free place that was not noticed until now."""
-        return False
+    def asks(self, now: int, asker: Asker) -> bool:
+        """There seems to be no free place: whether this is so, and somebody waits for one."""
+        self.ask(now, asker)
+        return True
 
     def ask(self, since: int, asker: Asker) -> None:
         """Wait for a place."""
@@ -103,12 +104,12 @@ class Credit(Room):
         self.known = deque(known)
         self._notice, self._loop, self._turn = notice, loop, turn
 
-    def found(self, now: int) -> bool:
+    def asks(self, now: int, asker: Asker) -> bool:
         known = self.known
         while known and known[0] <= now:
             known.popleft()
             self.free += 1
-        return self.free > 0
+        return self.free <= 0 and super().asks(now, asker)
 
     def ask(self, since: int, asker: Asker) -> None:
         super().ask(since, asker)

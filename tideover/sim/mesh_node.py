@@ -66,6 +66,7 @@ class Way:
 
     def __init__(self, channel: Channel, to: Any) -> None:
         self.channel, self.to = channel, to
+        self.position = channel.position
         self.rows: Rows = Rows() if to is None else to.rows
         self.room = Room(PLENTY)
         self.eager = to is not None and to.eager
@@ -146,7 +147,10 @@ class MeshNode:
         self._known = Column(), Column(), Column()
         """The line as far as it was asked for in trains: ways, rows, times."""
         self._send = 0 if member.node.line is None else member.node.line.send
-        self._asks = self._has_place = False
+        self._asks = False
+        self._rooms: list[Room] = []
+        self._told: list[Way | None] = []
+        """Of each way, where its messages need room; and the way if its end is told when one leaves."""
         self._blocks: list[tuple[int, int]] = []
         """From when to when the line held it up."""
         self.since: int | None = None
@@ -165,6 +169,8 @@ class MeshNode:
         """What waits in the line."""
         line: Line | None = self.node.line
         self._asked = None
+        self._rooms = [way.room for way in self.ways]
+        self._told = [way if way.eager else None for way in self.ways]
         if line is not None:
             for batch in line.batches:
                 ways, rows = self._messages(batch)
@@ -227,28 +233,10 @@ class MeshNode:
 
     def pump(self, now: int) -> None:
         """Let leave what can."""
-        line, ways = self.line_way, self.ways
-        first = at = len(self.left)
+        line, at = self.line_way, len(self.left)
         end = len(line)
-        while at < end and not self._asks:
-            way = ways[line[at]]
-            room = way.room
-            if self._has_place:
-                self._has_place = False
-            elif room.free > 0:
-                room.free -= 1
-            else:
-                self.left += [now] * (at - first)
-                first = at
-                if not room.found(now):
-                    self._asks = True
-                    room.ask(now, self)
-                    break
-                room.free -= 1
-            if way.eager:
-                way.to.expect(way.send(now), way.channel.position, self._line_row[at])
-            at += 1
-        self.left += [now] * (at - first)
+        if at < end and not self._asks:
+            at = self._let_leave(now, line, at, end)
         if end - at > self._send:
             if self.since is None:
                 self.since = now
@@ -257,14 +245,35 @@ class MeshNode:
             self.since = None
             self.go_on(now)
 
+    def _let_leave(self, now: int, line: list[int], at: int, end: int) -> int:
+        """Let messages leave from place ``at`` on, if there is room; returns the place of the next."""
+        first, rooms, told, left = at, self._rooms, self._told, self.left
+        while at < end:
+            number = line[at]
+            room = rooms[number]
+            if room.free > 0:
+                room.free -= 1
+            else:
+                left += [now] * (at - first)
+                first = at
+                if room.asks(now, self):
+                    self._asks = True
+                    return at
+                room.free -= 1
+            if (way := told[number]) is not None:
+                way.to.expect(way.send(now), way.position, self._line_row[at])
+            at += 1
+        left += [now] * (at - first)
+        return at
+
     def granted(self, now: int) -> None:
         """There is room for the first message of the line."""
-        self._asks, self._has_place = False, True
+        at = len(self.left)
+        self._asks = False
+        self.left.append(now)
+        if (way := self._told[self.line_way[at]]) is not None:
+            way.to.expect(way.send(now), way.position, self._line_row[at])
         self.pump(now)
-
-    def begin_with(self) -> None:
-        """What it does first."""
-        raise NotImplementedError
 
     def go_on(self, now: int) -> None:
         """The line holds it up no more."""

@@ -87,7 +87,7 @@ def _leap(last: list[tuple[ServerStage, Way, ServerStage]]) -> bool:
     for up, way, server in last:
         assert way.free is not None
         going |= server.step()
-        begins = server.if_in_time()
+        begins = server.if_in_time(up.may_send(way) - way.free - server.freed.n)
         freed, undo = server.freed.n, up.save()
         server.freed.add(begins)
         moved = up.step()
@@ -124,7 +124,7 @@ class Series:
             server.begin()
         spouts = [stage for stage in stages if not isinstance(stage, ServerStage)]
         last = _last(servers)
-        while _leap(last) or _go_on(servers) or _go_on(spouts):  # spouts last, and then with long trains
+        while (_leap(last) or _go_on(servers)) | _go_on(spouts):  # spouts last, and then with long trains
             pass
         reached = min([until, *(server.trigger_at - 1 for server in servers)])
         called = [stage for stage in spouts if isinstance(stage, SpoutStage)]
