@@ -101,9 +101,14 @@ class World:
         self._close_at = CLOSE_AT
 
     def _needs_reference(self, deployment: Deployment) -> bool:
-        """Whether the windows can differ from those of a run without failures."""
-        stateful = any(c.window for c in deployment.topology.components)
-        return stateful and (bool(deployment.failures) or self.job.needs.comparison)
+        """Whether the windows can differ from those of a run without failures, and without the strategy:
+        where it keeps a task for a while tuples come later, and those of several senders in another order.
+        """
+        windows = [c for c in deployment.topology.components if c.window]
+        ended_by = {c.trigger for c in windows}
+        by_order = "tuples" in ended_by or ("tick" in ended_by and not all(c.anchored for c in windows))
+        differ = self.job.needs.comparison or (by_order and bool(self.scenario.strategy.composed_of))
+        return bool(windows) and (bool(deployment.failures) or differ)
 
     def _referred(self, strategy: Strategy, deployment: Deployment) -> ReferenceRun:
         truth = WindowLog()

@@ -62,6 +62,8 @@ class Server(Node):
         """When arrivals were taken in, or lost because it is down, while somebody wants to know."""
         self.sieve: Sieve | None = None
         """What turns arrivals away; None: nothing does."""
+        self.tied: list[int] = []
+        """Over which inputs the last of what waits came, if more may come at the instant when that did."""
         self.queue = Queue(Callbacks(self), self.busy, lambda: kernel.now)
         if shares:
             self.busy = SharedOccupancy(Pace())
@@ -310,7 +312,7 @@ def collect(server: Server, now: int) -> None:
 
 def coming(server: Server) -> list[Train]:
     """What is on its way to a server, and has a place there."""
-    return [train for channel in server.inputs if not channel.logged for train in channel.wire]
+    return [train for channel in server.inputs if not channel.logged for train in channel.on_the_way]
 
 
 class Callbacks:
