@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from tideover.models.job.deployment import Deployment
 from tideover.models.job.topology import Topology
@@ -58,23 +58,32 @@ def _full(deployment: Deployment) -> dict[int, list[str]]:
     return {host: names for host, names in found.items() if len(names) > (cores[host] or len(names))}
 
 
-def share_cores(
-    kernel: Kernel, deployment: Deployment, tasks: Sequence[BoltTask], step: int | None
-) -> dict[int, Cores]:
-    """The cores, by host, of all hosts with tasks that have a number of them, or whose tasks share them. The
-    flow of the data plane gets what sharing needs. ``step``: length (ns) of the steps in which several levels
-    share, where only throughput is wanted; None: it follows from services.
+def host_cores(deployment: Deployment, tasks: Sequence[BoltTask], step: int | None) -> dict[int, Cores]:
+    """The cores, by host, of all hosts with tasks that have a number of them, or whose tasks share them; who
+    shares them is not told yet. ``step``: length (ns) of the steps in which several levels share, where only
+    throughput is wanted; None: it follows from services.
     """
     hosts = deployment.cluster.hosts
-    sharing = [task for task in tasks if task.shares]
-    wanted = {t.host for t in sharing} | {t.host for t in tasks if hosts[t.host].cores is not None}
-    if not wanted:
-        return {}
+    wanted = {t.host for t in tasks if t.shares or hosts[t.host].cores is not None}
     found = {host: Cores(host, hosts[host].cores, evenly=step is not None) for host in sorted(wanted)}
-    movers: list[Mover] = list(kernel.nodes)
     for task in tasks:
         if task.host in found and not task.shares:
             found[task.host].add([task])
+    return found
+
+
+def share_cores(
+    kernel: Kernel,
+    deployment: Deployment,
+    tasks: Sequence[BoltTask],
+    found: Mapping[int, Cores],
+    step: int | None,
+) -> None:
+    """Fit the sharing of cores (by host) into the flow of the data plane, level by level; ``step``: as
+    above.
+    """
+    sharing = [task for task in tasks if task.shares]
+    movers: list[Mover] = list(kernel.nodes)
     for group in companies(deployment.topology, tasks):
         cores = found[group[0].host]
         movers.insert(movers.index(group[0]), _Level(cores, cores.share(group)))
@@ -83,7 +92,6 @@ def share_cores(
         movers = _in_short_steps(movers, [task for task in sharing if found[task.host].layered], step)
     if sharing:
         kernel.movers = movers
-    return found
 
 
 def companies(topology: Topology, tasks: Sequence[BoltTask]) -> list[list[BoltTask]]:
