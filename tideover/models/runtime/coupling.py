@@ -43,7 +43,7 @@ def couple_tasks(
     flows: list[Mover] = []
     sharing = _sharing(tasks)
     for host, together in sharing.items():
-        cores[host].share(together)
+        cores[host].share([together], kernel.now)
     for group in couple(tasks, sharing.values()):
         first = group[0]
         if len(group) > 1 or (isinstance(first, BoltTask) and (first.bound is not None or first.shares)):
