@@ -234,9 +234,9 @@ class Task:
             return 0
         config, layout = self.world.layout.config[self.component], self.world.layout
         time = layout.sample(config.service, self.component, Purpose.SERVICE, datum.uid, datum.attempt)
-        links = layout.scenario.links
-        if message.channel.remote:
-            time += links.deserialise + message.channel.size * links.deserialise_cost
+        if config.state is not None:
+            time += config.state.accesses * config.state.access_cost
+        time += message.channel.unpacks.get(message, 0)
         if not layout.stateful(self.component):
             time += sum(self.serialising(child) for child in layout.children(self.component, datum))
         return time + self.world.protocol.extra_service(self, datum)

@@ -80,6 +80,7 @@ def deployment_of(
         stores=scenario.stores,
         run=scenario.run,
         failures=scenario.failures,
+        elsewhere=scenario.detector is not None and scenario.detector.moves_tasks,
         cycle=scenario.strategy.cycle(),
     )
 

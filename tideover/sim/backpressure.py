@@ -102,6 +102,9 @@ class ServerSite(Site):
                 self._came[row] = came, None
                 self._waiting.append((-1, 0, self._order, row))
                 self._order += 1
+        for place, position in enumerate(node.tied, len(self._waiting) - len(node.tied)):
+            self._waiting[place] = (agenda.now, position, *self._waiting[place][2:])
+        node.tied = []
         if in_service is not None:
             row = self.add(None, in_service.train)
             self._came[row] = int(in_service.train.time[0]), None
@@ -284,6 +287,8 @@ class ServerSite(Site):
             in_service = InService(train, current[1], self._triggers)
         node.queue.load(waiting, in_service)
         node.busy.free_at = self._free_at
+        if self.agenda.stopped:
+            node.tied = [over for when, over, *_ in self._waiting[self._head :] if when == reached]
         if self.fires:
             node.queue.fire_at(reached)
 

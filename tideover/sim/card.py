@@ -74,6 +74,7 @@ class Port:
     def __init__(self, card: Card, level: int) -> None:
         self.card = card
         self.level = level
+        self._out = card.way == OUT
         self._come: list[Entry] = []
         self._takes: dict[tuple[int, float], int] = {}
         """How long messages take (ns), by their bytes and how slow the channel is."""
@@ -102,7 +103,7 @@ class Port:
         begins = [0, *ends[:-1].tolist()]
         bounds = zip(begins, ends.tolist(), done[begins].tolist(), done[ends - 1].tolist(), strict=True)
         for channel, train, (begin, end, first, last) in zip(channels, trains, bounds, strict=True):
-            if channel.out is self:
+            if self._out:
                 channel.fly(train, done[begin:end], first, last)
             else:
                 channel.come_in(train, done[begin:end], first, last)
@@ -192,9 +193,15 @@ class NetworkChannel(Channel):
     """
 
     def __init__(
-        self, up: Node, down: Node, latency: int | Latency, message_bytes: int, unpacking: int
+        self,
+        up: Node,
+        down: Node,
+        latency: int | Latency,
+        message_bytes: int,
+        unpacking: int,
+        remote: bool = True,
     ) -> None:
-        super().__init__(up, down, latency, message_bytes, remote=True)
+        super().__init__(up, down, latency, message_bytes, remote)
         self.number = 0
         self.unpacking = unpacking
         self.out: Port | None = None
@@ -236,6 +243,9 @@ class NetworkChannel(Channel):
 
     def put(self, train: Train) -> None:
         self.messages += train.n
+        self._leave(train)
+
+    def _leave(self, train: Train) -> None:
         time = train.time
         last = int(time[-1])
         if self.out is None:
@@ -343,6 +353,28 @@ class NetworkChannel(Channel):
             left = self._survivors(train, flying=True)
             if left.n:
                 self.into.enter(self, left, left.time, int(left.time[-1]))
+
+    def lead(self, latency: int | Latency, message_bytes: int, remote: bool, before: tuple[int, int]) -> None:
+        """The same; what was to come to the receiver's card arrives instead: that host has nothing to do with
+        it any more.
+        """
+        super().lead(latency, message_bytes, remote, before)
+        if self.into is not None:
+            for train in self.into.forget(self):
+                self.come_in(train, train.time, int(train.time[0]), int(train.time[-1]))
+            self.into = None
+        self._last = max(self._last, self._in_by)
+
+    def go_through(self, out: Port | None, into: Port | None) -> None:
+        """From now on it goes through these ports, with all that is to come to those before."""
+        leaving = [] if self.out is None or self.out is out else self.out.forget(self)
+        coming = [] if self.into is None or self.into is into else self.into.forget(self)
+        self.out, self.into = out, into
+        for train in coming:
+            assert into is not None
+            into.enter(self, train, train.time, int(train.time[-1]))
+        for train in leaving:
+            self._leave(train)
 
     def cut(self) -> list[Train]:
         lost = super().cut()

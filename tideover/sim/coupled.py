@@ -139,14 +139,21 @@ class Coupled:
 
     def flow(self, now: int) -> None:
         """Move everything at or before ``now``."""
+        self._untie()
         while True:
             blocked = any(line.asked is not None or line.blocked_since is not None for line in self._lines)
             if blocked or self._tight > 0 or self._apart or self._order is None:
                 fired = self._by_tuple(now)
             else:
+                self._untie()
                 fired = self._by_train(min(now, self._at + self._reach))
             if self._at >= now and not fired:
                 return
+
+    def _untie(self) -> None:
+        """What waits is in order, whatever comes."""
+        for server in self._servers:
+            server.tied = []
 
     def next_event(self) -> int | None:
         """The next instant at which data moves here by itself; None: never."""
@@ -160,6 +167,7 @@ class Coupled:
         until = min(now, self._at + self._stretch)
         reached, done, portion = self._at - 1, 0, PORTION
         if self._series is not None and self._series.ready(self._at):
+            self._untie()
             reached, done = self._series.move(self._at, until)
             portion = IN_BLOCKS
         if reached < until:

@@ -61,6 +61,8 @@ class Server(Node):
         """When arrivals were taken in, or lost because it is down, while somebody wants to know."""
         self.sieve: Sieve | None = None
         """What turns arrivals away; None: nothing does."""
+        self.tied: list[int] = []
+        """Over which inputs the last of what waits came, if more may come at the instant when that did."""
         self.queue = Queue(Callbacks(self), self.busy, lambda: kernel.now)
         if shares:
             self.busy = SharedOccupancy(Pace())

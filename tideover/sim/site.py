@@ -230,11 +230,9 @@ class Site:
                 self.agenda.at(max(when, self.agenda.now), self.number, WORK, self._post, (wire, row))
         self.blocked_since = line.blocked_since
         if self.blocked_since is None and not self.may_go_on:
-            self.blocked_since = self.agenda.now  # a control action has just put too much there
+            self.blocked_since = self.agenda.now  # a control action, or a window's end, has put it there
         if not self.line:
             return
-        if not self.may_go_on and self.blocked_since is None:  # a window's end has put more there
-            self.blocked_since = self.agenda.now
         wire = self.line[0][0]
         if line.asked is not None and wire.room is not None:
             self.asked = line.asked
