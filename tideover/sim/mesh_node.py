@@ -178,6 +178,8 @@ class MeshNode:
                 self._line_row += rows.tolist()
             line.batches.clear()
             self.since, self._asked = line.blocked_since, line.asked
+            if self.since is None and len(self.line_way) > self._send:
+                self.since = self.loop.now  # a control action, or a window's end, has put it there
         self._ends.append(len(self.line_way))
         if not self.line_way:
             return
@@ -274,6 +276,10 @@ class MeshNode:
         if (way := self._told[self.line_way[at]]) is not None:
             way.to.expect(way.send(now), way.position, self._line_row[at])
         self.pump(now)
+
+    def begin_with(self) -> None:
+        """What it does first."""
+        raise NotImplementedError
 
     def go_on(self, now: int) -> None:
         """The line holds it up no more."""
