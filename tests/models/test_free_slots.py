@@ -28,9 +28,7 @@ DIES = fault("crash_host", 100, host=1, repair=500 * MS)
 TO_2 = Links(latency=ms(5), local=ms(0), pairs={"0-2": ms(2)})
 
 
-def found_on(
-    *failures: Any, slots: int | None = None, until: float = 300, **more: Any
-) -> Scenario:
+def found_on(*failures: Any, slots: int | None = None, until: float = 300, **more: Any) -> Scenario:
     topology = {"s": spout(**ONES, hosts=(0,)), "p": bolt("forward", {"s": "shuffle"}, 1, hosts=(1,))}
     hosts = Hosts(machines={"m": MachineType(count=3, slots=slots)}, reserve=more.pop("reserve", 0))
     detector = Heartbeats(interval=1000, timeout=40 * MS, launch=ms(20), restart_on="free_slot", **more)
