@@ -256,7 +256,7 @@ class Supervisor:
 
     def crash(self, task: SpoutTask | BoltTask, outage: Outage) -> None:
         """A task's process dies."""
-        for channel, train in task.line.clear() if task.line is not None else ():
+        for channel, train in task.line.clear(self._context.kernel.now) if task.line is not None else ():
             assert isinstance(channel.down, BoltTask)
             self._context.destroy(channel.down, [train], outage=outage.number)
         if isinstance(task, BoltTask):
