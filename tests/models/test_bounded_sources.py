@@ -21,7 +21,7 @@ STRATEGIES = ("none", "source_replay")
 OTHERS = ("rsm", "storm_checkpoint", "estorm")
 
 
-@settings(QUICK, max_examples=3)
+@settings(QUICK, max_examples=6)
 @given(reading(queues(STRATEGIES)))
 def test_spouts_that_wait_read_as_in_the_reference(scenario: Scenario) -> None:
     assert differences(scenario, CAPS[-1:]) == {}

@@ -239,6 +239,8 @@ class World:
         if isinstance(self.listener, Nimbus):
             self.listener.breaks(fault)
             found = self.listener.taken_down(found, fault.process_lives)
+        if isinstance(self.listener, Listener):
+            found = self.listener.taken_down(found, fault)
         hit = [task for task in found if not self.protocol.spares(task)]
         job = [task for task in hit if isinstance(task, Bolt)] and self.layout.needs.one_job
         hit = [task for task in self.tasks if task in hit or (job and isinstance(task, Bolt))]

@@ -272,6 +272,8 @@ class Kernel:
 
     def acted(self) -> None:
         """Something has acted: who waits for that looks at this instant."""
+        if not self._looks:
+            return
         later = [(event, each) for event, each in self._looks.items() if each.when > self.now]
         for event, look in later:
             assert event.callbacks is not None

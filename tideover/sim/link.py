@@ -129,7 +129,8 @@ class Channel:
     def _fill(self, train: Train) -> None:
         self.wire.append(train)
         if not self._listed:
-            self._list()
+            self._arriving.append(self)
+            self._listed = True
 
     def _list(self) -> None:
         if self.wire and not self._listed:
@@ -138,8 +139,9 @@ class Channel:
 
     def unlist(self) -> None:
         """It was taken off the list: it is listed anew only if something is left on the wire."""
-        self._listed = False
-        self._list()
+        self._listed = bool(self.wire)
+        if self._listed:
+            self._arriving.append(self)
 
     def _flown(self, train: Train, first: int) -> Train:
         """The train as it arrives: messages number ``first``, ``first`` + 1, … of the channel."""
