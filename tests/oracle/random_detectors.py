@@ -40,6 +40,16 @@ def heard(draw: st.DrawFn, strategies: tuple[str, ...] = HEARD) -> Scenario:
     """A random world with a listener, in which nothing is merely stopped, and with time to recover."""
     failing = worlds(strategies).filter(lambda found: found.failures)
     scenario = draw(st.one_of(failing, overlapping(strategies)))
+    others = [fault for fault in scenario.failures if kind_of(fault) != "pause"]
+    failures = tuple(fault.model_copy(update={"detection": 0, "restart": 0}) for fault in others)
+    longer = scenario.run.model_copy(update={"duration": scenario.run.duration + 50 * TICK})
+    changes = {"failures": failures, "run": longer, "detector": draw(listening())}
+    return scenario.model_copy(update=changes)
+
+
+@st.composite
+def listening(draw: st.DrawFn) -> Any:
+    """Heartbeats."""
     ties = draw(st.booleans())
     interval = draw(st.sampled_from((3, 5, 10)))
     timeout = interval + draw(st.sampled_from((0, 1, 10, 20)))
@@ -47,14 +57,10 @@ def heard(draw: st.DrawFn, strategies: tuple[str, ...] = HEARD) -> Scenario:
     def spread(*small: float) -> Any:
         return ms(draw(times(ties, *small)))
 
-    detector = DETECTORS["heartbeats"](
+    return DETECTORS["heartbeats"](
         interval=interval * TICK,
         timeout=timeout * TICK,
         launch=spread(0, 2, 9, 30),
         prepare=spread(0, 1, 5),
         restarts=draw(_restarts()),
     )
-    others = [fault for fault in scenario.failures if kind_of(fault) != "pause"]
-    failures = tuple(fault.model_copy(update={"detection": 0, "restart": 0}) for fault in others)
-    longer = scenario.run.model_copy(update={"duration": scenario.run.duration + 50 * TICK})
-    return scenario.model_copy(update={"failures": failures, "run": longer, "detector": detector})

@@ -221,10 +221,11 @@ class Task:
         what, now = self.serving.what, self.world.clock.now
         if isinstance(what, Control):
             self.event = self.world.clock.at(now, control(what.rank, self.rank), self._finish)
-        elif self.cores is not None:
+            return
+        self.give_back(what)
+        if self.cores is not None:
             self.cores.begin(self, self.service(what), self._finish)
         else:
-            self.give_back(what)
             self.event = self.world.clock.at(now + self.service(what), departure(self.rank), self._finish)
 
     def service(self, message: Message) -> int:
@@ -234,9 +235,9 @@ class Task:
             return 0
         config, layout = self.world.layout.config[self.component], self.world.layout
         time = layout.sample(config.service, self.component, Purpose.SERVICE, datum.uid, datum.attempt)
-        links = layout.scenario.links
-        if message.channel.remote:
-            time += links.deserialise + message.channel.size * links.deserialise_cost
+        if config.state is not None:
+            time += config.state.accesses * config.state.access_cost
+        time += message.channel.unpacks.get(message, 0)
         if not layout.stateful(self.component):
             time += sum(self.serialising(child) for child in layout.children(self.component, datum))
         return time + self.world.protocol.extra_service(self, datum)

@@ -14,6 +14,7 @@ import tideover
 from tests.models.crowded import machines
 from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
 from tideover.cli import main
+from tideover.cli import saturation as announced
 from tideover.models.config import Scenario
 from tideover.models.job.arrivals.periodic import Periodic
 from tideover.models.job.arrivals.ramp import Ramp
@@ -25,7 +26,7 @@ from tideover.models.job.queues import QueueSettings
 from tideover.models.job.stores.base import STORES
 from tideover.reports.html import render
 from tideover.reports.saturation import answer, page
-from tideover.scenarios import probe
+from tideover.scenarios import probe, saturation
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.saturation import Saturation, saturate
 
@@ -280,6 +281,46 @@ def over_cards(spouts: int, bolts: int) -> Scenario:
     return world(topology, hosts=Hosts(machines={"m": MachineType(count=count, nic=1_000_000)}))
 
 
+@pytest.mark.parametrize(
+    ("spouts", "service", "nics", "bound", "limit"),
+    [
+        (1, 0.1, (10_000_000, 10_000_000), 5000, "cores of host 1 are "),
+        (1, 0.01, (1_000_000, 2_000_000), 1000, "card out of host 0 is "),
+        (2, 0.01, (1_000_000, 1_000_000), 1000, "card in of host 2 is "),
+    ],
+    ids=("a core", "a card out", "a card in"),
+)
+def test_full_queues_cores_and_cards_together(
+    spouts: int,
+    service: float,
+    nics: tuple[int, int],
+    bound: float,
+    limit: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Spouts on hosts of their own ──▶ a ──▶ b, two tasks of each on one more host with a core, 1,000 bytes a
+    tuple, queues of 50. Each tuple takes twice the service on the core, and goes out through its spout's card
+    and in through one.
+    """
+    monkeypatch.setattr(probe, "ROUGH", 500)
+    monkeypatch.setattr(probe, "THOROUGH", 3_000)
+    two = (spouts, spouts)
+    topology = {
+        "s": spout(gap=10, parallelism=spouts, hosts=tuple(range(spouts)), **ONES),
+        "a": bolt("forward", {"s": "shuffle"}, service, parallelism=2, hosts=two),
+        "b": bolt("forward", {"a": "shuffle"}, service, parallelism=2, hosts=two),
+    }
+    sized = {name: each.model_copy(update={"tuple_size": 1000}) for name, each in topology.items()}
+    machines = {
+        "sources": MachineType(count=spouts, nic=nics[0]),
+        "m": MachineType(count=1, cores=1, nic=nics[1]),
+    }
+    bounded = world(sized, hosts=Hosts(machines=machines)).model_copy(
+        update={"queues": QueueSettings(length=50)}
+    )
+    assert found(bounded, bound).limit.startswith(limit)
+
+
 SMALL = """
 name: small
 topology:
@@ -324,3 +365,32 @@ def test_a_trace_of_many_runs_is_refused(
     """It goes with one run."""
     assert command(monkeypatch, "run", "wordcount", "--saturate", "--trace") == 2
     assert capsys.readouterr().err.startswith("--trace: ")
+
+
+def test_a_long_search_says_how_many_rates_it_tries_and_how_long_about(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Four short and six thorough tries as a rule. 4 x 0.5 + 6 x 5 s are announced, 10 x 0.5 s are not; two
+    scenarios take as long as both.
+    """
+    one = line(1)
+    monkeypatch.setattr(saturation, "seconds", lambda scenario, thorough: 5.0 if thorough else 0.5)
+    announced.announce([one])
+    assert capsys.readouterr().err == (
+        "Note: about 10 rates are tried; that takes about 32 seconds, give or take a factor of three\n"
+    )
+    announced.announce([one, one, one, one])
+    assert "tried under each strategy; that takes about 2 minutes" in capsys.readouterr().err
+    monkeypatch.setattr(saturation, "seconds", lambda scenario, thorough: 0.5)
+    announced.announce([one])
+    assert capsys.readouterr().err == ""
+
+
+def test_a_try_takes_longer_with_more_roots_and_with_full_queues() -> None:
+    """30,000 roots instead of 4,000, each two tuples, are 7.5 times the work; full queues four times that."""
+    one = line(1)
+    assert probe.seconds(one, thorough=True) == pytest.approx(
+        7.5 * probe.seconds(one, thorough=False), rel=0.01
+    )
+    full = one.model_copy(update={"queues": QueueSettings(length=10)})
+    assert probe.seconds(full, thorough=True) == 4 * probe.seconds(one, thorough=True)

@@ -190,19 +190,20 @@ def _edges(job: Job) -> dict[str, dict[str, int]]:
             for channel in (channel for replicas in outlet.channels for channel in replicas):
                 edge["messages"] += channel.messages
                 edge["bytes"] += channel.bytes
-                edge["remote_bytes"] += channel.bytes if channel.remote else 0
+                edge["remote_bytes"] += channel.remote_bytes
     return edges
 
 
 def _pairs(job: Job) -> list[dict[str, int]]:
     pairs: dict[tuple[int, int], dict[str, int]] = {}
     for channel in (channel for task in job.bolt_tasks for channel in task.inputs):
-        if channel.remote and channel.messages:
-            hosts = channel.up.host, channel.down.host
-            new = {"from_host": hosts[0], "to_host": hosts[1], "messages": 0, "bytes": 0}
-            pair = pairs.setdefault(hosts, new)
-            pair["messages"] += channel.messages
-            pair["bytes"] += channel.bytes
+        for way in channel.by_way:
+            if way.remote and way.messages:
+                hosts = way.from_host, way.to_host
+                new = {"from_host": hosts[0], "to_host": hosts[1], "messages": 0, "bytes": 0}
+                pair = pairs.setdefault(hosts, new)
+                pair["messages"] += way.messages
+                pair["bytes"] += way.bytes
     return list(pairs.values())
 
 
@@ -214,8 +215,8 @@ def _cost(world: World) -> dict[str, float | None]:
         "network_bytes": remote + measured.control_bytes,
         "store_bytes": sum(store.bytes for store in (job.store, *job.stores.values())),
         "peak_buffered_tuples": measured.peak_buffered,
-        "hosts": len(set(job.deployment.hosts.values())),
-        **_price(job.deployment.cluster),
+        "hosts": len(job.used),
+        **_price(job.deployment.cluster, job.used),
         **(world.snapshots.figures() if _held_back(world) else {}),
     }
 
@@ -226,9 +227,8 @@ def _held_back(world: World) -> bool:
     return logs and any(bound.holds_back for bound in world.job.deployment.bounds.values())
 
 
-def _price(cluster: Cluster) -> dict[str, float]:
+def _price(cluster: Cluster, used: set[int]) -> dict[str, float]:
     """What an hour of the machines costs that have tasks or stand by; nothing if no price is given."""
-    used = set(cluster.at.values())
     prices = [host.price for host in cluster.hosts if host.number in used or host.reserve]
     given = [price for price in prices if price is not None]
     return {"price_per_h": math.fsum(given)} if given else {}

@@ -14,8 +14,8 @@ from typing import Protocol
 
 import numpy as np
 
-from tideover.sim.backpressure import contend
 from tideover.sim.card import Port
+from tideover.sim.contend import contend
 from tideover.sim.kernel import Mover
 from tideover.sim.line import NONE, Line, places
 from tideover.sim.link import Channel
@@ -100,7 +100,7 @@ class Coupled:
     ports     of cards among them, those out first
     channels  all of which some part lies among them
     order     of nodes and ports, if data flows one way there. If not, because what a card has served may
-              bring about what comes to it, they are only moved tuple by tuple
+              bring about what comes to it, or because some share cores, they are only moved tuple by tuple
     """
 
     def __init__(
@@ -112,7 +112,8 @@ class Coupled:
     ) -> None:
         self._members = members
         self._ports = ports
-        self._series = Series(members) if not ports and in_series(members) else None
+        alone = not ports and all(member.cores is None for member in members)
+        self._series = Series(members) if alone and in_series(members) else None
         self.nodes: list[Node] = [member.node for member in members]
         self._order = order
         self._servers = [node for node in self.nodes if isinstance(node, Server)]
@@ -139,14 +140,21 @@ class Coupled:
 
     def flow(self, now: int) -> None:
         """Move everything at or before ``now``."""
+        self._untie()
         while True:
             blocked = any(line.asked is not None or line.blocked_since is not None for line in self._lines)
             if blocked or self._tight > 0 or self._apart or self._order is None:
                 fired = self._by_tuple(now)
             else:
+                self._untie()
                 fired = self._by_train(min(now, self._at + self._reach))
             if self._at >= now and not fired:
                 return
+
+    def _untie(self) -> None:
+        """What waits is in order, whatever comes."""
+        for server in self._servers:
+            server.tied = []
 
     def next_event(self) -> int | None:
         """The next instant at which data moves here by itself; None: never."""
@@ -160,6 +168,7 @@ class Coupled:
         until = min(now, self._at + self._stretch)
         reached, done, portion = self._at - 1, 0, PORTION
         if self._series is not None and self._series.ready(self._at):
+            self._untie()
             reached, done = self._series.move(self._at, until)
             portion = IN_BLOCKS
         if reached < until:
@@ -236,12 +245,15 @@ class Coupled:
         return journal
 
 
-def couple(nodes: Sequence[Node]) -> list[list[Mover]]:
+def couple(nodes: Sequence[Node], sharing: Iterable[Sequence[Node]] = ()) -> list[list[Mover]]:
     """All nodes, and the cards between them, in groups of those that feel one another, directly or by way of
     others; a group comes before those that read from it. Who sends to a queue whose bound holds senders back
-    feels its server.
+    feels its server; those that share something (``sharing``) feel one another.
     """
     below = ways(nodes)
+    for together in sharing:
+        for one, other in pairwise((*together, together[0])):
+            below[one].add(other)
     for node in nodes:
         if isinstance(node, Server) and node.bound is not None and node.bound.holds_back:
             below[node].update(channel.up for channel in node.inputs if not channel.logged)

@@ -192,10 +192,11 @@ class Line:
         """The newest batch, taken out."""
         return self.batches.pop() if self.batches else None
 
-    def clear(self) -> list[tuple[Channel, Train]]:
+    def clear(self, now: int) -> list[tuple[Channel, Train]]:
         """Destroy it; returns what was in it."""
         lost = [entry for batch in self.batches for entry in batch.entries]
         self.batches.clear()
+        self.blocked = self.blocked_until(now)
         self.asked = self.blocked_since = None
         return lost
 

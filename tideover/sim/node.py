@@ -72,12 +72,12 @@ class Node:
         """Whether arrivals are taken into the queue; if not they are dropped or held."""
         return self.up
 
-    def tell(self, action: Action) -> None:
-        """Do what tells others of its tuples, now or when it is certain."""
+    def tell(self, action: Callable[..., None], *what: object) -> None:
+        """Do what tells others of its tuples, with these arguments, now or when it is certain."""
         if self.journal is None:
-            action()
+            action(*what)
         else:
-            self.journal.append(action)
+            self.journal.append(partial(action, *what))
 
     def _send_again(self, channel: Channel, train: Train) -> None:
         """Messages that it has sent before leave once more."""

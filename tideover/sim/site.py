@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from tideover.sim.agenda import FOREVER, WORK, Agenda
+from tideover.sim.cores import Cores
 from tideover.sim.line import Batch, Line
 from tideover.sim.link import Channel
 from tideover.sim.node import Node
@@ -23,11 +24,14 @@ AHEAD = 256
 
 
 class Member(NamedTuple):
-    """A node that is coupled to others; what it does; the channels by which it sends."""
+    """A node that is coupled to others; what it does; the channels by which it sends; the cores that it
+    shares (None: it has one of its own).
+    """
 
     node: Node
     does: Any
     outputs: list[Channel]
+    cores: Cores | None = None
 
 
 class Receiver(Protocol):
@@ -230,11 +234,9 @@ class Site:
                 self.agenda.at(max(when, self.agenda.now), self.number, WORK, self._post, (wire, row))
         self.blocked_since = line.blocked_since
         if self.blocked_since is None and not self.may_go_on:
-            self.blocked_since = self.agenda.now  # a control action has just put too much there
+            self.blocked_since = self.agenda.now  # a control action, or a window's end, has put it there
         if not self.line:
             return
-        if not self.may_go_on and self.blocked_since is None:  # a window's end has put more there
-            self.blocked_since = self.agenda.now
         wire = self.line[0][0]
         if line.asked is not None and wire.room is not None:
             self.asked = line.asked
