@@ -76,6 +76,17 @@ def test_a_setting_that_no_file_could_hold_is_refused_with_its_key() -> None:
 # Settings.
 
 
+def test_what_with_is_given_twice_is_refused() -> None:
+    """In the mapping and by name: it is not clear which one is meant."""
+    base = tideover.load("wordcount")
+    with pytest.raises(
+        tideover.ScenarioError, match=r"^with_: strategy: is given twice, in the mapping and by"
+    ):
+        base.with_({"strategy": "none"}, strategy=tideover.Amnesia())
+    with pytest.raises(tideover.ScenarioError, match=r"^with_: rate: is given twice"):
+        tideover.load("demeter-ads").with_({"rate": "1000/s"}, rate="2000/s")
+
+
 def test_settings_may_be_a_mapping() -> None:
     """A mapping says what the texts ``key=value`` say, for one scenario, several strategies, and a sweep."""
     texts = ["run.seed=3", "run.duration=120 s", "topology.split.hosts=[0]", "run.log_resolution=null"]

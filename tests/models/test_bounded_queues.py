@@ -202,6 +202,33 @@ def test_what_has_no_place_is_lost_and_counted() -> None:
     assert balance["emitted"] == sum(balance[name] for name in ("completed", "in_flight", "lost"))
 
 
+def test_a_line_that_a_window_makes_too_long_holds_up_until_it_is_shorter() -> None:
+    """p puts out a count for each one, q has one place, and takes 65. The count of 30 waits for the place,
+    that of 40 is one too many for the line, until q begins at 75: then p counts what came at 50.
+    """
+    topology = {
+        "s": spout(**ONES),
+        "p": queued(bolt("windowed_count", {"s": "shuffle"}, window={"tuples": 1}), send=1),
+        "q": queued(bolt("forward", {"p": "shuffle"}, 65), 1),
+    }
+    scenario = world(topology, "none", until=139)
+    assert not differences(scenario, (20_000,))
+    assert done(scenario, "p") == [10, 20, 30, 40, 75]
+
+
+def test_what_was_kept_begins_when_all_that_was_held_has_come() -> None:
+    """q has two places, and loses its state at 15, for 20, with root 0 in service: at 35 that one waits, so
+    of roots 1 and 2, which were held, the second finds no place.
+    """
+    topology = {"s": spout(**ONES), "q": queued(bolt("forward", {"s": "shuffle"}, 25), 2, "drop")}
+    lost = fault("lose_state", 15, component="q", restart=20, while_down="hold")
+    scenario = world(topology, "none", (lost,), until=45)
+    assert not differences(scenario, (20_000,))
+    trace = simulate(scenario, trace=True).trace
+    assert trace is not None
+    assert [(row[3], row[4] / MS) for row in trace.overflowed] == [(2, 35)]
+
+
 def test_bounds_that_are_never_reached_change_nothing() -> None:
     """Law: results are those of queues without bounds, if no queue is ever full."""
     free = load("wordcount", {"run.replications": 1})

@@ -14,6 +14,7 @@ from tideover.models.job.components import Links
 from tideover.models.job.stores.disk import Disk
 from tideover.models.job.stores.redis import Redis
 from tideover.models.mechanisms.acking.acker import Acker
+from tideover.models.runtime.stream import Sent
 from tideover.models.simulation import Replication, simulate
 from tideover.models.world import World
 from tideover.sim.train import join, single
@@ -90,8 +91,25 @@ def test_of_two_acks_of_a_tuple_the_first_completes_its_root() -> None:
     (acker,) = (each for each in job.context.keepers if isinstance(each, Acker))
     task, once = job.bolts["q", 0][0], single(5, 0)
     (edge,) = task.component.inputs
-    acker._members = {"q": 2}
+    acker._members, acker._fleets = {"q": 2}, True
     acker.maps[0].emit(once.uid, None, once.time, job.draws.identity(edge.name, once.uid, None))
-    (_, done), *more = acker.ack(task, join([once, once]), [])
+    assert acker.ack(task, join([once, once]), []) == []
+    (_, done), *more = acker.settle()
     assert (done.root.tolist(), done.time.tolist(), more) == ([0], [5], [])
     assert len(acker.maps[0].roots()) == 0
+
+
+def test_acks_of_a_fleet_count_in_the_order_of_their_moments() -> None:
+    """The shadow acks the tuple twice at 5, which takes its ack back, its primary at 6: the root is not done,
+    although the second of the shadow's acks is seen when all else has been acked.
+    """
+    count = bolt("windowed_count", {"s": "shuffle"}, window={"length": 50 * MS})
+    job = World(world({"s": spout("values", values=(1,)), "q": count}, "estorm", (), 100)).job
+    (acker,) = (each for each in job.context.keepers if isinstance(each, Acker))
+    (primary, shadow), at_5, at_6 = job.bolts["q", 0], single(5, 0), single(6, 0)
+    (edge,) = primary.component.inputs
+    acker.begin(job.spouts[0], at_5, [Sent(edge, None, at_5)])
+    acker.ack(primary, at_6, [])
+    acker.ack(shadow, join([at_5, at_5]), [])
+    assert acker.settle() == []
+    assert acker.maps[0].roots().tolist() == [0]

@@ -96,8 +96,8 @@ class Channel:
 
     def __init__(self, world: World, up: Task, down: Task) -> None:
         self.world, self.up, self.down = world, up, down
-        self.latency = world.layout.latency(up.physical, down.physical)
         self.sent = 0
+        self.bytes_to_others = 0
         self.last_arrival = 0
         self.held = 0
         self.slow: dict[object, tuple[float, float]] = {}  # factors of the latency, and of the time at a card
@@ -105,17 +105,56 @@ class Channel:
         self.wire: deque[Message] = deque()
         self.due: list[simpy.Event] = []  # what happens next to them
         self.flying: list[simpy.Event] = []  # of these, what is on the wire between the hosts
+        self.flown = 0
+        self.inside: set[Message] = set()  # in the card of the receiver's host, or through
+        self.through = 0  # when the last message came through it, or will
+        self.unpacks: dict[Message, int] = {}  # of what has arrived: ns
+        self.find_way()
+        self.buffered = world.protocol.buffers(up, down)
+        self.numbered = 0
+        self.buffer: list[Message] = []
+        self.places = places_of(world, self, down.places)
+
+    def find_way(self) -> None:
+        """By where both ends are."""
+        world, up, down = self.world, self.up, self.down
+        self.latency = world.layout.latency(up.physical, down.physical)
         self.remote = world.layout.host[up.physical] != world.layout.host[down.physical]
         self.size = world.layout.size(up.component, self.remote)
         sent = self.remote and not world.layout.needs.batches
         self.out = world.card("out", up) if sent else None
         self.into = world.card("in", down) if sent else None
-        self.flown = 0
-        self.inside = 0  # in the card of the receiver's host
-        self.buffered = world.protocol.buffers(up, down)
-        self.numbered = 0
-        self.buffer: list[Message] = []
-        self.places = places_of(world, self, down.places)
+
+    def lead(self) -> None:
+        """An end has moved. What is on its way arrives when it would have, or would have come to the card of
+        the receiver's host; nothing overtakes it.
+        """
+        coming = [event for event in self.due if event.callbacks]
+        if self.into is not None:
+            for place, event in enumerate(coming):
+                if event in self.flying:  # to that card
+                    time, clock = max(event.plan[0], self.through), self.world.clock
+                    Clock.cancel(event)
+                    coming[place] = clock.at(time, arrival(self.down.rank, self.up.rank), self._arrive)
+                    self.through = time
+            self.inside.update(self.wire)
+        self.last_arrival = max(self.last_arrival, self.through)
+        self.find_way()
+        self.due, self.flying = coming, coming[:] if self.into is None else []
+
+    def let_go(self) -> None:
+        """What is sent from now on is not held up any more, and what was held up arrives now."""
+        clock, after = self.world.clock, 0
+        due = [event for event in self.due if event.callbacks]
+        flying, self.due, self.flying = self.flying, [], []
+        for event in due:
+            time, priority, act = event.plan
+            after = max(after, clock.now if time >= self.held else time)
+            Clock.cancel(event)
+            self.due.append(clock.at(after, priority, act))
+            if event in flying:
+                self.flying.append(self.due[-1])
+        self.held, self.last_arrival = 0, after
 
     def made(self, message: Message) -> Message:
         """Enters its sender's line now: from here on it has a number, and is kept."""
@@ -149,6 +188,7 @@ class Channel:
         if self.out is None and self._is_lost(message):
             return
         self.sent += 1
+        self.bytes_to_others += self.remote * self.size
         self.wire.append(message)
         now = self.world.clock.now
         if self.out is None:
@@ -182,6 +222,7 @@ class Channel:
         if self._is_lost(message):
             self.wire.remove(message)
             self.sent -= 1
+            self.bytes_to_others -= self.size
         else:
             self._fly(gone, message)
 
@@ -205,20 +246,26 @@ class Channel:
 
     def _come_in(self, message: Message) -> None:
         assert self.into is not None
-        self.inside += 1
+        self.inside.add(message)
         here = self.into.through(self.world.clock.now, self._bytes(message), self._factor(1))
+        self.through = here = max(here, self.through)
         self._then(here, arrival(self.down.rank, self.up.rank), self._arrive)
 
     def _arrive(self) -> None:
         message = self.wire.popleft()
-        self.inside -= self.into is not None
+        self.inside.discard(message)
+        if self.remote and message.datum is not None:
+            links = self.world.scenario.links
+            self.unpacks[message] = links.deserialise + self.size * links.deserialise_cost
         self.down.arrive(message)
         self.world.arrivals.note(message)
 
     @property
     def coming(self) -> bool:
         """Whether anything is on the way that has not come to the receiver's host."""
-        return len(self.wire) > self.inside
+        if self.into is None:
+            return bool(self.wire)
+        return any(message not in self.inside for message in self.wire)
 
     def cut(self) -> None:
         """The connection breaks: what is on the wire is lost, and a new one begins."""
@@ -228,5 +275,6 @@ class Channel:
             self.world.destroyed(self.down, message, self.down.fault)
         self.due.clear()
         self.wire.clear()
-        self.inside = 0
+        self.inside.clear()
+        self.through = 0
         self.last_arrival = self.held

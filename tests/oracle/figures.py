@@ -330,17 +330,11 @@ def _throughput(world: World) -> dict[str, float | None]:
 
 
 def _cost(world: World) -> dict[str, float]:
-    host = world.layout.host
-    sent = sum(
-        channel.sent * channel.size
-        for task in world.tasks
-        for channel in task.inputs.values()
-        if host[channel.up.physical] != host[task.physical]
-    )
+    sent = sum(channel.bytes_to_others for task in world.tasks for channel in task.inputs.values())
     return {
         "cpu_s": sum(world.record.busy.values()) / SECOND,
         "network_bytes": sent + world.record.control_bytes,
         "store_bytes": world.protocol.bytes_stored(),
         "peak_buffered_tuples": world.record.most_kept,
-        "hosts": len(set(host.values())),
+        "hosts": len(world.used),
     }

@@ -160,6 +160,14 @@ class Layout:
                 hosts[name, task, replica] = further if n is None else further % n
         return hosts
 
+    @property
+    def every_host(self) -> range:
+        """Those that there are."""
+        hosts = self.scenario.hosts
+        if hosts is None:
+            return range(1 + max(self.host.values()))
+        return range(hosts if isinstance(hosts, int) else hosts.count)
+
     def size(self, name: str, remote: bool) -> int:
         """Bytes of a message that a component sends, within a host or to another."""
         return self.config[name].tuple_size + (self.scenario.links.header if remote else 0)

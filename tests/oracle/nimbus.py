@@ -11,6 +11,7 @@ import numpy as np
 import simpy
 
 from tideover.sim.draws import Purpose
+from tideover.sim.registry import kind_of
 
 from .clock import Clock, Rank, control
 from .heartbeats import BEAT, LISTEN
@@ -63,15 +64,25 @@ class Nimbus:
         self.world, self.clock = world, world.clock
         self.d: Any = world.scenario.detector
         self.workers: list[Worker] = []
+        self.broken: dict[int, int] = {}  # until when each host is repaired
+
+    def _in_order(self, worker: Worker) -> bool:
+        return self.broken.get(worker.host, 0) <= self.clock.now
+
+    def breaks(self, fault: Any) -> None:
+        """A host, or a rack of them, fails, and is repaired."""
+        for host in self.world.layout.every_host if kind_of(fault) in ("crash_host", "crash_rack") else ():
+            if self.world.layout.fails(fault, host, -1):
+                self.broken[host] = max(self.broken.get(host, 0), self.clock.now + fault.out_of_order)
 
     def start(self) -> None:
         layout, d = self.world.layout, self.d
         at: dict[tuple[int, int], list[Task]] = {}
         for task in self.world.tasks:
             at.setdefault((layout.host[task.physical], layout.worker[task.physical]), []).append(task)
-        hosts = self.world.scenario.hosts
-        assert isinstance(hosts, int)
-        free = [(host, 0) for host in range(hosts) if (host, 0) not in at]
+        processes = range(getattr(self.world.scenario.hosts, "workers", 1))
+        every = [(host, number) for host in layout.every_host for number in processes]
+        free = [place for place in every if place not in at]
         for host, number in [*sorted(at), *free]:
             tasks = at.get((host, number), [])
             worker = Worker(host, number, tasks, list(tasks), "ready" if tasks else "free")
@@ -138,7 +149,8 @@ class Nimbus:
     def _supervise(self, host: int) -> None:
         now = self.clock.now
         for worker in self.workers:
-            if worker.host == host and worker.state == "dead" and worker.sign + worker.patience <= now:
+            silent = worker.state == "dead" and worker.sign + worker.patience <= now
+            if worker.host == host and silent and self._in_order(worker):
                 assert worker.outage is not None
                 self._launch(worker, worker.outage)
         self.clock.at(now + self.d.supervisor_round, LISTEN, partial(self._supervise, host))
@@ -171,7 +183,8 @@ class Nimbus:
     def _look(self) -> None:
         now, d = self.clock.now, self.d
         for worker in [worker for worker in self.workers if worker.guest_until_home]:
-            self._goes_home(worker)
+            if self._in_order(worker):
+                self._goes_home(worker)
         for worker in self.workers:
             silent = worker.state != "ready" and worker.reported + d.nimbus_task_timeout <= now
             patient = worker.assigned is not None and now < worker.assigned + max(1, d.task_launch)
@@ -186,7 +199,7 @@ class Nimbus:
             near = any(task.component in reads for task in other.tasks)
             return len(other.tasks), not near, other.host, other.number
 
-        others = [other for other in self.workers if other is not worker]
+        others = [other for other in self.workers if other is not worker and self._in_order(other)]
         if not others:
             return
         target = min(others, key=burden)
@@ -219,9 +232,14 @@ class Nimbus:
             task.fault = outage.number
             task.fail("crash_task", None, task.while_down)
         for worker in workers:
+            for task in worker.tasks:
+                world.move(task, worker.host, worker.number)
+        for worker in workers:
             self._dies(worker, outage)
             worker.assigned = self.clock.now
-            if worker.tasks:
+            if worker.tasks and not self._in_order(worker):
+                worker.sign = worker.patience = 0  # when its host is there again
+            elif worker.tasks:
                 self._launch(worker, outage)
             else:
                 worker.state = "free"

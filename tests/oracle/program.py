@@ -18,6 +18,7 @@ from .buffers import UpstreamBuffer
 from .channels import Arrivals, Card, Channel, Message
 from .clock import Clock, Rank, control
 from .cores import Cores
+from .cuts import Cuts
 from .figures import Figures, figures
 from .fleets import Fleets
 from .heartbeats import Listener
@@ -92,6 +93,9 @@ class World:
         self.arrivals = Arrivals(self.clock)
         self.cards: dict[tuple[str, int], Card] = {}
         self.cores = {host: Cores(self.clock, number) for host, number in self.layout.cores.items()}
+        self.cuts = Cuts(self)
+        self.used = set(self.layout.host.values())
+        """Hosts that have, or have had, a task."""
         self.tasks: list[Task] = []
         for rank, physical in enumerate(self.layout.physical):
             kind = SpoutTask if physical[0] in self.layout.spouts else Bolt
@@ -108,6 +112,19 @@ class World:
         if bandwidth is None:
             return None
         return self.cards.setdefault((way, self.layout.host[task.physical]), Card(bandwidth))
+
+    def move(self, task: Task, host: int, worker: int) -> None:
+        """A task that is down lives elsewhere from now on."""
+        layout = self.layout
+        layout.worker[task.physical] = worker
+        if layout.host[task.physical] == host:
+            return
+        layout.host[task.physical] = host
+        self.used.add(host)
+        task.cores = self.cores.get(host)
+        for channel in [*task.inputs.values(), *task.outputs.values()]:
+            channel.lead()
+        self.cuts.moved(task)
 
     def emissions(self) -> dict[Logical, list[tuple[int, int]]]:
         """When each spout task has emitted its roots for the first time, and their numbers."""
@@ -201,7 +218,10 @@ class World:
             self._slow_down(fault, outage)
             return
         if kind_of(fault) in ("partition", "slow_link"):
-            self._strike_links(fault, outage)
+            self.cuts.strike(fault, outage)
+            self.outages.stops(outage)
+            self.protocol.struck(fault)
+            outage.masked = self._is_masked(outage)
             return
         if kind_of(fault) == "pause":
             outage.tasks = [task for task in self.tasks if self._is_hit(task, fault, False)]
@@ -217,6 +237,7 @@ class World:
         machines = kind in MACHINES
         found = [task for task in self.tasks if self._is_hit(task, fault, machines)]
         if isinstance(self.listener, Nimbus):
+            self.listener.breaks(fault)
             found = self.listener.taken_down(found, fault.process_lives)
         hit = [task for task in found if not self.protocol.spares(task)]
         job = [task for task in hit if isinstance(task, Bolt)] and self.layout.needs.one_job
@@ -234,29 +255,6 @@ class World:
             self.protocol.acker_failed(down_for)
         if self.listener is not None:
             self.listener.struck(outage, [*found, *also])
-        self.protocol.struck(fault)
-        outage.masked = self._is_masked(outage)
-
-    def _strike_links(self, fault: Any, outage: Outage) -> None:
-        """Those between a host of the one side and one of the other, in either direction."""
-        host, over = self.layout.host, self.clock.now + fault.duration
-        count = 1 + max(host.values())
-        others = set(range(count)) - {*fault.hosts} if fault.others is None else {*fault.others}
-        sides = ({*fault.hosts}, others)
-        for channel in [channel for task in self.tasks for channel in task.outputs.values()]:
-            up, down = (host[end.physical] for end in (channel.up, channel.down))
-            if not any(up in one and down in other for one, other in (sides, sides[::-1])):
-                continue
-            if kind_of(fault) == "partition":
-                if fault.messages == "lose":
-                    channel.lose(outage.number)
-                    self.clock.at(over, control(Rank.READY, 0), partial(channel.losing.remove, outage.number))
-                channel.hold(over)
-            else:
-                channel.slow[outage] = fault.latency_factor, fault.transfer_factor
-                self.clock.at(over, control(Rank.READY, 0), partial(channel.slow.pop, outage))
-        outage.tasks = [task for task in self.tasks if host[task.physical] in fault.hosts]
-        self.outages.stops(outage)
         self.protocol.struck(fault)
         outage.masked = self._is_masked(outage)
 

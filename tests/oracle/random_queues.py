@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tideover.models.config import Scenario
 from tideover.models.job.arrivals.periodic import Periodic
+from tideover.models.job.backends.rocksdb import RocksDB
 from tideover.models.job.components import BoltConfig
 
 from .random_worlds import STRATEGY_NAMES, TICK, TICK_MS, durations, overlapping, times, worlds
@@ -86,3 +87,16 @@ def overtaken(draw: st.DrawFn, overlap: bool = False, late: bool = False) -> Sce
     if draw(st.integers(0, 3)):
         changes |= {"checkpoint_interval": 7 * TICK, "min_pause": 0, "checkpoint_timeout": 1000 * TICK}
     return scenario.model_copy(update={"strategy": scenario.strategy.model_copy(update=changes)})
+
+
+@st.composite
+def backed(draw: st.DrawFn, strategies: tuple[str, ...], when_full: tuple[str, ...]) -> Scenario:
+    """One of `queues` in which some bolts have state in a backend, where each access takes a while."""
+    scenario = draw(queues(strategies, when_full))
+    topology = dict(scenario.topology)
+    for name, config in topology.items():
+        if isinstance(config, BoltConfig) and draw(st.booleans()):
+            cost = draw(st.sampled_from((TICK, 3 * TICK, 137)))
+            backend = RocksDB(accesses=draw(st.integers(0, 3)), access_cost=cost)
+            topology[name] = config.model_copy(update={"state": backend})
+    return scenario.model_copy(update={"topology": topology})

@@ -103,7 +103,9 @@ class Replication(Protocol):
             what = entry.what
             if isinstance(what, Message):
                 self.world.record.there(what.datum)
-                what = replace(what)  # takes no place of its peer's
+                copy = replace(what)  # takes no place of its peer's
+                what.channel.unpacks[copy] = what.channel.unpacks.get(what, 0)
+                what = copy
             if isinstance(what, Control):  # a tick: of the same window, in the same place
                 assert isinstance(task, Bolt)
                 assert what.window is not None

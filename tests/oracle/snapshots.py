@@ -299,7 +299,9 @@ class Snapshots(Protocol):
             return outage.number not in self.overtaken
         if not all(task.live for task in self.bolts):
             return False
-        return not any(datum.born <= outage.at for _, datum in self.world.ledger.moving())
+        aside = [message.datum for seat in self.seats.values() for message in seat.aside]
+        waiting = [*(datum for _, datum in self.world.ledger.moving()), *aside]
+        return not any(datum.born <= outage.at for datum in waiting if datum is not None and datum.anchored)
 
     def kept_for_replay(self) -> int:
         """Of the logs: what was read and may be read again, and what waits there for the job."""

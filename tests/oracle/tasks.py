@@ -122,7 +122,8 @@ class Task:
         if message.channel.places is not None:
             message.channel.places.give_back(message)
 
-    def accept(self, message: Message, after: int | None = None) -> None:
+    def accept(self, message: Message, after: int | None = None, begins: bool = True) -> None:
+        """``begins``: what waits may begin service now."""
         if not self.world.protocol.admit(self, message):
             return
         if self.waiting:
@@ -131,7 +132,8 @@ class Task:
             self.world.overflows(self, message)
         else:
             self._join(Entry(self.world.clock.now, message, after))
-            self.serve()
+            if begins:
+                self.serve()
 
     @property
     def is_full(self) -> bool:
@@ -165,11 +167,13 @@ class Task:
         self.serve()
 
     def open(self, held: list[Message]) -> None:
-        """What was held arrives now."""
-        messages = list(held)
+        """What was held arrives now; what was kept in the queue begins when all of it has."""
+        messages, ahead = list(held), bool(self.queue)
         held.clear()
         for message in messages:
-            self.accept(message)
+            self.accept(message, begins=not ahead)
+        if messages:
+            self.serve()
 
     def requeue(self, messages: list[Message]) -> None:
         """These go to the end of the queue."""
@@ -230,9 +234,9 @@ class Task:
             return 0
         config, layout = self.world.layout.config[self.component], self.world.layout
         time = layout.sample(config.service, self.component, Purpose.SERVICE, datum.uid, datum.attempt)
-        links = layout.scenario.links
-        if message.channel.remote:
-            time += links.deserialise + message.channel.size * links.deserialise_cost
+        if config.state is not None:
+            time += config.state.accesses * config.state.access_cost
+        time += message.channel.unpacks.get(message, 0)
         if not layout.stateful(self.component):
             time += sum(self.serialising(child) for child in layout.children(self.component, datum))
         return time + self.world.protocol.extra_service(self, datum)

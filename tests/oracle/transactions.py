@@ -7,6 +7,7 @@ prepare has in it, and acks the latter when the commit comes.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -201,15 +202,13 @@ class StormCheckpoint(SourceReplay):
         clock.at(end, control(Rank.RESTORE, task.rank), lambda: self._back(task, fault))
 
     @staticmethod
-    def _set_aside(task: Task) -> list[Entry]:
+    def _set_aside(task: Task) -> None:
         """What it does is given up; tuples go behind the markers that wait, and arrive now."""
+        now = task.world.clock.now
         task.suspend()
-        task.occupied, task.occupied_until = False, task.world.clock.now
+        task.occupied, task.occupied_until = False, now
         markers = [entry for entry in task.queue if isinstance(entry.what, Control)]
-        task.memory = task.queued() + task.memory
-        task.queue.clear()
-        task.queue.extend(markers)
-        return markers
+        task.queue = deque([*markers, *(Entry(now, message) for message in task.queued())])
 
     def _back(self, task: Task, fault: int | None) -> None:
         """It has read its state: all go back, unless it has failed again."""
@@ -221,6 +220,7 @@ class StormCheckpoint(SourceReplay):
         if self._keeps(task):
             self.world.outages.restored(fault, len(task.state.held))
         task.windows_closed = max(task.windows_closed, desk.held.windows_closed)
+        self._set_aside(task)
         task.restored()
         for other, its in self.desks.items():
             if other is not task and its.fault is None and self._keeps(other):

@@ -9,6 +9,7 @@ import pytest
 
 import tideover
 from tests.oracle.worlds import bolt, spout, world
+from tideover.models.evaluation.flows import between_hosts
 from tideover.models.job.cluster import Hosts
 from tideover.models.job.machines import MachineType
 from tideover.models.schema.fields import TABLES
@@ -103,3 +104,94 @@ def test_the_page_tells_what_flows() -> None:
     (table,) = pages.cluster_section([result]).tables
     assert [row[0] for row in table.rows] == [first["edge"], second["edge"]]
     assert table.rows[1][3] == "0 B"
+
+
+def chain_on(*hosts: int) -> Any:
+    """s (4 sentences/s of 100 bytes) -> a (50 bytes) -> b, each on its host; cores make it a cluster."""
+    topology = {
+        "s": spout(gap=250, hosts=(hosts[0],)).model_copy(update={"tuple_size": 100}),
+        "a": bolt("forward", {"s": "shuffle"}, 1, hosts=(hosts[1],)).model_copy(update={"tuple_size": 50}),
+        "b": bolt("forward", {"a": "shuffle"}, 1, hosts=(hosts[2],)),
+    }
+    machines = Hosts(machines={"m": MachineType(count=3, cores=2)})
+    scenario = world(topology, "none", (), 100_000, hosts=machines)
+    return tideover.run(tideover.Scenario.of(scenario)).to_dict()
+
+
+def test_between_hosts_is_what_the_edges_carry_there() -> None:
+    """s on 0, a on 2, b on 0: each edge is all that flows between two hosts. With a and s on one host only
+    the second edge leaves it.
+    """
+    record = chain_on(0, 2, 0)
+    first, second = record["flows"]
+    keys = ("messages_per_s", "bytes_per_s")
+    assert record["between_hosts"] == [
+        {"from_host": 0, "to_host": 2, **{key: first[key] for key in keys}},
+        {"from_host": 2, "to_host": 0, **{key: second[key] for key in keys}},
+    ]
+    record = chain_on(1, 1, 2)
+    second = record["flows"][1]
+    assert record["between_hosts"] == [{"from_host": 1, "to_host": 2, **{key: second[key] for key in keys}}]
+
+
+def test_the_mean_over_runs_counts_those_without_a_pair() -> None:
+    pair = {"from_host": 0, "to_host": 1, "messages": 30, "bytes": 600}
+    other = {"from_host": 1, "to_host": 0, "messages": 10, "bytes": 200}
+    assert between_hosts([[pair], [pair, other]], 10.0) == [
+        {"from_host": 0, "to_host": 1, "messages_per_s": 3.0, "bytes_per_s": 60.0},
+        {"from_host": 1, "to_host": 0, "messages_per_s": 0.5, "bytes_per_s": 10.0},
+    ]
+
+
+def test_the_table_of_hosts_has_sums_and_its_darkest_cell_is_the_greatest_rate() -> None:
+    pairs = [
+        {"from_host": 0, "to_host": 2, "bytes_per_s": 4000.0},
+        {"from_host": 2, "to_host": 1, "bytes_per_s": 1000.0},
+    ]
+    ax = figures.traffic(pairs, [0, 1, 2])
+    (cells,) = (image.get_array() for image in ax.images)
+    assert cells[..., 3].tolist() == [[0, 0, 1], [0, 0, 0], [0, 1, 0]]
+    assert cells[0, 2, :3].sum() < cells[2, 1, :3].sum()
+    at = {text.get_position(): text.get_text() for text in ax.texts}
+    assert at[2, 0] == at[3, 0] == at[2, 3] == "4.00\nkB/s"  # the cell, what 0 sends, what 2 receives
+    assert at[3, 3] == "5.00\nkB/s"
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["0", "1", "2", "all"]
+
+
+def test_of_a_hundred_hosts_all_pairs_are_there_and_a_tenth_of_the_names() -> None:
+    pairs = [{"from_host": 7, "to_host": host, "bytes_per_s": 1.0 + host} for host in range(100) if host != 7]
+    ax = figures.traffic(pairs, range(100))
+    assert not ax.texts
+    assert int((ax.images[0].get_array()[..., 3] > 0).sum()) == 99
+    assert [label.get_text() for label in ax.get_yticklabels()] == [str(host) for host in range(0, 100, 10)]
+
+
+def flow(edge: str, messages: float, size: float, away: float = 0.0) -> dict[str, Any]:
+    carried = messages * size
+    return {
+        "edge": edge,
+        "messages_per_s": messages,
+        "bytes_per_s": carried,
+        "between_hosts_per_s": carried * away,
+    }
+
+
+def test_the_topology_has_a_box_a_component_and_arrows_as_wide_as_what_flows() -> None:
+    """s -> a -> b, and s -> b, which passes the level of a: 4,000, 2,000 and 1,000 bytes/s."""
+    flows = [flow("s->a", 40, 100, 0.5), flow("a->b", 20, 100), flow("s->b", 10, 100, 1.0)]
+    table = usage(
+        (0, 1, "s.0", "task", 0, 0.1), (0, 1, "a.0", "task", 0, 0.5), (0, 1, "a.1", "task", 1, 0.75)
+    )
+    ax = figures.topology(flows, table)
+    told = words(ax)
+    for box in ("1 task on 1 host, busiest 10%", "2 tasks on 2 hosts, busiest 75%"):
+        assert box in told
+    assert "40 messages/s, 4.00 kB/s\n50 % to other hosts" in told
+    assert "10 messages/s, 1.00 kB/s\n100 % to other hosts" in told
+    arrows = [text.arrow_patch.get_linewidth() for text in ax.texts if getattr(text, "arrow_patch", None)]
+    assert arrows == sorted(arrows, reverse=True)
+    assert arrows[0] - arrows[1] == pytest.approx(2 * (arrows[1] - arrows[2]))
+    heights = {text.get_text(): text.get_position()[1] for text in ax.texts if text.get_text() in "sab"}
+    assert heights["s"] < heights["a"] < heights["b"]  # downwards
+    fills = [patch.get_facecolor() for patch in ax.patches]
+    assert sum(fills[1][:3]) < sum(fills[0][:3])  # a is busier than s

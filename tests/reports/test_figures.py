@@ -16,6 +16,7 @@ from tideover.reports.figures import style
 from tideover.reports.figures.cost import baseline
 from tideover.reports.figures.svg import to_svg
 from tideover.reports.figures.timeline import stages
+from tideover.reports.pictures import failure_by_failure
 from tideover.reports.published import pair_recoveries, with_cells
 
 STAGES = [column.key for column in block("recoveries", "stages_s")]
@@ -179,6 +180,53 @@ def test_who_has_not_recovered_is_counted_and_in_no_mean(make_result):
     axes = figures.recovery_stages(recoveries)
     assert bars(axes)[0]["replay"] == pytest.approx((25.0, 60.0))
     assert "source replay: not recovered by the end of the run (5 of 5)" in texts(axes)
+
+
+# The recovery from each failure
+
+
+@pytest.fixture
+def several(make_result):
+    """Three failures in each of two replications, given out of order: at 50 s (crash_task, 75 s), at 80 s
+    (lose_state, not recovered from) and at 200 s (crash_host, 75 s).
+    """
+    one = make_result("source_replay", replications=2, spread=0.0).recoveries
+    late = one.assign(failed_at_s=200.0, kind="crash_host", component="host 3")
+    early = one.assign(failed_at_s=50.0, kind="crash_task")
+    found = pd.concat([late, early, one.assign(failed_at_s=80.0)], ignore_index=True)
+    found.loc[found["failed_at_s"] == 80.0, ["time_to_recover_s", "catch_up_stage_s", "windows_stage_s"]] = (
+        None
+    )
+    return found
+
+
+def test_each_failure_of_the_first_replication_has_a_bar_of_its_stages(several):
+    axes = figures.waterfall(several)
+    first, second, third = bars(axes)
+    whole = {"wait": (0, 25), "replay": (25, 60), "catch_up": (60, 74), "windows": (74, 75)}
+    assert first == third == {name: pytest.approx(ends) for name, ends in whole.items()}
+    assert second == {name: pytest.approx(whole[name]) for name in ("wait", "replay")}  # as far as it came
+    assert [text for text in texts(axes).split("\n") if " of " in text] == [
+        "50.0 s  crash_task of count: 75.0 s",
+        "80.0 s  lose_state of count: not recovered",
+        "200.0 s  crash_host of host 3: 75.0 s",
+    ]
+
+
+def test_a_later_failure_is_marked_where_it_struck(several):
+    """30 s after the first one, whose recovery took 75 s; the third came when the bars were over."""
+    lines = figures.waterfall(several).lines
+    assert [list(line.get_xdata()) for line in lines] == [[30.0, 30.0]]
+
+
+def test_a_page_has_failures_one_by_one_if_there_are_several(several, make_result):
+    assert failure_by_failure(make_result("rsm").recoveries) == ()
+    (picture,) = failure_by_failure(several)
+    assert "first replication" in picture.caption
+    assert "are drawn" not in picture.caption
+    many = pd.concat([several.assign(failed_at_s=float(at)) for at in range(21)], ignore_index=True)
+    (picture,) = failure_by_failure(many[many["kind"] == "crash_host"])
+    assert "Of 21 failures the first 20 are drawn" in picture.caption
 
 
 def test_a_stage_too_short_to_see_is_still_there_and_written_out(make_result):

@@ -26,7 +26,7 @@ from tideover.reports.published_tables import reproduction_table
 
 
 def test_every_table_names_its_source():
-    assert len(published()) == 5
+    assert len(published()) == 6
     for table in published():
         assert re.search(r"\d{4}", table.citation)
         assert table.where in table.source
@@ -35,7 +35,7 @@ def test_every_table_names_its_source():
 
 def test_the_figures_ship_with_the_package():
     names = {entry.name for entry in files("tideover.scenarios").joinpath("published").iterdir()}
-    assert {"stableford.toml", "estorm.toml", "ksafety.toml"} <= names
+    assert {"stableford.toml", "estorm.toml", "ksafety.toml", "demeter.toml"} <= names
 
 
 def test_an_unknown_table_names_the_known_ones():

@@ -41,7 +41,6 @@ def test_bounds_are_read_and_written() -> None:
         ("{send: 3}", "{send: -1}", "topology.s.queue.send", "at least 0"),
         ("{send: 3}", "{length: 3}", "topology.s.queue.length", "only send can be given"),
         ("{kind: none}", "{kind: micro_batch}", "topology.b.queue", "run in batches"),
-        ("{kind: none}", "{kind: estorm}", "topology.b.queue", "do not go with the strategy estorm"),
         (
             "when_full: drop}}\nstrategy: {kind: none}",
             "when_full: credits}}\nstrategy: {kind: rsm, checkpoint_interval: 1 s}",
@@ -51,8 +50,14 @@ def test_bounds_are_read_and_written() -> None:
         (
             "{kind: none}",
             "{kind: storm_checkpoint}",
+            "topology.c.queue.when_full",
+            "under storm_checkpoint only block and credits",
+        ),
+        (
+            "queue: {length: 7, when_full: drop}}\nstrategy: {kind: none}",
+            "queue: 7, state: rocksdb}\nstrategy: {kind: storm_checkpoint}",
             "topology.b.queue",
-            "do not go with the strategy storm_checkpoint",
+            "do not go with a state backend (state) under storm_checkpoint",
         ),
         ("queue: 10}", "queue: {when_full: drop}}", "topology.s.arrivals", "nothing holds back"),
         (
@@ -72,12 +77,6 @@ def test_bounds_are_read_and_written() -> None:
             "hosts: {machines: {m: {count: 1, cores: 1}}}",
             "topology.b.queue",
             "share cores",
-        ),
-        (
-            "queues: {length: 1000, send: 2}",
-            "hosts: {machines: {m: {count: 3, nic: 1 Gbit/s}}}",
-            "topology.b.queue",
-            "network cards",
         ),
     ],
 )

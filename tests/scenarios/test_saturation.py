@@ -14,6 +14,7 @@ import tideover
 from tests.models.crowded import machines
 from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
 from tideover.cli import main
+from tideover.cli import saturation as announced
 from tideover.models.config import Scenario
 from tideover.models.job.arrivals.periodic import Periodic
 from tideover.models.job.arrivals.ramp import Ramp
@@ -25,7 +26,7 @@ from tideover.models.job.queues import QueueSettings
 from tideover.models.job.stores.base import STORES
 from tideover.reports.html import render
 from tideover.reports.saturation import answer, page
-from tideover.scenarios import probe
+from tideover.scenarios import probe, saturation
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.saturation import Saturation, saturate
 
@@ -324,3 +325,32 @@ def test_a_trace_of_many_runs_is_refused(
     """It goes with one run."""
     assert command(monkeypatch, "run", "wordcount", "--saturate", "--trace") == 2
     assert capsys.readouterr().err.startswith("--trace: ")
+
+
+def test_a_long_search_says_how_many_rates_it_tries_and_how_long_about(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Four short and six thorough tries as a rule. 4 x 0.5 + 6 x 5 s are announced, 10 x 0.5 s are not; two
+    scenarios take as long as both.
+    """
+    one = line(1)
+    monkeypatch.setattr(saturation, "seconds", lambda scenario, thorough: 5.0 if thorough else 0.5)
+    announced.announce([one])
+    assert capsys.readouterr().err == (
+        "Note: about 10 rates are tried; that takes about 32 seconds, give or take a factor of three\n"
+    )
+    announced.announce([one, one, one, one])
+    assert "tried under each strategy; that takes about 2 minutes" in capsys.readouterr().err
+    monkeypatch.setattr(saturation, "seconds", lambda scenario, thorough: 0.5)
+    announced.announce([one])
+    assert capsys.readouterr().err == ""
+
+
+def test_a_try_takes_longer_with_more_roots_and_with_full_queues() -> None:
+    """30,000 roots instead of 4,000, each two tuples, are 7.5 times the work; full queues four times that."""
+    one = line(1)
+    assert probe.seconds(one, thorough=True) == pytest.approx(
+        7.5 * probe.seconds(one, thorough=False), rel=0.01
+    )
+    full = one.model_copy(update={"queues": QueueSettings(length=10)})
+    assert probe.seconds(full, thorough=True) == 4 * probe.seconds(one, thorough=True)

@@ -121,7 +121,7 @@ def announce(scenarios: Iterable[Scenario]) -> None:
     tuples, decisions, turns = (
         sum(n * getattr(each, what) for n, each in done) for what in ("tuples", "decisions", "turns")
     )
-    lasts = f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
+    lasts = in_words(seconds)
     of = f"{tuples:.2g} tuples, and {decisions:.2g} snapshots, ends of windows, triggers or faults"
     lumps = tuples > 100 * decisions and not any(any(counting(s.topology, s.strategy)) for s in asked)
     hint = "; run.lump_rate lets one simulated tuple stand for several" if lumps else ""
@@ -129,6 +129,17 @@ def announce(scenarios: Iterable[Scenario]) -> None:
         of += f"; {turns:.2g} of the tuples where tasks of several components share cores, which is slow"
         hint += "; with at most as many tasks as cores on a host it is far faster"
     note([f"this takes about {lasts}, give or take a factor of three: {of}{hint}"])
+
+
+def in_words(seconds: float) -> str:
+    """A time as a note has it.
+
+    >>> in_words(24.0), in_words(90.0), in_words(7200.0)
+    ('24 seconds', '2 minutes', '2.0 hours')
+    """
+    if seconds < LONG_S:
+        return f"{seconds:.0f} seconds"
+    return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
 
 
 def prepare(directory: Path | None, command: str) -> None:

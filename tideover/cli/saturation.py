@@ -12,6 +12,9 @@ from tideover.cli.progress import Bar
 if TYPE_CHECKING:
     from tideover.models.config import Scenario
 
+LONG_S = 10.0
+"""Searches that take longer are announced."""
+
 
 def run(scenario: str, settings: list[str] | None, as_json: bool, out: Path | None) -> None:
     """One scenario, under its strategy."""
@@ -31,12 +34,24 @@ def compare(asked: Sequence[Scenario], as_json: bool, out: Path | None) -> None:
     _find(asked, as_json, out, "compare")
 
 
+def announce(asked: Sequence[Scenario]) -> None:
+    """Say on standard error how many rates will be tried, and how long that takes, if it takes long."""
+    from tideover.scenarios.saturation import expected
+
+    each = [expected(one) for one in asked]
+    lasts = sum(seconds for _, seconds in each)
+    if lasts >= LONG_S:
+        tries = f"about {each[0][0]} rates are tried{' under each strategy' if len(each) > 1 else ''}"
+        output.note([f"{tries}; that takes about {output.in_words(lasts)}, give or take a factor of three"])
+
+
 def _find(asked: Sequence[Scenario], as_json: bool, out: Path | None, command: str) -> None:
     from tideover.scenarios.saturation import check, saturate
 
     for one in asked:
         check(one)  # before anything is written or run
     output.prepare(out, command)
+    announce(asked)
     with Bar() as bar:
         found = [
             saturate(one, lambda done, rate: bar(f"trying {rate:,.0f} tuples/s", done, 0)) for one in asked

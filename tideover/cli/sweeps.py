@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tideover.cli import output, studies
+from tideover.cli import fitted, output, studies
 from tideover.cli.output import BadInput, Json, Out, Settings
 from tideover.cli.progress import Bar
 
@@ -107,6 +107,15 @@ def _show_again(out: Path, before: Finished, as_json: bool) -> None:
 def reproduce(
     paper: Annotated[str, typer.Argument(metavar="PAPER", help="stableford-phase2, or another study")],
     settings: Settings = None,
+    files: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--from",
+            metavar="CSV",
+            help="Measurements of demeter or khaos, which are not part of Tideover. Repeatable.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: Json = False,
     out: Out = None,
     master: Master = "local[*,4]",
@@ -118,11 +127,16 @@ def reproduce(
     """
     from tideover.scenarios import grid
 
-    known = [*PAPERS, *studies.STUDIES]
+    known = [*PAPERS, *studies.STUDIES, *fitted.STUDIES]
     if paper not in known:
         near = difflib.get_close_matches(paper[:100], known, 1)
         hint = f"did you mean {near[0]!r}? " if near else ""
         raise BadInput(f"PAPER: {paper!r} is not known; {hint}(known: {', '.join(known)})")
+    if paper in fitted.STUDIES:
+        fitted.reproduce(paper, files or (), settings or (), out, as_json)
+        return
+    if files:
+        raise BadInput(f"--from: goes with {' and '.join(fitted.STUDIES)} only; {paper} has its figures")
     if paper in studies.STUDIES:
         studies.reproduce(paper, settings or (), out, as_json)
         return

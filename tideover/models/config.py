@@ -69,9 +69,7 @@ def deployment_of(
     """
     topology = topology_of(scenario) if topology is None else topology
     strategy = scenario.strategy if strategy is None else strategy
-    replicas = {
-        c.name: 1 if c.is_spout else strategy.replicas(c.name, c.keeps_state) for c in topology.components
-    }
+    replicas = _replicas(topology, strategy)
     return Deployment(
         topology=topology,
         replicas=replicas,
@@ -82,8 +80,25 @@ def deployment_of(
         stores=scenario.stores,
         run=scenario.run,
         failures=scenario.failures,
+        elsewhere=scenario.detector is not None and scenario.detector.moves_tasks,
         cycle=scenario.strategy.cycle(),
     )
+
+
+def undisturbed(scenario: Scenario, deployment: Deployment) -> Deployment:
+    """The scenario's ``deployment`` as its strategy wants it where nothing fails: without faults, and maybe
+    with fewer replicas.
+    """
+    strategy = scenario.strategy.undisturbed()
+    if _replicas(deployment.topology, strategy) == deployment.replicas:
+        return deployment.quiet
+    return deployment_of(scenario, strategy, deployment.topology).quiet
+
+
+def _replicas(topology: Topology, strategy: Strategy) -> dict[str, int]:
+    return {
+        c.name: 1 if c.is_spout else strategy.replicas(c.name, c.keeps_state) for c in topology.components
+    }
 
 
 def dump(scenario: Scenario) -> dict[str, Any]:

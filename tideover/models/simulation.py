@@ -38,6 +38,7 @@ class Replication:
     throughput   mean, min, max per second, after the warm-up
     ledger, windows, cost    as in the results' contract
     edges        messages and bytes by edge
+    pairs        messages and bytes by the hosts of sender and receiver, of those that differ; as for ``used``
     tasks        one dict per bolt task (see utilisation.utilisation)
     used         how busy everything was over time; None: nothing is shared, or nobody asked
     trace        every tuple's times, if asked for
@@ -55,6 +56,7 @@ class Replication:
     dependability: dict[str, float | None]
     """See tideover.models.evaluation.availability."""
     edges: dict[str, dict[str, int]] = field(default_factory=dict)
+    pairs: list[dict[str, int]] = field(default_factory=list)
     tasks: list[dict[str, Any]] = field(default_factory=list)
     used: Used | None = None
     complete: Histogram | None = None
@@ -115,6 +117,7 @@ def _in_tuples(found: Replication, lump: int) -> Replication:
         ledger=real(found.ledger, lump, *keys["ledger"]),
         cost=real(found.cost, lump, *keys["cost"]),
         edges={name: real(edge, lump, "messages") for name, edge in found.edges.items()},
+        pairs=[real(pair, lump, "messages") for pair in found.pairs],
         tasks=[real(row, lump, *names["tasks"]) for row in found.tasks],
     )
 
@@ -142,6 +145,7 @@ def evaluate(world: World, replication: int) -> Replication:
         windows=_windows(world),
         cost=_cost(world),
         edges=_edges(world.job),
+        pairs=[] if world.usage is None else _pairs(world.job),
         dependability=availability(rows, world.scenario.run.warmup / S, world.scenario.run.duration / S),
         wrong_without=len(without.bad) if world.outages else 0,
         tasks=utilisation(world.job),
@@ -186,8 +190,21 @@ def _edges(job: Job) -> dict[str, dict[str, int]]:
             for channel in (channel for replicas in outlet.channels for channel in replicas):
                 edge["messages"] += channel.messages
                 edge["bytes"] += channel.bytes
-                edge["remote_bytes"] += channel.bytes if channel.remote else 0
+                edge["remote_bytes"] += channel.remote_bytes
     return edges
+
+
+def _pairs(job: Job) -> list[dict[str, int]]:
+    pairs: dict[tuple[int, int], dict[str, int]] = {}
+    for channel in (channel for task in job.bolt_tasks for channel in task.inputs):
+        for way in channel.by_way:
+            if way.remote and way.messages:
+                hosts = way.from_host, way.to_host
+                new = {"from_host": hosts[0], "to_host": hosts[1], "messages": 0, "bytes": 0}
+                pair = pairs.setdefault(hosts, new)
+                pair["messages"] += way.messages
+                pair["bytes"] += way.bytes
+    return list(pairs.values())
 
 
 def _cost(world: World) -> dict[str, float | None]:
@@ -198,8 +215,8 @@ def _cost(world: World) -> dict[str, float | None]:
         "network_bytes": remote + measured.control_bytes,
         "store_bytes": sum(store.bytes for store in (job.store, *job.stores.values())),
         "peak_buffered_tuples": measured.peak_buffered,
-        "hosts": len(set(job.deployment.hosts.values())),
-        **_price(job.deployment.cluster),
+        "hosts": len(job.used),
+        **_price(job.deployment.cluster, job.used),
         **(world.snapshots.figures() if _held_back(world) else {}),
     }
 
@@ -210,9 +227,8 @@ def _held_back(world: World) -> bool:
     return logs and any(bound.holds_back for bound in world.job.deployment.bounds.values())
 
 
-def _price(cluster: Cluster) -> dict[str, float]:
+def _price(cluster: Cluster, used: set[int]) -> dict[str, float]:
     """What an hour of the machines costs that have tasks or stand by; nothing if no price is given."""
-    used = set(cluster.at.values())
     prices = [host.price for host in cluster.hosts if host.number in used or host.reserve]
     given = [price for price in prices if price is not None]
     return {"price_per_h": math.fsum(given)} if given else {}

@@ -14,7 +14,7 @@ from tideover.models.accounts.snapshot_times import SnapshotTimes
 from tideover.models.accounts.trace import Trace
 from tideover.models.accounts.usage import SAMPLES, Usage
 from tideover.models.accounts.window_log import WindowLog
-from tideover.models.config import Scenario, deployment_of
+from tideover.models.config import Scenario, deployment_of, undisturbed
 from tideover.models.job.deployment import Deployment
 from tideover.models.job.tree import effects_of
 from tideover.models.runtime.announcements import Announcer
@@ -85,7 +85,7 @@ class World:
             self.completion = Completion(spouts, bits, scenario.run.warmup)
         self.reference: ReferenceRun | None = None
         if judge_windows and self._needs_reference(deployment):
-            self.reference = self._referred(strategy.undisturbed(), deployment)
+            self.reference = self._referred(strategy.undisturbed(), undisturbed(scenario, deployment))
         listeners = (
             self.trace,
             self.backlog,
@@ -101,13 +101,17 @@ class World:
         self._close_at = CLOSE_AT
 
     def _needs_reference(self, deployment: Deployment) -> bool:
-        """Whether the windows can differ from those of a run without failures."""
-        stateful = any(c.window for c in deployment.topology.components)
-        return stateful and (bool(deployment.failures) or self.job.needs.comparison)
+        """Whether the windows can differ from those of a run without failures, and without the strategy:
+        where it keeps a task for a while tuples come later, and those of several senders in another order.
+        """
+        windows = [c for c in deployment.topology.components if c.window]
+        ended_by = {c.trigger for c in windows}
+        by_order = "tuples" in ended_by or ("tick" in ended_by and not all(c.anchored for c in windows))
+        differ = self.job.needs.comparison or (by_order and bool(self.scenario.strategy.composed_of))
+        return bool(windows) and (bool(deployment.failures) or differ)
 
-    def _referred(self, strategy: Strategy, deployment: Deployment) -> ReferenceRun:
+    def _referred(self, strategy: Strategy, quiet: Deployment) -> ReferenceRun:
         truth = WindowLog()
-        quiet = deployment_of(self.scenario, strategy, deployment.topology).quiet
         needs = strategy.needs._replace(log=self.job.needs.log)
         context = Context(quiet.topology, self._draws, needs, Announcer([truth]), self.train_cap)
         job = Job(context, quiet, fed=True)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from tideover.reports import pictures, tables
+from tideover.reports import cluster_pictures, pictures, tables
 from tideover.reports.columns import conform
 from tideover.reports.explain import why_sixty
 from tideover.reports.formatting import strategy_name
@@ -44,7 +44,11 @@ def run_page(result: Result) -> Page:
     """One scenario under one strategy."""
     record = result.to_dict()
     recoveries, runs, timeline = (join([result], name) for name in ("recoveries", "runs", "timeline"))
-    drawn = (*pictures.time_to_recover(recoveries), *pictures.around_failure(timeline, recoveries))
+    drawn = (
+        *pictures.time_to_recover(recoveries),
+        *pictures.failure_by_failure(recoveries),
+        *pictures.around_failure(timeline, recoveries),
+    )
     return _page(
         "one scenario, one strategy",
         run_sentence(recoveries, runs),
@@ -61,7 +65,11 @@ def compare_page(results: Sequence[Result], found: Verdict | None = None) -> Pag
     records = [result.to_dict() for result in results]
     recoveries, runs, timeline = (join(results, name) for name in ("recoveries", "runs", "timeline"))
     found = found or verdict(recoveries, runs)
-    drawn = (*pictures.time_to_recover(recoveries), *pictures.around_failure(timeline, recoveries))
+    drawn = (
+        *pictures.time_to_recover(recoveries),
+        *pictures.failure_by_failure(recoveries),
+        *pictures.around_failure(timeline, recoveries),
+    )
     return _page(
         "the same scenario and failures under several strategies, with the same luck",
         found.text,
@@ -87,7 +95,7 @@ def cluster_section(results: Sequence[Result]) -> Section:
         record = result.to_dict()
         if "bottleneck" in record:
             sentences.append(f"{strategy_name(record['strategy'])}: {record['bottleneck']}.")
-            drawn += pictures.cluster(result.usage, result.recoveries, record)
+            drawn += cluster_pictures.cluster(result.usage, result.recoveries, record)
             flows.append(tables.flows_table(record))
     said, shown = tuple(sentences), tuple(drawn)
     return Section("The cluster", "cluster", sentences=said, tables=tuple(flows), pictures=shown)

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 from tideover.models.schema.fields import HEADLINE
 from tideover.reports import figures
 from tideover.reports.columns import conform
-from tideover.reports.figures import shades, style
-from tideover.reports.figures.hosts import MOST_HOSTS
+from tideover.reports.figures import style
 from tideover.reports.figures.stages import KEYS
 from tideover.reports.figures.svg import css, to_svg
 from tideover.reports.figures.timeline import common_scale, common_span, legend_keys
+from tideover.reports.figures.waterfall import KEYS as WATERFALL_KEYS
+from tideover.reports.figures.waterfall import MOST_FAILURES, known_s, of_first_replication
 from tideover.reports.formatting import strategy_name
 from tideover.reports.html import Picture
-from tideover.sim.units import S, parse_duration
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,6 +59,33 @@ def time_to_recover(recoveries: pd.DataFrame) -> tuple[Picture, ...]:
     svg = to_svg(figure, prefix="stages", alt=alt)
     keys = [*style.stage_keys(recoveries.columns), *KEYS]
     return (Picture("Time to recover by strategy", caption, svg, _legend(keys)),)
+
+
+def failure_by_failure(recoveries: pd.DataFrame) -> tuple[Picture, ...]:
+    """The recovery from each failure of a run, a panel for each strategy; no picture of fewer than two."""
+    names = list(dict.fromkeys(recoveries["strategy"]))
+    each = [recoveries[recoveries["strategy"] == name] for name in names]
+    struck = max((len(of_first_replication(mine)) for mine in each), default=0)
+    if struck < 2:
+        return ()
+    width = style.WIDTH_IN if len(names) == 1 else style.COLUMN_IN
+    span = max(map(known_s, each))
+    panels = []
+    for place, (name, mine) in enumerate(zip(names, each, strict=True)):
+        ax = figures.waterfall(mine, span_s=span, width_in=width, legend=False)
+        if len(names) > 1:
+            ax.set_title(strategy_name(name))
+        alt = f"Stages of the recovery from each failure under {strategy_name(name)}; the table has them."
+        panels.append(to_svg(ax.figure, prefix=f"waterfall{place}", alt=alt))
+    caption = (
+        "Each failure of the first replication: when it struck, what it hit, how long the recovery took, "
+        "and its stages. A red line is a later failure that struck before the recovery was over, and "
+        "prolonged it."
+    )
+    if struck > MOST_FAILURES:
+        caption += f" Of {struck} failures the first {MOST_FAILURES} are drawn; recoveries.parquet has all."
+    keys = [*style.stage_keys(conform("recoveries", recoveries).columns), *WATERFALL_KEYS]
+    return (Picture("Recovery, failure by failure", caption, "\n".join(panels), _legend(keys)),)
 
 
 def around_failure(timeline: pd.DataFrame, recoveries: pd.DataFrame) -> tuple[Picture, ...]:
@@ -107,40 +134,6 @@ def costs(runs: pd.DataFrame) -> tuple[Picture, ...]:
         "state (store)."
     )
     return (Picture("What each strategy costs", caption, "\n".join(panels)),)
-
-
-def cluster(usage: pd.DataFrame, recoveries: pd.DataFrame, record: Mapping[str, Any]) -> tuple[Picture, ...]:
-    """Who runs where and how busy all is, then over time; none where tasks share nothing."""
-    if usage.empty:
-        return ()
-    name = strategy_name(record["strategy"])
-    long = record["scenario"].get("hosts")
-    racks = int(long["racks"]) if isinstance(long, Mapping) else 1
-    after = parse_duration(str(record["scenario"]["run"]["warmup"])) / S
-    failures = tuple(sorted(set(recoveries["failed_at_s"].astype(float))))[:12]
-    prefix = f"cluster-{record['strategy']}"
-    alt = f"Hosts under {name}, each with its cores, cards and tasks, and how busy they are."
-    boxes = to_svg(figures.hosts(usage, racks=racks, after_s=after).figure, prefix=f"{prefix}-hosts", alt=alt)
-    alt = f"How busy the busiest resources are over time under {name}."
-    lines = figures.usage_over_time(usage, failures, after_s=after).figure
-    legend = tuple((words, "area", colour) for words, colour in shades.legend())
-    return (
-        Picture(
-            f"Who runs where: {name}",
-            "Each box is a host with what its tasks share and the tasks on it; the darker, the busier (mean "
-            "after the warm-up). What is full carries no more; look for what is full while its neighbours "
-            f"idle. Of many hosts the {MOST_HOSTS} with the busiest resources are drawn.",
-            boxes,
-            legend,
-        ),
-        Picture(
-            f"How busy, over time: {name}",
-            "The busiest resources, the busiest first; red lines are failures. After a failure look at what "
-            "gets full while the backlog is worked off: it sets how long that takes.",
-            to_svg(lines, prefix=f"{prefix}-time", alt=alt),
-            legend,
-        ),
-    )
 
 
 def published_and_simulated(pairs: pd.DataFrame) -> tuple[Picture, ...]:

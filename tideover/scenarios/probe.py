@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tideover.models.coarsening import coarsened, coarseness, counting
@@ -29,6 +29,8 @@ BATCHES = 20
 _T_95 = 2.093
 """Student's t for the means of so many batches."""
 _LEAST = 10 * SLOT
+_FULL = 4.0
+"""How much longer a probe takes where queues have an end, and are full."""
 _STEPS = 10
 """Steps of a probe in which cores and cards are shared: only throughput is wanted."""
 
@@ -75,16 +77,9 @@ def probe(scenario: Scenario, factor: float, thorough: bool) -> Probe:
     """Try a rate: ``factor`` times the scenario's own."""
     sped = at_rate(scenario, factor)
     rate = offered(sped)
-    each = effort(scenario).tuples / (offered(scenario) / coarseness(scenario) * scenario.run.duration / S)
-    roots = round(min(THOROUGH if thorough else ROUGH, TUPLES[thorough] / each))
-    lump, begin, end = counted(sped, rate, roots)
-    run = sped.run.model_copy(update={"duration": end, "warmup": begin, "replications": 1})
-    world = World(
-        coarsened(sped.model_copy(update={"run": run}), lump),
-        judge_windows=False,
-        looks=1,
-        step=max(1, end // _STEPS),
-    )
+    tried, lump = _tried(sped, _roots(scenario, thorough))
+    begin, end = tried.run.warmup, tried.run.duration
+    world = World(tried, judge_windows=False, looks=1, step=max(1, end // _STEPS))
     world.run()
     wanted = _calls(world, begin, end)
     emitted, done = (
@@ -104,6 +99,29 @@ def probe(scenario: Scenario, factor: float, thorough: bool) -> Probe:
         loads=mean_loads([Used.of(world.usage).loads(begin, end)]),
         held_back=_held_back(world) if emitted < (1 - SLACK[thorough]) * wanted else "",
     )
+
+
+def _roots(scenario: Scenario, thorough: bool) -> int:
+    """How many roots a probe counts."""
+    each = effort(scenario).tuples / (offered(scenario) / coarseness(scenario) * scenario.run.duration / S)
+    return round(min(THOROUGH if thorough else ROUGH, TUPLES[thorough] / each))
+
+
+def _tried(sped: Scenario, roots: int) -> tuple[Scenario, int]:
+    """What is simulated, and for how many tuples one stands in it."""
+    lump, begin, end = counted(sped, offered(sped), roots)
+    run = sped.run.model_copy(update={"duration": end, "warmup": begin, "replications": 1})
+    return coarsened(sped.model_copy(update={"run": run}), lump), lump
+
+
+def seconds(scenario: Scenario, thorough: bool) -> float:
+    """How long a probe takes on one core, very roughly. That cores are shared makes it no longer (it takes
+    few steps), full queues do.
+    """
+    tried, _ = _tried(scenario, _roots(scenario, thorough))
+    bounds = bounds_of(scenario.topology, scenario.queues).values()
+    full = any(bound.length is not None for bound in bounds)
+    return replace(effort(tried), turns=0.0).seconds * (_FULL if full else 1)
 
 
 def at_rate(scenario: Scenario, factor: float) -> Scenario:

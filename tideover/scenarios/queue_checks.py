@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 
 from tideover.models.config import Scenario, deployment_of
 from tideover.models.job.arrivals.saturating import Saturating
-from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import BoltConfig, SpoutConfig
 from tideover.models.job.queues import Bounds, bounds_of
 from tideover.models.runtime.core_sharing import crowded
@@ -43,19 +42,14 @@ def _cluster(scenario: Scenario, bounds: Mapping[str, Bounds]) -> Iterator[Found
     first = _bounded(scenario, bounds)
     if first is None:
         return
-    hosts = scenario.hosts
-    machines = hosts.machines.values() if isinstance(hosts, Hosts) else ()
     where = _where(scenario, first)
     bolts = (config for config in scenario.topology.values() if isinstance(config, BoltConfig))
-    if any(machine.nic is not None for machine in machines):
-        yield where, "bounded queues do not go with network cards (nic): this is not simulated"
     if crowded(deployment_of(scenario)):
         yield where, "bounded queues do not go with hosts whose tasks share cores: this is not simulated"
-    if any(bolt.state is not None for bolt in bolts):
-        yield (
-            where,
-            "bounded queues do not go with a state backend (state): this is not simulated",
-        )
+    if scenario.strategy.looks_up and any(bolt.state is not None for bolt in bolts):
+        kind = scenario.strategy.kind
+        message = f"bounded queues do not go with a state backend (state) under {kind}"
+        yield where, f"{message}: what tuples look up before they have their turn is not simulated"
 
 
 def _own(topology: Mapping[str, SpoutConfig | BoltConfig], bounds: Mapping[str, Bounds]) -> Iterator[Found]:
@@ -103,19 +97,17 @@ def _credits(scenario: Scenario, bounds: Mapping[str, Bounds]) -> Iterator[Found
 
 
 def _dropped(scenario: Scenario, bounds: Mapping[str, Bounds]) -> Iterator[Found]:
-    """What a full queue loses nobody sends again under a strategy that reads a log."""
-    if not scenario.strategy.needs.log:
+    """Queues that lose what finds no place, under a strategy that does not go with them."""
+    strategy, kind = scenario.strategy, scenario.strategy.kind
+    if strategy.drops and not strategy.needs.log:
         return
+    why = "what a queue drops is never read again; " if strategy.needs.log else ""
     for name, bound in bounds.items():
         if isinstance(scenario.topology[name], BoltConfig) and bound.length and bound.when_full == "drop":
             own = scenario.topology[name].queue
             mine = own is not None and own.when_full is not None
             where = ("topology", name, "queue", "when_full") if mine else ("queues", "when_full")
-            kind = scenario.strategy.kind
-            yield (
-                where,
-                f"under {kind} what a queue drops is never read again; only block and credits go with it",
-            )
+            yield where, f"under {kind} {why}only block and credits go with it"
 
 
 def _saturating(scenario: Scenario, bounds: Mapping[str, Bounds]) -> Iterator[Found]:

@@ -17,13 +17,15 @@ from tideover.models.config import Scenario
 from tideover.models.evaluation.bottleneck import FULL, Load, as_record, shortage
 from tideover.models.job.components import SpoutConfig
 from tideover.scenarios.errors import Problem, ScenarioError
-from tideover.scenarios.probe import Probe, fastest, offered, probe
+from tideover.scenarios.probe import Probe, fastest, offered, probe, seconds
 from tideover.scenarios.writer import to_data
 from tideover.sim.registry import kind_of
 
 CLOSE = 1.003
 """The two rates are so close together at the end."""
 _MOST_PROBES = 60
+_USUAL = {False: 4, True: 6}
+"""How many short and thorough probes a search takes as a rule."""
 _LEAP = 1000
 """Most by which a rate is multiplied at once."""
 _MOST_FACTOR = 2.0**40
@@ -112,6 +114,13 @@ def saturate(scenario: Scenario, report: Report | None = None) -> Saturation:
     search = _Search(scenario.model_copy(update={"failures": ()}), report)
     search.run()
     return _told(scenario, search)
+
+
+def expected(scenario: Scenario) -> tuple[int, float]:
+    """How many rates a search tries as a rule, and how long that takes on one core (s), very roughly."""
+    quiet = scenario.model_copy(update={"failures": ()})
+    lasts = sum(many * seconds(quiet, thorough) for thorough, many in _USUAL.items())
+    return sum(_USUAL.values()), lasts
 
 
 def check(scenario: Scenario) -> None:

@@ -19,7 +19,7 @@ from tideover.models.job.queues import QueueSettings
 from tideover.models.job.stores.base import StoreKind
 from tideover.models.strategies.base import Strategy
 from tideover.scenarios import loader, precedence, profiles, shorthand, yaml_text
-from tideover.scenarios.errors import ScenarioError, unknown_parameters
+from tideover.scenarios.errors import Problem, ScenarioError, unknown_parameters
 from tideover.scenarios.loader import Tree
 from tideover.scenarios.nodes import Giver, Node, Origin
 from tideover.scenarios.python_values import from_plain
@@ -160,6 +160,9 @@ class Scenario(config.Scenario):
             "profile": profile,
         }
         given = {key: value for key, value in named.items() if value is not _KEEP}
+        if twice := [key for key in changes if key in given or key in parameters]:
+            message = "is given twice, in the mapping and by name; leave one of them out"
+            raise ScenarioError([Problem("with_", None, key, message) for key in twice])
         settings = read_settings({**changes, **given, **parameters}, Origin("with_", None, Giver.SETTING))
         root, directory = tree_of(self)
         root = precedence.settle(root, settings)

@@ -8,6 +8,8 @@ from typing import Any
 
 ARRIVAL, WORK, START = range(3)
 """What happens first at one node, at one instant."""
+CARD = 1 << 30
+"""In place of a node's number: what comes to cards, after all that nodes do."""
 FOREVER = 1 << 62
 
 

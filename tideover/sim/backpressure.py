@@ -12,6 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from tideover.sim.agenda import START, WORK, Agenda
+from tideover.sim.card import NetworkChannel, Port
+from tideover.sim.card_wire import CardWire
 from tideover.sim.line import OVER, inputs_of, places
 from tideover.sim.link import Channel
 from tideover.sim.node import Node
@@ -100,6 +102,9 @@ class ServerSite(Site):
                 self._came[row] = came, None
                 self._waiting.append((-1, 0, self._order, row))
                 self._order += 1
+        for place, position in enumerate(node.tied, len(self._waiting) - len(node.tied)):
+            self._waiting[place] = (agenda.now, position, *self._waiting[place][2:])
+        node.tied = []
         if in_service is not None:
             row = self.add(None, in_service.train)
             self._came[row] = int(in_service.train.time[0]), None
@@ -130,7 +135,7 @@ class ServerSite(Site):
         """Places of one input, so many of them if nothing is on the way."""
         channel = wire.channel
         channel.freed = [when for when in channel.freed if when > self.agenda.now]
-        wire.room = Room(free - sum(map(places, channel.wire)) - len(channel.freed))
+        wire.room = Room(free - sum(map(places, channel.on_the_way)) - len(channel.freed))
         for when in channel.freed:
             self.agenda.at(when, channel.up.number, WORK, self._told, wire)
 
@@ -282,34 +287,31 @@ class ServerSite(Site):
             in_service = InService(train, current[1], self._triggers)
         node.queue.load(waiting, in_service)
         node.busy.free_at = self._free_at
+        if self.agenda.stopped:
+            node.tied = [over for when, over, *_ in self._waiting[self._head :] if when == reached]
         if self.fires:
             node.queue.fire_at(reached)
 
 
-def contend(members: Sequence[Member], now: int, until: int) -> tuple[int, int]:
-    """Move coupled nodes from ``now`` to ``until``, or to the departure of a trigger; returns the moment, and
-    how much was done.
+def contend(members: Sequence[Member], now: int, until: int, ports: Sequence[Port] = ()) -> tuple[int, int]:
+    """Move coupled nodes, and the cards among them (``ports``, those out first), from ``now`` to ``until``,
+    or to the departure of a trigger; returns the moment, and how much was done.
     """
     agenda = Agenda(now, until)
     servers = {m.node: ServerSite(agenda, m) for m in members if isinstance(m.node, Server)}
     spouts = [SpoutSite(agenda, m) for m in members if not isinstance(m.node, Server)]
     senders: dict[Node, Site] = {site.node: site for site in [*spouts, *servers.values()]}
+    wires = _Wires(agenda, ports)
     for site in servers.values():
-        for channel in site.node.inputs:
-            wire = Wire(agenda, channel, site)
-            site.inputs.append(wire)
-            if channel.up in senders:
-                senders[channel.up].wires[channel] = wire
+        site.inputs = [wires.of(channel, site) for channel in site.node.inputs]
     for member in members:
-        wires = senders[member.node].wires
-        for channel in member.outputs:
-            if channel not in wires:
-                wires[channel] = Wire(agenda, channel, None)
+        senders[member.node].wires = {channel: wires.of(channel) for channel in member.outputs}
     for site in servers.values():
         site.take_over()
         site.make_room()
         for wire in site.inputs:
             wire.load()
+    wires.load()
     for each in senders.values():
         each.load()
     for room in {
@@ -325,7 +327,40 @@ def contend(members: Sequence[Member], now: int, until: int) -> tuple[int, int]:
     emitted = np.array(agenda.emitted, np.int64)
     for member in members:
         senders[member.node].settle(reached, emitted)
-    for site in servers.values():
-        for wire in site.inputs:
-            wire.channel.take_first(wire.arrived)
+    wires.put_back(emitted)
     return reached, agenda.done
+
+
+class _Wires:
+    """All channels among coupled nodes."""
+
+    def __init__(self, agenda: Agenda, ports: Sequence[Port]) -> None:
+        self._agenda = agenda
+        self._ports = dict.fromkeys(ports)
+        self._wires: dict[Channel, Wire] = {}
+
+    def of(self, channel: Channel, to: Site | None = None) -> Wire:
+        """The one of a channel; ``to``: who gets what it carries, if it is the first time."""
+        wire = self._wires.get(channel)
+        if wire is None:
+            wire = self._wires[channel] = self._new(channel, to)
+        return wire
+
+    def _new(self, channel: Channel, to: Site | None) -> Wire:
+        assert to is None or isinstance(to, ServerSite)
+        if isinstance(channel, NetworkChannel):
+            return CardWire(self._agenda, channel, to, self._ports)
+        return Wire(self._agenda, channel, to)
+
+    def load(self) -> None:
+        """What comes to cards: those in first, since what is there is ahead."""
+        for port in reversed(self._ports):
+            for _, channel, train, time, _ in port.unload():
+                wire = self.of(channel)
+                assert isinstance(wire, CardWire)
+                wire.load_from(port, train, time)
+
+    def put_back(self, emitted: Ints) -> None:
+        """See `Wire.put_back`."""
+        for wire in self._wires.values():
+            wire.put_back(emitted)

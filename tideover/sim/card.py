@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Literal
 
@@ -74,7 +74,10 @@ class Port:
     def __init__(self, card: Card, level: int) -> None:
         self.card = card
         self.level = level
+        self._out = card.way == OUT
         self._come: list[Entry] = []
+        self._takes: dict[tuple[int, float], int] = {}
+        """How long messages take (ns), by their bytes and how slow the channel is."""
         self._by_channel: dict[NetworkChannel, list[Train]] | None = None
 
     def enter(self, channel: NetworkChannel, train: Train, time: Ints, last: int) -> None:
@@ -89,31 +92,38 @@ class Port:
         if not found:
             line.step(self.level, now, NONE, NONE)
             return
-        ends = np.cumsum([train.n for _, _, train, _, _ in found])
-        sizes = [(channel.message_bytes, channel.transfer) for _, channel, _, _, _ in found]
-        takes = {size: self.card.service(*size) for size in set(sizes)}
-        service = np.repeat(np.array([takes[size] for size in sizes], np.int64), np.diff(ends, prepend=0))
-        for place, (_, _, train, _, _) in enumerate(found):
+        _, channels, trains, times, _ = zip(*found, strict=True)
+        rows = [train.n for train in trains]
+        ends = np.cumsum(rows)
+        service = np.repeat(np.array([self._service(channel) for channel in channels], np.int64), rows)
+        for place, train in enumerate(trains):
             if train.mark is not None:
                 service[ends[place] - train.n : ends[place]][train.mark != 0] = 0
-        done = line.step(self.level, now, np.concatenate([time for _, _, _, time, _ in found]), service)
+        done = line.step(self.level, now, np.concatenate(times), service)
         begins = [0, *ends[:-1].tolist()]
         bounds = zip(begins, ends.tolist(), done[begins].tolist(), done[ends - 1].tolist(), strict=True)
-        for (_, channel, train, _, _), (begin, end, first, last) in zip(found, bounds, strict=True):
-            if channel.out is self:
+        for channel, train, (begin, end, first, last) in zip(channels, trains, bounds, strict=True):
+            if self._out:
                 channel.fly(train, done[begin:end], first, last)
             else:
                 channel.come_in(train, done[begin:end], first, last)
 
+    def _service(self, channel: NetworkChannel) -> int:
+        """How long a message of this channel takes now (ns)."""
+        size = channel.message_bytes, channel.transfer
+        takes = self._takes.get(size)
+        if takes is None:
+            takes = self._takes[size] = self.card.service(*size)
+        return takes
+
     def _due(self, now: int) -> list[Entry]:
         """What has come by ``now``, by channel; the rest stays."""
-        ready, later = [], []
-        for entry in self._come:
-            number, channel, train, time, last = entry
-            if last <= now:
-                ready.append(entry)
-            elif time[0] > now:
-                later.append(entry)
+        late = [entry for entry in self._come if entry[4] > now]
+        ready = [entry for entry in self._come if entry[4] <= now] if late else self._come
+        later = []
+        for number, channel, train, time, last in late:
+            if time[0] > now:
+                later.append((number, channel, train, time, last))
             else:
                 at = int(time.searchsorted(now, "right"))
                 first, rest = train.split(at)
@@ -146,6 +156,21 @@ class Port:
                 time, last = np.maximum(time, until), max(last, until)
             self._come.append((number, each, train, time, last))
 
+    def unload(self) -> list[Entry]:
+        """Take out what has come, or will, and has not been served."""
+        come, self._come, self._by_channel = self._come, [], None
+        return come
+
+    def save(self) -> Callable[[], None]:
+        """Remember how it is; returns what brings that back."""
+        come, restore_line = self._come.copy(), self.card.line.save()
+
+        def restore() -> None:
+            self._come, self._by_channel = come, None
+            restore_line()
+
+        return restore
+
     def next_event(self) -> int | None:
         """When the first message comes that has not come yet; None: none is to come."""
         return min((int(time[0]) for _, _, _, time, _ in self._come), default=None)
@@ -168,9 +193,15 @@ class NetworkChannel(Channel):
     """
 
     def __init__(
-        self, up: Node, down: Node, latency: int | Latency, message_bytes: int, unpacking: int
+        self,
+        up: Node,
+        down: Node,
+        latency: int | Latency,
+        message_bytes: int,
+        unpacking: int,
+        remote: bool = True,
     ) -> None:
-        super().__init__(up, down, latency, message_bytes, remote=True)
+        super().__init__(up, down, latency, message_bytes, remote)
         self.number = 0
         self.unpacking = unpacking
         self.out: Port | None = None
@@ -180,8 +211,41 @@ class NetworkChannel(Channel):
         self._in_by = 0
         """When the last message came through the receiver's card."""
 
+    @property
+    def stops(self) -> tuple[Port, ...]:
+        return tuple(port for port in (self.out, self.into) if port is not None)
+
+    @property
+    def flown(self) -> int:
+        """Messages that have gone over the wire."""
+        return self._over
+
+    @property
+    def in_by(self) -> int:
+        """When the last message came through the receiver's card (ns)."""
+        return self._in_by
+
+    def carried(self, sent: int, flown: int, last: int, in_by: int) -> None:
+        """So many messages were sent; so many have gone over the wire in all, the last of them to its end at
+        ``last``; the last one came through the receiver's card at ``in_by`` (ns).
+        """
+        self.messages += sent
+        self._over, self._last, self._in_by = flown, last, in_by
+
+    def save(self) -> Callable[[], None]:
+        restore, over, in_by = super().save(), self._over, self._in_by
+
+        def also() -> None:
+            restore()
+            self._over, self._in_by = over, in_by
+
+        return also
+
     def put(self, train: Train) -> None:
         self.messages += train.n
+        self._leave(train)
+
+    def _leave(self, train: Train) -> None:
         time = train.time
         last = int(time[-1])
         if self.out is None:
@@ -195,7 +259,7 @@ class NetworkChannel(Channel):
             time = np.maximum(time, self._in_by)
             last = int(time[-1])
         self._in_by = last
-        self._fill(train.replace(time=time))
+        self._fill(train.retimed(time))
 
     def fly(self, train: Train, time: Ints, first: int, last: int) -> None:
         """Messages come to the wire, at ``time``, from ``first`` to ``last``."""
@@ -228,9 +292,15 @@ class NetworkChannel(Channel):
 
     def take(self, until: int) -> Train | None:
         train = super().take(until)
-        if train is None or not self.unpacking:
-            return train
+        return train if train is None or not self.unpacking else self.packed(train)
+
+    def packed(self, train: Train) -> Train:
+        """The same, of which the receiver knows what unpacking them takes."""
         return train.adding(**{UNPACKING: np.full(train.n, self.unpacking, np.int64)})
+
+    def arrives(self, train: Train) -> None:
+        """Messages have come through the receiver's card, if there is one, and arrive at their times."""
+        self._fill(train)
 
     @property
     def on_the_way(self) -> Sequence[Train]:
@@ -283,6 +353,28 @@ class NetworkChannel(Channel):
             left = self._survivors(train, flying=True)
             if left.n:
                 self.into.enter(self, left, left.time, int(left.time[-1]))
+
+    def lead(self, latency: int | Latency, message_bytes: int, remote: bool, before: tuple[int, int]) -> None:
+        """The same; what was to come to the receiver's card arrives instead: that host has nothing to do with
+        it any more.
+        """
+        super().lead(latency, message_bytes, remote, before)
+        if self.into is not None:
+            for train in self.into.forget(self):
+                self.come_in(train, train.time, int(train.time[0]), int(train.time[-1]))
+            self.into = None
+        self._last = max(self._last, self._in_by)
+
+    def go_through(self, out: Port | None, into: Port | None) -> None:
+        """From now on it goes through these ports, with all that is to come to those before."""
+        leaving = [] if self.out is None or self.out is out else self.out.forget(self)
+        coming = [] if self.into is None or self.into is into else self.into.forget(self)
+        self.out, self.into = out, into
+        for train in coming:
+            assert into is not None
+            into.enter(self, train, train.time, int(train.time[-1]))
+        for train in leaving:
+            self._leave(train)
 
     def cut(self) -> list[Train]:
         lost = super().cut()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 
 import numpy as np
 
 from tideover.sim.fifo import departures
-from tideover.sim.train import Ints
+from tideover.sim.train import Ints, rising
 
 NONE: Ints = np.zeros(0, np.int64)
 Load = tuple[Ints, Ints]
@@ -41,9 +42,13 @@ class Contention:
         """What each level sent in earlier ones, since ``_since``, step by step."""
         self._since = 0
 
-    def add(self, level: int) -> None:
-        """A level that uses it; say it of all before the first step."""
-        self._levels = sorted({*self._levels, level})
+    def share(self, levels: set[int], now: int) -> None:
+        """From now on these levels use it; all have moved up to ``now``."""
+        if self.exact and len(levels) > 1:  # nobody knows what each sent in the time before
+            self._from = self._to = self._since = now
+            self._now, self._before = {}, {}
+        self._levels = sorted(levels)
+        self._before = {level: loads for level, loads in self._before.items() if level in levels}
 
     @property
     def exact(self) -> bool:
@@ -57,7 +62,7 @@ class Contention:
         if not len(time):
             return time if self.exact else self._among_others(level, now, (time, service))
         self._total += int(service.sum())
-        order = np.argsort(time, kind="stable")
+        order = rising(time)
         mine = time[order], service[order]
         if self.exact:
             served = self._serve([mine])
@@ -67,6 +72,21 @@ class Contention:
         done = np.empty_like(time)
         done[order] = served
         return done
+
+    def serve_one(self, time: int, service: int) -> int:
+        """Departure of the next message (at ``time``), where only one level uses it."""
+        self._total += service
+        self.free_at = max(self.free_at, time) + service
+        return self.free_at
+
+    def save(self) -> Callable[[], None]:
+        """Remember how it is, where only one level uses it; returns what brings that back."""
+        free_at, total = self.free_at, self._total
+
+        def restore() -> None:
+            self.free_at, self._total = free_at, total
+
+        return restore
 
     def busy_ns(self, now: int) -> int:
         """For how long it has served up to ``now`` (ns)."""

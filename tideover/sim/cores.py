@@ -151,16 +151,31 @@ class Cores:
         """These run on the cores too; there are enough for all."""
         self._servers += level
 
-    def share(self, level: Sequence[Server]) -> int:
-        """These share the cores, on a level below all that were told before; returns its number."""
-        self.add(level)
-        members, line = [Sharer.of(server) for server in level], Line()
-        for each in members:
-            each.busy.pace.line = line
-        self._levels.append(members)
-        self._members += members
-        self._lines.append(line)
-        return len(self._levels) - 1
+    def share(self, levels: Sequence[Sequence[Server]], now: int) -> None:
+        """From now on these share the cores, the upper levels first, and nobody else that was told of before.
+        All data have been moved up to ``now``. Who comes from other cores has left those.
+        """
+        there = [[each.server for each in members] for members in self._levels]
+        if there == [list(level) for level in levels]:
+            return
+        self._change(now)
+        old = {
+            each.server: line for line, those in zip(self._lines, self._levels, strict=True) for each in those
+        }
+        self._servers = [server for server in self._servers if server not in old]
+        self._levels, self._lines = [], []
+        for level in levels:
+            stayed = (old[server] for server in level if server in old)
+            line = next(stayed, None) or Line.from_now(now, self.factor)
+            members = [Sharer.of(server) for server in level]
+            for each in members:
+                each.busy.pace.join(line, now)
+            self.add(level)
+            self._levels.append(members)
+            self._lines.append(line)
+        self._members = [each for members in self._levels for each in members]
+        self._next, self._begin, self._end = None, now, now
+        self._worked = self._work_done(now)
 
     @property
     def contended(self) -> bool:

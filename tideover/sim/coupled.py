@@ -9,12 +9,16 @@ back and moved only to where there was; from there on nodes are moved tuple by t
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
 
 from tideover.sim.backpressure import contend
+from tideover.sim.card import Port
+from tideover.sim.kernel import Mover
 from tideover.sim.line import NONE, Line, places
+from tideover.sim.link import Channel
 from tideover.sim.node import Action, Node
 from tideover.sim.series import Series, in_series
 from tideover.sim.server import Server, coming
@@ -90,18 +94,32 @@ class Saved(Protocol):
 
 
 class Coupled:
-    """Nodes that feel one another, moved as one. ``members``: in topological order."""
+    """Nodes that feel one another, moved as one.
 
-    def __init__(self, members: list[Member]) -> None:
+    members   in topological order
+    ports     of cards among them, those out first
+    channels  all of which some part lies among them
+    order     of nodes and ports, if data flows one way there. If not, because what a card has served may
+              bring about what comes to it, they are only moved tuple by tuple
+    """
+
+    def __init__(
+        self,
+        members: list[Member],
+        ports: Sequence[Port],
+        channels: Sequence[Channel],
+        order: Sequence[Mover] | None,
+    ) -> None:
         self._members = members
-        self._series = Series(members) if in_series(members) else None
+        self._ports = ports
+        self._series = Series(members) if not ports and in_series(members) else None
         self.nodes: list[Node] = [member.node for member in members]
+        self._order = order
         self._servers = [node for node in self.nodes if isinstance(node, Server)]
         self._bounded = [server for server in self._servers if server.bound is not None]
         self._lines: list[Line] = [node.line for node in self.nodes if node.line is not None]
-        inputs = [channel for server in self._servers for channel in server.inputs]
-        outputs = [channel for member in members for channel in member.outputs]
-        self._changed: list[Saved] = [*self.nodes, *dict.fromkeys([*inputs, *outputs]), *self._lines]
+        stops = (stop for channel in channels for stop in channel.stops)
+        self._changed: list[Saved] = [*self.nodes, *dict.fromkeys(stops), *channels, *self._lines]
         merging = [server for server in self._servers if len(server.inputs) > 1]
         self._at_once = int(any(not channel.delay for server in merging for channel in server.inputs))
         """1 if what follows on a trigger can arrive at its instant, where it has to be in order with other
@@ -121,19 +139,26 @@ class Coupled:
 
     def flow(self, now: int) -> None:
         """Move everything at or before ``now``."""
+        self._untie()
         while True:
             blocked = any(line.asked is not None or line.blocked_since is not None for line in self._lines)
-            if blocked or self._tight > 0 or self._apart:
+            if blocked or self._tight > 0 or self._apart or self._order is None:
                 fired = self._by_tuple(now)
             else:
+                self._untie()
                 fired = self._by_train(min(now, self._at + self._reach))
             if self._at >= now and not fired:
                 return
 
+    def _untie(self) -> None:
+        """What waits is in order, whatever comes."""
+        for server in self._servers:
+            server.tied = []
+
     def next_event(self) -> int | None:
         """The next instant at which data moves here by itself; None: never."""
-        times = [when for node in self.nodes if (when := node.next_event()) is not None]
-        return min(times, default=None)
+        movers: list[Mover] = [*self.nodes, *self._ports]
+        return min((when for each in movers if (when := each.next_event()) is not None), default=None)
 
     # -- tuple by tuple --------------------------------------------------------------------------------------
 
@@ -142,10 +167,11 @@ class Coupled:
         until = min(now, self._at + self._stretch)
         reached, done, portion = self._at - 1, 0, PORTION
         if self._series is not None and self._series.ready(self._at):
+            self._untie()
             reached, done = self._series.move(self._at, until)
             portion = IN_BLOCKS
         if reached < until:
-            reached, more = contend(self._members, max(reached, self._at), until)
+            reached, more = contend(self._members, max(reached, self._at), until, self._ports)
             done += more
         if done > 2 * portion:
             self._stretch = max(LEAST, self._stretch // 2)
@@ -205,8 +231,9 @@ class Coupled:
             node.journal = node.outbox.journal = journal
         for line in self._lines:
             line.let_out()
-        for node in self.nodes:
-            node.flow(now)
+        assert self._order is not None
+        for each in self._order:
+            each.flow(now)
         for node in self.nodes:
             node.journal = node.outbox.journal = None
         for server in self._servers:
@@ -217,42 +244,56 @@ class Coupled:
         return journal
 
 
-def couple(nodes: Sequence[Node]) -> list[list[Node]]:
-    """All nodes in groups of those that feel one another, directly or by way of others; a group comes before
-    those that read from it. Who sends to a queue whose bound holds senders back feels its server.
+def couple(nodes: Sequence[Node]) -> list[list[Mover]]:
+    """All nodes, and the cards between them, in groups of those that feel one another, directly or by way of
+    others; a group comes before those that read from it. Who sends to a queue whose bound holds senders back
+    feels its server.
     """
-    below: dict[Node, set[Node]] = {node: set() for node in nodes}
+    below = ways(nodes)
     for node in nodes:
-        if isinstance(node, Server):
-            for channel in node.inputs:
-                below[channel.up].add(node)
-                if node.bound is not None and node.bound.holds_back and not channel.logged:
-                    below[node].add(channel.up)
-    return _circles(nodes, below)
+        if isinstance(node, Server) and node.bound is not None and node.bound.holds_back:
+            below[node].update(channel.up for channel in node.inputs if not channel.logged)
+    return _circles(below)
 
 
-def _circles(nodes: Sequence[Node], below: dict[Node, set[Node]]) -> list[list[Node]]:
+def ways(nodes: Sequence[Node]) -> dict[Mover, set[Mover]]:
+    """Who hands messages on to whom: nodes, and cards between them."""
+    below: dict[Mover, set[Mover]] = {node: set() for node in nodes}
+    for node in nodes:
+        for channel in node.inputs if isinstance(node, Server) else ():
+            path: list[Mover] = [channel.up, *channel.stops, node]
+            for stop, behind in pairwise(path):
+                below.setdefault(stop, set()).add(behind)
+    return below
+
+
+def _circles(below: dict[Mover, set[Mover]]) -> list[list[Mover]]:
     """Sets of nodes that can be reached from one another, each in the order of the nodes; before any that can
     be reached from it.
     """
-    finished: list[Node] = []
+    nodes = list(below)
+    finished: list[Mover] = []
     _walk(nodes, below, finished)
-    above: dict[Node, set[Node]] = {node: set() for node in nodes}
+    above: dict[Mover, set[Mover]] = {node: set() for node in nodes}
     for node, others in below.items():
         for other in others:
             above[other].add(node)
-    groups: list[list[Node]] = []
-    seen: set[Node] = set()
+    place = {node: number for number, node in enumerate(nodes)}
+    groups: list[list[Mover]] = []
+    seen: set[Mover] = set()
     for node in reversed(finished):
         if node not in seen:
-            group: list[Node] = []
+            group: list[Mover] = []
             _walk([node], above, group, seen)
-            groups.append(sorted(group, key=lambda each: each.number))
+            groups.append(sorted(group, key=place.__getitem__))
     return groups
 
 
 def _walk(
-    starts: Sequence[Node], to: dict[Node, set[Node]], finished: list[Node], seen: set[Node] | None = None
+    starts: Sequence[Mover],
+    to: dict[Mover, set[Mover]],
+    finished: list[Mover],
+    seen: set[Mover] | None = None,
 ) -> None:
     """Depth first; appends nodes when all that they lead to is finished."""
     seen = set() if seen is None else seen

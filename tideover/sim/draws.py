@@ -22,6 +22,8 @@ _M2 = np.uint64(0x94D049BB133111EB)
 _ATTEMPT = np.uint64(0xD6E8FEB86659FD93)
 _S30, _S27, _S31, _S11, _S32 = (np.uint64(n) for n in (30, 27, 31, 11, 32))
 
+_BELOW_1 = 1 - 2.0**-53
+
 
 class Purpose(Enum):
     """What a draw is for; draws for different purposes are independent."""
@@ -114,7 +116,7 @@ def uniform01(bits: Bits) -> npt.NDArray[np.float64]:
     u = (bits >> _S11).astype(np.float64)
     u += 0.5
     u *= 2.0**-53
-    return u
+    return np.minimum(u, _BELOW_1, out=u)  # the centre of the last cell is no float64
 
 
 def below(bits: Bits, n: int) -> npt.NDArray[np.int64]:

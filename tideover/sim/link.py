@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
@@ -16,6 +16,29 @@ if TYPE_CHECKING:
 Latency = Callable[[Ints], Ints]
 Tell = Callable[[Train, bool], None]
 """Is told of tuples that are lost; whether they were on the wire already."""
+
+
+class Stop(Protocol):
+    """Something between two nodes that messages go through."""
+
+    def flow(self, now: int) -> None:
+        """Move everything at or before ``now``."""
+
+    def next_event(self) -> int | None:
+        """The next instant at which data moves here by itself; None: never."""
+
+    def save(self) -> Callable[[], None]:
+        """Remember how it is; returns what brings that back."""
+
+
+class Carried(NamedTuple):
+    """Messages that went from one host to another, or (not ``remote``) within one, and their bytes."""
+
+    from_host: int
+    to_host: int
+    messages: int
+    bytes: int
+    remote: bool
 
 
 class Tap(Protocol):
@@ -62,6 +85,8 @@ class Channel:
         self.position = 0
         """Which of the receiver's input channels this is."""
         self._latency = latency
+        self._before: list[Carried] = []
+        """What it carried over other ways than now."""
         self._last = 0
         self._held = 0
         self._arriving: list[Channel] = []
@@ -104,7 +129,8 @@ class Channel:
     def _fill(self, train: Train) -> None:
         self.wire.append(train)
         if not self._listed:
-            self._list()
+            self._arriving.append(self)
+            self._listed = True
 
     def _list(self) -> None:
         if self.wire and not self._listed:
@@ -113,8 +139,9 @@ class Channel:
 
     def unlist(self) -> None:
         """It was taken off the list: it is listed anew only if something is left on the wire."""
-        self._listed = False
-        self._list()
+        self._listed = bool(self.wire)
+        if self._listed:
+            self._arriving.append(self)
 
     def _flown(self, train: Train, first: int) -> Train:
         """The train as it arrives: messages number ``first``, ``first`` + 1, … of the channel."""
@@ -232,6 +259,11 @@ class Channel:
         return due(self.wire, until)
 
     @property
+    def stops(self) -> Sequence[Stop]:
+        """What a message goes through on its way."""
+        return ()
+
+    @property
     def on_the_way(self) -> Sequence[Train]:
         """All that was sent and has not arrived."""
         return self.wire
@@ -260,7 +292,45 @@ class Channel:
     @property
     def bytes(self) -> int:
         """Bytes carried so far."""
-        return self.messages * self.message_bytes
+        return sum(each.bytes for each in self._before) + self._messages_now * self.message_bytes
+
+    @property
+    def remote_bytes(self) -> int:
+        """Those of them that went from one host to another."""
+        now = self._messages_now * self.message_bytes if self.remote else 0
+        return sum(each.bytes for each in self._before if each.remote) + now
+
+    @property
+    def by_way(self) -> list[Carried]:
+        """What it has carried, by where its ends were."""
+        return [*self._before, self._since((self.up.host, self.down.host))]
+
+    @property
+    def _messages_now(self) -> int:
+        """Sent since it was led this way."""
+        return self.messages - sum(each.messages for each in self._before)
+
+    def _since(self, hosts: tuple[int, int]) -> Carried:
+        """What it has carried since it was led this way, between these hosts."""
+        messages = self._messages_now
+        return Carried(*hosts, messages, messages * self.message_bytes, self.remote)
+
+    def lead(self, latency: int | Latency, message_bytes: int, remote: bool, before: tuple[int, int]) -> None:
+        """Messages that are sent from now on go another way, as one end has moved to another host;
+        ``before``: the hosts of both. What is on the wire arrives as it would have, and is not overtaken.
+        """
+        self._before.append(self._since(before))
+        self._latency, self.message_bytes, self.remote = latency, message_bytes, remote
+
+    def let_go(self, now: int) -> None:
+        """What is sent from now on is not held up any more, and what was held up arrives now."""
+        held, self._held, last = self._held, 0, 0
+        trains, self.wire = self.wire, deque()
+        for train in trains:
+            time = np.maximum(np.where(train.time >= held, now, train.time), last)
+            self.wire.append(train.replace(time=time))
+            last = int(time[-1])
+        self._last = last
 
 
 def time_of(wire: Sequence[Train], behind: int) -> int | None:

@@ -72,12 +72,12 @@ class Node:
         """Whether arrivals are taken into the queue; if not they are dropped or held."""
         return self.up
 
-    def tell(self, action: Action) -> None:
-        """Do what tells others of its tuples, now or when it is certain."""
+    def tell(self, action: Callable[..., None], *what: object) -> None:
+        """Do what tells others of its tuples, with these arguments, now or when it is certain."""
         if self.journal is None:
-            action()
+            action(*what)
         else:
-            self.journal.append(action)
+            self.journal.append(partial(action, *what))
 
     def _send_again(self, channel: Channel, train: Train) -> None:
         """Messages that it has sent before leave once more."""
@@ -99,15 +99,19 @@ class Node:
         if len(self._markers) == 1:
             self._serve_marker(self.life)
 
-    def _serve_marker(self, life: int) -> None:
-        """Run the first marker's action if its turn has come, else look again when it may have."""
+    def _serve_marker(self, life: int, waited_for: Marker | None = None) -> None:
+        """Run the first marker's action if its turn has come, else look again when it may have.
+        ``waited_for``: if another one is the first by now, nothing: others look when that has its turn.
+        """
         if life != self.life or not self._markers:
             return
         marker, now = self._markers[0], self._kernel.now
+        if waited_for is not None and waited_for is not marker:
+            return
         if not self._idle():
             # the first instant at which all that arrived before the marker may have been served
             turn = self._next_turn()
-            look = partial(self._serve_marker, life)
+            look = partial(self._serve_marker, life, marker)
             if turn is None:
                 turn = max(now + 1, self._kernel.next_event())
                 self._kernel.look_again(turn, marker.rank, look, self.number, marker.reads)
@@ -123,7 +127,7 @@ class Node:
         """See, at this instant, whether it is the first marker's turn: what was ahead of it has gone."""
         if self._markers:
             first, life = self._markers[0], self.life
-            look = partial(self._serve_marker, life)
+            look = partial(self._serve_marker, life, first)
             self._kernel.at(self._kernel.now, first.rank, look, self.number, first.reads)
 
     def _next_turn(self) -> int | None:

@@ -39,6 +39,16 @@ class Line:
         self._corners = [self.last]
         self._columns: tuple[Floats, Floats, Floats] | None = None
 
+    @classmethod
+    def from_now(cls, now: int, speed: float) -> Line:
+        """One that begins now."""
+        line = cls()
+        line.begin = line.end = now
+        if now:
+            line.last = Corner(float(now), float(now), speed)
+            line._corners = [line.last]
+        return line
+
     def step(self, end: int, corners: Sequence[Corner]) -> None:
         """The next step: up to ``end``, with these corners."""
         self._corners, self._columns = [self.last, *corners], None
@@ -102,6 +112,14 @@ class Pace:
         """It was stopped before this instant of the step."""
         self._stood = 0.0
         """At this own time."""
+
+    def join(self, line: Line, now: int) -> None:
+        """The task is on this level from now on, at which both lines have come."""
+        if line is self.line:
+            return
+        own = self.at(now)
+        self.line, self.ahead = line, self.share * line.at(float(now)) - own
+        self._goes_on = line.begin
 
     @property
     def end(self) -> int:

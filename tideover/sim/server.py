@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Protocol
 
@@ -62,6 +61,8 @@ class Server(Node):
         """When arrivals were taken in, or lost because it is down, while somebody wants to know."""
         self.sieve: Sieve | None = None
         """What turns arrivals away; None: nothing does."""
+        self.tied: list[int] = []
+        """Over which inputs the last of what waits came, if more may come at the instant when that did."""
         self.queue = Queue(Callbacks(self), self.busy, lambda: kernel.now)
         if shares:
             self.busy = SharedOccupancy(Pace())
@@ -189,7 +190,7 @@ class Server(Node):
             self.gate.held.append(merged)
         else:
             self._give_back(merged)
-            self.tell(partial(self._drop, merged))
+            self.tell(self._drop, merged)
 
     def _give_back(self, train: Train) -> None:
         """Arrivals that do not wait here have their places no more."""
@@ -201,10 +202,13 @@ class Server(Node):
         """What has arrived by ``now``, taken off the channels, in their order."""
         arriving = sorted(self.arriving, key=BY_POSITION)
         self.arriving.clear()
-        taken = [(channel, channel.take(now)) for channel in arriving]
+        taken = []
         for channel in arriving:
+            train = channel.take(now)
             channel.unlist()
-        return [(channel, train) for channel, train in taken if train is not None]
+            if train is not None:
+                taken.append((channel, train))
+        return taken
 
     def next_event(self) -> int | None:
         times = [self.outbox.next, self.queue.next_departure, *(c.next_arrival for c in self.arriving)]
@@ -310,7 +314,7 @@ def collect(server: Server, now: int) -> None:
 
 def coming(server: Server) -> list[Train]:
     """What is on its way to a server, and has a place there."""
-    return [train for channel in server.inputs if not channel.logged for train in channel.wire]
+    return [train for channel in server.inputs if not channel.logged for train in channel.on_the_way]
 
 
 class Callbacks:

@@ -132,6 +132,12 @@ class Wire:
             numbers = np.array([self._numbers[row] for row in self._made], np.int64)
             self.pool.write(self._made, self.channel.tap.columns(numbers))
 
+    def put_back(self, emitted: Ints) -> None:
+        """What is on the way, and nothing else, is on the channel."""
+        if (train := self.pool.pick(self.rows, self.left, emitted)) is not None:
+            self.channel.put(train)
+        self.channel.take_first(self.arrived)
+
 
 Message = tuple[Wire, int]
 
@@ -223,6 +229,8 @@ class Site:
             for row, when in enumerate(train.time.tolist(), first):
                 self.agenda.at(max(when, self.agenda.now), self.number, WORK, self._post, (wire, row))
         self.blocked_since = line.blocked_since
+        if self.blocked_since is None and not self.may_go_on:
+            self.blocked_since = self.agenda.now  # a control action, or a window's end, has put it there
         if not self.line:
             return
         wire = self.line[0][0]
@@ -305,9 +313,6 @@ class Site:
         line.muted = True
         self._settle(reached, emitted)
         line.muted = False
-        for wire in self.wires.values():
-            if (train := wire.pool.pick(wire.rows, wire.left, emitted)) is not None:
-                wire.channel.put(train)
         left = self.line[self._first :]
         if left:
             line.batches.append(self._batch(left, reached, emitted))

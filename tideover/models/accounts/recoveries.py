@@ -102,9 +102,13 @@ class Recoveries:
     # -- what happens ----------------------------------------------------------------------------------------
 
     def on_struck(self, outage: Outage) -> None:
-        """A recovery begins; older ones go on if not everything was sent again for them, or is there."""
+        """A recovery begins; older ones go on if not everything was sent again for them, or may be yet, or as
+        long as the logs go on in which they are read.
+        """
         recovery = Recovery(outage, Span(self._job.deployment.run.log_resolution))
-        self._watched = [*(self.all[older.number] for older in outage.overtakes), recovery]
+        now = outage.failed_at
+        older = [old for old in self._watched if old.outage in outage.watched or old.span.goes_on(now)]
+        self._watched = [*older, recovery]
         self.all.append(recovery)
 
     def on_processed(self, task: BoltView, train: Train, arrival: Ints, sent: list[Sent]) -> None:

@@ -22,6 +22,11 @@ class Detector(Part):
     by_fault: ClassVar[bool] = False
     """Whether each fault says itself how long detection and restart take."""
 
+    @property
+    def moves_tasks(self) -> bool:
+        """Whether tasks may be restarted on other hosts than they were on."""
+        return False
+
     def watch(self, job: Job) -> Watch:
         """Whoever notices and restarts in ``job``."""
         raise NotImplementedError

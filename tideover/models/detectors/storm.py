@@ -11,9 +11,11 @@ import numpy as np
 from pydantic import Field
 
 from tideover.models.detectors.base import DETECTORS, Detector
+from tideover.models.detectors.repairs import Repairs
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.machine import Machine
 from tideover.models.runtime.outage import Outage, Return
+from tideover.models.runtime.relocation import relocate
 from tideover.models.runtime.watch import Watch
 from tideover.sim.distributions import Constant
 from tideover.sim.distributions.base import Distribution
@@ -70,6 +72,10 @@ class Storm(Detector):
         value=0
     )
 
+    @property
+    def moves_tasks(self) -> bool:
+        return True
+
     def watch(self, job: Job) -> Workers:
         return Workers(job, self)
 
@@ -83,6 +89,7 @@ class _Slot:
     heard      the newest heartbeat of its tasks that Nimbus has got, or the assignment
     assigned   when Nimbus has last changed its tasks
     life       counts its restarts
+    outage     number of that for which it was restarted last
     place      among all workers
     """
 
@@ -95,6 +102,7 @@ class _Slot:
     heard: int = 0
     assigned: int | None = None
     life: int = 0
+    outage: int = 0
     place: int = 0
 
 
@@ -106,6 +114,7 @@ class Workers(Watch):
         self._detector = detector
         at = {(task.component.name, task.index, getattr(task, "replica", 0)): task for task in job.tasks}
         cluster = job.deployment.cluster
+        self._repairs = Repairs(cluster.hosts)
         self._slots = [
             _Slot(w.host, w.number, f"worker {w.host}.{w.number}", tuple(at[place] for place in w.places))
             for w in cluster.workers.values()
@@ -131,6 +140,7 @@ class Workers(Watch):
         self, struck: Sequence[Any], job: Sequence[Any], fault: Fault, outage: Outage
     ) -> dict[Any, Return]:
         now = self._kernel.now
+        self._repairs.struck(fault, now)
         found: dict[Any, Return] = {}
         slots = {id(slot): slot for slot in map(self._slot, struck)}.values()
         for slot in slots:
@@ -149,8 +159,11 @@ class Workers(Watch):
     def _dies(self, slot: _Slot, fault: Fault, outage: Outage) -> Return:
         """A worker dies: when its supervisor launches it anew. Nimbus may be quicker."""
         now, d = self._kernel.now, self._detector
-        if slot.back is not None and now <= (slot.back.ordered or 0):
-            return slot.back  # it is dead already
+        in_order = self._repairs.over(slot.host)
+        if slot.back is not None and now <= (slot.back.ordered or 0):  # it is dead already
+            if (slot.back.ordered or 0) < in_order:
+                self._ordered(slot, self._supervised(slot, in_order), slot.outage)
+            return slot.back
         if slot.back is None:
             sign = self._last_beat(slot.name, d.worker_heartbeat)
             slot.heard = self._last_beat(slot.name, d.task_heartbeat, 1)
@@ -163,15 +176,19 @@ class Workers(Watch):
             patience = d.supervisor_worker_timeout
         if slot.back is not None and now >= slot.back.ready:
             slot.heard = slot.back.ready + (now - slot.back.ready) // d.task_heartbeat * d.task_heartbeat
-        least = max(now + fault.out_of_order, sign + patience)
-        noticed = self._round(f"supervisor {slot.host}", d.supervisor_round, least)
-        self._ordered(slot, noticed, outage.number)
+        least = max(now, in_order, sign + patience)
+        self._ordered(slot, self._supervised(slot, least), outage.number)
         assert slot.back is not None
         return slot.back
+
+    def _supervised(self, slot: _Slot, least: int) -> int:
+        """The first look at a worker by its supervisor at or after a moment (ns)."""
+        return self._round(f"supervisor {slot.host}", self._detector.supervisor_round, least)
 
     def _ordered(self, slot: _Slot, ordered: int, number: int) -> None:
         """A worker is launched then, in an outage of this number; Nimbus listens."""
         slot.life += 1
+        slot.outage = number
         d = self._detector
         launched = ordered + self._drawn(d.launch, slot.name, Purpose.LAUNCH, number)
         tasks = slot.tasks or [slot]
@@ -180,16 +197,25 @@ class Workers(Watch):
         silent = slot.heard + d.nimbus_task_timeout
         if slot.assigned is not None:
             silent = max(silent, slot.assigned + d.task_launch)
-        silent = self._round("nimbus", d.nimbus_round, max(silent, self._kernel.now + 1))
-        if silent < ready and slot.tasks:
+        self._listen(slot, silent)
+
+    def _listen(self, slot: _Slot, silent: int) -> None:
+        """Nimbus misses the tasks of a worker in its first round from this moment on, if they are not back
+        before.
+        """
+        silent = self._round("nimbus", self._detector.nimbus_round, max(silent, self._kernel.now + 1))
+        if slot.tasks and slot.back is not None and silent < slot.back.ready:
             self._kernel.at(silent, Rank.READY, partial(self._silent, slot, slot.life), _SILENT + slot.place)
 
     # -- Nimbus ----------------------------------------------------------------------------------------------
 
     def _silent(self, slot: _Slot, life: int) -> None:
-        """Nimbus has not heard from the tasks of a worker: they go elsewhere, if there is a place."""
+        """Nimbus has not heard from the tasks of a worker: they go elsewhere, as soon as there is a place."""
+        if life != slot.life:
+            return
         target = self._elsewhere(slot)
-        if life != slot.life or target is None:
+        if target is None:
+            self._listen(slot, 0)
             return
         moved, slot.tasks = slot.tasks, []
         crowded = bool(target.tasks)
@@ -200,11 +226,19 @@ class Workers(Watch):
         slot.back = None if slot.back is None else slot.back._replace(ready=self._kernel.now)
         self._relaunch([target], f"{slot.name} to {target.name.removeprefix('worker ')}")
         if crowded:
-            home = self._round("nimbus", self._detector.nimbus_round, self._kernel.now + 1)
-            self._kernel.at(home, Rank.READY, partial(self._home, slot), _HOME + slot.place)
+            self._let_home(slot)
+
+    def _let_home(self, slot: _Slot) -> None:
+        """Tasks go home in Nimbus's next round, or the first after the repair of their host."""
+        least = max(self._kernel.now + 1, self._repairs.over(slot.host))
+        home = self._round("nimbus", self._detector.nimbus_round, least)
+        self._kernel.at(home, Rank.READY, partial(self._home, slot), _HOME + slot.place)
 
     def _home(self, slot: _Slot) -> None:
-        """A worker's place is free, and its host lives: its tasks go back."""
+        """A worker's place is free, and if its host lives, its tasks go back."""
+        if self._kernel.now < self._repairs.over(slot.host):  # it has failed again
+            self._let_home(slot)
+            return
         changed = [other for other in self._slots if any(task in slot.home for task in other.tasks)]
         if slot in changed:
             return
@@ -214,21 +248,26 @@ class Workers(Watch):
         self._relaunch([*changed, slot], f"back to {slot.name}")
 
     def _relaunch(self, slots: list[_Slot], where: str) -> None:
-        """Workers whose tasks have changed are killed, and launched at once."""
+        """Workers whose tasks have changed are killed, and launched at once, or when their host is there."""
         now, number = self._kernel.now, len(self._job.supervisor.outages)
         planned: dict[Any, Return] = {}
         for slot in slots:
             slot.assigned = now
             if slot.tasks:
-                self._ordered(slot, now, number)
+                in_order = self._repairs.over(slot.host)
+                self._ordered(slot, now if in_order <= now else self._supervised(slot, in_order), number)
                 assert slot.back is not None
                 planned |= dict.fromkeys(slot.tasks, slot.back)
         tasks = sorted(planned, key=lambda task: task.number)
         self._job.supervisor.restart("reassigned", where, tasks, planned)
+        relocate(self._job, {task: (slot.host, slot.number) for slot in slots for task in slot.tasks})
 
     def _elsewhere(self, slot: _Slot) -> _Slot | None:
-        """A free worker; else that with the fewest tasks, next to what these read or are read by."""
-        others = [other for other in self._slots if other is not slot]
+        """A free worker; else that with the fewest tasks, next to what these read or are read by. All on
+        hosts that are in order.
+        """
+        now = self._kernel.now
+        others = [o for o in self._slots if o is not slot and self._repairs.over(o.host) <= now]
         near = {edge.up.name for task in slot.tasks for edge in task.component.inputs}
 
         def rank(other: _Slot) -> tuple[int, bool, int, int]:

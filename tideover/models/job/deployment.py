@@ -22,6 +22,7 @@ class Deployment:
     bounds     of the queues, by component
     cluster    hosts, workers, and who runs where
     stores     those that have a name
+    elsewhere  whether who restarts tasks may do so on other hosts
     cycle      first moment and period (ns) of what the strategy does regularly; None: nothing
     """
 
@@ -35,11 +36,20 @@ class Deployment:
     failures: tuple[Fault, ...] = ()
     cycle: tuple[int, int] | None = None
     stores: Mapping[str, StoreKind] = field(default_factory=dict)
+    elsewhere: bool = False
 
     @property
     def hosts(self) -> Mapping[Place, int]:
         """Host of each (component, task, replica)."""
         return self.cluster.at
+
+    @property
+    def moves(self) -> bool:
+        """Whether tasks may go to other hosts, and their links and work with them: with bounded queues they
+        keep the links that they have.
+        """
+        bounded = any(bounds.length is not None for bounds in self.bounds.values())
+        return self.elsewhere and bool(self.failures) and not bounded
 
     @property
     def quiet(self) -> Deployment:

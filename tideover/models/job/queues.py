@@ -39,6 +39,10 @@ class QueueSettings(Part):
     ] = None
 
 
+UNSAID = QueueSettings()
+"""Of a component, or a scenario, that says nothing of queues."""
+
+
 @dataclass(frozen=True)
 class Bounds:
     """What holds for the tasks of a component; ``length`` None: any number may wait."""
@@ -62,9 +66,9 @@ class HasQueue(Protocol):
 
 def bounds_of(topology: Mapping[str, HasQueue], default: QueueSettings | None) -> dict[str, Bounds]:
     """Bounds by component: what it does not say itself is said by ``default``."""
-    found = {}
+    found, other = {}, default or UNSAID
     for name, config in topology.items():
-        own, other = config.queue or QueueSettings(), default or QueueSettings()
+        own = config.queue or UNSAID
         length = other.length if own.length is None else own.length
         send = other.send if own.send is None else own.send
         found[name] = Bounds(length, own.when_full or other.when_full or "block", send or 0)

@@ -13,7 +13,7 @@ from tideover.models.advice import afterwards, endings, warnings
 from tideover.models.config import Scenario, dump
 from tideover.models.evaluation import bottleneck
 from tideover.models.evaluation.bottleneck import Load
-from tideover.models.evaluation.flows import flows
+from tideover.models.evaluation.flows import between_hosts, flows
 from tideover.models.results import headline
 from tideover.models.schema import fields as schema
 from tideover.models.schema.columns import nested
@@ -168,11 +168,13 @@ class Result:
 
     def _shared(self) -> dict[str, Any]:
         """What the record has besides, where tasks share something."""
+        duration_s = self.scenario.run.duration / S
         acked = [one.complete for one in self.replications if one.complete is not None]
         found = {
             "complete_latency_ms": _pooled(acked),
             "resources": bottleneck.as_record(self.loads),
-            "flows": flows([one.edges for one in self.replications], self.scenario.run.duration / S),
+            "flows": flows([one.edges for one in self.replications], duration_s),
+            "between_hosts": between_hosts([one.pairs for one in self.replications], duration_s),
             "bottleneck": bottleneck.sentence(self.loads),
         }
         return {entry.name: found[entry.name] for entry in SHARED_RECORD}

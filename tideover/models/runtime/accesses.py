@@ -8,55 +8,50 @@ from tideover.models.job.backends.base import Backend
 from tideover.sim.draws import Draws, Purpose, below
 from tideover.sim.train import Ints
 
-NEVER = -1
-
 
 class Touched:
-    """The entries of one task's state that its tuples have changed, by generation.
+    """The entries of one task's state that its tuples have changed, and that are *at hand* therefore: until
+    the commit of the prepare that follows. What it takes grows with these, not with the state.
 
     A tuple's i-th access (i from 0) goes to an entry drawn for its uid * accesses + i, all entries alike.
-    A generation is what was changed between two prepares; an entry is *at hand* if it was changed in a
-    generation that is not committed.
     """
 
     def __init__(self, component: str, draws: Draws, backend: Backend) -> None:
         self._component, self._draws = component, draws
         self._accesses, self._entries = backend.accesses, backend.entries
-        self._changed: Ints = np.full(backend.entries, NEVER, np.int64)
-        """The generation in which each entry was changed last."""
-        self._generation = 0
-        self._committed = NEVER
-        """The newest that is committed."""
-        self._size = 0
-        """Entries changed in this generation."""
+        self._changed: set[int] = set()
+        """Since the last prepare."""
+        self._prepared: set[int] = set()
+        """Before it, and not committed."""
 
     def look_up(self, uid: Ints) -> Ints:
         """Tuples are processed, in this order; returns for each how many accesses find nothing at hand."""
-        found = np.zeros(len(uid), np.int64)
+        missing = np.zeros(len(uid), np.int64)
         if not self._accesses or not len(uid):
-            return found
+            return missing
         accesses = np.arange(self._accesses, dtype=np.int64)
         index = (uid[:, None] * self._accesses + accesses).ravel()
-        entry = below(self._draws.bits(self._component, Purpose.ACCESS, index), self._entries)
-        once, first = np.unique(entry, return_index=True)
-        before = self._changed.take(once)
-        self._size += int(np.count_nonzero(before != self._generation))
-        self._changed[once] = self._generation
-        missing = first[before <= self._committed]
-        return found + np.bincount(missing // self._accesses, minlength=len(uid))
+        entries = below(self._draws.bits(self._component, Purpose.ACCESS, index), self._entries).tolist()
+        changed, prepared = self._changed, self._prepared
+        rows = []
+        for number, entry in enumerate(entries):
+            if entry not in changed:
+                changed.add(entry)
+                if entry not in prepared:
+                    rows.append(number)
+        if rows:
+            missing += np.bincount(np.array(rows) // self._accesses, minlength=len(uid))
+        return missing
 
     def prepare(self) -> int:
-        """A generation ends; returns how many entries it has changed."""
-        size, self._size = self._size, 0
-        self._generation += 1
-        return size
+        """A transaction begins; returns how many entries have changed since the last one."""
+        self._prepared, self._changed = self._changed, set()
+        return len(self._prepared)
 
     def commit(self) -> None:
-        """All generations that have ended are committed: what they changed is at hand no more."""
-        self._committed = self._generation - 1
+        """What was prepared is committed: it is at hand no more."""
+        self._prepared = set()
 
     def forget(self) -> None:
         """Nothing is at hand: what was changed and not committed is undone."""
-        self._changed[:] = NEVER
-        self._size = 0
-        self._committed = NEVER
+        self._changed, self._prepared = set(), set()

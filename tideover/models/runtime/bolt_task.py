@@ -136,7 +136,7 @@ class BoltTask(Server):
     def turn_away(self, train: Train) -> None:
         """Arrivals are not let in: what they carry is known, or will come again."""
         self._give_back(train)
-        self.tell(partial(self._context.say.discarded, self, train))
+        self.tell(self._context.say.discarded, self, train)
 
     def _overflow(self, train: Train) -> None:
         self._context.overflow(self, train)
@@ -208,7 +208,7 @@ class BoltTask(Server):
         else:
             self._last_mark = None
         sent = self._hand_on(train)
-        self.tell(partial(self._has_processed, train, arrival, sent))
+        self.tell(self._has_processed, train, arrival, sent)
 
     def _hand_on(self, train: Train) -> list[Sent]:
         sent: list[Sent] = []

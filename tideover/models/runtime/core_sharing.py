@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from tideover.models.job.deployment import Deployment
 from tideover.models.job.topology import Topology
@@ -37,8 +37,17 @@ class CoresResource:
 
 def crowded(deployment: Deployment) -> frozenset[int]:
     """Hosts with more tasks of bolts than cores, or that are slow for a while: there tasks go at a pace."""
-    slow = (fault.host for fault in deployment.failures if isinstance(fault, SlowHost))
+    slow = [fault.host for fault in deployment.failures if isinstance(fault, SlowHost)]
+    if deployment.moves and (slow or _may_fill(deployment)):
+        return frozenset(host.number for host in deployment.cluster.hosts)
     return frozenset([*_full(deployment), *slow])
+
+
+def _may_fill(deployment: Deployment) -> bool:
+    """Whether some host has not enough cores for all tasks of bolts, wherever they go."""
+    spouts = {c.name for c in deployment.topology.components if c.is_spout}
+    bolts = sum(component not in spouts for component, _, _ in deployment.hosts)
+    return any(host.cores is not None and host.cores < bolts for host in deployment.cluster.hosts)
 
 
 def layered(deployment: Deployment) -> frozenset[int]:
@@ -68,22 +77,44 @@ def share_cores(
     hosts = deployment.cluster.hosts
     sharing = [task for task in tasks if task.shares]
     wanted = {t.host for t in sharing} | {t.host for t in tasks if hosts[t.host].cores is not None}
+    if sharing and deployment.moves:
+        wanted |= {host.number for host in hosts}
     if not wanted:
         return {}
     found = {host: Cores(host, hosts[host].cores, evenly=step is not None) for host in sorted(wanted)}
-    movers: list[Mover] = list(kernel.nodes)
     for task in tasks:
         if task.host in found and not task.shares:
             found[task.host].add([task])
-    for group in companies(deployment.topology, tasks):
-        cores = found[group[0].host]
-        movers.insert(movers.index(group[0]), _Level(cores, cores.share(group)))
-    movers = [mover for mover in movers if mover not in sharing]  # these move with their level
-    if any(found[task.host].layered for task in sharing):
-        movers = _in_short_steps(movers, [task for task in sharing if found[task.host].layered], step)
-    if sharing:
-        kernel.movers = movers
+    fit_in(kernel, deployment.topology, tasks, found, step)
     return found
+
+
+def fit_in(
+    kernel: Kernel,
+    topology: Topology,
+    tasks: Sequence[BoltTask],
+    cores: Mapping[int, Cores],
+    step: int | None,
+) -> None:
+    """Fit the sharing of cores into the flow, by where tasks are now: at the start, and when some have moved
+    (to the present; all data have been moved there).
+    """
+    sharing = [task for task in tasks if task.shares]
+    if not sharing:
+        return
+    groups = companies(topology, tasks)
+    levels: dict[int, list[list[BoltTask]]] = {}
+    for group in groups:
+        levels.setdefault(group[0].host, []).append(group)
+    for host, each in cores.items():
+        each.share(levels.get(host, []), kernel.now)
+    movers: list[Mover] = list(kernel.nodes)
+    for group in groups:
+        host = group[0].host
+        movers.insert(movers.index(group[0]), _Level(cores[host], levels[host].index(group)))
+    movers = [mover for mover in movers if mover not in sharing]  # these move with their level
+    layered = [task for task in sharing if cores[task.host].layered]
+    kernel.movers = _in_short_steps(movers, layered, step, kernel.now) if layered else movers
 
 
 def companies(topology: Topology, tasks: Sequence[BoltTask]) -> list[list[BoltTask]]:
@@ -137,10 +168,10 @@ class _Level:
 class _ShortSteps:
     """A part of the flow that goes in short steps while the rest goes in long ones."""
 
-    def __init__(self, movers: Sequence[Mover], tasks: Sequence[Mover], step: int) -> None:
+    def __init__(self, movers: Sequence[Mover], tasks: Sequence[Mover], step: int, now: int) -> None:
         self._movers, self._tasks, self._step = movers, tasks, step
         self._levels = [mover for mover in movers if isinstance(mover, _Level)]
-        self._moved = 0
+        self._moved = now
 
     def flow(self, now: int) -> None:
         while True:
@@ -168,7 +199,9 @@ class _ShortSteps:
         return None
 
 
-def _in_short_steps(movers: list[Mover], layered: Sequence[BoltTask], step: int | None) -> list[Mover]:
+def _in_short_steps(
+    movers: list[Mover], layered: Sequence[BoltTask], step: int | None, now: int
+) -> list[Mover]:
     """Those from the first to the last level of these tasks go in short steps, but for tasks that are not on
     a way between two of them; so do the ports of cards that several levels use, which move in the same steps.
     """
@@ -190,7 +223,7 @@ def _in_short_steps(movers: list[Mover], layered: Sequence[BoltTask], step: int 
     return [
         *movers[: bounds[0]],
         *(m for m in outside if m not in after),
-        _ShortSteps(inside, tasks, step),
+        _ShortSteps(inside, tasks, step, now),
         *(m for m in outside if m in after),
         *movers[bounds[-1] + 1 :],
     ]

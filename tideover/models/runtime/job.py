@@ -44,7 +44,9 @@ class Job:
         self.bolts: dict[tuple[str, int], list[BoltTask]] = {}
         """Replicas of each (component, task)."""
         nics = {host.number: host.nic for host in deployment.cluster.hosts if host.nic is not None}
-        self.network = Network(deployment.links, nics, nothing=self.needs.batches)
+        self.network = Network(deployment.links, nics, nothing=self.needs.batches, moves=deployment.moves)
+        self.used = set(deployment.hosts.values())
+        """Hosts that have, or have had, a task."""
         self._wire(fed)
         for c in self.topology.components:
             if c.backend is not None and c.backend.accesses * c.backend.access_cost:
@@ -55,10 +57,9 @@ class Job:
         every: list[SpoutTask | BoltTask] = [*self.spouts, *self.bolt_tasks]
         self.tasks = sorted(every, key=lambda task: task.number)
         """All physical tasks, in physical order."""
-        self._coupled = couple_tasks(context.kernel, deployment, self.tasks)
-        together = companies(self.topology, self.bolt_tasks)
-        duration, step = deployment.run.duration, context.step
-        self.network.lay(self.kernel, self.topology, self.tasks, duration, step, together)
+        self._coupled = couple_tasks(context.kernel, deployment, self.tasks, self.network)
+        if not self._coupled:
+            self.lay()
         context.resources += self.network.cards
         context.cores = share_cores(context.kernel, deployment, self.bolt_tasks, context.step)
         every_core = context.cores.values()
@@ -67,6 +68,8 @@ class Job:
         self.store = Storage([StoreServer(context.kernel, store.latency, store.bandwidth)])
         """Where state goes of those who name no store."""
         machines = 1 + max(deployment.hosts.values(), default=0)
+        if deployment.moves:
+            machines = len(deployment.cluster.hosts)
         self.stores = {
             name: Storage.of(kind, name, context.kernel, machines) for name, kind in deployment.stores.items()
         }
@@ -142,20 +145,26 @@ class Job:
                             outlet.packing = self.network.packing(wires)
                         sender.outlets.append(outlet)
 
-    def _channel(self, up: SpoutTask | BoltTask, down: BoltTask) -> Channel:
-        name = f"{up.name}->{down.name}"
-        spread = self._latency(up, down)
-        draws = self.draws
-        latency: int | Latency
+    def lay(self) -> None:
+        """Lay the network, by where tasks are now."""
+        together = companies(self.topology, self.bolt_tasks)
+        duration, step = self.deployment.run.duration, self.context.step
+        self.network.lay(self.kernel, self.topology, self.tasks, duration, step, together)
+
+    def latency(self, up: SpoutTask | BoltTask, down: BoltTask) -> int | Latency:
+        """Of messages from one task to another, by where they are now (ns)."""
+        spread, name, draws = self._latency(up, down), f"{up.name}->{down.name}", self.draws
         if isinstance(spread, Constant):
-            latency = spread.value
-        else:
+            return spread.value
 
-            def latency(number: Ints) -> Ints:
-                return spread.sample(draws.bits(name, Purpose.LATENCY, number))
+        def latency(number: Ints) -> Ints:
+            return spread.sample(draws.bits(name, Purpose.LATENCY, number))
 
-        channel = self.network.channel(up, down, latency)
-        channel.notice = round(spread.mean_ns)
+        return latency
+
+    def _channel(self, up: SpoutTask | BoltTask, down: BoltTask) -> Channel:
+        channel = self.network.channel(up, down, self.latency(up, down))
+        channel.notice = round(self._latency(up, down).mean_ns)
         channel.logged = self.needs.log and isinstance(up, SpoutTask)
         connect(down, channel)
         return channel

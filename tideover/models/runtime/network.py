@@ -43,33 +43,65 @@ class Network:
     """Makes the channels of a job, and the cards of its hosts.
 
     ``bandwidths``: of the cards that have one, by host (bytes/s). ``nothing``: sending costs nothing (in
-    batches it is part of theirs).
+    batches it is part of theirs). ``moves``: tasks may go to other hosts.
     """
 
-    def __init__(self, links: Links, bandwidths: Mapping[int, int], nothing: bool) -> None:
+    def __init__(
+        self, links: Links, bandwidths: Mapping[int, int], nothing: bool, moves: bool = False
+    ) -> None:
         self._links = links
         self._nothing = nothing
         self._bandwidths = bandwidths
+        self._moves = moves
         self._sharing: list[NetworkChannel] = []
         self._cards: dict[Place, Card] = {}
+        self._ports: dict[tuple[Place, int], Port] = {}
+        self._steps: Steps | None = None
+        for host, bandwidth in bandwidths.items() if moves and not nothing else ():
+            self._cards |= {(way, host): Card(way, host, bandwidth) for way in (OUT, IN)}
 
     @property
     def cards(self) -> list[Card]:
-        """All cards that something goes through, by host, out before in."""
+        """All cards that something goes through, or may, by host, out before in."""
         return [self._cards[way] for way in sorted(self._cards, key=lambda way: (way[1], way[0] != OUT))]
 
     def channel(self, up: Task, down: BoltTask, latency: int | Latency) -> Channel:
         """A channel from one task to another, through cards if it goes through any."""
-        size = up.component.config.tuple_size
-        if up.host == down.host:
-            return Channel(up, down, latency, size, remote=False)
-        size += self._links.header
-        unpacking = self._links.deserialise + size * self._links.deserialise_cost
-        if self._nothing or not (unpacking or up.host in self._bandwidths or down.host in self._bandwidths):
-            return Channel(up, down, latency, size, remote=True)
-        channel = NetworkChannel(up, down, latency, size, unpacking)
+        size, unpacking, remote = self._message(up, down)
+        if not self._limits(up, down):
+            return Channel(up, down, latency, size, remote)
+        channel = NetworkChannel(up, down, latency, size, unpacking, remote)
         self._sharing.append(channel)
         return channel
+
+    def _message(self, up: Task, down: Task) -> tuple[int, int, bool]:
+        """Bytes of a message; what unpacking it takes (ns); whether it goes to another host."""
+        size = up.component.config.tuple_size
+        if up.host == down.host:
+            return size, 0, False
+        size += self._links.header
+        return size, self._links.deserialise + size * self._links.deserialise_cost, True
+
+    def _limits(self, up: Task, down: Task) -> bool:
+        """Whether anything but latency is to be told of what goes from one to the other, now or later."""
+        if self._nothing:
+            return False
+        if self._moves:
+            return bool(self._links.deserialise or self._links.deserialise_cost or self._bandwidths)
+        _, unpacking, remote = self._message(up, down)
+        return bool(remote and (unpacking or up.host in self._bandwidths or down.host in self._bandwidths))
+
+    def lead(self, channel: Channel, latency: int | Latency, before: tuple[int, int]) -> None:
+        """An end of a channel, which was between those hosts, has moved; lay the network
+        again when all are told of.
+        """
+        up, down = channel.up, channel.down
+        assert isinstance(up, Task)
+        assert isinstance(down, Task)
+        size, unpacking, remote = self._message(up, down)
+        channel.lead(latency, size, remote, before)
+        if isinstance(channel, NetworkChannel):
+            channel.unpacking = unpacking
 
     def packing(self, channels: Sequence[Sequence[Channel]]) -> Ints | None:
         """What serialising a message costs its sender, ns, if it goes to each of these (tasks, with their
@@ -84,6 +116,15 @@ class Network:
         ]
         return np.array(each, np.int64)
 
+    def connect(self, topology: Topology) -> None:
+        """Let all channels between hosts go through cards, of which each is one node; call it once, with all
+        channels made.
+        """
+        self._sharing.sort(key=lambda channel: (channel.up.number, channel.down.number))
+        for number, channel in enumerate(self._sharing):
+            channel.number = number
+        self._connect(levels_of(topology), set())
+
     def lay(
         self,
         kernel: Kernel,
@@ -93,9 +134,9 @@ class Network:
         step: int | None,
         together: Sequence[Sequence[Task]] = (),
     ) -> None:
-        """Put the cards between the tasks; call it once, with all channels made, and ``tasks`` in physical
-        order; ``duration``: of the run (ns); ``step``: see `World`; ``together``: tasks of one level that are
-        moved as one.
+        """Put the cards between the tasks; call it with all channels made, and again when tasks have moved;
+        ``tasks`` in physical order; ``duration``: of the run (ns); ``step``: see `World`; ``together``: tasks
+        of one level that are moved as one.
 
         What a card has served may bring about a message that comes to it again. If not, it moves when all who
         use it have moved. If so, the data plane moves in steps shorter than the least latency between hosts:
@@ -105,53 +146,70 @@ class Network:
         """
         if not self._sharing:
             return
-        self._sharing.sort(key=lambda channel: (channel.up.number, channel.down.number))
-        for number, channel in enumerate(self._sharing):
-            channel.number = number
+        self.connect(topology)
         levels = levels_of(topology)
         channels = [channel for task in tasks if isinstance(task, BoltTask) for channel in task.inputs]
-        self._connect(levels, set())
         edges = _as_one(_edges(tasks, channels), together)
         cyclic = _in_cycles(edges)
         split = {(node.card.way, node.card.host) for node in cyclic if isinstance(node, Port)}
         kernel.feedback = True
+        steps: Steps | None = None
         if split:
-            short = min(channel.least_delay for channel in self._sharing) - 1
+            short = min(channel.least_delay for channel in self._sharing if channel.remote) - 1
             if step is None and short > 0 and duration // short * len(edges) <= FLOWS:
                 edges = _as_one(_edges(tasks, channels, over_wires=False), together)
-                kernel.sources.append(Steps(kernel, short))
+                steps = Steps(kernel, short)
             else:
                 self._connect(levels, split)
                 edges = _as_one(_edges(tasks, channels), together)
-                if step is not None:
-                    kernel.sources.append(Steps(kernel, step))
+                steps = None if step is None else Steps(kernel, step)
+        _share_cards(edges, max(0, kernel.moved_to))
+        self._move_in(kernel, steps)
         members: dict[Mover, Sequence[Task]] = {group[0]: group for group in together}
-        kernel.nodes[:] = [node for first in _in_order(edges) for node in members.get(first, (first,))]
+        kernel.nodes[:] = [node for first in in_order(edges) for node in members.get(first, (first,))]
 
     def _connect(self, levels: Mapping[str, int], split: set[Place]) -> None:
         """Let channels go through the ports of the cards, one for each level of those that are ``split``."""
-        self._cards = {}
-        ports: dict[tuple[Place, int], Port] = {}
         for channel in self._sharing:
             up, down = channel.up, channel.down
             assert isinstance(up, Task)
             assert isinstance(down, Task)
             ends: tuple[tuple[Place, Task], ...] = (((OUT, up.host), up), ((IN, down.host), down))
-            for way, task in ends:
-                bandwidth = self._bandwidths.get(way[1])
-                if bandwidth is None:
-                    continue
-                level = levels[task.component.name] if way in split else 0
-                card = self._cards.setdefault(way, Card(*way, bandwidth))
-                if (way, level) not in ports:
-                    ports[way, level] = Port(card, level)
-                port = ports[way, level]
-                if task is up:
-                    channel.out = port
-                else:
-                    channel.into = port
-        for (_, level), port in ports.items():
-            port.card.line.add(level)
+            if not channel.remote:
+                channel.go_through(None, None)
+                continue
+            out, into = (
+                self._port(way, levels[task.component.name] if way in split else 0) for way, task in ends
+            )
+            channel.go_through(out, into)
+
+    def _port(self, way: Place, level: int) -> Port | None:
+        """Of that card, for that level; None: the card is no limit."""
+        bandwidth = self._bandwidths.get(way[1])
+        if bandwidth is None:
+            return None
+        if (way, level) not in self._ports:
+            card = self._cards.setdefault(way, Card(*way, bandwidth))
+            self._ports[way, level] = Port(card, level)
+        return self._ports[way, level]
+
+    def _move_in(self, kernel: Kernel, steps: Steps | None) -> None:
+        """The data plane moves in these steps from now on, and in no others."""
+        if self._steps is not None:
+            kernel.sources.remove(self._steps)
+        if steps is not None:
+            kernel.sources.append(steps)
+        self._steps = steps
+
+
+def _share_cards(edges: Edges, now: int) -> None:
+    """Tell cards which levels use them from now on: those that have ports."""
+    levels: dict[Card, set[int]] = {}
+    for node in edges:
+        if isinstance(node, Port):
+            levels.setdefault(node.card, set()).add(node.level)
+    for card, those in levels.items():
+        card.line.share(those, now)
 
 
 def levels_of(topology: Topology) -> dict[str, int]:
@@ -164,10 +222,7 @@ def levels_of(topology: Topology) -> dict[str, int]:
 
 def _path(channel: Channel) -> list[Mover]:
     """The nodes that a message of a channel goes through."""
-    stops: list[Mover | None] = [channel.up, channel.down]
-    if isinstance(channel, NetworkChannel):
-        stops[1:1] = [channel.out, channel.into]
-    return [stop for stop in stops if stop is not None]
+    return [channel.up, *channel.stops, channel.down]
 
 
 def _edges(tasks: Sequence[Task], channels: Sequence[Channel], over_wires: bool = True) -> Edges:
@@ -178,7 +233,7 @@ def _edges(tasks: Sequence[Task], channels: Sequence[Channel], over_wires: bool 
         for node in path:
             edges.setdefault(node, set())
         for node, behind in pairwise(path):
-            if over_wires or not (isinstance(channel, NetworkChannel) and _is_wire(channel, node, behind)):
+            if over_wires or not _is_wire(channel, node, behind):
                 edges[node].add(behind)
     ports: dict[Card, list[Port]] = {}
     for node in edges:
@@ -203,12 +258,14 @@ def _as_one(edges: Edges, together: Sequence[Sequence[Task]]) -> Edges:
     return found
 
 
-def _is_wire(channel: NetworkChannel, node: Mover, behind: Mover) -> bool:
-    """Whether the wire lies between these two stops of a channel."""
+def _is_wire(channel: Channel, node: Mover, behind: Mover) -> bool:
+    """Whether the wire between two hosts lies between these two stops of a channel."""
+    if not (isinstance(channel, NetworkChannel) and channel.remote):
+        return False
     return node is (channel.out or channel.up) and behind is (channel.into or channel.down)
 
 
-def _in_order(edges: Edges) -> list[Mover]:
+def in_order(edges: Edges) -> list[Mover]:
     """The nodes in topological order, as far as there is one: cards as soon as they can, tasks in physical
     order.
     """
@@ -237,4 +294,4 @@ def _in_cycles(edges: Edges) -> set[Mover]:
     for node, behind in edges.items():
         for each in behind:
             backwards[each].add(node)
-    return set(edges) - set(_in_order(edges)) - set(_in_order(backwards))
+    return set(edges) - set(in_order(edges)) - set(in_order(backwards))

@@ -35,6 +35,7 @@ class Outage:
     masked        each of them had a live replica that went on
     written_at    live replicas have written all the state that it took (ns); None: they have not, or need not
     overtakes     older outages of which not all had been sent again, or was there, when it struck
+    watched       these, and older ones that were not over by then: they may take what is sent again later
     """
 
     number: int
@@ -48,6 +49,7 @@ class Outage:
     passes: bool = False
     masked: bool = False
     overtakes: tuple[Outage, ...] = ()
+    watched: tuple[Outage, ...] = ()
     written_at: int | None = None
 
     def hit(self, returns: dict[Any, Return]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 
@@ -196,7 +195,7 @@ class SpoutTask(Node):
     def _send(self, train: Train) -> None:
         sent = self._hand_on(train)
         self._kernel.made += train.n
-        self.tell(partial(self._has_emitted, train, sent))
+        self.tell(self._has_emitted, train, sent)
 
     def _hand_on(self, train: Train) -> list[Sent]:
         sent: list[Sent] = []

@@ -89,7 +89,7 @@ class Outlet:
             begin = 0
             for task, end in enumerate(np.cumsum(np.bincount(target, minlength=tasks)).tolist()):
                 if end > begin:
-                    self._to(task, grouped.pick(slice(begin, end)), turn[begin:end])
+                    self._to(task, grouped.pick(slice(begin, end)), turn, begin)
                 begin = end
         return [Sent(self.edge, copies, train)]
 
@@ -124,13 +124,13 @@ class Outlet:
                 if ahead.last_arrival is not None:
                     channel.not_before(ahead.last_arrival + 1)
 
-    def _to(self, task: int, train: Train, rows: Ints | None = None) -> None:
-        """``rows``: for each of the tuples the number of the child that it is."""
+    def _to(self, task: int, train: Train, rows: Ints | None = None, begin: int = 0) -> None:
+        """``rows``: for each of the tuples, from ``begin`` on, the number of the child that it is."""
         for channel in self.channels[task]:
             if self.line is None:
                 channel.send(train)
             else:
-                self.line.put(channel, train, rows)
+                self.line.put(channel, train, None if rows is None else rows[begin : begin + train.n])
 
 
 def _keys(parents: Train, children: Children) -> Train:

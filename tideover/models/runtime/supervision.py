@@ -9,6 +9,7 @@ from typing import Any
 from tideover.models.job.deployment import Deployment
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.context import Context
+from tideover.models.runtime.link_faults import LinkFaults
 from tideover.models.runtime.machine import Machine
 from tideover.models.runtime.outage import NEVER, Outage, Return
 from tideover.models.runtime.spout_task import SpoutTask
@@ -35,10 +36,15 @@ class Supervisor:
         self._replicas: dict[tuple[str, int], list[SpoutTask | BoltTask]] = {}
         for task in tasks:
             self._replicas.setdefault((task.component.name, task.index), []).append(task)
+        self.links = LinkFaults(context.kernel, self._bolts)
+        self.workers: dict[SpoutTask | BoltTask, int] = {}
+        """Worker, on its host, of each task that does not live where it was deployed."""
         self.watch = Watch()
         self.outages: list[Outage] = []
         self._watched: list[Outage] = []
-        """Outages whose recovery may still go on; one that has recovered gets no more replays."""
+        """Outages whose recovery may still go on; one that has recovered gets no more replays. What is not
+        ready yet may still take something.
+        """
         self._down: dict[Any, int] = {}
         """Number of the newest outage of each task or machine that is down."""
         self._losses: list[tuple[BoltTask, Train, int]] = []
@@ -100,8 +106,9 @@ class Supervisor:
     def _begin(self, kind: str, where: str, detection: int, lasts: int) -> Outage:
         now = self._context.kernel.now
         outage = Outage(len(self.outages), kind, where, now, now + detection, now + lasts)
-        self._watched = [old for old in self._watched if self._context.goes_on(old)]
-        outage.overtakes = tuple(self._watched)
+        on = [old for old in self._watched if self._context.goes_on(old)]
+        self._watched = [old for old in self._watched if old in on or old.ready_at > now]
+        outage.overtakes, outage.watched = tuple(on), tuple(self._watched)
         self._watched.append(outage)
         self.outages.append(outage)
         self._context.say.struck(outage)
@@ -226,6 +233,8 @@ class Supervisor:
         """The number of the worker that it lives in, on its host."""
         if isinstance(thing, Machine):
             return thing.worker
+        if thing in self.workers:
+            return self.workers[thing]
         place = thing.component.name, thing.index, thing.replica if isinstance(thing, BoltTask) else 0
         return self._deployment.cluster.worker_of[place].number
 
@@ -271,33 +280,25 @@ class Supervisor:
 
     def cut(self, outage: Outage, between: Between, lose: bool) -> None:
         """Nothing passes between two sides until the outage's end; ``lose``: tuples do not wait."""
-        channels = self._across(between)
-        if lose:
-            for channel in channels:
+
+        def begin(channel: Channel) -> None:
+            if lose:
                 channel.lose(outage.number, partial(self._lost, channel, outage))
-            self._at_end(outage, lambda channel: channel.keep(outage.number), channels)
-        for channel in channels:
             channel.hold(outage.ready_at)
+
+        end = (lambda channel: channel.keep(outage.number)) if lose else None
+        self.links.strike(outage, between, begin, end, holds=True)
         for task in self._tasks:
             if task.up:
                 self.watch.unheard(task, outage.ready_at, between)
 
     def slow_links(self, outage: Outage, between: Between, factors: tuple[float, float]) -> None:
         """Messages between two sides are slow until the outage's end."""
-        slow = self._across(between)
-        for channel in slow:
+
+        def begin(channel: Channel) -> None:
             channel.slow_down(outage.number, *factors)
 
-        self._at_end(outage, lambda channel: channel.recover(outage.number), slow)
-
-    def _at_end(self, outage: Outage, act: Callable[[Channel], None], channels: list[Channel]) -> None:
-        """Do this with these channels when an outage has passed."""
-
-        def over() -> None:
-            for channel in channels:
-                act(channel)
-
-        self._context.kernel.at(outage.ready_at, Rank.READY, over)
+        self.links.strike(outage, between, begin, lambda channel: channel.recover(outage.number), holds=False)
 
     def _lost(self, channel: Channel, outage: Outage, train: Train, flying: bool) -> None:
         """Tuples do not get through."""
@@ -312,11 +313,6 @@ class Supervisor:
         losses, self._losses = self._losses, []
         for task, train, number in losses:
             self._context.destroy(task, [train], arrived=True, outage=number)
-
-    def _across(self, between: Between) -> list[Channel]:
-        """The channels from one side to the other."""
-        inputs = (channel for bolt in self._bolts for channel in bolt.inputs)
-        return [channel for channel in inputs if between.part(channel.up.host, channel.down.host)]
 
     def servers_of(self, store: str | None) -> list[StoreServer]:
         """The servers of a store; None: of the one that has no name."""
@@ -337,14 +333,16 @@ class Supervisor:
         """Requests wait until the outage's end."""
         server.stop(outage.ready_at)
 
-    def slow_down(self, task: SpoutTask | BoltTask, outage: Outage, factor: float) -> None:
-        """A task's host is slow until the outage's end."""
+    def slow_down(self, host: int, outage: Outage, factor: float) -> None:
+        """A host is slow until the outage's end."""
         context = self._context
-        if isinstance(task, BoltTask) and context.runner is None:
-            cores = context.cores[task.host]
-            cores.slow_down(outage.number, factor, context.kernel.now)
-            well = partial(cores.recover, outage.number, outage.ready_at)
-            context.kernel.at(outage.ready_at, Rank.READY, well, task.number)
+        cores = context.cores.get(host)
+        if cores is None or context.runner is not None:
+            return  # nobody works there who would be slower
+        cores.slow_down(outage.number, factor, context.kernel.now)
+        well = partial(cores.recover, outage.number, outage.ready_at)
+        first = min((task.number for task in self._bolts if task.host == host), default=0)
+        context.kernel.at(outage.ready_at, Rank.READY, well, first)
 
     def _forget(self, task: BoltTask, outage: Outage) -> None:
         if task.state is None:

@@ -24,6 +24,12 @@ SHARED_RECORD = at_top(
         "second, and bytes per second between hosts",
         "1/s",
     ),
+    Column(
+        "between_hosts",
+        "what tasks of one host send to those of another, mean over the replications and all of their time: "
+        "messages and bytes per second; pairs of hosts with nothing between them are left out",
+        "1/s",
+    ),
     text("bottleneck", "the busiest of them and the next, in a sentence"),
 )
 """More of its keys, where tasks share something: cores, cards, stores."""

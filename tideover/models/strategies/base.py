@@ -47,7 +47,11 @@ class Strategy(Part):
     bounded_queues: ClassVar[bool] = False
     """Whether it goes with queues that have a bound (one that derives from such a one says so itself)."""
     credits: ClassVar[bool] = True
-    """Whether senders to these queues may go by credits."""
+    """Whether senders to these queues may go by credits,"""
+    drops: ClassVar[bool] = True
+    """and whether they may lose what finds no place."""
+    looks_up: ClassVar[bool] = False
+    """Whether what an access to a `state` takes depends on those before it."""
     reads_queues: ClassVar[bool] = False
     """Whether it says how far spouts have come in queues before them (``source`` of a spout)."""
     loses_messages: ClassVar[bool] = False
@@ -90,9 +94,7 @@ class Strategy(Part):
 
     @classmethod
     def most_replicas(cls, given: Mapping[str, Any]) -> int:
-        """Most copies of any task, the first included, by the parameters that are given, as they are: some
-        may be missing, or be none of those that are allowed.
-        """
+        """Most copies of any task, by the parameters that are given, be they allowed or not."""
         return 1
 
     def named_bolts(self) -> dict[KeyPath, str]:

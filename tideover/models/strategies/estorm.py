@@ -27,7 +27,7 @@ class EStorm(SourceReplay):
     ICPP 2017, sections III to V.
     """
 
-    bounded_queues: ClassVar[bool] = False
+    bounded_queues: ClassVar[bool] = True
     reads_queues: ClassVar[bool] = True
     loses_messages: ClassVar[bool] = False
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (*SourceReplay.composed_of, Fleets)
@@ -81,3 +81,6 @@ class Recovering(Replay):
             self.do.open(task)
         else:
             self.fleets.begin(task, outage)
+
+    def moved(self, now: int) -> None:
+        self.acks.settle()

@@ -28,7 +28,9 @@ class StormCheckpoint(SourceReplay):
     et al., *Lightweight Asynchronous Snapshots for Distributed Dataflows*, 2015, for the markers.
     """
 
-    bounded_queues: ClassVar[bool] = False
+    bounded_queues: ClassVar[bool] = True
+    drops: ClassVar[bool] = False
+    looks_up: ClassVar[bool] = True
     reads_queues: ClassVar[bool] = True
     loses_messages: ClassVar[bool] = False
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (*SourceReplay.composed_of, Transactions)

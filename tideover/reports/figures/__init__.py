@@ -11,7 +11,10 @@ from tideover.reports.figures.recoveries import recoveries_over_rate
 from tideover.reports.figures.recovery import recovery
 from tideover.reports.figures.stages import recovery_stages
 from tideover.reports.figures.timeline import timeline, timelines
+from tideover.reports.figures.topology import topology
+from tideover.reports.figures.traffic import traffic
 from tideover.reports.figures.usage import usage_over_time
+from tideover.reports.figures.waterfall import waterfall
 
 __all__ = [
     "RESOURCES",
@@ -27,5 +30,8 @@ __all__ = [
     "residuals",
     "timeline",
     "timelines",
+    "topology",
+    "traffic",
     "usage_over_time",
+    "waterfall",
 ]

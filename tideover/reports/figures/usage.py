@@ -38,6 +38,7 @@ def usage_over_time(
             values = table.loc[(row.resource, row.kind, row.host)].to_numpy(dtype=float)
             colours = ListedColormap([shade(value) for value in values])
             cells: dict[str, Any] = {"cmap": colours, "vmin": -0.5, "vmax": len(values) - 0.5}
+            cells |= {"edgecolors": "face", "linewidth": 0.2}  # else the page shines through between them
             ax.pcolormesh(ends, [place - 0.45, place + 0.45], [list(range(len(values)))], **cells)
         for moment in failures_s:
             ax.axvline(moment, color=style.FAILURE, linewidth=1.0)

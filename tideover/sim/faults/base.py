@@ -59,8 +59,8 @@ class Target(Protocol):
     def stop_store(self, server: Any, outage: Any) -> None:
         """Let its requests wait until the outage's end."""
 
-    def slow_down(self, task: Any, outage: Any, factor: float) -> None:
-        """Let the cores of a task's host work at a part of their speed until the outage's end."""
+    def slow_down(self, host: int, outage: Any, factor: float) -> None:
+        """Let the cores of a host work at a part of their speed until the outage's end."""
 
 
 class Between(NamedTuple):
@@ -172,6 +172,10 @@ class Fault(Part):
     def out_of_order(self) -> int:
         """For how long nothing can be launched where it strikes (ns)."""
         return 0
+
+    def breaks(self, host: int, rack: int) -> bool:
+        """Whether it makes all of a host in this rack fail."""
+        return False
 
     @property
     def drawn(self) -> bool:

@@ -23,5 +23,8 @@ class CrashHost(MachineFault):
     def aimed_at(cls, component: str, host: int) -> dict[str, Any]:
         return {"host": host}
 
+    def breaks(self, host: int, rack: int) -> bool:
+        return host == self.host
+
     def victims(self, target: Target) -> list[Any]:
         return target.tasks_on(self.host)

@@ -23,5 +23,8 @@ class CrashRack(MachineFault):
     def aimed_at(cls, component: str, host: int) -> dict[str, Any]:
         return {"rack": 0}
 
+    def breaks(self, host: int, rack: int) -> bool:
+        return rack == self.rack
+
     def victims(self, target: Target) -> list[Any]:
         return target.tasks_in_rack(self.rack)

@@ -32,5 +32,5 @@ class SlowHost(PassingFault):
     def victims(self, target: Target) -> list[Any]:
         return target.tasks_on(self.host)
 
-    def strike(self, target: Target, victim: Any, outage: Any) -> None:
-        target.slow_down(victim, outage, self.factor)
+    def begin(self, target: Target, victims: list[Any], outage: Any) -> None:
+        target.slow_down(self.host, outage, self.factor)

@@ -47,6 +47,9 @@ class Acker(Machine, Keeper):
         self._context, self._supervisor = context, supervisor
         self._draws = context.draws
         self._members = members
+        self._fleets = any(number > 1 for number in members.values())
+        self._late: list[tuple[Ints, Ints, Ints, Bits]] = []
+        """Acks of fleets that were not looked at: roots, attempts, times, and what each changes."""
         self._period, self._buckets = period, buckets
         bits = context.topology.spout_bits
         self._mask = (1 << bits) - 1
@@ -93,46 +96,61 @@ class Acker(Machine, Keeper):
 
     def ack(self, task: BoltView, train: Train, sent: list[Sent]) -> list[tuple[int, Completed]]:
         """Tuples were acked, and their children created; returns the roots done, by number of the spout
-        task.
+        task. Of fleets: none (``settle``).
         """
         value = self._own(task, train)
         if task.replica:
             value = _of_member(value, task.replica)
         if sent:
             value ^= self._created(sent, train.n)
-        return self._change(task, train, value)
+        roots = train.uid >> task.component.bits
+        if not self._fleets:
+            return self._change(roots, train.attempt, train.time, value)
+        self._late.append((roots, train.column("attempt"), train.time, value))
+        return []
 
     def add(self, task: BoltView, train: Train, sent: list[Sent]) -> None:
         """The children of tuples were created, which are acked themselves later."""
-        self._change(task, train, self._created(sent, train.n))
-
-    def _change(self, task: BoltView, train: Train, value: Bits) -> list[tuple[int, Completed]]:
         roots = train.uid >> task.component.bits
+        self._change(roots, train.attempt, train.time, self._created(sent, train.n))
+
+    def settle(self) -> list[tuple[int, Completed]]:
+        """All tasks have sent their acks up to now: those of fleets are taken as they came. A member may ack
+        a tuple twice, and then it matters what the others have acked before, in between and after.
+        """
+        if not self._late:
+            return []
+        roots, attempt, times, value = (np.concatenate(column) for column in zip(*self._late, strict=True))
+        self._late = []
+        finished = []
+        for rows in _in_turn(times.argsort(kind="stable"), roots):
+            finished += self._change(roots[rows], attempt[rows], times[rows], value[rows])
+        return finished
+
+    def _change(
+        self, roots: Ints, attempt: Ints | None, times: Ints, value: Bits
+    ) -> list[tuple[int, Completed]]:
         finished = []
         for number, pending in enumerate(self.maps):
             mine = slice(None) if not self._mask else np.flatnonzero(roots & self._mask == number)
-            # a member of a fleet may ack a tuple twice: then it matters what was acked in between
-            alone = self._members[task.component.name] == 1
-            for rows in [mine] if alone else _in_turn(np.arange(train.n)[mine], roots):
-                done = self._ack(pending, train, roots, value, rows)
-                if done is not None:
-                    finished.append((number, done))
+            again = None if attempt is None else attempt[mine]
+            done = self._ack(pending, roots[mine], again, times[mine], value[mine])
+            if done is not None:
+                finished.append((number, done))
         return finished
 
     def _ack(
-        self, pending: PendingRoots, train: Train, roots: Ints, value: Bits, rows: slice | Ints
+        self, pending: PendingRoots, roots: Ints, attempt: Ints | None, times: Ints, value: Bits
     ) -> Completed | None:
-        mine, times = roots[rows], train.time[rows]
-        if not len(mine):
+        if not len(roots):
             return None
-        attempt = None if train.attempt is None else train.attempt[rows]
-        known = self._known(pending, mine, times)
+        known = self._known(pending, roots, times)
         if known is None:
-            return pending.ack(mine, attempt, times, value[rows], self._alive_since)
+            return pending.ack(roots, attempt, times, value, self._alive_since)
         if not known.any():
             return None
         attempt = None if attempt is None else attempt[known]
-        return pending.ack(mine[known], attempt, times[known], value[rows][known], self._alive_since)
+        return pending.ack(roots[known], attempt, times[known], value[known], self._alive_since)
 
     def _known(self, pending: PendingRoots, roots: Ints, times: Ints) -> npt.NDArray[np.bool_] | None:
         """Which roots are still in the acker's own map at the time of the ack; None: all."""

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from tideover.models.mechanisms.acking.acker import Acker
+from tideover.models.mechanisms.acking.pending import Completed
 from tideover.models.mechanisms.base import Mechanism
 from tideover.models.operators.state import Effects, joined
 from tideover.models.runtime.hooks import Needs
@@ -74,7 +75,14 @@ class Acks(AckCosts):
     def _ack(self, task: BoltView, sent: list[Sent], train: Train) -> None:
         """At zero the tree is done, and the spout forgets the root."""
         self._job.say.transferred(train.n * self._ack_size)
-        for number, done in self.acker.ack(task, train, sent):
+        self._complete(self.acker.ack(task, train, sent))
+
+    def settle(self) -> None:
+        """For fleets, when the data plane was moved: their acks are taken in the order of their moments."""
+        self._complete(self.acker.settle())
+
+    def _complete(self, finished: list[tuple[int, Completed]]) -> None:
+        for number, done in finished:
             self._job.say.completed(done.root, done.attempt, done.time)
             self._job.spouts[number].in_flight.settle(len(done.root), int(done.time.min()))
 

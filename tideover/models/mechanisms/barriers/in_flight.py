@@ -57,7 +57,7 @@ class InFlight:
         self.copied: bool | None = None
         self._passed: set[int] = set()
         """Inputs whose barrier has come."""
-        self._behind: Counter[int] = Counter()
+        self._behind: dict[int, int] = {}
         """How many messages have come behind it before the task took part."""
         self._recorded: list[Train] = []
 
@@ -88,7 +88,8 @@ class InFlight:
             return
         over = self._over(train)
         if self.copied is None:
-            self._behind.update(over[np.isin(over, list(self._passed))].tolist())
+            for position in over[np.isin(over, list(self._passed))].tolist():
+                self._behind[position] = self._behind.get(position, 0) + 1
             return
         mine = ~np.isin(over, [*self._passed, *self._spouts])
         if mine.any():
@@ -150,6 +151,8 @@ class InFlight:
 
     def size(self, waits: Waits) -> int:
         """Bytes of what waits."""
+        if not (waits.queue or waits.line):
+            return 0
         queue = Counter[int]()
         for train in waits.queue:
             queue.update(self._over(without_markers(train)).tolist())

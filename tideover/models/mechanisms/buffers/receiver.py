@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
 from tideover.models.mechanisms.buffers.upstream_buffer import (
@@ -129,7 +127,7 @@ class Receiver:
         if out.n:
             self.task.turn_away(out)
             lost = self._without_copy(out)
-            self.task.tell(partial(self._job.say.copies_lost, self.task, lost))
+            self.task.tell(self._job.say.copies_lost, self.task, lost)
         return train.pick(keep)
 
     def _without_copy(self, train: Train) -> Ints:

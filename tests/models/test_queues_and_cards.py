@@ -1,0 +1,110 @@
+"""Bounded queues on hosts with network cards: the engine against the per-tuple reference, and by hand."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.models.test_cards import NIC, machines, ring, served
+from tests.models.test_exactness import CAPS, LONG, QUICK, differences
+from tests.oracle.random_networks import on_cards
+from tests.oracle.random_queues import queues
+from tests.oracle.test_oracle import ONES
+from tests.oracle.worlds import MS, bolt, ms, queued, spout, world
+from tideover.models.config import Scenario
+from tideover.models.job.arrivals.saturating import Saturating
+from tideover.models.job.components import Links
+from tideover.models.job.queues import QueueSettings, WhenFull
+from tideover.models.simulation import Replication, simulate
+
+HELD_BACK = (
+    on_cards(queues(("none", "source_replay", "rsm", "aligned_snapshots"), ("block",))),
+    on_cards(queues(("none", "source_replay", "aligned_snapshots"), ("credits", "credits", "block"))),
+)
+LOST = on_cards(queues(("none", "source_replay"), ("drop",)))
+
+
+@pytest.mark.parametrize("worlds", HELD_BACK, ids=("block", "credits"))
+def test_who_waits_for_room_behind_cards_is_as_in_the_reference(worlds: st.SearchStrategy[Scenario]) -> None:
+    @settings(QUICK, max_examples=5)
+    @given(worlds)
+    def check(scenario: Scenario) -> None:
+        assert differences(scenario, (20_000,)) == {}
+
+    check()
+
+
+@settings(QUICK, max_examples=3)
+@given(LOST)
+def test_what_comes_through_cards_and_finds_no_room_is_as_in_the_reference(scenario: Scenario) -> None:
+    assert differences(scenario, (7,)) == {}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("worlds", [*HELD_BACK, LOST], ids=("block", "credits", "drop"))
+def test_many_queues_behind_cards(worlds: st.SearchStrategy[Scenario]) -> None:
+    @LONG
+    @given(worlds, st.sampled_from(CAPS))
+    def check(scenario: Scenario, cap: int) -> None:
+        assert differences(scenario, (cap,)) == {}
+
+    check()
+
+
+def two_hosts(length: int | None, when_full: WhenFull = "block", latency: float = 0) -> Replication:
+    """A tuple every 10 ms; 4 at p, which is with the spout; to q, 15 there: a card out with 1 ms a tuple."""
+    topology = {
+        "s": spout(**ONES, hosts=(0,)),
+        "p": bolt("forward", {"s": "shuffle"}, 4, hosts=(0,)),
+        "q": queued(bolt("forward", {"p": "shuffle"}, 15, hosts=(1,)), length, when_full),
+    }
+    links = Links(latency=ms(latency), local=ms(0))
+    return simulate(world(topology, hosts=machines(NIC, None), links=links, until=95), trace=True)
+
+
+def times(found: Replication, component: str) -> list[tuple[float, float]]:
+    """(arrival, departure) there, ms."""
+    return [(came, done) for _, came, done in served(found, component)]
+
+
+def test_a_message_has_its_place_before_it_comes_to_the_card() -> None:
+    """q begins at 15, 30, 45, 60, …: then its place is free, and p's next message leaves for the card. p is
+    blocked from 44 on when it has one and q has another that waits.
+    """
+    found = two_hosts(1)
+    assert [done for _, done in times(found, "p")] == [14, 24, 34, 44, 54, 64, 79, 94]
+    assert times(found, "q") == [(15, 30), (25, 45), (35, 60), (46, 75), (61, 90)]
+
+
+def test_credits_come_back_over_the_link_and_through_no_card() -> None:
+    """Links take 2 ms: q begins at 17, 32, 47, …; p knows it 2 later, and what it sends is there after 3."""
+    found = two_hosts(1, "credits", latency=2)
+    assert times(found, "q") == [(17, 32), (27, 47), (37, 62), (52, 77), (67, 92)]
+
+
+def test_no_more_waits_at_a_card_than_there_are_places() -> None:
+    """Law: the spout emits as fast as the card out carries (1 ms a message), however fast it could; at the
+    card are as many as the receiver, which serves at once what comes, has places (7); one is in the line.
+    """
+    topology = {
+        "s": spout(**ONES, hosts=(0,)).model_copy(update={"arrivals": Saturating(emit_cost=MS // 100)}),
+        "q": queued(bolt("forward", {"s": "shuffle"}, 0.5, hosts=(1,)), 7),
+    }
+    found = simulate(world(topology, hosts=machines(NIC, None), until=1000), trace=True)
+    assert found.trace is not None
+    assert len(times(found, "q")) == 999
+    assert len(found.trace.emitted) == 999 + 7 + 1
+
+
+@pytest.mark.parametrize("levels", [1, 2])
+def test_bounds_that_are_never_reached_change_nothing_behind_cards(levels: int) -> None:
+    """Law: also where what a card has served brings about what comes to it (two levels on each host)."""
+    scenario = ring(0.8, levels=levels, hosts=3, seconds=0.2, latency=1)
+    bounded = scenario.model_copy(update={"queues": QueueSettings(length=10_000)})
+    one, other = simulate(scenario, trace=True), simulate(bounded, trace=True)
+    assert one.trace is not None
+    assert other.trace is not None
+    assert len(one.trace.processed) > 150
+    assert sorted(one.trace.processed) == sorted(other.trace.processed)
+    assert one.ledger == other.ledger

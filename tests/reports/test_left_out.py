@@ -1,0 +1,134 @@
+"""Studies on which something is fitted: what is left out is predicted, and judged by its aim."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tideover.calibrate.capacities import NUMBERS
+from tideover.cli import app
+from tideover.reports.calibration import detection, left_out
+from tideover.reports.calibration.left_out import Aim
+
+
+def errors(*rows: tuple[str, str, str, float, float]) -> pd.DataFrame:
+    """Workload, model, kind, mean error, and the same in seconds; nine of ten in their intervals."""
+    columns = ("workload", "model", "kind", "mean_error", "mean_error_s")
+    same = {"n": 10, "median_error": 0.0, "worst_error": 0.5, "coverage": 0.9, "mean_width": 0.25}
+    return pd.DataFrame([dict(zip(columns, row, strict=True)) | same for row in rows])
+
+
+def test_each_quantity_is_judged_by_its_own_aim() -> None:
+    """Seconds where the aim has seconds, else the ratio; what has no aim is not judged. The plain law, and
+    what the fit has seen, are left out.
+    """
+    table = errors(
+        ("A", "mechanism", "fit", 0.01, 0.1),
+        ("A", "mechanism", "leave_one_out", 0.12, 9.0),
+        ("A", "fluid", "leave_one_out", 0.01, 0.1),
+        ("A", "mechanism", "outage_end", 0.01, 2.1),
+        ("B", "mechanism", "leave_one_out", 0.121, 9.0),
+        ("B", "mechanism", "other", 0.9, 9.0),
+    )
+    kinds = {"leave_one_out": "latency", "outage_end": "outage", "other": "other"}
+    found = left_out.rows(table, kinds, {("", "latency"): Aim(0.12), ("A", "outage"): Aim(2.0, "s")})
+    assert [(row["workload"], row["quantity"], row["verdict"]) for row in found] == [
+        ("A", "latency", "predicted"),
+        ("A", "outage", "failed"),
+        ("B", "latency", "failed"),
+        ("B", "other", "no aim"),
+    ]
+    assert left_out.verdict(found) == (
+        "1 of 3 quantities are predicted within their aims; not A, outage; not B, latency."
+    )
+    shown = left_out.table(found, "Left out").rows
+    assert shown[0][3:] == ("9.0", "12 %", "50 %", "9 (90 %)", "25 %", "12 %", "predicted")
+    assert [row[8] for row in shown] == ["12 %", "2 s", "12 %", "–"]
+
+
+def test_a_loss_is_noticed_between_the_timeout_and_an_interval_before() -> None:
+    """20 s after the last heartbeat, which is up to 5 s old: all of 12 losses in [15, 20] s, on both sides of
+    the middle. With a timeout of 60 s, in [55, 60] s, which is not what was published.
+    """
+    few = ("run.replications=12",)
+    mean, least, most = (row["simulated_s"] for row in detection.rows(few))
+    assert 15 <= least < 17.5 < most <= 20
+    assert least < mean < most
+    late = detection.rows((*few, "heartbeat_timeout=60s", "run.duration=200s"))
+    assert {row["verdict"] for row in late} == {"failed"}
+    assert min(row["simulated_s"] for row in late) >= 55
+
+
+def command(monkeypatch: pytest.MonkeyPatch, *args: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["tideover", *args])
+    try:
+        app.main()
+    except SystemExit as end:
+        return int(end.code or 0)
+    return 0
+
+
+def profiles(path: Path) -> str:
+    """Twelve saturated runs whose core carries 1,000/s, on 1 to 12 TaskManagers of 2 cores with 2 slots."""
+    scatter = np.random.default_rng(1).normal(0, 0.05, 12)
+    rows = [f"made,{2 * i},2,4096,2,{2000 * i * np.exp(x)},1" for i, x in enumerate(scatter, 1)]
+    path.write_text("\n".join([",".join(("workload", *NUMBERS)), *rows]) + "\n")
+    return str(path)
+
+
+def test_capacities_that_are_left_out_are_predicted(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Runs that scatter by 5 % are predicted within a few percent; on one page with the detection."""
+    given = ("--from", profiles(tmp_path / "made.csv"), "--set", "run.replications=2")
+    assert command(monkeypatch, "reproduce", "demeter", *given, "--json", "--out", str(tmp_path / "out")) == 0
+    record = json.loads(capsys.readouterr().out)
+    (row,) = record["left_out"]
+    assert (row["workload"], row["quantity"], row["points"]) == ("made", "capacity", 12)
+    assert row["verdict"] == "predicted"
+    assert 0.01 < row["mean_error"] < 0.08
+    assert len(record["detection"]) == 3
+    assert set(record["fits"]) == {"made.csv"}
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "1 of 1 quantities are predicted within their aims." in page
+    assert "Left out and predicted: made.csv" in page
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (["khaos"], "--from: is missing; khaos needs its recoveries (khaos_flink"),
+        (["khaos", "--set", "rate=1/s", "--from", "made.csv"], "--set: nothing is simulated in khaos"),
+        (["khaos", "--from", "made.csv"], "--from: made.csv: has capacities, and khaos has none"),
+        (
+            ["demeter", "--from", "lag.csv"],
+            "--from: lag.csv: has no column latency_recovered_at_s; demeter needs",
+        ),
+        (
+            ["ksafety", "--from", "made.csv"],
+            "--from: goes with demeter and khaos only; ksafety has its figures",
+        ),
+        (["demeter", "--from", "none.csv"], "none.csv"),
+    ],
+)
+def test_other_files_are_refused(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    args: list[str],
+    says: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    profiles(tmp_path / "made.csv")
+    rows = [f"mine,30,{rate},{rate / 100}" for rate in (1000, 2000, 3000, 4000, 5000, 6000)]
+    header = "workload,checkpoint_interval_s,rate_per_s,recovery_s"
+    (tmp_path / "lag.csv").write_text("\n".join([header, *rows]) + "\n")
+    assert command(monkeypatch, "reproduce", *args) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith(says)
