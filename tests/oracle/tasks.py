@@ -221,10 +221,11 @@ class Task:
         what, now = self.serving.what, self.world.clock.now
         if isinstance(what, Control):
             self.event = self.world.clock.at(now, control(what.rank, self.rank), self._finish)
-        elif self.cores is not None:
+            return
+        self.give_back(what)
+        if self.cores is not None:
             self.cores.begin(self, self.service(what), self._finish)
         else:
-            self.give_back(what)
             self.event = self.world.clock.at(now + self.service(what), departure(self.rank), self._finish)
 
     def service(self, message: Message) -> int:

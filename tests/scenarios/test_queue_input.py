@@ -72,12 +72,6 @@ def test_bounds_are_read_and_written() -> None:
             "topology.c.queue.when_full",
             "only block and credits go with it",
         ),
-        (
-            "queues: {length: 1000, send: 2}",
-            "hosts: {machines: {m: {count: 1, cores: 1}}}",
-            "topology.b.queue",
-            "share cores",
-        ),
     ],
 )
 def test_what_is_refused(old: str, new: str, key: str, words: str) -> None:

@@ -281,6 +281,46 @@ def over_cards(spouts: int, bolts: int) -> Scenario:
     return world(topology, hosts=Hosts(machines={"m": MachineType(count=count, nic=1_000_000)}))
 
 
+@pytest.mark.parametrize(
+    ("spouts", "service", "nics", "bound", "limit"),
+    [
+        (1, 0.1, (10_000_000, 10_000_000), 5000, "cores of host 1 are "),
+        (1, 0.01, (1_000_000, 2_000_000), 1000, "card out of host 0 is "),
+        (2, 0.01, (1_000_000, 1_000_000), 1000, "card in of host 2 is "),
+    ],
+    ids=("a core", "a card out", "a card in"),
+)
+def test_full_queues_cores_and_cards_together(
+    spouts: int,
+    service: float,
+    nics: tuple[int, int],
+    bound: float,
+    limit: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Spouts on hosts of their own ──▶ a ──▶ b, two tasks of each on one more host with a core, 1,000 bytes a
+    tuple, queues of 50. Each tuple takes twice the service on the core, and goes out through its spout's card
+    and in through one.
+    """
+    monkeypatch.setattr(probe, "ROUGH", 500)
+    monkeypatch.setattr(probe, "THOROUGH", 3_000)
+    two = (spouts, spouts)
+    topology = {
+        "s": spout(gap=10, parallelism=spouts, hosts=tuple(range(spouts)), **ONES),
+        "a": bolt("forward", {"s": "shuffle"}, service, parallelism=2, hosts=two),
+        "b": bolt("forward", {"a": "shuffle"}, service, parallelism=2, hosts=two),
+    }
+    sized = {name: each.model_copy(update={"tuple_size": 1000}) for name, each in topology.items()}
+    machines = {
+        "sources": MachineType(count=spouts, nic=nics[0]),
+        "m": MachineType(count=1, cores=1, nic=nics[1]),
+    }
+    bounded = world(sized, hosts=Hosts(machines=machines)).model_copy(
+        update={"queues": QueueSettings(length=50)}
+    )
+    assert found(bounded, bound).limit.startswith(limit)
+
+
 SMALL = """
 name: small
 topology:

@@ -67,7 +67,8 @@ def _traffic(usage: pd.DataFrame, record: Mapping[str, Any]) -> tuple[Picture, .
     if not pairs:
         return ()
     name = strategy_name(record["strategy"])
-    hosts = sorted({int(host) for host in usage["host"].dropna().unique()})
+    ends = {pair[end] for pair in pairs for end in ("from_host", "to_host")}
+    hosts = sorted(ends | {int(host) for host in usage["host"].dropna().unique()})
     most = max(pair["bytes_per_s"] for pair in pairs)
     alt = f"Bytes per second from each host to each other one under {name}; result.json has the figures."
     caption = (

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from tideover.models.config import Scenario, deployment_of
+from tideover.models.config import Scenario
 from tideover.models.job.arrivals.saturating import Saturating
 from tideover.models.job.components import BoltConfig, SpoutConfig
 from tideover.models.job.queues import Bounds, bounds_of
-from tideover.models.runtime.core_sharing import crowded
 from tideover.models.strategies.base import Strategy, given
 
 Found = tuple[tuple[str, ...], str]
@@ -44,8 +43,6 @@ def _cluster(scenario: Scenario, bounds: Mapping[str, Bounds]) -> Iterator[Found
         return
     where = _where(scenario, first)
     bolts = (config for config in scenario.topology.values() if isinstance(config, BoltConfig))
-    if crowded(deployment_of(scenario)):
-        yield where, "bounded queues do not go with hosts whose tasks share cores: this is not simulated"
     if scenario.strategy.looks_up and any(bolt.state is not None for bolt in bolts):
         kind = scenario.strategy.kind
         message = f"bounded queues do not go with a state backend (state) under {kind}"

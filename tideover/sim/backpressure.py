@@ -7,21 +7,16 @@ from __future__ import annotations
 
 from bisect import insort
 from collections import Counter
-from collections.abc import Sequence
 
 import numpy as np
 
 from tideover.sim.agenda import START, WORK, Agenda
-from tideover.sim.card import NetworkChannel, Port
-from tideover.sim.card_wire import CardWire
 from tideover.sim.line import OVER, inputs_of, places
 from tideover.sim.link import Channel
-from tideover.sim.node import Node
 from tideover.sim.queue import InService
 from tideover.sim.room import Room
 from tideover.sim.server import Server, coming
 from tideover.sim.site import AHEAD, Member, Site, Wire
-from tideover.sim.spout_site import SpoutSite
 from tideover.sim.train import Ints, Train
 
 Stamped = list[tuple[int, int]]
@@ -95,7 +90,7 @@ class ServerSite(Site):
         self._markers_ahead = int(bool(node.queue.line()))
         self._open, self._holds = node.available, node.gate.holds(node.up)
         self._countdown = self._does.until_trigger()
-        self._free_at = node.busy.free_at
+        self._free_at = self._free_from()
         for train in waiting:
             first = self.add(None, train)
             for row, came in enumerate(train.time.tolist(), first):
@@ -165,7 +160,8 @@ class ServerSite(Site):
                 self._held.append((row, when))
             else:
                 self._gone.append((row, when))
-                self._free(row)
+                if self.pool.takes[row]:
+                    self._free(row)
         elif self._most is not None and self.pool.takes[row] and self._queued() >= self._most:
             self._lost.append((row, when))
         elif self._is_let_in(row, when, wire):
@@ -224,9 +220,25 @@ class ServerSite(Site):
         if self._countdown is not None and not self._triggers:
             self._countdown -= 1
             self._triggers |= self._countdown == 0
-        self._serve(row, self.agenda.now + self._service[row])
+        self._start(row)
         if takes:
             self._free(row)
+
+    def _free_from(self) -> int:
+        """When nothing keeps it busy that is not a tuple."""
+        return self.node.busy.free_at
+
+    def _busy_until(self) -> int:
+        """The same, of all that it has begun, as its node has it."""
+        return self._free_at
+
+    def _fires_at(self, reached: int) -> int:
+        """When a trigger has departed now, as its node has it."""
+        return reached
+
+    def _start(self, row: int) -> None:
+        """A service begins."""
+        self._serve(row, self.agenda.now + self._service[row])
 
     def _serve(self, row: int, done: int) -> None:
         self._current = row, done
@@ -286,81 +298,8 @@ class ServerSite(Site):
             assert train is not None
             in_service = InService(train, current[1], self._triggers)
         node.queue.load(waiting, in_service)
-        node.busy.free_at = self._free_at
+        node.busy.free_at = self._busy_until()
         if self.agenda.stopped:
             node.tied = [over for when, over, *_ in self._waiting[self._head :] if when == reached]
         if self.fires:
-            node.queue.fire_at(reached)
-
-
-def contend(members: Sequence[Member], now: int, until: int, ports: Sequence[Port] = ()) -> tuple[int, int]:
-    """Move coupled nodes, and the cards among them (``ports``, those out first), from ``now`` to ``until``,
-    or to the departure of a trigger; returns the moment, and how much was done.
-    """
-    agenda = Agenda(now, until)
-    servers = {m.node: ServerSite(agenda, m) for m in members if isinstance(m.node, Server)}
-    spouts = [SpoutSite(agenda, m) for m in members if not isinstance(m.node, Server)]
-    senders: dict[Node, Site] = {site.node: site for site in [*spouts, *servers.values()]}
-    wires = _Wires(agenda, ports)
-    for site in servers.values():
-        site.inputs = [wires.of(channel, site) for channel in site.node.inputs]
-    for member in members:
-        senders[member.node].wires = {channel: wires.of(channel) for channel in member.outputs}
-    for site in servers.values():
-        site.take_over()
-        site.make_room()
-        for wire in site.inputs:
-            wire.load()
-    wires.load()
-    for each in senders.values():
-        each.load()
-    for room in {
-        wire.room: None for site in servers.values() for wire in site.inputs if wire.room is not None
-    }:
-        room.grant(now)
-    for spout in spouts:
-        spout.start()
-    reached = agenda.run()
-    for each in senders.values():
-        for wire in each.wires.values():
-            wire.settle()
-    emitted = np.array(agenda.emitted, np.int64)
-    for member in members:
-        senders[member.node].settle(reached, emitted)
-    wires.put_back(emitted)
-    return reached, agenda.done
-
-
-class _Wires:
-    """All channels among coupled nodes."""
-
-    def __init__(self, agenda: Agenda, ports: Sequence[Port]) -> None:
-        self._agenda = agenda
-        self._ports = dict.fromkeys(ports)
-        self._wires: dict[Channel, Wire] = {}
-
-    def of(self, channel: Channel, to: Site | None = None) -> Wire:
-        """The one of a channel; ``to``: who gets what it carries, if it is the first time."""
-        wire = self._wires.get(channel)
-        if wire is None:
-            wire = self._wires[channel] = self._new(channel, to)
-        return wire
-
-    def _new(self, channel: Channel, to: Site | None) -> Wire:
-        assert to is None or isinstance(to, ServerSite)
-        if isinstance(channel, NetworkChannel):
-            return CardWire(self._agenda, channel, to, self._ports)
-        return Wire(self._agenda, channel, to)
-
-    def load(self) -> None:
-        """What comes to cards: those in first, since what is there is ahead."""
-        for port in reversed(self._ports):
-            for _, channel, train, time, _ in port.unload():
-                wire = self.of(channel)
-                assert isinstance(wire, CardWire)
-                wire.load_from(port, train, time)
-
-    def put_back(self, emitted: Ints) -> None:
-        """See `Wire.put_back`."""
-        for wire in self._wires.values():
-            wire.put_back(emitted)
+            node.queue.fire_at(self._fires_at(reached))

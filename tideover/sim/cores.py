@@ -27,7 +27,7 @@ from tideover.sim.link import Channel
 from tideover.sim.pace import Line, SharedOccupancy
 from tideover.sim.server import BY_POSITION, Server, collect
 from tideover.sim.shared_queue import SharedQueue
-from tideover.sim.sharing import Arrival, Backlog, Busy, Point, divide, even_speed
+from tideover.sim.sharing import Arrival, Backlog, Busy, Corner, Point, divide, even_speed
 from tideover.sim.train import Ints
 
 
@@ -176,6 +176,22 @@ class Cores:
         self._members = [each for members in self._levels for each in members]
         self._next, self._begin, self._end = None, now, now
         self._worked = self._work_done(now)
+
+    def speed(self, busy: int) -> float:
+        """How fast each of so many busy servers is."""
+        return self.factor * (1.0 if self.cores is None else min(1.0, self.cores / max(1, busy)))
+
+    @property
+    def line(self) -> Line:
+        """Of all that share, if they are on one level."""
+        (line,) = self._lines
+        return line
+
+    def passed(self, now: int, corners: Sequence[Corner]) -> None:
+        """All that share have been moved up to now; these were the corners of their line."""
+        if now > self.line.end:
+            self.line.step(now, corners)
+            self._step(0)
 
     @property
     def contended(self) -> bool:

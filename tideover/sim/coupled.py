@@ -14,11 +14,12 @@ from typing import Protocol
 
 import numpy as np
 
-from tideover.sim.backpressure import contend
 from tideover.sim.card import Port
+from tideover.sim.contend import contend
 from tideover.sim.kernel import Mover
 from tideover.sim.line import NONE, Line, places
 from tideover.sim.link import Channel
+from tideover.sim.mesh import Mesh, in_mesh
 from tideover.sim.node import Action, Node
 from tideover.sim.series import Series, in_series
 from tideover.sim.server import Server, coming
@@ -100,7 +101,7 @@ class Coupled:
     ports     of cards among them, those out first
     channels  all of which some part lies among them
     order     of nodes and ports, if data flows one way there. If not, because what a card has served may
-              bring about what comes to it, they are only moved tuple by tuple
+              bring about what comes to it, or because some share cores, they are only moved tuple by tuple
     """
 
     def __init__(
@@ -112,7 +113,12 @@ class Coupled:
     ) -> None:
         self._members = members
         self._ports = ports
-        self._series = Series(members) if not ports and in_series(members) else None
+        self._series: Series | Mesh | None = None
+        alone = not ports and all(member.cores is None for member in members)
+        if alone and in_series(members):
+            self._series = Series(members)
+        elif alone and in_mesh(members):
+            self._series = Mesh(members)
         self.nodes: list[Node] = [member.node for member in members]
         self._order = order
         self._servers = [node for node in self.nodes if isinstance(node, Server)]
@@ -166,17 +172,22 @@ class Coupled:
         """Move some way; returns whether there may be more to do at the instant that is reached."""
         until = min(now, self._at + self._stretch)
         reached, done, portion = self._at - 1, 0, PORTION
-        if self._series is not None and self._series.ready(self._at):
+        if isinstance(self._series, Mesh) and any(server.tied for server in self._servers):
+            until = self._at  # the rest of this instant
+        elif self._series is not None and self._series.ready(self._at):
             self._untie()
             reached, done = self._series.move(self._at, until)
             portion = IN_BLOCKS
+            if reached < until:  # what stops it happens at the next instant
+                until = reached + 1
         if reached < until:
             reached, more = contend(self._members, max(reached, self._at), until, self._ports)
             done += more
         if done > 2 * portion:
             self._stretch = max(LEAST, self._stretch // 2)
         elif done < portion // 2 and reached == self._at + self._stretch:
-            self._stretch = min(MOST, 2 * self._stretch)
+            more_often = min(16, max(2, portion // (2 * done + 2)))
+            self._stretch = min(MOST, more_often * self._stretch)
         self._at = reached
         self._tight -= done + 1
         return self._fire(reached)
@@ -244,12 +255,15 @@ class Coupled:
         return journal
 
 
-def couple(nodes: Sequence[Node]) -> list[list[Mover]]:
+def couple(nodes: Sequence[Node], sharing: Iterable[Sequence[Node]] = ()) -> list[list[Mover]]:
     """All nodes, and the cards between them, in groups of those that feel one another, directly or by way of
     others; a group comes before those that read from it. Who sends to a queue whose bound holds senders back
-    feels its server.
+    feels its server; those that share something (``sharing``) feel one another.
     """
     below = ways(nodes)
+    for together in sharing:
+        for one, other in pairwise((*together, together[0])):
+            below[one].add(other)
     for node in nodes:
         if isinstance(node, Server) and node.bound is not None and node.bound.holds_back:
             below[node].update(channel.up for channel in node.inputs if not channel.logged)

@@ -217,7 +217,7 @@ class Server(Node):
             times.append(self._kernel.moved_to)  # a control action has let it in
         if self.bound is not None or self.line is not None:  # what waits may have no departure yet
             told = (when for channel in self.inputs for when in channel.freed)
-            later = (self.busy.free_at, self.busy.stopped_until, *told)
+            later = (self.busy.turn(self._kernel.moved_to), self.busy.stopped_until, *told)
             times += [t for t in later if t > self._kernel.moved_to]
         known = [t for t in times if t is not None]
         return min(known) if known else None

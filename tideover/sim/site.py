@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from tideover.sim.agenda import FOREVER, WORK, Agenda
+from tideover.sim.cores import Cores
 from tideover.sim.line import Batch, Line
 from tideover.sim.link import Channel
 from tideover.sim.node import Node
@@ -23,11 +24,14 @@ AHEAD = 256
 
 
 class Member(NamedTuple):
-    """A node that is coupled to others; what it does; the channels by which it sends."""
+    """A node that is coupled to others; what it does; the channels by which it sends; the cores that it
+    shares (None: it has one of its own).
+    """
 
     node: Node
     does: Any
     outputs: list[Channel]
+    cores: Cores | None = None
 
 
 class Receiver(Protocol):

@@ -67,25 +67,20 @@ def _full(deployment: Deployment) -> dict[int, list[str]]:
     return {host: names for host, names in found.items() if len(names) > (cores[host] or len(names))}
 
 
-def share_cores(
-    kernel: Kernel, deployment: Deployment, tasks: Sequence[BoltTask], step: int | None
-) -> dict[int, Cores]:
-    """The cores, by host, of all hosts with tasks that have a number of them, or whose tasks share them. The
-    flow of the data plane gets what sharing needs. ``step``: length (ns) of the steps in which several levels
-    share, where only throughput is wanted; None: it follows from services.
+def host_cores(deployment: Deployment, tasks: Sequence[BoltTask], step: int | None) -> dict[int, Cores]:
+    """The cores, by host, of all hosts with tasks that have a number of them, or whose tasks share them; who
+    shares them is not told yet. ``step``: length (ns) of the steps in which several levels share, where only
+    throughput is wanted; None: it follows from services.
     """
     hosts = deployment.cluster.hosts
     sharing = [task for task in tasks if task.shares]
     wanted = {t.host for t in sharing} | {t.host for t in tasks if hosts[t.host].cores is not None}
     if sharing and deployment.moves:
         wanted |= {host.number for host in hosts}
-    if not wanted:
-        return {}
     found = {host: Cores(host, hosts[host].cores, evenly=step is not None) for host in sorted(wanted)}
     for task in tasks:
         if task.host in found and not task.shares:
             found[task.host].add([task])
-    fit_in(kernel, deployment.topology, tasks, found, step)
     return found
 
 

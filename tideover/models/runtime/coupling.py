@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tideover.models.job.deployment import Deployment
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.network import Edges, Network, in_order
 from tideover.models.runtime.spout_task import Calling, SpoutTask
 from tideover.sim.card import OUT, Port
+from tideover.sim.cores import Cores
 from tideover.sim.coupled import Coupled, couple, ways
 from tideover.sim.kernel import Kernel, Mover
 from tideover.sim.line import Bound, Line
@@ -18,10 +19,14 @@ from tideover.sim.site import Member
 
 
 def couple_tasks(
-    kernel: Kernel, deployment: Deployment, tasks: Sequence[SpoutTask | BoltTask], network: Network
+    kernel: Kernel,
+    deployment: Deployment,
+    tasks: Sequence[SpoutTask | BoltTask],
+    network: Network,
+    cores: Mapping[int, Cores],
 ) -> bool:
-    """Give tasks the bounds of their queues, and couple those that feel them, with the cards between them;
-    returns whether any do. If so, ``network`` is connected.
+    """Give tasks the bounds of their queues, and couple those that feel them, with the cards between them and
+    those with which they share ``cores`` (by host); returns whether any do. If so, ``network`` is connected.
 
     ``tasks``: all, in physical order.
     """
@@ -36,9 +41,14 @@ def couple_tasks(
     below = ways(tasks)
     channels = [channel for task in tasks if isinstance(task, BoltTask) for channel in task.inputs]
     flows: list[Mover] = []
-    for group in couple(tasks):
-        if len(group) > 1 or getattr(group[0], "bound", None) is not None:
-            flows.append(_coupled(group, below, channels, deployment))
+    sharing = _sharing(tasks)
+    for host, together in sharing.items():
+        cores[host].share([together], kernel.now)
+    for group in couple(tasks, sharing.values()):
+        first = group[0]
+        if len(group) > 1 or (isinstance(first, BoltTask) and (first.bound is not None or first.shares)):
+            members = [_member(task, deployment, cores) for task in group if not isinstance(task, Port)]
+            flows.append(_coupled(group, members, below, channels))
         else:
             flows += group
     kernel.nodes += (node for node in below if isinstance(node, Port))
@@ -46,28 +56,40 @@ def couple_tasks(
     return True
 
 
+def _sharing(tasks: Sequence[SpoutTask | BoltTask]) -> dict[int, list[BoltTask]]:
+    """Those that share the cores of a host, by host."""
+    found: dict[int, list[BoltTask]] = {}
+    for task in tasks:
+        if isinstance(task, BoltTask) and task.shares:
+            found.setdefault(task.host, []).append(task)
+    return found
+
+
 def _coupled(
-    group: Sequence[Mover], below: Edges, channels: Sequence[Channel], deployment: Deployment
+    group: Sequence[Mover], members: list[Member], below: Edges, channels: Sequence[Channel]
 ) -> Coupled:
     """Those that feel one another, as one; ``channels``: all that there are."""
     inside = {*group}
-    members = [_member(task, deployment) for task in group if isinstance(task, SpoutTask | BoltTask)]
     ports = [node for node in group if isinstance(node, Port)]
     passing = [c for c in channels if not inside.isdisjoint((c.up, *c.stops, c.down))]
     order = in_order({node: below[node] & inside for node in group})
-    return Coupled(members, _out_first(ports), passing, order if len(order) == len(group) else None)
+    one_way = len(order) == len(group) and all(member.cores is None for member in members)
+    return Coupled(members, _out_first(ports), passing, order if one_way else None)
 
 
 def _out_first(ports: Sequence[Port]) -> list[Port]:
     return sorted(ports, key=lambda port: (port.card.way != OUT, port.card.host))
 
 
-def _member(task: SpoutTask | BoltTask, deployment: Deployment) -> Member:
+def _member(task: Mover, deployment: Deployment, cores: Mapping[int, Cores]) -> Member:
     """A task that others feel, or that feels others: what it sends may have to wait."""
+    assert isinstance(task, SpoutTask | BoltTask)
     outputs: list[Channel] = []
     if task.outlets:
         task.line = Line(deployment.bounds[task.component.name].send)
         for outlet in task.outlets:
             outlet.line = task.line
             outputs += [channel for row in outlet.channels for channel in row]
-    return Member(task, Callbacks(task) if isinstance(task, BoltTask) else Calling(task), outputs)
+    if isinstance(task, SpoutTask):
+        return Member(task, Calling(task), outputs)
+    return Member(task, Callbacks(task), outputs, cores[task.host] if task.shares else None)

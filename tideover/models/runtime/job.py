@@ -12,7 +12,7 @@ from tideover.models.job.topology import Component, Topology
 from tideover.models.runtime.announcements import Announcer
 from tideover.models.runtime.bolt_task import BoltTask, connect
 from tideover.models.runtime.context import Context, without_markers
-from tideover.models.runtime.core_sharing import CoresResource, companies, crowded, share_cores
+from tideover.models.runtime.core_sharing import CoresResource, companies, crowded, fit_in, host_cores
 from tideover.models.runtime.coupling import couple_tasks
 from tideover.models.runtime.hooks import Dispatcher, Hooks, Needs
 from tideover.models.runtime.network import Network
@@ -57,11 +57,12 @@ class Job:
         every: list[SpoutTask | BoltTask] = [*self.spouts, *self.bolt_tasks]
         self.tasks = sorted(every, key=lambda task: task.number)
         """All physical tasks, in physical order."""
-        self._coupled = couple_tasks(context.kernel, deployment, self.tasks, self.network)
+        context.cores = host_cores(deployment, self.bolt_tasks, context.step)
+        self._coupled = couple_tasks(context.kernel, deployment, self.tasks, self.network, context.cores)
         if not self._coupled:
             self.lay()
+            fit_in(context.kernel, self.topology, self.bolt_tasks, context.cores, context.step)
         context.resources += self.network.cards
-        context.cores = share_cores(context.kernel, deployment, self.bolt_tasks, context.step)
         every_core = context.cores.values()
         context.resources += [CoresResource(cores) for cores in every_core if cores.cores is not None]
         store = deployment.store
