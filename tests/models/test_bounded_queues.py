@@ -18,6 +18,7 @@ from tideover.models.job.queues import QueueSettings, WhenFull
 from tideover.models.simulation import simulate
 from tideover.models.world import World
 from tideover.scenarios.loader import load
+from tideover.sim.mesh import Mesh
 from tideover.sim.series import Series
 
 STRATEGIES = ("none", "source_replay")
@@ -134,6 +135,107 @@ def test_a_saturated_word_count_is_the_same_in_blocks(
     assert sorted(map(repr, blocks.trace.windows)) == sorted(map(repr, other.trace.windows))
     assert blocks.ledger == other.ledger
     assert len(blocks.trace.emitted) < 0.6 * 4000  # the spout was held back
+
+
+@pytest.fixture
+def in_mesh(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Servers with any number of places are worked out in trains, and messages a few at a time; how much was
+    done each time.
+    """
+    done: list[int] = []
+    move = Mesh.move
+
+    def counting(self: Mesh, now: int, until: int) -> tuple[int, int]:
+        found = move(self, now, until)
+        done.append(found[1])
+        return found
+
+    monkeypatch.setattr(Mesh, "move", counting)
+    monkeypatch.setattr("tideover.sim.mesh_leaf.LEAST_PLACES", 1)
+    for module in ("mesh_node", "mesh_spout"):
+        monkeypatch.setattr(f"tideover.sim.{module}.FIRST", 2)
+        monkeypatch.setattr(f"tideover.sim.{module}.PLAN", 3)
+    return done
+
+
+def test_full_queues_of_many_senders_are_as_in_the_reference(in_mesh: list[int]) -> None:
+    """Law: whoever sends, with plain numbers all is as in the reference; and worlds are moved so."""
+    worlds = []
+
+    @settings(QUICK, max_examples=10)
+    @given(queues(STRATEGIES, ("block", "block", "credits")))
+    def check(scenario: Scenario) -> None:
+        before = len(in_mesh)
+        assert differences(scenario, (20_000,)) == {}
+        worlds.append(sum(in_mesh[before:]))
+
+    check()
+    assert sum(done > 0 for done in worlds) >= 6
+
+
+@pytest.mark.long
+def test_many_full_queues_of_many_senders(in_mesh: list[int]) -> None:
+    @settings(LONG)
+    @given(queues(STRATEGIES, ("block", "block", "credits")))
+    def check(scenario: Scenario) -> None:
+        assert differences(scenario, (1, 20_000)) == {}
+
+    check()
+    assert sum(in_mesh) > 0
+
+
+@pytest.fixture
+def tuple_by_tuple(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is moved in any other way where a queue is full."""
+    for module in ("in_series", "in_mesh"):
+        monkeypatch.setattr(f"tideover.sim.coupled.{module}", lambda members: False)
+
+
+@pytest.mark.usefixtures("tuple_by_tuple")
+@settings(QUICK, max_examples=5)
+@given(queues(STRATEGIES, ("block", "block", "credits")))
+def test_who_waits_for_room_is_tuple_by_tuple_as_in_the_reference(scenario: Scenario) -> None:
+    assert differences(scenario, (20_000,)) == {}
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("tuple_by_tuple")
+@settings(LONG)
+@given(queues(STRATEGIES, ("block", "block", "credits")))
+def test_many_that_wait_tuple_by_tuple(scenario: Scenario) -> None:
+    assert differences(scenario, (20_000,)) == {}
+
+
+@pytest.mark.parametrize("when_full", ["block", "credits"])
+@pytest.mark.parametrize("send", [0, 100])
+def test_a_word_count_of_many_tasks_is_the_same_tuple_by_tuple(
+    when_full: str, send: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Law: where queues of 70 between 3 and 4 tasks are full, numbers and single tuples give the same."""
+    changes = {
+        "topology.sentences.rate": "3000/s",
+        "topology.split.parallelism": 3,
+        "topology.split.service": {"kind": "exponential", "mean": "0.6 ms"},
+        "topology.count.parallelism": 4,
+        "topology.count.service": "0.3 ms",
+        "topology.count.window": "100 ms",
+        "queues": {"length": 70, "send": send, "when_full": when_full},
+        "strategy.kind": "source_replay",
+        "failures": [],
+        "run": {"duration": "0.4 s", "warmup": "0 s", "seed": 3, "replications": 1},
+    }
+    scenario = load("wordcount", changes)
+    numbers = simulate(scenario, 0, trace=True)
+    singly: list[int] = []
+    monkeypatch.setattr("tideover.sim.coupled.in_mesh", lambda members: bool(singly.append(len(members))))
+    other = simulate(scenario, 0, trace=True)
+    assert singly
+    assert numbers.trace is not None
+    assert other.trace is not None
+    assert sorted(numbers.trace.processed) == sorted(other.trace.processed)
+    assert sorted(map(repr, numbers.trace.windows)) == sorted(map(repr, other.trace.windows))
+    assert numbers.ledger == other.ledger
+    assert len(numbers.trace.emitted) < 0.4 * 3000  # the spout was held back
 
 
 def chain(length: int | None, when_full: WhenFull = "block", send: int = 0, **more: object) -> Scenario:

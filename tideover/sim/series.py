@@ -42,6 +42,27 @@ def in_series(members: Sequence[Member]) -> bool:
     return True
 
 
+def as_usual(members: Sequence[Member], now: int) -> bool:
+    """Whether nobody is down or stopped, nobody's arrivals are held or turned away, and nothing that is sent
+    is kept to be sent again.
+    """
+    if any(channel.tap is not None for member in members for channel in member.outputs):
+        return False
+    return all(_usual(member.node, now) for member in members)
+
+
+def _usual(node: Node, now: int) -> bool:
+    if not node.up or node.busy.stopped_until > now:
+        return False
+    if not isinstance(node, Server):
+        return True
+    if node.gate.held or node.gate.aside or not node.available:
+        return False
+    if node.sieve is not None and node.sieve.active:
+        return False
+    return not (node.queue.in_service() and node.line is not None and node.line.holds_up)
+
+
 def _go_on(stages: Sequence[Stage]) -> bool:
     """Work out what is known at each; returns whether there was anything."""
     return any([stage.step() for stage in stages])  # noqa: C419 - at all of them
@@ -66,7 +87,7 @@ def _leap(last: list[tuple[ServerStage, Way, ServerStage]]) -> bool:
     for up, way, server in last:
         assert way.free is not None
         going |= server.step()
-        begins = server.if_in_time()
+        begins = server.if_in_time(up.may_send(way) - way.free - server.freed.n)
         freed, undo = server.freed.n, up.save()
         server.freed.add(begins)
         moved = up.step()
@@ -88,23 +109,8 @@ class Series:
         self._members = members
 
     def ready(self, now: int) -> bool:
-        """Whether all is as usual: nobody is down or stopped, nobody's arrivals are held or turned away, and
-        nothing that is sent is kept to be sent again.
-        """
-        if any(channel.tap is not None for member in self._members for channel in member.outputs):
-            return False
-        return all(self._usual(member.node, now) for member in self._members)
-
-    def _usual(self, node: Node, now: int) -> bool:
-        if not node.up or node.busy.stopped_until > now:
-            return False
-        if not isinstance(node, Server):
-            return True
-        if node.gate.held or node.gate.aside or not node.available:
-            return False
-        if node.sieve is not None and node.sieve.active:
-            return False
-        return not (node.queue.in_service() and node.line is not None and node.line.holds_up)
+        """Whether all is as usual."""
+        return as_usual(self._members, now)
 
     def move(self, now: int, until: int) -> tuple[int, int]:
         """Move them from ``now`` to ``until``, or to right before a trigger departs (which may be before
@@ -118,7 +124,7 @@ class Series:
             server.begin()
         spouts = [stage for stage in stages if not isinstance(stage, ServerStage)]
         last = _last(servers)
-        while _leap(last) or _go_on(servers) or _go_on(spouts):  # spouts last, and then with long trains
+        while (_leap(last) or _go_on(servers)) | _go_on(spouts):  # spouts last, and then with long trains
             pass
         reached = min([until, *(server.trigger_at - 1 for server in servers)])
         called = [stage for stage in spouts if isinstance(stage, SpoutStage)]
