@@ -72,9 +72,11 @@ class Seats:
 
     def usable(self, thing: Any) -> int:
         """From when on it can be launched."""
-        if thing in self.kept or thing not in self.world.tasks:
+        if thing in self.kept:
             return 0
-        return self.repaired.get(self.of(thing)[0], 0)
+        acker = thing not in self.world.tasks
+        host = self.world.scenario.strategy.acker_host if acker else self.of(thing)[0]
+        return self.repaired.get(host, 0)
 
     def go(self, thing: Any) -> None:
         """It is launched now."""
