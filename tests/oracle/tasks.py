@@ -92,6 +92,7 @@ class Task:
         self.while_down = "drop"
         self.inbox: list[Message] = []  # held while down: these wait with their senders
         self.memory: list[Message] = []  # held while up, but not yet restored
+        self.kept: set[Message] = set()  # what of it had been let in before
         self.waiting = False  # up, but not yet restored: nothing is served
         self.occupied = False  # an action takes its time
         self.occupied_until = 0
@@ -122,13 +123,15 @@ class Task:
         if message.channel.places is not None:
             message.channel.places.give_back(message)
 
-    def accept(self, message: Message, after: int | None = None, begins: bool = True) -> None:
-        """``begins``: what waits may begin service now."""
+    def accept(
+        self, message: Message, after: int | None = None, begins: bool = True, again: bool = False
+    ) -> None:
+        """``begins``: what waits may begin service now; ``again``: it has been in the queue."""
         if not self.world.protocol.admit(self, message):
             return
         if self.waiting:
             self.memory.append(message)
-        elif message.datum is not None and self.is_full:
+        elif message.datum is not None and self.is_full and not again:
             self.world.overflows(self, message)
         else:
             self._join(Entry(self.world.clock.now, message, after))
@@ -160,10 +163,17 @@ class Task:
         return [entry.what for entry in self.queue if isinstance(entry.what, Message)]
 
     def restored(self) -> None:
-        """What was held meanwhile arrives now."""
+        """What was in its queue waits again, and what was held meanwhile arrives now."""
         self.waiting = False
-        self.open(self.memory)
-        self.open(self.inbox)
+        kept = [message for message in self.memory if message in self.kept]
+        held = [message for message in self.memory if message not in self.kept]
+        self.memory.clear()
+        self.kept.clear()
+        for message in kept:
+            self.accept(message, begins=False, again=True)
+        held += self.inbox
+        self.inbox.clear()
+        self.open(held)
         self.serve()
 
     def open(self, held: list[Message]) -> None:
@@ -377,6 +387,7 @@ class Task:
             unseen, self.waiting = self.waiting and not crash, False
             held = [m for m in self.memory if not unseen or self.world.protocol.admit(self, m)]
             self.memory = self.interrupt() + held
+            self.kept = set(self.memory)
         if crash:
             for message in self.memory:
                 self.world.destroyed(self, message, self.fault)
@@ -401,6 +412,7 @@ class Task:
         self.occupied = False
         messages = self.queued()
         self.queue.clear()
+        self.kept |= set(messages)
         return messages
 
     def stop(self, until: int) -> None:

@@ -102,13 +102,15 @@ class World:
 
     def _needs_reference(self, deployment: Deployment) -> bool:
         """Whether the windows can differ from those of a run without failures, and without the strategy:
-        where it keeps a task for a while tuples come later, and those of several senders in another order.
+        where it keeps a task for a while tuples come later, and those of several senders in another order, or
+        they find no place.
         """
         windows = [c for c in deployment.topology.components if c.window]
         ended_by = {c.trigger for c in windows}
-        held_up = any(bound.length is not None for bound in deployment.bounds.values())
-        late = held_up or not all(c.anchored for c in windows)
-        by_order = "tuples" in ended_by or ("tick" in ended_by and late)
+        bounds = [bound for bound in deployment.bounds.values() if bound.length is not None]
+        late = bool(bounds) or not all(c.anchored for c in windows)
+        lossy = not all(bound.holds_back for bound in bounds)
+        by_order = lossy or "tuples" in ended_by or ("tick" in ended_by and late)
         differ = self.job.needs.comparison or (by_order and bool(self.scenario.strategy.composed_of))
         return bool(windows) and (bool(deployment.failures) or differ)
 
