@@ -361,6 +361,20 @@ def test_what_was_kept_begins_when_all_that_was_held_has_come() -> None:
     assert [(row[3], row[4] / MS) for row in trace.overflowed] == [(2, 35)]
 
 
+def test_a_marker_that_was_held_begins_before_what_was_held_behind_it() -> None:
+    """q has one place, and is down from 18 to 38. The marker of 20 is ahead of the roots of 25 and 35: it is
+    served first, so one of them has the place, and the other finds none.
+    """
+    count = bolt("windowed_count", {"s": "shuffle"}, 25, window={"length": 20 * MS, "trigger": "marker"})
+    topology = {"s": spout(**ONES, offset=15), "q": queued(count, 1, "drop")}
+    lost = fault("lose_state", 18, component="q", restart=20, while_down="hold")
+    scenario = world(topology, "none", (lost,), until=45)
+    assert not differences(scenario, (20_000,))
+    trace = simulate(scenario, trace=True).trace
+    assert trace is not None
+    assert [(row[3], row[4] / MS) for row in trace.overflowed] == [(1, 38)]
+
+
 def test_bounds_that_are_never_reached_change_nothing() -> None:
     """Law: results are those of queues without bounds, if no queue is ever full."""
     free = load("wordcount", {"run.replications": 1})

@@ -128,6 +128,8 @@ def test_results_say_who_is_blocked_where_queues_have_an_end() -> None:
     assert result.tasks["blocked_s"].tolist() == [0.028, 0]
     assert ("most blocked task", "0.295 (p.0)") in overview([record]).rows
     assert blocked_table(record).rows[0] == ("p.0", "33.7 %", "29.5 %", "36.8 %")
+    roomy = Result(chain(9), [simulate(chain(9))])
+    assert ("most blocked task", "0") in overview([roomy.to_dict()]).rows
     again = Result(chain(1), [decode(encode(one)) for one in result.replications])
     assert again.to_json() == result.to_json()
     plain = Result(chain(None), [simulate(chain(None))])

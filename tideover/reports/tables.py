@@ -267,10 +267,12 @@ def _busiest(result: Record) -> str:
 
 
 def _most_blocked(result: Record) -> str:
-    """``0.71 (split.2)``: the task that full queues held up for the greatest part of its time."""
+    """``0.71 (split.2)``: the task that full queues held up for the greatest part of its time; 0: none."""
     blocked = (result.get("utilisation") or {}).get("blocked") or {}
     task = max(blocked, key=lambda task: blocked[task], default=None)
-    return UNDEFINED if task is None else f"{number(blocked[task])} ({task})"
+    if task is None:
+        return UNDEFINED
+    return f"{number(blocked[task])} ({task})" if blocked[task] else "0"
 
 
 def blocked_table(result: Record) -> Table:
