@@ -18,6 +18,7 @@ from tideover.models.job.queues import QueueSettings, WhenFull
 from tideover.models.simulation import simulate
 from tideover.models.world import World
 from tideover.scenarios.loader import load
+from tideover.sim.mesh import Mesh
 from tideover.sim.series import Series
 
 STRATEGIES = ("none", "source_replay")
@@ -108,6 +109,20 @@ def test_many_full_queues_in_series(in_blocks: list[int]) -> None:
     assert sum(in_blocks) > 0
 
 
+def test_what_is_guessed_in_blocks_and_comes_too_late_is_worked_out_anew(in_blocks: list[int]) -> None:
+    """q is idle when the words of a sentence leave p, so the first begins 2 later, and only then has the next
+    one a place.
+    """
+    topology = {
+        "s": spout("sentences", gap=8),
+        "p": bolt("split_words", {"s": "shuffle"}, 3, hosts=(0,)),
+        "q": queued(bolt("forward", {"p": "shuffle"}, 1, hosts=(1,)), 1),
+    }
+    slow = Links(latency=ms(2), local=ms(0))
+    assert differences(world(topology, "none", until=400, hosts=2, links=slow), (20_000,)) == {}
+    assert sum(in_blocks) > 100
+
+
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("send", [0, 100])
 def test_a_saturated_word_count_is_the_same_in_blocks(
@@ -134,6 +149,107 @@ def test_a_saturated_word_count_is_the_same_in_blocks(
     assert sorted(map(repr, blocks.trace.windows)) == sorted(map(repr, other.trace.windows))
     assert blocks.ledger == other.ledger
     assert len(blocks.trace.emitted) < 0.6 * 4000  # the spout was held back
+
+
+@pytest.fixture
+def in_mesh(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Servers with any number of places are worked out in trains, and messages a few at a time; how much was
+    done each time.
+    """
+    done: list[int] = []
+    move = Mesh.move
+
+    def counting(self: Mesh, now: int, until: int) -> tuple[int, int]:
+        found = move(self, now, until)
+        done.append(found[1])
+        return found
+
+    monkeypatch.setattr(Mesh, "move", counting)
+    monkeypatch.setattr("tideover.sim.mesh_leaf.LEAST_PLACES", 1)
+    for module in ("mesh_node", "mesh_spout"):
+        monkeypatch.setattr(f"tideover.sim.{module}.FIRST", 2)
+        monkeypatch.setattr(f"tideover.sim.{module}.PLAN", 3)
+    return done
+
+
+def test_full_queues_of_many_senders_are_as_in_the_reference(in_mesh: list[int]) -> None:
+    """Law: whoever sends, with plain numbers all is as in the reference; and worlds are moved so."""
+    worlds = []
+
+    @settings(QUICK, max_examples=10)
+    @given(queues(STRATEGIES, ("block", "block", "credits")))
+    def check(scenario: Scenario) -> None:
+        before = len(in_mesh)
+        assert differences(scenario, (20_000,)) == {}
+        worlds.append(sum(in_mesh[before:]))
+
+    check()
+    assert sum(done > 0 for done in worlds) >= 6
+
+
+@pytest.mark.long
+def test_many_full_queues_of_many_senders(in_mesh: list[int]) -> None:
+    @settings(LONG)
+    @given(queues(STRATEGIES, ("block", "block", "credits")))
+    def check(scenario: Scenario) -> None:
+        assert differences(scenario, (1, 20_000)) == {}
+
+    check()
+    assert sum(in_mesh) > 0
+
+
+@pytest.fixture
+def tuple_by_tuple(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is moved in any other way where a queue is full."""
+    for module in ("in_series", "in_mesh"):
+        monkeypatch.setattr(f"tideover.sim.coupled.{module}", lambda members: False)
+
+
+@pytest.mark.usefixtures("tuple_by_tuple")
+@settings(QUICK, max_examples=5)
+@given(queues(STRATEGIES, ("block", "block", "credits")))
+def test_who_waits_for_room_is_tuple_by_tuple_as_in_the_reference(scenario: Scenario) -> None:
+    assert differences(scenario, (20_000,)) == {}
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("tuple_by_tuple")
+@settings(LONG)
+@given(queues(STRATEGIES, ("block", "block", "credits")))
+def test_many_that_wait_tuple_by_tuple(scenario: Scenario) -> None:
+    assert differences(scenario, (20_000,)) == {}
+
+
+@pytest.mark.parametrize("when_full", ["block", "credits"])
+@pytest.mark.parametrize("send", [0, 100])
+def test_a_word_count_of_many_tasks_is_the_same_tuple_by_tuple(
+    when_full: str, send: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Law: where queues of 70 between 3 and 4 tasks are full, numbers and single tuples give the same."""
+    changes = {
+        "topology.sentences.rate": "3000/s",
+        "topology.split.parallelism": 3,
+        "topology.split.service": {"kind": "exponential", "mean": "0.6 ms"},
+        "topology.count.parallelism": 4,
+        "topology.count.service": "0.3 ms",
+        "topology.count.window": "100 ms",
+        "queues": {"length": 70, "send": send, "when_full": when_full},
+        "strategy.kind": "source_replay",
+        "failures": [],
+        "run": {"duration": "0.4 s", "warmup": "0 s", "seed": 3, "replications": 1},
+    }
+    scenario = load("wordcount", changes)
+    numbers = simulate(scenario, 0, trace=True)
+    singly: list[int] = []
+    monkeypatch.setattr("tideover.sim.coupled.in_mesh", lambda members: bool(singly.append(len(members))))
+    other = simulate(scenario, 0, trace=True)
+    assert singly
+    assert numbers.trace is not None
+    assert other.trace is not None
+    assert sorted(numbers.trace.processed) == sorted(other.trace.processed)
+    assert sorted(map(repr, numbers.trace.windows)) == sorted(map(repr, other.trace.windows))
+    assert numbers.ledger == other.ledger
+    assert len(numbers.trace.emitted) < 0.4 * 3000  # the spout was held back
 
 
 def chain(length: int | None, when_full: WhenFull = "block", send: int = 0, **more: object) -> Scenario:
@@ -191,6 +307,22 @@ def test_where_a_crash_empties_a_queue_its_senders_go_on() -> None:
     assert done(chain(1, failures=(crashed,)), "q")[:2] == [29, 65]
 
 
+def test_what_was_in_service_waits_for_its_turn_without_a_place() -> None:
+    """At 31 q loses its state while it serves tuple 1, which it serves anew from 91 on. None of its two
+    places is taken then: p's tuples of 34 and 44 leave, that of 54 waits until that of 34 begins, at 106.
+    """
+    lost = fault("lose_state", 31, component="q", restart=60, while_down="hold")
+    topology = {
+        "s": spout(**ONES),
+        "p": bolt("forward", {"s": "shuffle"}, 4),
+        "q": queued(bolt("windowed_count", {"p": "shuffle"}, 15, window={"length": 1000 * MS}), 2),
+    }
+    scenario = world(topology, "none", (lost,), until=119)
+    assert not differences(scenario, (20_000,))
+    assert done(scenario, "p") == [14, 24, 34, 44, 54, 110]
+    assert done(scenario, "q") == [29, 106]
+
+
 def test_what_has_no_place_is_lost_and_counted() -> None:
     """Arrivals at 14, 24, …; services begin at 14, 29, 44, 59, 74, 89: 44 and 74 find one waiting."""
     run = World(chain(1, "drop"), trace=True)
@@ -227,6 +359,20 @@ def test_what_was_kept_begins_when_all_that_was_held_has_come() -> None:
     trace = simulate(scenario, trace=True).trace
     assert trace is not None
     assert [(row[3], row[4] / MS) for row in trace.overflowed] == [(2, 35)]
+
+
+def test_a_marker_that_was_held_begins_before_what_was_held_behind_it() -> None:
+    """q has one place, and is down from 18 to 38. The marker of 20 is ahead of the roots of 25 and 35: it is
+    served first, so one of them has the place, and the other finds none.
+    """
+    count = bolt("windowed_count", {"s": "shuffle"}, 25, window={"length": 20 * MS, "trigger": "marker"})
+    topology = {"s": spout(**ONES, offset=15), "q": queued(count, 1, "drop")}
+    lost = fault("lose_state", 18, component="q", restart=20, while_down="hold")
+    scenario = world(topology, "none", (lost,), until=45)
+    assert not differences(scenario, (20_000,))
+    trace = simulate(scenario, trace=True).trace
+    assert trace is not None
+    assert [(row[3], row[4] / MS) for row in trace.overflowed] == [(1, 38)]
 
 
 def test_bounds_that_are_never_reached_change_nothing() -> None:

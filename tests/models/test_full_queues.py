@@ -132,6 +132,22 @@ def two_ways(**more: object) -> Scenario:
     return world(topology, "aligned_snapshots", **strategy)  # type: ignore[arg-type]
 
 
+def test_a_barrier_overtakes_what_comes_at_its_instant() -> None:
+    """Triggers come 2 ms after a tuple, which p and r serve until 3 ms later. fast's barrier waits for r
+    then, p's comes as r is done, with a tuple of p ahead of it: all are there before r begins with that.
+    """
+    topology = {
+        "s": spout(**ONES, gap=20),
+        "p": bolt("forward", {"s": "shuffle"}, 5),
+        "fast": bolt("filter", {"s": "shuffle"}, 0, keep=0.0),
+        "r": queued(bolt("forward", {"s": "shuffle", "p": "shuffle", "fast": "shuffle"}, 5), 100),
+    }
+    settings = {"checkpoint_interval": 1000 * MS, "checkpoint_phase": 1002 * MS, "until": 2990}
+    scenario = world(topology, "aligned_snapshots", unaligned=True, **settings)
+    assert not differences(scenario, (20_000,))
+    assert simulate(scenario).cost["snapshot_max_s"] == pytest.approx(0.003)
+
+
 def test_a_task_waits_for_the_barrier_that_comes_through_the_full_queue() -> None:
     found = simulate(two_ways()).cost
     assert found["alignment_s"] == pytest.approx(found["snapshot_s"]) == pytest.approx(0.116)

@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.models.test_exactness import CAPS, LONG, QUICK, differences
-from tests.models.test_schedules_exactness import HAPPENED
 from tests.oracle.random_logs import READERS, logs
 from tideover.models.config import Scenario
-from tideover.sim.registry import kind_of
-
-
-def otherwise(scenario: Scenario, cap: int) -> dict[str, Any]:
-    """What differs; of transactions under overlapping failures, what happens (see their own tests)."""
-    found = differences(scenario, (cap,)).get(cap, {})
-    overlap = kind_of(scenario.strategy) == "storm_checkpoint" and len(scenario.failures) > 1
-    return {name: both for name, both in found.items() if not overlap or name in HAPPENED}
 
 
 @pytest.mark.parametrize("strategy", READERS)
@@ -27,7 +16,7 @@ def test_the_engine_equals_the_reference_with_a_queue(strategy: str) -> None:
     @settings(QUICK, max_examples=5 if strategy == "storm_checkpoint" else 20)  # its worlds take longer
     @given(logs((strategy,)), st.sampled_from(CAPS))
     def check(scenario: Scenario, cap: int) -> None:
-        assert not otherwise(scenario, cap)
+        assert not differences(scenario, (cap,))
 
     check()
 
@@ -39,6 +28,6 @@ def test_the_engine_equals_the_reference_with_many_queues(strategy: str, overlap
     @LONG
     @given(logs((strategy,), overlap), st.sampled_from(CAPS))
     def check(scenario: Scenario, cap: int) -> None:
-        assert not otherwise(scenario, cap)
+        assert not differences(scenario, (cap,))
 
     check()

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from tests.oracle.worlds import MS, bolt, fault, spout, world
+from tests.oracle.worlds import MS, bolt, fault, queued, spout, world
 from tideover.models.results.result import Result
 from tideover.models.simulation import simulate
+from tideover.reports.tables import blocked_table, overview
 from tideover.scenarios.runs import decode, encode
 
 ONES: dict[str, Any] = {"kind": "values", "values": (1,), "repeat": True}
@@ -92,3 +93,47 @@ def test_lumps_change_only_the_grain() -> None:
     one, two = rows(scenario)["p.0"], rows(coarsened)["p.0"]
     assert two["utilisation"] == pytest.approx(one["utilisation"], abs=0.002)
     assert two["queued"] % 2 == 0
+
+
+def chain(length: int | None, *failures: Any) -> Any:
+    """s (every 10 ms) ──▶ p (4 ms) ──▶ q (15 ms), whose queue has so many places."""
+    topology = {
+        "s": spout(**ONES),
+        "p": bolt("forward", {"s": "shuffle"}, 4),
+        "q": queued(bolt("forward", {"p": "shuffle"}, 15), length, "block"),
+    }
+    return world(topology, "none", failures, 95)
+
+
+def test_a_task_is_blocked_while_a_full_queue_keeps_what_it_has_made() -> None:
+    """q begins at 14, 29, 44, …, when a place is free. p is done at 54, 64, 78 and 93 with tuples for which
+    there is none before 59, 74, 89 and the end: 5 + 10 + 11 + 2 ms, besides eight times 4 ms of work.
+    """
+    found = rows(chain(1))
+    assert (found["p.0"]["blocked_s"], found["p.0"]["busy_s"]) == (0.028, 0.032)
+    assert found["q.0"]["blocked_s"] == 0
+
+
+def test_what_a_crash_destroys_in_a_line_blocks_no_longer() -> None:
+    """p is blocked from 54 to 59, from 64 to 74, and from 78 to the crash at 84; at 94 there is room."""
+    found = rows(chain(1, fault("crash_task", 84, component="p", restart=5)))
+    assert (found["p.0"]["blocked_s"], found["p.0"]["up_s"]) == (0.021, 0.09)
+
+
+def test_results_say_who_is_blocked_where_queues_have_an_end() -> None:
+    """In the record, the tasks' table, the overview, and a table of its own; elsewhere nothing of it."""
+    result = Result(chain(1), [simulate(chain(1))])
+    record = result.to_dict()
+    assert record["utilisation"]["blocked"] == {"p.0": pytest.approx(28 / 95), "q.0": 0}
+    assert result.tasks["blocked_s"].tolist() == [0.028, 0]
+    assert ("most blocked task", "0.295 (p.0)") in overview([record]).rows
+    assert blocked_table(record).rows[0] == ("p.0", "33.7 %", "29.5 %", "36.8 %")
+    roomy = Result(chain(9), [simulate(chain(9))])
+    assert ("most blocked task", "0") in overview([roomy.to_dict()]).rows
+    again = Result(chain(1), [decode(encode(one)) for one in result.replications])
+    assert again.to_json() == result.to_json()
+    plain = Result(chain(None), [simulate(chain(None))])
+    assert "blocked" not in plain.to_dict()["utilisation"]
+    assert "blocked_s" not in plain.tasks.columns
+    assert not blocked_table(plain.to_dict()).rows
+    assert "most blocked task" not in {row[0] for row in overview([plain.to_dict()]).rows}

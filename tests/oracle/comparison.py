@@ -71,8 +71,9 @@ def _whole(ours: Figures, theirs: Replication) -> Iterator[Pair]:
         for name, value in getattr(ours, what).items():
             yield f"{what} {name}", value, engine[name]
     for row in theirs.tasks:
-        busy, up = ours.tasks[row["task"]]
+        busy, blocked, up = ours.tasks[row["task"]]
         yield f"{row['task']} busy", busy / S, row["busy_s"]
+        yield f"{row['task']} blocked", blocked / S, row.get("blocked_s", 0)
         yield f"{row['task']} up", up / S, row["up_s"]
 
 

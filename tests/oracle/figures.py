@@ -46,8 +46,8 @@ class Figures:
     throughput: dict[str, float | None] = field(default_factory=dict)
     windows: dict[str, int] = field(default_factory=dict)
     cost: dict[str, float] = field(default_factory=dict)
-    tasks: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """By task: how long it was busy, and up."""
+    tasks: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+    """By task: how long it was busy, blocked by a full queue, and up."""
     backlog: list[int] = field(default_factory=list)
     """At the end of each slot."""
     backlog_without_failures: list[int] = field(default_factory=list)
@@ -313,7 +313,7 @@ def figures(world: World, quiet: World, verdict: Verdict, other: Verdict) -> Fig
         throughput=_throughput(world),
         windows=verdict.counts,
         cost=_cost(world),
-        tasks={task.name: (record.busy[task], record.up[task]) for task in world.tasks},
+        tasks={task.name: (record.busy[task], record.blocked[task], record.up[task]) for task in world.tasks},
         backlog=both.run.backlog,
         backlog_without_failures=both.quiet.backlog,
     )

@@ -17,6 +17,7 @@ from tideover.sim.registry import kind_of
 
 from .bolts import Bolt
 from .clock import Clock, Priority, Rank, control
+from .seats import Seats
 from .tasks import Task
 
 if TYPE_CHECKING:
@@ -77,6 +78,8 @@ class Process:
         self.timer: simpy.Event | None = None
         self.coming: simpy.Event | None = None  # it is launched, or ready
         self.missed: Callable[[], None] | None = None  # what comes of its death
+        self.usable = 0  # nothing can be launched in its place before
+        self.given_up = False
 
     @property
     def gone(self) -> bool:
@@ -101,6 +104,7 @@ class Listener:
         self.job_restarts = Restarts(self.detector.restarts)
         self.job: JobRestart | None = None  # the newest
         self.job_ready: list[simpy.Event] = []
+        self.seats = Seats(world) if self.detector.restart_on == "free_slot" else None
 
     def start(self) -> None:
         layout = self.world.layout
@@ -138,6 +142,7 @@ class Listener:
         Clock.cancel(process.beat)
         Clock.cancel(process.coming)
         process.state, process.missed = "dead", missed
+        process.usable = 0 if self.seats is None else self.seats.usable(process.thing)
         self.world.outages.again(process.thing)
         if process.overdue:
             self.clock.at(self.clock.now, LISTEN, missed)
@@ -176,8 +181,15 @@ class Listener:
 
     # -- one by itself -------------------------------------------------------------------------------------
 
+    def taken_down(self, found: list[Task], fault: Any) -> list[Task]:
+        """With these all whose slots it takes."""
+        more = [] if self.seats is None else self.seats.waiting_on(fault)
+        return [task for task in self.world.tasks if task in found or task in more]
+
     def struck(self, outage: Outage, things: list[Hashable]) -> None:
         """A fault has hit these; what stops with them, as it is of the same job, is not among them."""
+        if self.seats is not None:
+            self.seats.struck(outage.fault, [each for each in things if not self.processes[each].given_up])
         lives = outage.fault.process_lives
         job = [each for each in things if self.world.layout.needs.one_job and isinstance(each, Bolt)]
         for thing in things:
@@ -204,11 +216,25 @@ class Listener:
         Clock.cancel(process.timer)
         self.world.outages.notice(process.thing)
         wait = process.restarts.wait(self.clock.now)
-        if wait is not None:
-            self.clock.at(self.clock.now + wait, LISTEN, partial(self._ordered, process, outage))
+        if wait is None:
+            self._give_up([process])
+            return
+        order = max(self.clock.now + wait, process.usable)
+        self.clock.at(order, LISTEN, partial(self._ordered, process, outage))
+
+    def _give_up(self, processes: list[Process]) -> None:
+        for process in processes:
+            process.given_up = True
+            if self.seats is not None:
+                self.seats.kept.pop(process.thing, None)
+
+    def _go(self, process: Process) -> None:
+        if self.seats is not None:
+            self.seats.go(process.thing)
 
     def _ordered(self, process: Process, outage: Outage) -> None:
         self.world.outages.order(process.thing)
+        self._go(process)
         self._launch(process, outage, partial(self._prepare, process, outage))
 
     def _prepare(self, process: Process, outage: Outage) -> None:
@@ -256,8 +282,11 @@ class Listener:
             for task in self._job_things:
                 self.world.outages.notice(task)
         wait = self.job_restarts.wait(self.clock.now)
-        if wait is not None:
-            self.clock.at(self.clock.now + wait, LISTEN, partial(self._job_ordered, restart))
+        if wait is None:
+            self._give_up(restart.killed)
+            return
+        order = max([self.clock.now + wait, *(process.usable for process in restart.killed)])
+        self.clock.at(order, LISTEN, partial(self._job_ordered, restart))
 
     def _job_ordered(self, restart: JobRestart) -> None:
         restart.ordered = True
@@ -265,6 +294,7 @@ class Listener:
             for task in self._job_things:
                 self.world.outages.order(task)
         for process in restart.killed:
+            self._go(process)
             self._launch(process, restart.outage, self._prepare_job)
         self._prepare_job()
 

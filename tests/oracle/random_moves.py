@@ -1,4 +1,6 @@
-"""Random small worlds on machines, with cards, whose tasks Nimbus moves from host to host."""
+"""Random small worlds on machines, with cards, whose tasks go from host to host: Nimbus moves them, or they
+are restarted in free slots.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +8,15 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tideover.models.config import Scenario
+from tideover.models.config import Scenario, deployment_of
 from tideover.models.detectors.base import DETECTORS
 from tideover.models.job.machines import MachineType
-from tideover.sim.faults.base import Fault
+from tideover.sim.faults.base import FAULTS, Fault
 from tideover.sim.registry import kind_of
 
-from .random_networks import networks
+from .cluster_worlds import SCHEDULE, on_clusters
+from .random_detectors import HEARD, listening
+from .random_networks import hosts_of, networks
 from .random_worlds import TICK
 from .worlds import ms
 
@@ -70,4 +74,54 @@ def moved(draw: st.DrawFn, strategies: tuple[str, ...] = MOVED) -> Scenario:
     failures = tuple(lasting(fault) for fault in found.failures if kind_of(fault) != "pause")
     longer = found.run.model_copy(update={"duration": found.run.duration + 60 * TICK})
     changes = {"failures": failures, "run": longer, "detector": detector, "hosts": machines}
+    return found.model_copy(update=changes)
+
+
+@st.composite
+def reseated(draw: st.DrawFn, strategies: tuple[str, ...] = HEARD) -> Scenario:
+    """A world of cards in which hosts die, whose tasks find free slots or not."""
+    found = draw(networks(strategies, overlap=draw(st.booleans())).filter(lambda one: one.failures))
+    hosts: Any = found.hosts
+    seats = list(deployment_of(found).hosts.values())
+    room = max(map(seats.count, seats))
+    slots = draw(st.sampled_from((None, room, room + 1)))
+    free = draw(st.integers(0, 1))
+    machines = {name: each.model_copy(update={"slots": slots}) for name, each in hosts.machines.items()}
+    if free:
+        machines["c"] = MachineType(count=1, nic=draw(st.sampled_from((2560, None))), slots=slots)
+
+    def striking(fault: Fault) -> Fault:
+        if not fault.kills or draw(st.integers(0, 3)) == 0:
+            return fault.model_copy(update={"detection": 0, "restart": 0})
+        when = {name: getattr(fault, name) for name in SCHEDULE} | {"detection": 0, "restart": 0}
+        repair = round(draw(st.sampled_from((0, 20, 100))) * TICK)
+        return FAULTS["crash_host"](**when, host=draw(st.sampled_from(hosts_of(found))), repair=repair)
+
+    failures = tuple(striking(fault) for fault in found.failures if kind_of(fault) != "pause")
+    longer = found.run.model_copy(update={"duration": found.run.duration + 50 * TICK})
+    update = {"machines": machines, "reserve": free, "workers": draw(st.integers(1, 2))}
+    changes = {
+        "failures": failures,
+        "run": longer,
+        "detector": draw(listening()).model_copy(update={"restart_on": "free_slot"}),
+        "hosts": hosts.model_copy(update=update),
+    }
+    return found.model_copy(update=changes)
+
+
+@st.composite
+def regrouped(draw: st.DrawFn, strategies: tuple[str, ...] = HEARD) -> Scenario:
+    """The same without cards, on clusters with racks and slots."""
+    found = draw(on_clusters(strategies).filter(lambda one: one.failures))
+
+    def lasting(fault: Fault) -> Fault:
+        changes: dict[str, Any] = {"detection": 0, "restart": 0}
+        if kind_of(fault) in ("crash_host", "crash_rack"):
+            changes["repair"] = draw(st.sampled_from((None, 2 * TICK, 30 * TICK)))
+        return fault.model_copy(update=changes)
+
+    failures = tuple(lasting(fault) for fault in found.failures if kind_of(fault) != "pause")
+    longer = found.run.model_copy(update={"duration": found.run.duration + 50 * TICK})
+    detector = draw(listening()).model_copy(update={"restart_on": "free_slot"})
+    changes = {"failures": failures, "run": longer, "detector": detector}
     return found.model_copy(update=changes)

@@ -38,6 +38,7 @@ class Record:
         self.tuples_out: list[int] = []
         self.window_times: dict[tuple[str, int, int], tuple[int, int]] = {}  # first emission: time, replica
         self.busy: Counter[Task] = Counter()
+        self.blocked: Counter[Task] = Counter()
         self.up: Counter[Task] = Counter()
         self.control_bytes = 0
         self.most_kept = 0
@@ -103,6 +104,7 @@ class Record:
         span = until - self.world.clock.now
         for task in self.world.tasks:
             self.busy[task] += span * self.world.protocol.is_busy(task)
+            self.blocked[task] += span * task.line.full
             self.up[task] += span * (not task.down)
         self.looks()
 

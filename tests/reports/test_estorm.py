@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 import tideover
+from tideover.cli import studies
 from tideover.reports.estorm import OVERHEAD, measured, overhead, recovery
 
 FAILED = ("state_accesses", "complete_latency")
@@ -48,3 +52,20 @@ def test_more_replicas_carry_less() -> None:
     """A copy takes the source 19 us, a tuple 52."""
     carried = throughputs("estorm", "replicas", (1, 2, 3), stateful_tasks=2)
     assert carried == [pytest.approx(1e6 / (52 + 19 * copies), rel=0.01) for copies in (0, 1, 2)]
+
+
+def test_what_is_met_stands_on_terminal_and_page(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two of three made-up figures are within 10 %: one is off by exactly that, one by a little more."""
+    errors = (0.1, -0.02, 0.11)
+    rows = [{"stage": "a", "published": 2.0, "simulated": 2.0 * (1 + e), "error": e} for e in errors]
+    monkeypatch.setitem(studies.STUDIES, "estorm-recovery", studies.Study("recovery", lambda _: iter(rows)))
+    studies.reproduce("estorm-recovery", ["run.seed=2"], tmp_path / "out", as_json=False)
+    told = capsys.readouterr().out
+    page = (tmp_path / "out" / "report.html").read_text()
+    for text in (told, page):
+        assert "2 of 3 published figures are met within 10%." in text
+        assert "+11.0 %" in text
+    assert "run.seed=2" in page
+    assert json.loads((tmp_path / "out" / "result.json").read_text()) == rows

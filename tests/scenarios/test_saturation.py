@@ -357,6 +357,8 @@ def test_one_command_answers_before_and_after_k_is_1(
     shown = (tmp_path / "out" / "report.html").read_text()
     assert "how much it carries" in shown
     assert "of what none (amnesia) does." in shown
+    for strategy in ("none (amnesia)", "active replication"):
+        assert f"tuples/s: {strategy}.</b>" in shown  # hosts as they are at the sustained rate
 
 
 def test_a_trace_of_many_runs_is_refused(

@@ -30,31 +30,44 @@ def _recovery(settings: Sequence[str]) -> Iterator[Row]:
     return recovery(settings)
 
 
+NEAR = 0.1
+"""A figure this near to the published one, as a part of it, is met."""
 STUDIES = {"estorm-overhead": Study("overhead", _overhead), "estorm-recovery": Study("recovery", _recovery)}
 """By the name under which each is reproduced."""
 
 
 def reproduce(name: str, settings: Sequence[str], out: Path | None, as_json: bool) -> None:
     """Run a study, and show its rows."""
+    from tideover.reports.html import Page, Section
     from tideover.reports.published import group
     from tideover.reports.tables import Table
     from tideover.reports.terminal import reproduce_view
 
     study = STUDIES[name]
     output.prepare(out, "reproduce")
-    table, rows = group("estorm", study.table), []
-    for row in study.rows(settings):
-        rows.append(row)
+    table, rows = group("estorm", study.table), list(study.rows(settings))
+    shown = tuple(tuple(map(_text, row.items())) for row in rows)
+    beside = Table(table.title, tuple(rows[0]), shown, (), len(rows[0]) - 3)
     if as_json:
         output.print_json(rows)
     else:
-        shown = tuple(tuple(map(_text, row.items())) for row in rows)
-        texts = len(rows[0]) - 3
-        output.show(reproduce_view([Table(table.title, tuple(rows[0]), shown, (), texts)], (), table.source))
+        output.show(reproduce_view([beside], (), table.source), _near(rows))
     if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
-        lines = [",".join(rows[0]), *(",".join(map(str, row.values())) for row in rows)]
-        (out / f"{name}.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        page = Page(
+            title=table.title,
+            kind="a published table beside the simulated one",
+            verdict=_near(rows),
+            setup=(("Settings", ", ".join(settings) or "those of the study"),),
+            sections=(Section("Published beside simulated", tables=(beside,), sources=(table.source,)),),
+            glossary={},
+        )
+        output.write(out, {}, page, rows, errors=as_json)
+
+
+def _near(rows: Sequence[Row]) -> str:
+    """How many figures are met."""
+    near = sum(abs(row["error"]) <= NEAR for row in rows)
+    return f"{near} of {len(rows)} published figures are met within {NEAR:.0%}."
 
 
 def _text(entry: tuple[str, Any]) -> str:

@@ -106,7 +106,9 @@ class World:
         """
         windows = [c for c in deployment.topology.components if c.window]
         ended_by = {c.trigger for c in windows}
-        by_order = "tuples" in ended_by or ("tick" in ended_by and not all(c.anchored for c in windows))
+        held_up = any(bound.length is not None for bound in deployment.bounds.values())
+        late = held_up or not all(c.anchored for c in windows)
+        by_order = "tuples" in ended_by or ("tick" in ended_by and late)
         differ = self.job.needs.comparison or (by_order and bool(self.scenario.strategy.composed_of))
         return bool(windows) and (bool(deployment.failures) or differ)
 

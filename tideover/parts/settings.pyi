@@ -1,6 +1,7 @@
 # Made by `python tests/parts_stubs.py`; change the classes instead.
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 from tideover.models.detectors import given, heartbeats, storm
 from tideover.models.detectors.restarts import exponential_delay, failure_rate, fixed_delay
@@ -187,6 +188,8 @@ class Heartbeats(heartbeats.Heartbeats):
     launch: from the order until the new process runs
     prepare: from then until a task in it is ready
     listener: host of who listens; none: it hears all hosts, however the network is cut
+    restart_on: where tasks of a host that fails are restarted: in its place, once it is repaired or one in
+        reserve has taken it; or in free slots of other hosts
     restarts: how long a restart waits; default: not at all
     """
 
@@ -198,6 +201,7 @@ class Heartbeats(heartbeats.Heartbeats):
         launch: Distribution | Duration = "constant",
         prepare: Distribution | Duration = "constant",
         listener: int | None = None,
+        restart_on: Literal["same_host", "free_slot"] = "same_host",
         restarts: RestartStrategy | None = None,
     ) -> None: ...
 

@@ -267,6 +267,7 @@ class StormCheckpoint(storm_checkpoint.StormCheckpoint):
     write_cost: the same, for each entry that has changed
     round_trip: time to look up an entry of a `state` that is not at hand in the store
     access_cost: the same, for each access to a `state`, whether at hand or not
+    look_up_work: part of `round_trip` for which it keeps the store, and others wait; 0: nobody does
     """
 
     def __init__(
@@ -287,4 +288,5 @@ class StormCheckpoint(storm_checkpoint.StormCheckpoint):
         write_cost: Duration = "0 s",
         round_trip: Duration = "0 s",
         access_cost: Duration = "0 s",
+        look_up_work: Duration = "0 s",
     ) -> None: ...

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tideover.models.evaluation.bottleneck import Load
 from tideover.reports import figures
 from tideover.reports.figures import shades
 from tideover.reports.figures.hosts import MOST_HOSTS
@@ -17,6 +18,11 @@ from tideover.sim.units import S, parse_duration
 if TYPE_CHECKING:
     import pandas as pd
 
+_BOXES = (
+    "Each box is a host with what its tasks share and the tasks on it; the darker, the busier (mean after "
+    "the warm-up)."
+)
+_MANY = f"Of many hosts the {MOST_HOSTS} with the busiest resources are drawn."
 Legend = tuple[tuple[str, str, str], ...]
 
 
@@ -30,6 +36,30 @@ def cluster(usage: pd.DataFrame, recoveries: pd.DataFrame, record: Mapping[str, 
         _hosts(usage, record, after),
         *_traffic(usage, record),
         _over_time(usage, recoveries, record, after),
+    )
+
+
+def at_capacity(loads: Sequence[Load], strategy: str, rate: str, racks: int) -> tuple[Picture, ...]:
+    """Who runs where and how busy all is at the greatest ``rate`` (in words) that is sustained under a
+    strategy; none where tasks share nothing.
+    """
+    import pandas as pd
+
+    name = strategy_name(strategy)
+    if all(load.kind == "task" for load in loads):
+        return ()
+    rows = [{"begin_s": 0.0, "end_s": 1.0, "resource": load.name, **load._asdict()} for load in loads]
+    drawn = figures.hosts(pd.DataFrame(rows).drop(columns="name"), racks=racks).figure
+    alt = (
+        f"Hosts under {name}, each with its cores, cards and tasks, and how busy they are at {rate} tuples/s."
+    )
+    return (
+        Picture(
+            f"Who runs where, at {rate} tuples/s: {name}",
+            f"{_BOXES} What is full sets the limit; what is dark comes next. {_MANY}",
+            to_svg(drawn, prefix=f"capacity-{strategy}", alt=alt),
+            _busy_legend(),
+        ),
     )
 
 
@@ -53,9 +83,7 @@ def _hosts(usage: pd.DataFrame, record: Mapping[str, Any], after: float) -> Pict
     drawn = figures.hosts(usage, racks=racks, after_s=after).figure
     return Picture(
         f"Who runs where: {name}",
-        "Each box is a host with what its tasks share and the tasks on it; the darker, the busier (mean "
-        "after the warm-up). What is full carries no more; look for what is full while its neighbours "
-        f"idle. Of many hosts the {MOST_HOSTS} with the busiest resources are drawn.",
+        f"{_BOXES} What is full carries no more; look for what is full while its neighbours idle. {_MANY}",
         to_svg(drawn, prefix=f"{_prefix(record)}-hosts", alt=alt),
         _busy_legend(),
     )
@@ -67,7 +95,8 @@ def _traffic(usage: pd.DataFrame, record: Mapping[str, Any]) -> tuple[Picture, .
     if not pairs:
         return ()
     name = strategy_name(record["strategy"])
-    hosts = sorted({int(host) for host in usage["host"].dropna().unique()})
+    ends = {pair[end] for pair in pairs for end in ("from_host", "to_host")}
+    hosts = sorted(ends | {int(host) for host in usage["host"].dropna().unique()})
     most = max(pair["bytes_per_s"] for pair in pairs)
     alt = f"Bytes per second from each host to each other one under {name}; result.json has the figures."
     caption = (

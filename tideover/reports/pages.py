@@ -55,7 +55,7 @@ def run_page(result: Result) -> Page:
         [record],
         figures_section(*drawn),
         cluster_section([result]),
-        results_section(tables.overview([record], brief=True)),
+        results_section(tables.overview([record], brief=True), tables.blocked_table(record)),
         _details([record]),
     )
 
@@ -76,7 +76,11 @@ def compare_page(results: Sequence[Result], found: Verdict | None = None) -> Pag
         records,
         figures_section(*drawn, *pictures.costs(runs)),
         cluster_section(results),
-        results_section(tables.overview(records, brief=True), tables.pairs_table(found.pairs)),
+        results_section(
+            tables.overview(records, brief=True),
+            tables.pairs_table(found.pairs),
+            *map(tables.blocked_table, records),
+        ),
         _details(records),
     )
 

@@ -6,8 +6,10 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from tideover.models.job.cluster import Hosts
+from tideover.reports import cluster_pictures
 from tideover.reports.formatting import strategy_name
-from tideover.reports.html import Page, Section
+from tideover.reports.html import Page, Picture, Section
 from tideover.reports.tables import Table
 from tideover.scenarios.writer import to_data
 
@@ -80,6 +82,7 @@ def page(found: Sequence[Saturation]) -> Page:
         setup=tuple((label, text) for label, text in setup if text),
         sections=(
             Section("Results", "results", tables=(carried_table(found), *map(resources_table, found))),
+            Section("The cluster", "cluster", pictures=tuple(p for each in found for p in _pictures(each))),
             Section("Rates that were tried", "probes", tables=tuple(map(_probes_table, found))),
         ),
         scenarios=tuple(
@@ -88,6 +91,13 @@ def page(found: Sequence[Saturation]) -> Page:
         ),
         glossary={},
     )
+
+
+def _pictures(each: Saturation) -> tuple[Picture, ...]:
+    hosts = each.scenario.hosts
+    racks = hosts.racks if isinstance(hosts, Hosts) else 1
+    rate = each.sustained if each.sustained is not None else each.exceeded
+    return cluster_pictures.at_capacity(each.loads, each.strategy, _rate(rate), racks)
 
 
 def _probes_table(each: Saturation) -> Table:

@@ -68,6 +68,8 @@ LATENCIES_MEANT = (
 )
 _LABELS = {entry.name: entry.label for entry in RECORD}
 """How readers' tables call the blocks of the record."""
+MOST_BLOCKED = 20
+"""Tasks of which a table says how long full queues held them up."""
 _LATENCIES = ("end_to_end_ms", "latency_ms")
 
 
@@ -243,7 +245,10 @@ def _pooled_rows(results: Sequence[Record], notes: Notes, brief: bool) -> list[t
         noted = latencies.get(name, "").lower()
         present = {key for result in results for key in result.get(name) or ()}
         rows += [(heading,), *(row(column, noted) for column in _chosen("runs", name, brief, present))]
-    return [*rows, ("busiest task", *(_busiest(result) for result in results))]
+    rows.append(("busiest task", *(_busiest(result) for result in results)))
+    if any("blocked" in (result.get("utilisation") or {}) for result in results):
+        rows.append(("most blocked task", *(_most_blocked(result) for result in results)))
+    return rows
 
 
 def _written(value: Any, column: Column) -> str:
@@ -259,6 +264,35 @@ def _busiest(result: Record) -> str:
     found = result.get("utilisation") or {}
     task = found.get("busiest")
     return UNDEFINED if task is None else f"{number(found['tasks'][task])} ({task})"
+
+
+def _most_blocked(result: Record) -> str:
+    """``0.71 (split.2)``: the task that full queues held up for the greatest part of its time; 0: none."""
+    blocked = (result.get("utilisation") or {}).get("blocked") or {}
+    task = max(blocked, key=lambda task: blocked[task], default=None)
+    if task is None:
+        return UNDEFINED
+    return f"{number(blocked[task])} ({task})" if blocked[task] else "0"
+
+
+def blocked_table(result: Record) -> Table:
+    """Of each task which part of its time it was busy, blocked by full queues, and neither; no rows where
+    queues have no end. Who is blocked most comes first.
+    """
+    found = result.get("utilisation") or {}
+    blocked = found.get("blocked") or {}
+    rows = tuple(
+        (task, *(f"{100 * part:.1f} %" for part in (busy, held_up, max(0.0, 1 - busy - held_up))))
+        for task in sorted(blocked, key=lambda task: -blocked[task])[:MOST_BLOCKED]
+        for busy, held_up in [(found["tasks"][task], blocked[task])]
+    )
+    notes = ["Part of the time that each was up; blocked: a full queue further on kept it from doing more."]
+    if len(blocked) > MOST_BLOCKED:
+        notes.append(
+            f"Of {len(blocked)} tasks the {MOST_BLOCKED} that are blocked most; tasks.parquet has all."
+        )
+    title = f"Busy, blocked, idle: {strategy_name(result['strategy'])}"
+    return Table(title, ("task", "busy", "blocked", "idle"), rows, tuple(notes))
 
 
 def flows_table(result: Record) -> Table:

@@ -55,6 +55,9 @@ def _detector(draft: Draft) -> Iterator[Problem]:
                     why = f"does not go with detector: {detector.kind}, which finds out how long it takes"
                     message, last = (f"{place}: {key}: {why}", "file") if place else (why, key)
                     yield draft.problem(message, "failures", i, last)
+    if getattr(detector, "restart_on", "") == "free_slot" and draft.hosts is None and not draft.hosts_unknown:
+        message = "free_slot needs hosts: without them each task has a host of its own, and no slot is free"
+        yield draft.problem(message, "detector", "restart_on")
     if strategy is not None and strategy.needs.batches:
         message = f"{strategy.kind} has its own; leave it out: each failure then says how long it takes"
         yield draft.problem(message, "detector")

@@ -59,6 +59,7 @@ class Saturation:
     throughput   what the last stateful bolt (or the last component) was done with, per second, at the
                  sustained rate, with its 95 % interval from the means of batches
     groups       all resources at that rate, in groups, the busiest first
+    loads        how busy each of them was there
     limit        what it is short of, in a sentence
     then         what breaks next, in a sentence
     probes       all rates that were tried; of one that was tried twice, the longer try
@@ -70,6 +71,7 @@ class Saturation:
     exceeded: float | None
     throughput: tuple[float, float, float] | None
     groups: list[Group]
+    loads: list[Load]
     limit: str
     then: str
     probes: list[Probe]
@@ -223,6 +225,7 @@ def _told(scenario: Scenario, search: _Search) -> Saturation:
         exceeded=None if high is None else high.rate,
         throughput=None if low is None else low.throughput,
         groups=groups,
+        loads=seen.loads,
         limit=_limit(groups, low, high),
         then=_then(groups),
         probes=list({probe.factor: probe for probe in search.probes}.values()),

@@ -19,16 +19,22 @@ class Column:
 
     def add(self, values: Ints) -> None:
         """Put these at the end."""
-        first, self.n = self.n, self.n + len(values)
-        if self.n > len(self._cells):
-            cells = np.empty(2 * self.n, np.int64)
-            cells[:first] = self._cells[:first]
-            self._cells = cells
+        first = self._grow(len(values))
         self._cells[first : self.n] = values
 
     def fill(self, value: int, n: int) -> None:
         """Put n times the same at the end."""
-        self.add(np.broadcast_to(np.int64(value), n))
+        first = self._grow(n)
+        self._cells[first : self.n] = value
+
+    def _grow(self, n: int) -> int:
+        """Make room for n more; returns where they begin."""
+        first, self.n = self.n, self.n + n
+        if self.n > len(self._cells):
+            cells = np.empty(2 * self.n, np.int64)
+            cells[:first] = self._cells[:first]
+            self._cells = cells
+        return first
 
     @property
     def values(self) -> Ints:

@@ -73,6 +73,9 @@ class Sharer(NamedTuple):
         pace = self.busy.pace
         own = pace.at(pace.end)
         held = own if pace.held is not None or self.busy.stopped_until > line.end else None
+        if pace.share != 1:  # what is left takes so much longer on the line
+            left = max(0.0, self.busy.free_at - own) / pace.share
+            return Backlog(round(own + left), line.last.at(line.end) - own, held)
         ahead = pace.ahead if pace.line is line else line.last.at(line.end) - own
         return Backlog(self.busy.free_at, ahead, held)
 

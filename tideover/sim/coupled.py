@@ -19,6 +19,7 @@ from tideover.sim.contend import contend
 from tideover.sim.kernel import Mover
 from tideover.sim.line import NONE, Line, places
 from tideover.sim.link import Channel
+from tideover.sim.mesh import Mesh, in_mesh
 from tideover.sim.node import Action, Node
 from tideover.sim.series import Series, in_series
 from tideover.sim.server import Server, coming
@@ -112,8 +113,12 @@ class Coupled:
     ) -> None:
         self._members = members
         self._ports = ports
+        self._series: Series | Mesh | None = None
         alone = not ports and all(member.cores is None for member in members)
-        self._series = Series(members) if alone and in_series(members) else None
+        if alone and in_series(members):
+            self._series = Series(members)
+        elif alone and in_mesh(members):
+            self._series = Mesh(members)
         self.nodes: list[Node] = [member.node for member in members]
         self._order = order
         self._servers = [node for node in self.nodes if isinstance(node, Server)]
@@ -167,17 +172,22 @@ class Coupled:
         """Move some way; returns whether there may be more to do at the instant that is reached."""
         until = min(now, self._at + self._stretch)
         reached, done, portion = self._at - 1, 0, PORTION
-        if self._series is not None and self._series.ready(self._at):
+        if isinstance(self._series, Mesh) and any(server.tied for server in self._servers):
+            until = self._at  # the rest of this instant
+        elif self._series is not None and self._series.ready(self._at):
             self._untie()
             reached, done = self._series.move(self._at, until)
             portion = IN_BLOCKS
+            if reached < until:  # what stops it happens at the next instant
+                until = reached + 1
         if reached < until:
             reached, more = contend(self._members, max(reached, self._at), until, self._ports)
             done += more
         if done > 2 * portion:
             self._stretch = max(LEAST, self._stretch // 2)
         elif done < portion // 2 and reached == self._at + self._stretch:
-            self._stretch = min(MOST, 2 * self._stretch)
+            more_often = min(16, max(2, portion // (2 * done + 2)))
+            self._stretch = min(MOST, more_often * self._stretch)
         self._at = reached
         self._tight -= done + 1
         return self._fire(reached)

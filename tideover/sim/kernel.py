@@ -10,13 +10,14 @@ longer trains; what anybody sees of it is the same.
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Generator, Sequence
 from enum import IntEnum
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import simpy
+
+from tideover.sim.memory import standing
 
 Process = Generator[simpy.Event, Any, None]
 
@@ -282,18 +283,11 @@ class Kernel:
             self.look_again(self.now, look.rank, look.action, look.order, look.reads)
 
     def run(self, until: int) -> None:
-        """Run to ``until``, control actions at that instant included.
-
-        Python does not look meanwhile whether what stands already is garbage: of many channels that would
-        take a tenth of the time. (What somebody else has frozen is looked through again afterwards.)
-        """
+        """Run to ``until``, control actions at that instant included."""
         stop = simpy.Event(self.env)
         stop._ok, stop._value = True, None
         self.env.schedule(stop, priority=1000 * ORDER, delay=until - self.now)
-        gc.freeze()
-        try:
+        with standing():
             self.env.run(stop)
             self.now = until
             self.advance()
-        finally:
-            gc.unfreeze()

@@ -78,6 +78,11 @@ class Batch:
         ``parts``: channel, train, and for each of its rows the number of the child; ``parents``: for each
         child the row of its parent. None: each its own.
         """
+        if len(parts) == 1:
+            ((channel, train, rows),) = parts
+            alone = np.arange(train.n, dtype=np.int64) if rows is None else rows
+            parent = alone if parents is None else parents[alone]
+            return cls([(channel, train)], np.zeros(train.n, np.int64), parent)
         child = [np.arange(t.n, dtype=np.int64) if rows is None else rows for _, t, rows in parts]
         whole = np.concatenate([NONE, *child])
         turn = np.argsort(whole, kind="stable")
@@ -192,10 +197,11 @@ class Line:
         """The newest batch, taken out."""
         return self.batches.pop() if self.batches else None
 
-    def clear(self) -> list[tuple[Channel, Train]]:
+    def clear(self, now: int) -> list[tuple[Channel, Train]]:
         """Destroy it; returns what was in it."""
         lost = [entry for batch in self.batches for entry in batch.entries]
         self.batches.clear()
+        self.blocked = self.blocked_until(now)
         self.asked = self.blocked_since = None
         return lost
 

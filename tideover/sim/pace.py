@@ -98,12 +98,14 @@ class Pace:
     Before the step an instant counts as the step's beginning, after it as its end.
 
     line    of the level
-    ahead   what is done on the line, less own time
+    share   of the line's speed that the task has: less than 1 while others keep it waiting for something else
+    ahead   what is done on the line (at this share of its speed), less own time
     held    own time at which the task is stopped, at the end of the step; None: it is not
     """
 
     def __init__(self) -> None:
         self.line = Line()
+        self.share = 1.0
         self.ahead = 0.0
         self.held: float | None = None
         self._goes_on = 0
@@ -116,7 +118,7 @@ class Pace:
         if line is self.line:
             return
         own = self.at(now)
-        self.line, self.ahead = line, line.at(float(now)) - own
+        self.line, self.ahead = line, self.share * line.at(float(now)) - own
         self._goes_on = line.begin
 
     @property
@@ -127,19 +129,26 @@ class Pace:
     @property
     def reached(self) -> int:
         """Own time at the end of the step, in whole ns."""
-        return int(self.at(self.end) + LEAST * self.line.last.speed)
+        return int(self.at(self.end) + LEAST * self.line.last.speed * self.share)
+
+    def change(self, share: float) -> None:
+        """From the end of the step on the task has this share of the line's speed."""
+        if share != self.share:
+            own = self.at(self.end)
+            self.share = share
+            self.ahead = share * self.line.at(float(self.end)) - own
 
     def step(self, stopped_until: int) -> None:
         """The line has gone on; the task does nothing before this instant."""
         line = self.line
         if self.held is None and stopped_until > line.begin:
-            self.held = line.at(float(line.begin)) - self.ahead
+            self.held = self.share * line.at(float(line.begin)) - self.ahead
         self._goes_on = line.begin
         if self.held is not None:
             self._stood = self.held
             self._goes_on = max(line.begin, stopped_until)
             if self._goes_on < line.end:
-                self.ahead = line.at(float(self._goes_on)) - self.held
+                self.ahead = self.share * line.at(float(self._goes_on)) - self.held
                 self.held = None
 
     def at(self, moment: int) -> float:
@@ -148,7 +157,7 @@ class Pace:
         instant = min(max(moment, line.begin), line.end)
         if instant < self._goes_on != line.begin:
             return self._stood
-        return line.at(float(instant)) - self.ahead
+        return self.share * line.at(float(instant)) - self.ahead
 
     def work(self, moments: Ints) -> Ints:
         """Own time at each instant (rising), in whole ns: nothing that begins then is done too early."""
@@ -156,14 +165,14 @@ class Pace:
 
     def _own(self, moments: Ints) -> Floats:
         instants = _within(moments, self.line.begin, self.line.end).astype(np.float64)
-        own = self.line.at_each(instants) - self.ahead
+        own = self.share * self.line.at_each(instants) - self.ahead
         return (
             own if self._goes_on == self.line.begin else np.where(instants < self._goes_on, self._stood, own)
         )
 
     def moments(self, work: Ints) -> Ints:
         """The first instant at which each own time (rising, in the step) is reached."""
-        found = self.line.moments(work.astype(np.float64) + self.ahead)
+        found = self.line.moments((work.astype(np.float64) + self.ahead) / self.share)
         return _within(found, min(self._goes_on, self.end), self.end)
 
 

@@ -24,12 +24,14 @@ LEAST_PLACES = 64
 
 def in_series(members: Sequence[Member]) -> bool:
     """Whether coupled nodes can ever be moved in blocks: each server has one channel from others of them, or
-    only such as come from elsewhere; nobody looks at what comes, and none of it waits in a log.
+    only such as come from elsewhere; nobody looks at what comes, and none of it comes from a log.
     """
     nodes = {member.node for member in members}
     for member in members:
         node = member.node
         if not isinstance(node, Server):
+            if member.does.stamped:
+                return False
             continue
         inside = [channel for channel in node.inputs if channel.up in nodes]
         if (inside and len(node.inputs) > 1) or any(channel.logged for channel in node.inputs):
@@ -40,6 +42,27 @@ def in_series(members: Sequence[Member]) -> bool:
         if bound is not None and (not bound.holds_back or bound.apart or bound.length < LEAST_PLACES):
             return False
     return True
+
+
+def as_usual(members: Sequence[Member], now: int) -> bool:
+    """Whether nobody is down or stopped, nobody's arrivals are held or turned away, and nothing that is sent
+    is kept to be sent again.
+    """
+    if any(channel.tap is not None for member in members for channel in member.outputs):
+        return False
+    return all(_usual(member.node, now) for member in members)
+
+
+def _usual(node: Node, now: int) -> bool:
+    if not node.up or node.busy.stopped_until > now:
+        return False
+    if not isinstance(node, Server):
+        return True
+    if node.gate.held or node.gate.aside or not node.available:
+        return False
+    if node.sieve is not None and node.sieve.active:
+        return False
+    return not (node.queue.in_service() and node.line is not None and node.line.holds_up)
 
 
 def _go_on(stages: Sequence[Stage]) -> bool:
@@ -66,7 +89,7 @@ def _leap(last: list[tuple[ServerStage, Way, ServerStage]]) -> bool:
     for up, way, server in last:
         assert way.free is not None
         going |= server.step()
-        begins = server.if_in_time()
+        begins = server.if_in_time(up.may_send(way) - way.free - server.freed.n)
         freed, undo = server.freed.n, up.save()
         server.freed.add(begins)
         moved = up.step()
@@ -88,23 +111,8 @@ class Series:
         self._members = members
 
     def ready(self, now: int) -> bool:
-        """Whether all is as usual: nobody is down or stopped, nobody's arrivals are held or turned away, and
-        nothing that is sent is kept to be sent again.
-        """
-        if any(channel.tap is not None for member in self._members for channel in member.outputs):
-            return False
-        return all(self._usual(member.node, now) for member in self._members)
-
-    def _usual(self, node: Node, now: int) -> bool:
-        if not node.up or node.busy.stopped_until > now:
-            return False
-        if not isinstance(node, Server):
-            return True
-        if node.gate.held or node.gate.aside or not node.available:
-            return False
-        if node.sieve is not None and node.sieve.active:
-            return False
-        return not (node.queue.in_service() and node.line is not None and node.line.holds_up)
+        """Whether all is as usual."""
+        return as_usual(self._members, now)
 
     def move(self, now: int, until: int) -> tuple[int, int]:
         """Move them from ``now`` to ``until``, or to right before a trigger departs (which may be before
@@ -118,7 +126,7 @@ class Series:
             server.begin()
         spouts = [stage for stage in stages if not isinstance(stage, ServerStage)]
         last = _last(servers)
-        while _leap(last) or _go_on(servers) or _go_on(spouts):  # spouts last, and then with long trains
+        while (_leap(last) or _go_on(servers)) | _go_on(spouts):  # spouts last, and then with long trains
             pass
         reached = min([until, *(server.trigger_at - 1 for server in servers)])
         called = [stage for stage in spouts if isinstance(stage, SpoutStage)]

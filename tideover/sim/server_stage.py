@@ -97,12 +97,14 @@ class ServerStage(Stage):
 
         return also
 
-    def if_in_time(self) -> Ints:
+    def if_in_time(self, most: int) -> Ints:
         """When those begin their service of which it is not known yet when they come, if each comes before
-        its turn; as far as they are planned.
+        its turn; at most so many, as far as they can be planned.
         """
-        self._plan_up_to(self.done.n + MANY)
-        last = self._work.n if self.last is None else min(self._work.n, self.last + 1)
+        self._plan_up_to(self.done.n + min(most, MANY))
+        last = min(self._work.n, self.done.n + max(0, most))
+        if self.last is not None:
+            last = min(last, self.last + 1)
         if self._placeless or last <= self.done.n:
             return NONE
         work = self._work.values[self.done.n : last]

@@ -22,9 +22,16 @@ class SharedQueue(Queue):
         super().__init__(_InOwnTime(service, busy.pace), busy, clock)
         self._pace = busy.pace
         self._departures = self._depart
+        self.given: Callable[[Ints, Ints], None] | None = None
+        """Is told of departures that are given, and of the service of each, in own time."""
 
     def _depart(self, arrival: Ints, service: Ints, free_at: int) -> Ints:
-        return departures(self._pace.work(arrival), service, free_at)
+        if self.given is None:
+            return departures(self._pace.work(arrival), service, free_at)
+        takes = service.copy()
+        done = departures(self._pace.work(arrival), service, free_at)
+        self.given(done, takes)
+        return done
 
     @property
     def next_departure(self) -> int | None:
@@ -39,6 +46,11 @@ class SharedQueue(Queue):
     def empty(self) -> bool:
         """Whether nothing waits or is served."""
         return not (self._served or self._inbox or self._arrived)
+
+    @property
+    def serves(self) -> bool:
+        """Whether anything has its departure."""
+        return bool(self._served)
 
     @property
     def decided(self) -> bool:

@@ -246,6 +246,11 @@ class Stage:
         left = self._leave(known)
         return planned or begun or left
 
+    def may_send(self, way: Way) -> int:
+        """So many messages that take a place leave by a way if there is room for all."""
+        self.look_ahead()
+        return way.takers.before(int(self._first.values[max(self._ready(), self.done.n) - 1]))
+
     def _begin_items(self, known: int) -> bool:
         first, last = self.done.n, self._ready()
         if self.last is not None:

@@ -86,6 +86,19 @@ class StoreServer:
         self._plan(request)
         return request.end + self._away
 
+    @property
+    def free_at(self) -> int:
+        """When it has done all that it has been asked for (ns)."""
+        return self._free_at
+
+    def takes(self, work: float) -> float:
+        """How long so much work takes it as it is (ns)."""
+        return work * self._factor
+
+    def spend(self, work: int) -> None:
+        """It has done this besides (ns): small requests that nobody has told it of one by one."""
+        self._busy += work
+
     def _plan(self, request: _Request) -> None:
         request.begin = max(self._free_at, self._kernel.now)
         takes = round(request.work * self._factor)

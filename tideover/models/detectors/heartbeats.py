@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field, model_validator
 
 from tideover.models.detectors.base import DETECTORS, Detector
+from tideover.models.detectors.free_slots import FreeSlots
 from tideover.models.detectors.restarts.base import Earlier, RestartStrategy
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.job import Job
@@ -37,6 +38,8 @@ class Heartbeats(Detector):
     ``heartbeat.interval`` and ``heartbeat.timeout`` have these defaults.
     """
 
+    unsaid: ClassVar[frozenset[str]] = frozenset({"restart_on"})
+
     interval: Annotated[Duration, Field(gt=0, description="distance of two heartbeats of a process")] = (
         10 * 10**9
     )
@@ -53,6 +56,13 @@ class Heartbeats(Detector):
         int | None,
         Field(ge=0, description="host of who listens; none: it hears all hosts, however the network is cut"),
     ] = None
+    restart_on: Annotated[
+        Literal["same_host", "free_slot"],
+        Field(
+            description="where tasks of a host that fails are restarted: in its place, once it is repaired "
+            "or one in reserve has taken it; or in free slots of other hosts"
+        ),
+    ] = "same_host"
     restarts: Annotated[
         RestartStrategy | None, Field(description="how long a restart waits; default: not at all")
     ] = None
@@ -65,6 +75,10 @@ class Heartbeats(Detector):
                 f"({format_duration(self.timeout)}): a process that lives would count as dead"
             )
         return self
+
+    @property
+    def moves_tasks(self) -> bool:
+        return self.restart_on == "free_slot"
 
     def watch(self, job: Job) -> Listener:
         return Listener(job, self)
@@ -103,23 +117,63 @@ class Listener(Watch):
         """From when on each host in reserve can take another's place (ns)."""
         self._usable: dict[tuple[int, int | None], int] = {}
         """By outage and host: from when on something can be launched there."""
+        self._slots = FreeSlots(job, detector.listener) if detector.moves_tasks else None
         self._pauses: dict[Any, tuple[int, int]] = {}
         """From when to when the newest pause of each process lasts (ns)."""
+
+    def taken_down(self, struck: list[Any], fault: Fault) -> list[Any]:
+        if self._slots is None:
+            return struck
+        more = [task for task in self._slots.waiting_on(fault) if task not in struck]
+        tasks = [victim for victim in struck if not isinstance(victim, Machine)]
+        return sorted([*tasks, *more], key=lambda task: task.number) + struck[len(tasks) :]
 
     def returns(
         self, struck: Sequence[Any], job: Sequence[Any], fault: Fault, outage: Outage
     ) -> dict[Any, Return]:
+        if self._slots is not None:
+            self._slots.struck(fault, [each for each in struck if not self._is_given_up(each)])
         found = {each: self._alone(each, fault, outage) for each in struck if each not in job}
         if job:
             together = self._together([each for each in struck if each in job], job, fault, outage)
             found |= dict.fromkeys(job, together)
+        if not fault.process_lives:
+            self._launch_elsewhere(struck)
         return found
+
+    def _launch_elsewhere(self, victims: Sequence[Any]) -> None:
+        """Those that go to other hosts do so when they are ordered; who is given up needs no slot."""
+        slots, now = self._slots, self._kernel.now
+        if slots is None:
+            return
+        moments: dict[tuple[int, bool], list[Any]] = {}
+        for victim in victims:
+            if victim in self._known:
+                back, given_up = self._known[victim].back, self._known[victim].ordered == NEVER
+                moment = back.detected if given_up else back.ordered or 0
+                moments.setdefault((moment, given_up), []).append(victim)
+
+        def act(moment: int, given_up: bool, tasks: list[Any]) -> None:
+            if given_up:
+                slots.forget(task for task in tasks if self._known[task].ordered == NEVER)
+            else:
+                slots.launch(task for task in tasks if self._known[task].ordered == moment)
+
+        for (moment, given_up), tasks in moments.items():
+            if moment >= now:
+                self._kernel.at(moment, Rank.READY, partial(act, moment, given_up, tasks), -1)
+
+    def _is_given_up(self, victim: Any) -> bool:
+        known = self._known.get(victim)
+        return known is not None and known.ordered == NEVER and known.back.detected < self._kernel.now
 
     def back(self, victim: Any) -> None:
         now = self._kernel.now
         known = self._known.get(victim)
         if known is not None and known.back.ready > now:
             self._known[victim] = known._replace(back=Return(now, now, now, now))
+            if self._slots is not None:
+                self._slots.forget([victim])
 
     # -- one that lives is taken for dead --------------------------------------------------------------------
 
@@ -133,6 +187,8 @@ class Listener(Watch):
             self._kernel.at(missed, Rank.READY, partial(self._missed, victim, pause), victim.number)
 
     def unheard(self, victim: Any, until: int, between: Between) -> None:
+        if self._slots is not None:
+            self._slots.cut(between, until)
         if self._detector.listener is not None and between.part(victim.host, self._detector.listener):
             self.paused(victim, until)
 
@@ -142,6 +198,8 @@ class Listener(Watch):
         if self._pauses.get(victim) != pause or not victim.up:
             return
         del self._pauses[victim]
+        if self._slots is not None and not self._slots.hears(victim.host):
+            self._slots.find([victim])
         found = self._restart(now, self._known.get(victim))
         if found.back.ready < NEVER:
             launched = self._launched(victim, found.ordered, number)
@@ -150,6 +208,7 @@ class Listener(Watch):
         if self._one_job:
             self._job = found
         self._supervisor.restart("false_detection", victim.name, [victim], {victim: found.back})
+        self._launch_elsewhere([victim])
 
     # -- when it is back -------------------------------------------------------------------------------------
 
@@ -194,6 +253,8 @@ class Listener(Watch):
         """From when on something can be launched in its host's place: when that is repaired, or as soon as a
         host in reserve is free to take its number. A host that is repaired is in reserve then.
         """
+        if self._slots is not None:
+            return 0 if fault.process_lives else self._slots.there_at(victim)
         now, place = self._kernel.now, (outage.number, victim.host)
         repaired = now + fault.out_of_order
         if not fault.out_of_order or not self._reserve:

@@ -214,14 +214,18 @@ def _pooled(parts: Iterable[Histogram]) -> dict[str, float | None]:
 
 def _utilisation(replications: Sequence[Replication]) -> dict[str, Any]:
     """By task the mean over the replications, the task with the greatest of them, and the peak: the greatest
-    of any task in any replication.
+    of any task in any replication; and where queues have an end the part of its time that each was blocked.
     """
     found: dict[str, list[float]] = {}
+    blocked: dict[str, list[float]] = {}
     for row in (row for r in replications for row in r.tasks if row["utilisation"] is not None):
         found.setdefault(row["task"], []).append(row["utilisation"])
+        if "blocked_s" in row:
+            blocked.setdefault(row["task"], []).append(row["blocked_s"] / row["up_s"])
     means = {task: _mean(values) for task, values in found.items()}
+    held_up = {"blocked": {task: _mean(values) for task, values in blocked.items()}} if blocked else {}
     return {
         "tasks": means,
         "busiest": max(means, key=lambda task: means[task], default=None),
         "peak": max((value for values in found.values() for value in values), default=None),
-    }
+    } | held_up

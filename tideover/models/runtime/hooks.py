@@ -23,6 +23,7 @@ class Needs(NamedTuple):
                      keeps the tasks busy, and takes the faults of bolts upon itself; what passes between
                      bolts takes no time on links
     readers_go_back  who reads a window is rolled back with it: it is sent to them again
+    look_ups         tasks with a `state` wait for one another where it lies: each goes at a pace
     comparison       windows can come out wrong without a failure (a false timeout, replicas that disagree)
     """
 
@@ -31,6 +32,7 @@ class Needs(NamedTuple):
     one_job: bool = False
     batches: bool = False
     readers_go_back: bool = False
+    look_ups: bool = False
     comparison: bool = False
 
     def together(self, other: Needs) -> Needs:

@@ -128,7 +128,9 @@ class Job:
                 else:
                     copies = range(self.deployment.replicas[c.name])
                     at = [hosts[c.name, task, r] for r in copies]
-                    row = [BoltTask(self.context, c, task, r, at[r], at[r] in shared) for r in copies]
+                    paced = self.needs.look_ups and c.backend is not None
+                    shares = [paced or host in shared for host in at]
+                    row = [BoltTask(self.context, c, task, r, at[r], shares[r]) for r in copies]
                     self.bolts[c.name, task] = row
                     rows.append([*row])
             senders[c.name] = rows
@@ -203,6 +205,8 @@ class Job:
         self.hooks.start()
         self.kernel.feedback |= self._coupled
         self.kernel.feedback |= any(spout.in_flight.most is not None for spout in self.spouts)
+        # what is sent may arrive at once wherever tasks go
+        self.kernel.feedback |= self.deployment.moves
         # tasks that share cores move together: whatever an action reads
         self.kernel.feedback |= any(task.shares for task in self.bolt_tasks)
 

@@ -33,6 +33,10 @@ class Storage:
     def _at(self, host: int) -> int:
         return host % len(self.servers)
 
+    def server(self, host: int) -> StoreServer:
+        """The one that a task on ``host`` reads from."""
+        return self.servers[self._at(host)]
+
     def read(
         self,
         host: int,
@@ -44,7 +48,7 @@ class Storage:
         operations: int = 1,
     ) -> int:
         """A task on ``host`` reads ``size`` bytes in so many ``operations``: see ``StoreServer.request``."""
-        return self.servers[self._at(host)].request(size, rank, done, order, reads, operations)
+        return self.server(host).request(size, rank, done, order, reads, operations)
 
     def write(
         self,

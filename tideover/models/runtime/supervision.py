@@ -222,14 +222,14 @@ class Supervisor:
 
     def tasks_in(self, host: int, worker: int) -> list[Any]:
         """All tasks and machines in a worker of a host."""
-        return self._living(lambda thing: (thing.host, self._worker(thing)) == (host, worker))
+        return self._living(lambda thing: (thing.host, self.worker(thing)) == (host, worker))
 
     def tasks_in_rack(self, rack: int) -> list[Any]:
         """All tasks and machines in a rack."""
         hosts = {host.number for host in self._deployment.cluster.rack(rack)}
         return self._living(lambda thing: thing.host in hosts)
 
-    def _worker(self, thing: Victim) -> int:
+    def worker(self, thing: Victim) -> int:
         """The number of the worker that it lives in, on its host."""
         if isinstance(thing, Machine):
             return thing.worker
@@ -256,7 +256,7 @@ class Supervisor:
 
     def crash(self, task: SpoutTask | BoltTask, outage: Outage) -> None:
         """A task's process dies."""
-        for channel, train in task.line.clear() if task.line is not None else ():
+        for channel, train in task.line.clear(self._context.kernel.now) if task.line is not None else ():
             assert isinstance(channel.down, BoltTask)
             self._context.destroy(channel.down, [train], outage=outage.number)
         if isinstance(task, BoltTask):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tideover.models.schema.columns import Column, Dtype, Pool, at_top, conform, count, text
 from tideover.models.schema.lag import DRAINED, LAG
 from tideover.models.schema.snapshots import snapshots
+from tideover.models.schema.tasks import RESOURCE, TASK
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -291,32 +292,8 @@ TIMELINE = (
     LAG,
 )
 
-TASKS = (
-    *_IDENTITY,
-    _REPLICATION,
-    text("task", "a bolt's task, as component.number, with /number of the replica from the second on"),
-    Column(
-        "utilisation",
-        "part of the time in which the task was up that it was busy",
-        "ratio",
-        undefined="the task was never up",
-    ),
-    Column("busy_s", "how long it was busy: tuples, acks, checkpoints, replays, batches", "s"),
-    Column("up_s", "how long it was up", "s"),
-    count("queued", "tuples in its queue or in service at the end of the run", "tuples"),
-    Column("queued_s", "how long it would have been busy with them", "s"),
-)
-
-USAGE = (
-    *_IDENTITY,
-    _REPLICATION,
-    Column("begin_s", "begin of a stretch of the run", "s"),
-    Column("end_s", "its end", "s"),
-    text("resource", "name of a task, or of what tasks share"),
-    text("kind", "what it is: task, cores, card in, card out, store, link"),
-    count("host", "number of its host", "index", "it is on none"),
-    Column("busy", "part of the stretch in which it was busy; of cores the mean", "ratio"),
-)
+TASKS = (*_IDENTITY, _REPLICATION, *TASK)
+USAGE = (*_IDENTITY, _REPLICATION, *RESOURCE)
 
 TABLES: dict[str, tuple[Column, ...]] = {
     "recoveries": RECOVERIES,
@@ -353,7 +330,8 @@ RECORD = at_top(
     Column(
         "utilisation",
         "tasks: part of its time up in which each task was busy, mean over replications; busiest: the task "
-        "with the greatest of them; peak: the greatest of any task in any replication",
+        "with the greatest of them; peak: the greatest of any task in any replication; blocked, where queues "
+        "have an end: part of its time up in which full queues kept each task from doing more",
         "ratio",
         undefined="no task was ever up (busiest, peak)",
     ),

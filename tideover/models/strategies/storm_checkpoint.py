@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from tideover.models.mechanisms.checkpoints import Costs
 from tideover.models.mechanisms.remote_state import RemoteState
 from tideover.models.mechanisms.transactions import Transactions
 from tideover.models.remarks import timeouts
 from tideover.models.remarks.plan import Plan
-from tideover.models.runtime.hooks import Hooks
+from tideover.models.runtime.hooks import Hooks, Needs
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
 from tideover.models.strategies.base import STRATEGIES, KeyPath
@@ -54,6 +54,22 @@ class StormCheckpoint(SourceReplay):
         Duration,
         Field(description="the same, for each access to a `state`, whether at hand or not"),
     ] = 0
+    look_up_work: Annotated[
+        Duration,
+        Field(
+            description="part of `round_trip` for which it keeps the store, and others wait; 0: nobody does"
+        ),
+    ] = 0
+
+    @model_validator(mode="after")
+    def _part_of_the_round_trip(self) -> Self:
+        if self.look_up_work > self.round_trip:
+            raise ValueError("look_up_work is part of `round_trip`, and can't be longer")
+        return self
+
+    @property
+    def needs(self) -> Needs:
+        return super().needs._replace(look_ups=self.look_up_work > 0)
 
     def cycle(self) -> tuple[int, int]:
         return self.checkpoint_interval, self.checkpoint_interval
@@ -78,7 +94,7 @@ class Checkpointing(Replay):
     def __init__(self, job: Job, s: StormCheckpoint) -> None:
         super().__init__(job, s)
         costs = Costs(s.write_time, s.write_cost, entry_size=s.entry_size, store=s.store)
-        remote = RemoteState(job, s.round_trip, s.access_cost)
+        remote = RemoteState(job, s.store, s.round_trip, s.look_up_work, s.access_cost)
         Transactions(job, self.acks, remote, s.checkpoint_interval, costs)
 
     def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:

@@ -96,7 +96,7 @@ class Acker(Machine, Keeper):
 
     def ack(self, task: BoltView, train: Train, sent: list[Sent]) -> list[tuple[int, Completed]]:
         """Tuples were acked, and their children created; returns the roots done, by number of the spout
-        task. Of fleets: none (``settle``).
+        task. Of fleets: none while data are moved (``settle``).
         """
         value = self._own(task, train)
         if task.replica:
@@ -107,7 +107,8 @@ class Acker(Machine, Keeper):
         if not self._fleets:
             return self._change(roots, train.attempt, train.time, value)
         self._late.append((roots, train.column("attempt"), train.time, value))
-        return []
+        kernel = self._context.kernel
+        return self.settle() if kernel.moved_to == kernel.now else []  # else what comes may be earlier
 
     def add(self, task: BoltView, train: Train, sent: list[Sent]) -> None:
         """The children of tuples were created, which are acked themselves later."""

@@ -1,0 +1,101 @@
+"""Tasks of a host that fails, restarted in free slots of others. Times in ms.
+
+s ──▶ p, on hosts 0 and 1; host 2 has no task. Heartbeats come each microsecond, and a process is missed after
+40 and launched in 20: p, whose host crashes at 100, is back just before 160.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.models.chain import ONES
+from tests.models.test_cards import served
+from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
+from tideover.models.config import Scenario
+from tideover.models.detectors.heartbeats import Heartbeats
+from tideover.models.job.cluster import Hosts
+from tideover.models.job.components import Links
+from tideover.models.job.machines import MachineType
+from tideover.models.simulation import simulate
+from tideover.models.strategies.aligned_snapshots import AlignedSnapshots
+from tideover.models.world import World
+from tideover.scenarios.errors import ScenarioError
+from tideover.scenarios.loader import load
+
+DIES = fault("crash_host", 100, host=1, repair=500 * MS)
+TO_2 = Links(latency=ms(5), local=ms(0), pairs={"0-2": ms(2)})
+
+
+def found_on(*failures: Any, slots: int | None = None, until: float = 300, **more: Any) -> Scenario:
+    topology = {"s": spout(**ONES, hosts=(0,)), "p": bolt("forward", {"s": "shuffle"}, 1, hosts=(1,))}
+    hosts = Hosts(machines={"m": MachineType(count=3, slots=slots)}, reserve=more.pop("reserve", 0))
+    detector = Heartbeats(interval=1000, timeout=40 * MS, launch=ms(20), restart_on="free_slot", **more)
+    found = world(topology, "none", failures or (DIES,), until, hosts=hosts, links=TO_2)
+    return found.model_copy(update={"detector": detector})
+
+
+def hosts_at_end(scenario: Scenario) -> dict[str, int]:
+    one = World(scenario)
+    one.run()
+    return {task.name: task.host for task in one.job.tasks}
+
+
+@pytest.mark.parametrize("reserve", [0, 1])
+def test_a_task_goes_to_the_host_with_the_fewest_tasks(reserve: int) -> None:
+    """Host 2, 2 away, be it in reserve or not: p takes in what comes from 160 on, and that of 130 to 150 is
+    lost. Roots 0 to 8 were done before.
+    """
+    found = simulate(found_on(reserve=reserve), trace=True)
+    delays = [(root, round(arrived - 10 * (root + 1), 3)) for root, arrived, _ in served(found, "p")]
+    assert delays == [*((root, 5) for root in range(9)), *((root, 2) for root in range(15, 29))]
+    (row,) = found.recoveries
+    assert row["ready_at_s"] == pytest.approx(0.160, abs=2e-6)
+
+
+def test_without_a_slot_it_waits_for_the_repair_of_its_host() -> None:
+    """Host 0's one slot is taken, and host 2 is down itself until 650: p is launched on host 1 at 600."""
+    scenario = found_on(DIES, fault("crash_host", 50, host=2, repair=600 * MS), slots=1, until=900)
+    (_, row) = simulate(scenario).recoveries
+    assert row["ready_at_s"] == pytest.approx(0.620, abs=2e-6)
+    assert hosts_at_end(scenario) == {"s.0": 0, "p.0": 1}
+
+
+def test_if_its_slot_is_taken_by_a_failure_it_gets_another() -> None:
+    """Host 2 fails at 120, before p is launched there: host 0 has room, and nothing is later for that."""
+    scenario = found_on(DIES, fault("crash_host", 120, host=2, repair=500 * MS))
+    first, second = simulate(scenario).recoveries
+    assert first["ready_at_s"] == second["ready_at_s"] == pytest.approx(0.160, abs=2e-6)
+    assert hosts_at_end(scenario) == {"s.0": 0, "p.0": 0}
+
+
+def test_a_process_that_crashes_on_a_host_that_lives_stays_there() -> None:
+    assert hosts_at_end(found_on(fault("crash_task", 100, component="p"))) == {"s.0": 0, "p.0": 1}
+
+
+def test_who_is_cut_off_from_the_listener_is_restarted_where_it_is_heard() -> None:
+    """Host 1 is cut off from 100 on: it is not heard for 40, and p is launched on host 2, though it lives."""
+    cut = fault("partition", 100, hosts=(1,), duration=500 * MS)
+    scenario = found_on(cut, listener=0)
+    _, row = simulate(scenario).recoveries
+    assert (row["kind"], row["ready_at_s"]) == ("false_detection", pytest.approx(0.160, abs=2e-6))
+    assert hosts_at_end(scenario) == {"s.0": 0, "p.0": 2}
+    arrived = [at for _, at, _ in served(simulate(scenario, trace=True), "p")]
+    assert arrived[9:] == [*range(162, 300, 10)]
+
+
+def test_of_a_job_only_what_has_failed_goes_elsewhere() -> None:
+    """p and q on hosts 1 and 0: all of the job begins again, and p does so on host 2."""
+    scenario = found_on().model_copy(update={"strategy": AlignedSnapshots(checkpoint_interval=50 * MS)})
+    q = bolt("forward", {"p": "shuffle"}, 1, hosts=(0,))
+    scenario = scenario.model_copy(update={"topology": scenario.topology | {"q": q}})
+    assert hosts_at_end(scenario) == {"s.0": 0, "p.0": 2, "q.0": 0}
+    assert simulate(scenario).ledger["lost"] == 0
+
+
+def test_slots_without_hosts_are_refused() -> None:
+    failures = "failures=[{kind: crash_task, component: count, at: 75 s}]"
+    with pytest.raises(ScenarioError) as caught:
+        load("wordcount", ["detector={kind: heartbeats, restart_on: free_slot}", failures])
+    assert "detector.restart_on: free_slot needs hosts" in str(caught.value)

@@ -1,0 +1,48 @@
+"""Python's search for garbage while a simulation runs."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+
+from tideover.sim.kernel import Kernel, Rank
+from tideover.sim.memory import MORE
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_run_leaves_the_search_for_garbage_as_it_was(fails: bool) -> None:
+    """While a kernel runs, what stands is frozen and the search is rare; after it, also if an action fails,
+    nothing is frozen and the search is as frequent as before.
+    """
+    before, frozen = gc.get_threshold(), gc.get_freeze_count()
+    kernel, seen = Kernel(), list[tuple[int, int]]()
+
+    def act() -> None:
+        seen.append((gc.get_freeze_count(), gc.get_threshold()[0]))
+        if fails:
+            raise ArithmeticError
+
+    kernel.at(5, Rank.SAMPLE, act)
+    if fails:
+        with pytest.raises(ArithmeticError):
+            kernel.run(10)
+    else:
+        kernel.run(10)
+    ((found, threshold),) = seen
+    assert found > frozen
+    assert threshold == max(before[0], MORE)
+    assert (gc.get_threshold(), gc.get_freeze_count()) == (before, 0)
+
+
+def test_who_wants_no_search_gets_none() -> None:
+    """A threshold of 0, by which Python searches for nothing by itself, stays 0 during a run."""
+    before = gc.get_threshold()
+    gc.set_threshold(0, *before[1:])
+    try:
+        kernel, seen = Kernel(), list[int]()
+        kernel.at(5, Rank.SAMPLE, lambda: seen.append(gc.get_threshold()[0]))
+        kernel.run(10)
+        assert seen == [0]
+    finally:
+        gc.set_threshold(*before)
