@@ -10,6 +10,7 @@ import numpy as np
 from tests.oracle.program import play
 from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
 from tideover.models.config import Scenario
+from tideover.models.detectors.heartbeats import Heartbeats
 from tideover.models.job.arrivals.poisson import Poisson
 from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import Links
@@ -78,6 +79,29 @@ def troubled(seed: int) -> Scenario:
     failures = tuple(fault(kind, at, **kinds[kind]) for kind, at in chosen)
     rate = chance.choice((0.5, 0.9, 1.2)) * 1000 * cores
     return chain(rate, 1, tasks, machines(1, cores), failures, until=450, seed=seed)
+
+
+def moving(seed: int) -> Scenario:
+    """One level on three hosts with a core or two each, of which some crash, or are slow for a while:
+    tasks are restarted in free slots.
+    """
+    chance = random.Random(seed)
+    cores = chance.choice((1, 1, 2))
+    slots = chance.choice((None, 3, 4))
+    hosts = Hosts(machines={"m": MachineType(count=3, cores=cores, slots=slots)})
+    found = []
+    for _ in range(chance.choice((1, 2, 3))):
+        at, host = chance.uniform(20, 250), chance.randrange(3)
+        repair = chance.choice((0, 60, 1000)) * MS
+        more = {"while_down": chance.choice(("drop", "hold")), "repair": repair}
+        slow = {"factor": 0.4, "duration": 100 * MS}
+        kind = chance.choice(("crash_host", "crash_host", "slow_host"))
+        found.append(fault(kind, at, host=host, **(slow if kind == "slow_host" else more)))
+    rate = chance.choice((0.5, 0.8)) * 3000 * cores
+    latency = chance.choice((0, 0.3))
+    scenario = chain(rate, 1, chance.choice((4, 5)), hosts, tuple(found), 350, latency, seed)
+    detector = Heartbeats(interval=5 * MS, timeout=20 * MS, launch=ms(3), restart_on="free_slot")
+    return scenario.model_copy(update={"detector": detector})
 
 
 class Latency(NamedTuple):

@@ -109,6 +109,20 @@ def test_many_full_queues_in_series(in_blocks: list[int]) -> None:
     assert sum(in_blocks) > 0
 
 
+def test_what_is_guessed_in_blocks_and_comes_too_late_is_worked_out_anew(in_blocks: list[int]) -> None:
+    """q is idle when the words of a sentence leave p, so the first begins 2 later, and only then has the next
+    one a place.
+    """
+    topology = {
+        "s": spout("sentences", gap=8),
+        "p": bolt("split_words", {"s": "shuffle"}, 3, hosts=(0,)),
+        "q": queued(bolt("forward", {"p": "shuffle"}, 1, hosts=(1,)), 1),
+    }
+    slow = Links(latency=ms(2), local=ms(0))
+    assert differences(world(topology, "none", until=400, hosts=2, links=slow), (20_000,)) == {}
+    assert sum(in_blocks) > 100
+
+
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("send", [0, 100])
 def test_a_saturated_word_count_is_the_same_in_blocks(
@@ -293,6 +307,22 @@ def test_where_a_crash_empties_a_queue_its_senders_go_on() -> None:
     assert done(chain(1, failures=(crashed,)), "q")[:2] == [29, 65]
 
 
+def test_what_was_in_service_waits_for_its_turn_without_a_place() -> None:
+    """At 31 q loses its state while it serves tuple 1, which it serves anew from 91 on. None of its two
+    places is taken then: p's tuples of 34 and 44 leave, that of 54 waits until that of 34 begins, at 106.
+    """
+    lost = fault("lose_state", 31, component="q", restart=60, while_down="hold")
+    topology = {
+        "s": spout(**ONES),
+        "p": bolt("forward", {"s": "shuffle"}, 4),
+        "q": queued(bolt("windowed_count", {"p": "shuffle"}, 15, window={"length": 1000 * MS}), 2),
+    }
+    scenario = world(topology, "none", (lost,), until=119)
+    assert not differences(scenario, (20_000,))
+    assert done(scenario, "p") == [14, 24, 34, 44, 54, 110]
+    assert done(scenario, "q") == [29, 106]
+
+
 def test_what_has_no_place_is_lost_and_counted() -> None:
     """Arrivals at 14, 24, …; services begin at 14, 29, 44, 59, 74, 89: 44 and 74 find one waiting."""
     run = World(chain(1, "drop"), trace=True)
@@ -329,6 +359,20 @@ def test_what_was_kept_begins_when_all_that_was_held_has_come() -> None:
     trace = simulate(scenario, trace=True).trace
     assert trace is not None
     assert [(row[3], row[4] / MS) for row in trace.overflowed] == [(2, 35)]
+
+
+def test_a_marker_that_was_held_begins_before_what_was_held_behind_it() -> None:
+    """q has one place, and is down from 18 to 38. The marker of 20 is ahead of the roots of 25 and 35: it is
+    served first, so one of them has the place, and the other finds none.
+    """
+    count = bolt("windowed_count", {"s": "shuffle"}, 25, window={"length": 20 * MS, "trigger": "marker"})
+    topology = {"s": spout(**ONES, offset=15), "q": queued(count, 1, "drop")}
+    lost = fault("lose_state", 18, component="q", restart=20, while_down="hold")
+    scenario = world(topology, "none", (lost,), until=45)
+    assert not differences(scenario, (20_000,))
+    trace = simulate(scenario, trace=True).trace
+    assert trace is not None
+    assert [(row[3], row[4] / MS) for row in trace.overflowed] == [(1, 38)]
 
 
 def test_bounds_that_are_never_reached_change_nothing() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.models.crowded import ONES, both, chain, machines, processed, troubled
+from tests.models.crowded import ONES, both, chain, machines, moving, processed, troubled
 from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
 from tideover.models.config import Scenario
 from tideover.models.runtime import core_sharing
@@ -128,6 +128,19 @@ def test_one_level_equals_the_reference(seed: int) -> None:
 def test_one_level_equals_the_reference_in_many_worlds(block: int) -> None:
     for seed in range(1000 + 100 * block, 1100 + 100 * block):
         equal(troubled(seed))
+
+
+@pytest.mark.parametrize("seed", a_few(range(12), 4))
+def test_tasks_that_move_share_the_cores_of_where_they_are(seed: int) -> None:
+    """Hosts crash, or are slow; their tasks are restarted on others: every tuple, up to rounding."""
+    equal(moving(seed))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("block", range(10))
+def test_tasks_that_move_share_the_cores_of_where_they_are_in_many_worlds(block: int) -> None:
+    for seed in range(1000 + 100 * block, 1100 + 100 * block):
+        equal(moving(seed))
 
 
 def equal(scenario: Scenario) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.models.test_exactness import CAPS, LONG, QUICK, differences
 from tests.models.test_schedules_exactness import HAPPENED
-from tests.oracle.random_moves import moved, reseated
+from tests.oracle.random_moves import moved, regrouped, reseated
 from tests.oracle.random_networks import is_exact
 from tideover.models.config import Scenario
 from tideover.sim.registry import kind_of
@@ -39,13 +40,13 @@ def test_moved_tasks_equal_the_reference_in_many_worlds(scenario: Scenario) -> N
 
 
 @settings(QUICK, max_examples=6)
-@given(reseated().filter(is_exact))
+@given(st.one_of(reseated().filter(is_exact), regrouped()))
 def test_free_slots_equal_the_reference(scenario: Scenario) -> None:
     check(scenario)
 
 
 @pytest.mark.long
 @LONG
-@given(reseated().filter(is_exact))
+@given(st.one_of(reseated().filter(is_exact), regrouped()))
 def test_free_slots_equal_the_reference_in_many_worlds(scenario: Scenario) -> None:
     check(scenario)

@@ -169,6 +169,25 @@ def test_after_a_failover_two_tasks_share_a_core(levels: int, expected: float) -
     gone = fault("crash_host", 300, host=2, repair=5000 * MS)
     machines = Hosts(machines={"m": MachineType(count=3, cores=1)})
     scenario = world(topology, "none", (gone,), 800, hosts=machines)
-    found = simulate(scenario.model_copy(update={"detector": nimbus(task_launch=5000)}), trace=True)
+    scenario = scenario.model_copy(update={"detector": nimbus(task_launch=5000)})
+    found = simulate(scenario, trace=True)
     assert done(found, "p", 100, 300) == pytest.approx(125, abs=2)
     assert done(found, "p", 500, 800) == pytest.approx(expected * 0.3, abs=2)
+
+
+def test_cores_are_busy_with_what_is_done_on_them() -> None:
+    """p works 1 in 10, on host 1 for roots 0 to 8, and on host 2 for roots 15 to 28."""
+    machines = Hosts(machines={"m": MachineType(count=3, cores=1)}, reserve=1)
+    scenario = three(fault("slow_host", 299, host=0, factor=0.5, duration=MS), DIES, until=300)
+    one = World(scenario.model_copy(update={"hosts": machines}))
+    one.run()
+    busy = {host: cores.busy_ns(300 * MS) for host, cores in one.job.context.cores.items()}
+    assert busy == {0: 0, 1: 9 * MS, 2: 14 * MS}
+
+
+def test_nothing_is_moved_to_a_host_that_is_repaired() -> None:
+    """Host 2 is down from 50 to 550: p goes to host 0, next to s; home it goes when Nimbus looks next."""
+    broken = fault("crash_host", 50, host=2, repair=500 * MS)
+    found = simulate(three(broken, DIES), trace=True)
+    moves = [row["component"] for row in found.recoveries if row["kind"] == "reassigned"]
+    assert moves == ["worker 1.0 to 0.0", "back to worker 1.0"]

@@ -438,3 +438,18 @@ def test_a_failure_makes_no_false_timeout_and_a_slow_bolt_none_of_a_failure() ->
     # that old at a rotation
     assert failed(tight)[:2] == [(4, 0, 100), (5, 0, 100)]
     assert tight.ledger["false_timeouts"] == len(failed(tight)) - 2
+
+
+def test_what_a_task_loses_that_is_still_down_when_another_fails_counts_for_its_own_failure() -> None:
+    """p is down from 60 to 160, and has lost nothing when q fails at 70; roots 1 and 2, of 100 and 150, find
+    it down, and are emitted again. q has lost root 0.
+    """
+    topology = {
+        "s": spout("values", gap=50, values=(1,) * 5),
+        "p": bolt("forward", {"s": "shuffle"}, 1),
+        "q": bolt("windowed_count", {"p": "shuffle"}, window={"length": 1000 * MS}),
+    }
+    failures = (fault("crash_task", 60, component="p", restart=100), fault("lose_state", 70, component="q"))
+    settings = {"message_timeout": 200 * MS, "timeout_phase": 0}
+    found = simulate(world(topology, "source_replay", failures, 6000, **settings))
+    assert [row["replayed"] for row in found.recoveries] == [2, 1]

@@ -28,10 +28,17 @@ def sources(draw: st.DrawFn, more: dict[str, Any]) -> Source:
     return Kestrel(sweep_interval=min(every, 25 * TICK), timeout=timeout, **more)
 
 
-@st.composite
-def logs(draw: st.DrawFn, strategies: tuple[str, ...] = READERS, overlap: bool = False) -> Scenario:
+def logs(strategies: tuple[str, ...] = READERS, overlap: bool = False) -> st.SearchStrategy[Scenario]:
     """Any world of these strategies, with a log before one spout or both; mostly one of them crashes."""
-    scenario = draw((overlapping if overlap else worlds)(strategies))
+    return reading((overlapping if overlap else worlds)(strategies), (None, None, 2, 15, 40))
+
+
+@st.composite
+def reading(
+    draw: st.DrawFn, found: st.SearchStrategy[Scenario], retention: tuple[int | None, ...] = (None,)
+) -> Scenario:
+    """One of these worlds, in the same way; a log keeps what it has for so many ticks (None: for good)."""
+    scenario = draw(found)
     spouts = [name for name, config in scenario.topology.items() if isinstance(config, SpoutConfig)]
     topology = dict(scenario.topology)
     for name in spouts[: draw(st.integers(1, len(spouts)))]:
@@ -40,7 +47,7 @@ def logs(draw: st.DrawFn, strategies: tuple[str, ...] = READERS, overlap: bool =
         more: dict[str, Any] = {
             "partitions": draw(st.sampled_from((None, config.parallelism, config.parallelism + 1, 4))),
             "poll_cost": draw(st.sampled_from((1, TICK, 3 * TICK, 9 * TICK))) + ns,
-            "retention": draw(st.sampled_from((None, None, 2 * TICK, 15 * TICK, 40 * TICK))),
+            "retention": None if (ticks := draw(st.sampled_from(retention))) is None else ticks * TICK,
         }
         topology[name] = config.model_copy(update={"source": draw(sources(more))})
     failures = []

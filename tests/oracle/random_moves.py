@@ -14,7 +14,7 @@ from tideover.models.job.machines import MachineType
 from tideover.sim.faults.base import FAULTS, Fault
 from tideover.sim.registry import kind_of
 
-from .cluster_worlds import SCHEDULE
+from .cluster_worlds import SCHEDULE, on_clusters
 from .random_detectors import HEARD, listening
 from .random_networks import hosts_of, networks
 from .random_worlds import TICK
@@ -106,4 +106,22 @@ def reseated(draw: st.DrawFn, strategies: tuple[str, ...] = HEARD) -> Scenario:
         "detector": draw(listening()).model_copy(update={"restart_on": "free_slot"}),
         "hosts": hosts.model_copy(update=update),
     }
+    return found.model_copy(update=changes)
+
+
+@st.composite
+def regrouped(draw: st.DrawFn, strategies: tuple[str, ...] = HEARD) -> Scenario:
+    """The same without cards, on clusters with racks and slots."""
+    found = draw(on_clusters(strategies).filter(lambda one: one.failures))
+
+    def lasting(fault: Fault) -> Fault:
+        changes: dict[str, Any] = {"detection": 0, "restart": 0}
+        if kind_of(fault) in ("crash_host", "crash_rack"):
+            changes["repair"] = draw(st.sampled_from((None, 2 * TICK, 30 * TICK)))
+        return fault.model_copy(update=changes)
+
+    failures = tuple(lasting(fault) for fault in found.failures if kind_of(fault) != "pause")
+    longer = found.run.model_copy(update={"duration": found.run.duration + 50 * TICK})
+    detector = draw(listening()).model_copy(update={"restart_on": "free_slot"})
+    changes = {"failures": failures, "run": longer, "detector": detector}
     return found.model_copy(update=changes)

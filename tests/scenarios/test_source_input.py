@@ -47,7 +47,12 @@ def test_a_queue_is_read_and_written() -> None:
             "topology.s.source",
             "its spouts stand for a log",
         ),
-        ("run:", "queues: 10\nrun:", "topology.s.source", "bounded queues"),
+        (
+            "poll_cost: 2 ms}}\n  b: {",
+            "retention: 1 s}}\n  b: {queue: 10, ",
+            "topology.s.source.retention",
+            "bounded queues",
+        ),
         (
             "rate: 100/s",
             "arrivals: {kind: saturating, emit_cost: 5 us}",

@@ -31,8 +31,9 @@ def check(scenario: Scenario) -> Iterator[Found]:
             able = ", ".join(kind for kind, cls in STRATEGIES.items() if cls.reads_queues)
             why = "its spouts stand for a log that is read again" if logged else f"only {able} say how"
             yield where, f"does not go with the strategy {kind}: {why}"
-        if bounded:
-            yield where, "does not go with bounded queues between tasks: this is not simulated"
+        if bounded and config.source.retention is not None:
+            message = "does not go with bounded queues: what is deleted while a spout waits is not simulated"
+            yield (*where, "retention"), message
         if isinstance(config.arrivals, Saturating):
             yield where, "does not go with saturating arrivals: give the rate at which records are appended"
         if config.processes < config.parallelism:

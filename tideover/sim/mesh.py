@@ -26,8 +26,10 @@ from tideover.sim.train import Train
 
 def in_mesh(members: Sequence[Member]) -> bool:
     """Whether coupled nodes can ever be moved in this way: whoever finds no place waits, nobody looks at what
-    comes, and none of it waits in a log.
+    comes, and none of it comes from a log.
     """
+    if any(member.does.stamped for member in members if not isinstance(member.node, Server)):
+        return False
     servers = [(member, member.node) for member in members if isinstance(member.node, Server)]
     for member, server in servers:
         if any(channel.logged for channel in server.inputs) or member.does.admits():
@@ -89,6 +91,9 @@ class Mesh:
         for node in nodes.values():
             node.begin_with()
         loop.run()
+        for server in servers:
+            if isinstance(server, Leaf):
+                server.see()
         reached = loop.until
         spouts = [node for node in nodes.values() if isinstance(node, MeshSpout)]
 

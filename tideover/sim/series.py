@@ -24,12 +24,14 @@ LEAST_PLACES = 64
 
 def in_series(members: Sequence[Member]) -> bool:
     """Whether coupled nodes can ever be moved in blocks: each server has one channel from others of them, or
-    only such as come from elsewhere; nobody looks at what comes, and none of it waits in a log.
+    only such as come from elsewhere; nobody looks at what comes, and none of it comes from a log.
     """
     nodes = {member.node for member in members}
     for member in members:
         node = member.node
         if not isinstance(node, Server):
+            if member.does.stamped:
+                return False
             continue
         inside = [channel for channel in node.inputs if channel.up in nodes]
         if (inside and len(node.inputs) > 1) or any(channel.logged for channel in node.inputs):

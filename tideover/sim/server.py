@@ -138,10 +138,10 @@ class Server(Node):
         assert self.bound is not None
         waiting = [*self.queue.trains(), *ahead]
         # or the first begins at once; what comes ahead does so when all have come
-        in_service = self.queue.has_begun or (self._idle() and not ahead)
+        data = train.column("mark") == 0
+        in_service = self.queue.has_begun or (self._idle() and not ahead and bool(data[0]))
         ahead_of_it = sum(each.n if each.mark is None else places(each) for each in waiting)
         room = max(0, self.bound.length + in_service - ahead_of_it)
-        data = train.column("mark") == 0
         lost = data & (data.cumsum() > room)
         if lost.any():
             self._overflow(train.pick(lost))

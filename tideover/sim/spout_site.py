@@ -40,6 +40,9 @@ class SpoutSite(Site):
                 self.agenda.at(when, self.number, WORK, self._fed)
 
     def _plan_roots(self, train: Train) -> None:
+        if self._does.stamped:
+            self.pool.add(train)
+            return
         emitted = self.agenda.emitted
         origin = np.arange(len(emitted), len(emitted) + train.n, dtype=np.int64)
         emitted += [0] * train.n
@@ -53,7 +56,8 @@ class SpoutSite(Site):
     def _emit(self) -> None:
         row = self._emitted
         self._emitted += 1
-        self.agenda.emitted[self._origin[row]] = self.agenda.now
+        if not self._does.stamped:
+            self.agenda.emitted[self._origin[row]] = self.agenda.now
         self.make(self.of(row))
 
     def _expect(self, since: int) -> None:

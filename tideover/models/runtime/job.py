@@ -205,6 +205,8 @@ class Job:
         self.hooks.start()
         self.kernel.feedback |= self._coupled
         self.kernel.feedback |= any(spout.in_flight.most is not None for spout in self.spouts)
+        # what is sent may arrive at once wherever tasks go
+        self.kernel.feedback |= self.deployment.moves
         # tasks that share cores move together: whatever an action reads
         self.kernel.feedback |= any(task.shares for task in self.bolt_tasks)
 

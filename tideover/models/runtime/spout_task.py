@@ -10,7 +10,7 @@ import numpy as np
 from tideover.models.job.components import SpoutConfig
 from tideover.models.job.topology import Component
 from tideover.models.operators.base import Children
-from tideover.models.runtime.calls import Calls
+from tideover.models.runtime.calls import Calls, Reads
 from tideover.models.runtime.context import Context
 from tideover.models.runtime.in_flight import InFlight
 from tideover.models.runtime.reading import Reading
@@ -253,7 +253,12 @@ class SpoutTask(Node):
         if self.reading is None:
             return
         now, reads = self._kernel.now, self._used
-        if len(self._ahead) > reads and self._ahead[reads] <= now + self.reading.source.poll_cost:
+        waits = self.line is not None and self.line.holds_up
+        if (
+            not waits
+            and len(self._ahead) > reads
+            and self._ahead[reads] <= now + self.reading.source.poll_cost
+        ):
             self._ahead = self._ahead[reads : reads + 1]  # it is about to read something
             self._numbers = self._numbers[reads : reads + 1]
         else:
@@ -321,9 +326,18 @@ class Calling:
         """Tuples of the feed, as they leave."""
         return train.replace(epoch=self._spout._epoch_of(train.n))
 
-    def calls(self) -> Calls:
+    @property
+    def stamped(self) -> bool:
+        """Whether tuples have their creation stamps before they leave: those of records."""
+        return self._spout.reading is not None
+
+    def calls(self) -> Calls | Reads:
         """When it is called next."""
         spout = self._spout
+        if spout.reading is not None:
+            again = sum(len(roots) for roots, _ in spout.retries)
+            planned = next(iter(spout._ahead[spout._used :].tolist()), None)
+            return Reads(spout.reading, spout.next_root, again, spout._from, planned)
         return Calls(spout._config.arrivals, spout.name, spout._context.draws, spout._calls, spout._from)
 
     def room(self) -> int:
@@ -344,6 +358,8 @@ class Calling:
         limit = spout._config.spout.limit
         if limit is not None:
             new = max(0, min(new, limit - first))
+        if spout.reading is not None:
+            new = len(spout.reading.appended(first, new))
         fresh = np.arange(first, first + new, dtype=np.int64) << spout._context.topology.spout_bits
         roots = np.concatenate([again[skip : skip + n], fresh | spout.spout_number])
         attempt = np.concatenate([attempts[skip : skip + n], np.zeros(new, np.int64)])
@@ -353,7 +369,12 @@ class Calling:
         """It was called at these times, and has been free to go on since ``unblocked`` (ns)."""
         spout = self._spout
         if len(times):
+            if spout.reading is not None:
+                new = max(0, len(times) - sum(len(roots) for roots, _ in spout.retries))
+                spout._numbers = np.arange(spout.next_root, spout.next_root + new, dtype=np.int64)
+                spout._used = new
             spout._call(times)
-        spout._from = max(spout._from, unblocked)
-        spout._ahead = spout._ahead[:0]
-        spout._used = 0
+        if len(times) or unblocked > spout._from:
+            spout._from = max(spout._from, unblocked)
+            spout._ahead = spout._ahead[:0]
+            spout._used = 0
