@@ -27,13 +27,27 @@ HALF_EMPTY, FULL = 1.5, 4.0
 """How many times as long it may take."""
 
 
-def word_count(arrivals: Arrivals, strategy: Strategy, seconds: float, bounded: bool) -> Scenario:
-    """The built-in word count, at another rate: one task each, 0.2 ms a sentence, 0.1 ms a word."""
+def word_count(
+    arrivals: Arrivals,
+    strategy: Strategy,
+    seconds: float,
+    bounded: bool,
+    splitters: int = 1,
+    counters: int = 1,
+) -> Scenario:
+    """The built-in word count, at another rate: with one task each 0.2 ms a sentence, 0.1 ms a word; with
+    more tasks each takes as many times as long.
+    """
     topology: dict[str, Any] = {
         "sentences": SpoutConfig(spout=SPOUTS["sentences"](), arrivals=arrivals),
-        "split": bolt("split_words", "sentences", "shuffle", Constant(value=200_000)),
+        "split": bolt("split_words", "sentences", "shuffle", Constant(value=200_000 * splitters), splitters),
         "count": bolt(
-            "windowed_count", "split", "fields", Constant(value=100_000), window={"length": 30 * S}
+            "windowed_count",
+            "split",
+            "fields",
+            Constant(value=100_000 * counters),
+            counters,
+            window={"length": 30 * S},
         ),
     }
     queues = QueueSettings(length=PLACES) if bounded else None
@@ -41,12 +55,18 @@ def word_count(arrivals: Arrivals, strategy: Strategy, seconds: float, bounded: 
 
 
 def _row(
-    what: str, bounded: Arrivals, without: Arrivals, strategy: Strategy, target: float, quick: bool
+    what: str,
+    bounded: Arrivals,
+    without: Arrivals,
+    strategy: Strategy,
+    target: float,
+    quick: bool,
+    tasks: tuple[int, int] = (1, 1),
 ) -> Row:
     seconds = 3 if quick else 60
 
     def program(arrivals: Arrivals, bound: bool) -> int:
-        World(word_count(arrivals, strategy, seconds, bound)).run()
+        World(word_count(arrivals, strategy, seconds, bound, *tasks)).run()
         return 1
 
     ours, theirs = side_by_side(
@@ -71,4 +91,5 @@ def rows(quick: bool) -> list[Row]:
         found.append(_row("full", fast, fast, strategy, FULL, quick))
         saturating = Saturating(emit_cost=1_000)
         found.append(_row("full, saturating spout", saturating, as_served, strategy, FULL, quick))
+        found.append(_row("full, 4 and 8 tasks", fast, fast, strategy, FULL, quick, (4, 8)))
     return found

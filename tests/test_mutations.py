@@ -279,6 +279,36 @@ QUEUES = (
         "return self.tuples <= self.send + 1",
         (f"{MODELS}/test_bounded_queues.py", "-k", "who_waits"),
     ),
+    Mutation(
+        "what was in service before takes a place when it waits again",
+        'return (train.column("mark") == 0) & (train.column(PLACELESS) == 0)',
+        'return train.column("mark") == 0',
+        (f"{MODELS}/test_bounded_queues.py", "-k", "without_a_place"),
+    ),
+    Mutation(
+        "a place that is free at an instant is there for what came before, in trains",
+        "wrong = begins[:n] >= late[:n]",
+        "wrong = begins[:n] > late[:n]",
+        (f"{MODELS}/test_bounded_queues.py", "-k", "no_place_is_lost"),
+    ),
+    Mutation(
+        "guesses in blocks are never wrong",
+        "        if way.roomy > way.free + freed + right:\n",
+        "        if False:\n",
+        (f"{MODELS}/test_bounded_queues.py", "-k", "comes_too_late"),
+    ),
+    Mutation(
+        "the first in the physical order gets the next place, and not who asked first, of many senders",
+        "heappush(self.asking, (since, asker.number, asker))",
+        "heappush(self.asking, (asker.number, since, asker))",
+        (f"{MODELS}/test_bounded_queues.py", "-k", "who_waits or many_senders"),
+    ),
+    Mutation(
+        "what overtakes others on its way to a queue of many senders is served behind them",
+        "while at > least and self._keys[at - 1] > key:",
+        "while False:",
+        (f"{MODELS}/test_bounded_queues.py", "-k", "many_senders or who_waits"),
+    ),
 )
 CORES = (
     Mutation(

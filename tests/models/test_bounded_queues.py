@@ -109,6 +109,20 @@ def test_many_full_queues_in_series(in_blocks: list[int]) -> None:
     assert sum(in_blocks) > 0
 
 
+def test_what_is_guessed_in_blocks_and_comes_too_late_is_worked_out_anew(in_blocks: list[int]) -> None:
+    """q is idle when the words of a sentence leave p, so the first begins 2 later, and only then has the next
+    one a place.
+    """
+    topology = {
+        "s": spout("sentences", gap=8),
+        "p": bolt("split_words", {"s": "shuffle"}, 3, hosts=(0,)),
+        "q": queued(bolt("forward", {"p": "shuffle"}, 1, hosts=(1,)), 1),
+    }
+    slow = Links(latency=ms(2), local=ms(0))
+    assert differences(world(topology, "none", until=400, hosts=2, links=slow), (20_000,)) == {}
+    assert sum(in_blocks) > 100
+
+
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("send", [0, 100])
 def test_a_saturated_word_count_is_the_same_in_blocks(
@@ -291,6 +305,22 @@ def test_where_a_crash_empties_a_queue_its_senders_go_on() -> None:
     """q is down from 40 to 50 and loses what waits: p, which is blocked since 34, sends at 40."""
     crashed = fault("crash_task", 40, component="q", restart=10, while_down="hold")
     assert done(chain(1, failures=(crashed,)), "q")[:2] == [29, 65]
+
+
+def test_what_was_in_service_waits_for_its_turn_without_a_place() -> None:
+    """At 31 q loses its state while it serves tuple 1, which it serves anew from 91 on. None of its two
+    places is taken then: p's tuples of 34 and 44 leave, that of 54 waits until that of 34 begins, at 106.
+    """
+    lost = fault("lose_state", 31, component="q", restart=60, while_down="hold")
+    topology = {
+        "s": spout(**ONES),
+        "p": bolt("forward", {"s": "shuffle"}, 4),
+        "q": queued(bolt("windowed_count", {"p": "shuffle"}, 15, window={"length": 1000 * MS}), 2),
+    }
+    scenario = world(topology, "none", (lost,), until=119)
+    assert not differences(scenario, (20_000,))
+    assert done(scenario, "p") == [14, 24, 34, 44, 54, 110]
+    assert done(scenario, "q") == [29, 106]
 
 
 def test_what_has_no_place_is_lost_and_counted() -> None:

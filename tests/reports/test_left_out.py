@@ -52,16 +52,15 @@ def test_each_quantity_is_judged_by_its_own_aim() -> None:
 
 
 def test_a_loss_is_noticed_between_the_timeout_and_an_interval_before() -> None:
-    """20 s after the last heartbeat, which is up to 5 s old: all of 12 losses in [15, 20] s, on both sides of
-    the middle. With a timeout of 60 s, in [55, 60] s, which is not what was published.
+    """20 s after the last heartbeat, which is up to 5 s old: losses are noticed in [15, 20] s; with a timeout
+    of 30 s in [25, 30] s, which is not what was published.
     """
-    few = ("run.replications=12",)
+    few = ("run.replications=3",)
     mean, least, most = (row["simulated_s"] for row in detection.rows(few))
-    assert 15 <= least < 17.5 < most <= 20
-    assert least < mean < most
-    late = detection.rows((*few, "heartbeat_timeout=60s", "run.duration=200s"))
+    assert 15 <= least < mean < most <= 20
+    late = detection.rows((*few, "heartbeat_timeout=30s"))
     assert {row["verdict"] for row in late} == {"failed"}
-    assert min(row["simulated_s"] for row in late) >= 55
+    assert min(row["simulated_s"] for row in late) >= 25
 
 
 def command(monkeypatch: pytest.MonkeyPatch, *args: str) -> int:

@@ -122,7 +122,7 @@ class SharedSite(ServerSite):
             self.go_on()
 
     def _start(self, row: int) -> None:
-        begin = max(self._own_free, ceil(self._own() - LEAST))
+        begin = max(self._own_free, round(self._own()))
         self._serve(row, begin + self._service[row])
 
     def _serve(self, row: int, done: int) -> None:

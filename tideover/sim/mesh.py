@@ -91,6 +91,9 @@ class Mesh:
         for node in nodes.values():
             node.begin_with()
         loop.run()
+        for server in servers:
+            if isinstance(server, Leaf):
+                server.see()
         reached = loop.until
         spouts = [node for node in nodes.values() if isinstance(node, MeshSpout)]
 

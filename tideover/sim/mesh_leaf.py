@@ -110,8 +110,8 @@ class Leaf(MeshServer):
             order = self._pending.argsort(kind="stable")
             self._pending, self._pending_rows = self._pending[order], self._pending_rows[order]
 
-    def _gather(self) -> None:
-        """See what was sent."""
+    def see(self) -> None:
+        """See what was sent since the last time."""
         keys, rows = [], []
         for place, (sender, number, way) in enumerate(self._from):
             ways, sent, left = sender.sent()
@@ -131,7 +131,7 @@ class Leaf(MeshServer):
         """Serve what comes before a moment up to which all that is sent is known; returns whether there was
         anything.
         """
-        self._gather()
+        self.see()
         n = int(self._pending.searchsorted(before * self._inputs))
         if n:
             self._serve_first(n)
