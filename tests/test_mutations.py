@@ -145,8 +145,8 @@ BARRIERS = (
     ),
     Mutation(
         "a tuple behind a snapshot is not read again",
-        "Part(SavedState.of(self.task), self._position())",
-        "Part(SavedState.of(self.task), min(self._position() + 1, self._log.read))",
+        "Part(SavedState.of(self.task), self._position(), waits",
+        "Part(SavedState.of(self.task), min(self._position() + 1, self._log.read), waits",
         exactness("aligned_snapshots"),
     ),
     Mutation(

@@ -13,6 +13,7 @@ from .channels import Channel, Message, transfer
 from .clock import Priority, Rank, control
 from .layout import Datum
 from .protocol import Protocol
+from .shelves import Shelf
 from .tasks import State
 
 if TYPE_CHECKING:
@@ -63,12 +64,15 @@ class Checkpoint:
     state: State = field(default_factory=State)
     numbers: dict[Channel, int] = field(default_factory=dict)
     windows_closed: int = 0
+    shelved: int = 0  # entries of the bolt's `state` that are written
+    tuples: int = 0  # that the task had served
 
 
 @dataclass
 class Keeper:
     """What the protocol knows of one stateful task."""
 
+    shelf: Shelf
     valid: Checkpoint = field(default_factory=Checkpoint)
     processed: dict[Channel, int] = field(default_factory=dict)
     accepted: dict[Channel, int] = field(default_factory=dict)
@@ -107,7 +111,7 @@ class UpstreamBuffer(Protocol):
     def start(self) -> None:
         for task in self.world.tasks:
             if self.world.layout.stateful(task.component):
-                self.keepers[task] = Keeper()
+                self.keepers[task] = Keeper(Shelf.of(self.world, task))
                 self._tick(task)
 
     def _at(self, time: int, priority: Priority, task: Task, act: Callable[[], None]) -> None:
@@ -142,7 +146,9 @@ class UpstreamBuffer(Protocol):
             return
         keeper.writing = True
         content = Checkpoint(task.state.copy(), dict(keeper.processed), task.windows_closed)
-        work = self.params.serialise_time + content.state.entries * self.params.serialise_cost
+        content.shelved, content.tuples = keeper.shelf.changed(), keeper.shelf.tuples
+        entries = content.state.entries + content.shelved
+        work = self.params.serialise_time + entries * self.params.serialise_cost
         end = self.world.clock.now + work
         task.occupy_longer(work)
         if end == self.world.clock.now:
@@ -153,12 +159,15 @@ class UpstreamBuffer(Protocol):
 
     def _write(self, task: Bolt, content: Checkpoint) -> None:
         host = self.world.layout.host[task.physical]
-        end = self.store.request(content.state.entries * self.params.entry_size, host, True)
+        size = content.state.entries * self.params.entry_size
+        size += content.shelved * self.keepers[task].shelf.entry_size
+        end = self.store.request(size, host, True)
         self._at(end, control(Rank.TRIM, task.rank), task, partial(self._written, task, content))
 
     def _written(self, task: Bolt, content: Checkpoint) -> None:
         keeper = self.keepers[task]
         keeper.writing, keeper.valid = False, content
+        keeper.shelf.base = content.tuples
         for channel in self._buffered(task):
             if not channel.up.waiting:
                 channel.up.place(Rank.TRIM, partial(self._trim, channel, content.numbers.get(channel, 0)))
@@ -208,14 +217,16 @@ class UpstreamBuffer(Protocol):
         keeper.replaying = set(self._buffered(task))
         keeper.unfinished = set(keeper.replaying)
         keeper.life += 1
-        entries = keeper.valid.state.entries
+        own, shelved = keeper.valid.state.entries, keeper.shelf.stored()
         host = self.world.layout.host[task.physical]
-        end = self.store.request(entries * self.params.entry_size, host, False)
-        end += self.params.restore_time + entries * self.params.restore_cost
+        size = own * self.params.entry_size + shelved * keeper.shelf.entry_size
+        end = self.store.request(size, host, False)
+        end += self.params.restore_time + (own + shelved) * self.params.restore_cost
         self._at(end, control(Rank.RESTORE, task.rank), task, partial(self._restore, task))
 
     def _restore(self, task: Task) -> None:
         keeper = self.keepers[task]
+        keeper.shelf.restored()
         task.state, task.windows_closed = keeper.valid.state.copy(), keeper.valid.windows_closed
         self.world.outages.restored(task.fault, len(task.state.held))
         keeper.processed, keeper.accepted = dict(keeper.valid.numbers), dict(keeper.valid.numbers)
@@ -316,6 +327,8 @@ class UpstreamBuffer(Protocol):
         return True
 
     def served(self, task: Bolt, message: Message) -> None:
+        if task in self.keepers:
+            self.keepers[task].shelf.tuples += message.datum is not None
         if message.channel.buffered:
             keeper = self.keepers[task]
             if message.end:

@@ -15,6 +15,7 @@ from .channels import Channel, Message
 from .clock import Clock, Priority, Rank, control
 from .layout import Datum
 from .protocol import Protocol
+from .shelves import Shelf
 from .spouts import SpoutTask
 from .tasks import State
 
@@ -33,12 +34,15 @@ class Picture:
     served: int = 0  # messages of its log
     queue: list[Message] = field(default_factory=list)  # that a barrier has overtaken
     line: list[Message] = field(default_factory=list)
+    shelved: int = 0  # entries of the bolt's `state` that are written
+    tuples: int = 0  # that the task had served
 
 
 @dataclass
 class Seat:
     """What the protocol knows of one bolt task."""
 
+    shelf: Shelf
     log: list[Message] = field(default_factory=list)  # all messages of spouts that were let in
     served: int = 0  # how many of them were served
     blocked: set[Channel] = field(default_factory=set)
@@ -72,7 +76,7 @@ class Snapshots(Protocol):
         return [task for task in self.world.tasks if isinstance(task, Bolt)]
 
     def start(self) -> None:
-        self.seats = {task: Seat() for task in self.bolts}
+        self.seats = {task: Seat(Shelf.of(self.world, task)) for task in self.bolts}
         phase = self.params.checkpoint_phase
         self._expect(self.params.checkpoint_interval if phase is None else phase)
 
@@ -146,6 +150,7 @@ class Snapshots(Protocol):
         return True
 
     def served(self, task: Bolt, message: Message) -> None:
+        self.seats[task].shelf.tuples += message.datum is not None
         if isinstance(message.channel.up, SpoutTask):
             self.seats[task].served += 1
 
@@ -174,26 +179,33 @@ class Snapshots(Protocol):
         now, seat, number = self.world.clock.now, self.seats[task], self.current
         assert number is not None
         seat.last_picture = number
-        self.pictures[task] = Picture(task.state.copy(), task.windows_closed, seat.served)
+        picture = self.pictures[task] = Picture(task.state.copy(), task.windows_closed, seat.served)
+        picture.shelved, picture.tuples = seat.shelf.changed(), seat.shelf.tuples
         for channel in task.outputs.values():
             task.put(Message(channel, barrier=number))
-        if not self.world.layout.stateful(task.component):
+        if not self.keeps(task):
             self._acknowledge(task, number)
         else:
-            entries = task.state.entries
+            entries = task.state.entries + picture.shelved
             end = now + self.params.snapshot_time + entries * self.params.snapshot_cost
             task.occupy(end)
-            upload = partial(self._upload, task, number, entries)
+            upload = partial(self._upload, task, number, picture)
             if end == now:
                 upload()
             else:
                 self._at(end, control(Rank.CHECKPOINT, task.rank), upload)
         self._unblock(task)
 
-    def _upload(self, task: Task, number: int, entries: int) -> None:
+    def keeps(self, task: Task) -> bool:
+        """Whether it has state, of a count or a `state`."""
+        return self.world.layout.stateful(task.component) or self.seats[task].shelf.entries > 0
+
+    def _upload(self, task: Task, number: int, picture: Picture) -> None:
         if self.current == number:
             host = self.world.layout.host[task.physical]
-            end = self.store.request(entries * self.params.entry_size, host, True) + self.params.upload_time
+            size = picture.state.entries * self.params.entry_size
+            size += picture.shelved * self.seats[task].shelf.entry_size
+            end = self.store.request(size, host, True) + self.params.upload_time
             self._at(end, control(Rank.TRIM, task.rank), partial(self._acknowledge, task, number))
 
     def _acknowledge(self, task: Task, number: int) -> None:
@@ -202,7 +214,8 @@ class Snapshots(Protocol):
         self.missing.remove(task)
         if not self.missing:
             self.valid, self.current = self.pictures, None
-            for seat in self.seats.values():
+            for each, seat in self.seats.items():
+                seat.shelf.base = self.valid[each].tuples
                 seat.out = [(picture, window) for picture, window in seat.out if picture >= number]
             self._ended()
 
@@ -251,8 +264,10 @@ class Snapshots(Protocol):
         last = self.world.clock.now
         for each in self.bolts:
             picture = self.valid.get(each, Picture())
-            size, entries = self.size(each, picture), picture.state.entries
-            if not (size or self.world.layout.stateful(each.component)):
+            shelf = self.seats[each].shelf
+            size = self.size(each, picture) + shelf.stored() * shelf.entry_size
+            entries = picture.state.entries + shelf.stored()
+            if not (size or self.keeps(each)):
                 continue
             host = self.world.layout.host[each.physical]
             end = self.store.request(size, host, False)
@@ -260,7 +275,7 @@ class Snapshots(Protocol):
         self._at(last, control(Rank.RESTORE, self.bolts[-1].rank), self._go_on)
 
     def size(self, task: Task, picture: Picture) -> int:
-        """Bytes in the store."""
+        """Bytes in the store, without those of a `state`."""
         return picture.state.entries * self.params.entry_size
 
     def give_queues_back(self) -> None:
@@ -271,6 +286,7 @@ class Snapshots(Protocol):
             picture, seat = self.valid.get(task, Picture()), self.seats[task]
             task.state, task.windows_closed = picture.state.copy(), picture.windows_closed
             seat.served = picture.served
+            seat.shelf.restored()
             if self.world.layout.stateful(task.component):
                 self.world.outages.restored(task.fault, len(task.state.held))
             roots = {message.datum.root for message in seat.again if message.datum is not None}

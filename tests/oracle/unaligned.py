@@ -140,11 +140,14 @@ class Overtaking(Snapshots):
             seat.served,
             queue,
             [m for m in task.line.messages if m.barrier is None],
+            seat.shelf.changed(),
+            seat.shelf.tuples,
         )
         self._send_ahead(task, number)
         end = now
-        if self.world.layout.stateful(task.component):
-            end += self.params.snapshot_time + task.state.entries * self.params.snapshot_cost
+        if self.keeps(task):
+            entries = task.state.entries + self.pictures[task].shelved
+            end += self.params.snapshot_time + entries * self.params.snapshot_cost
         task.occupy(end)
         if end == now:
             way.copied = True
@@ -161,8 +164,9 @@ class Overtaking(Snapshots):
         way = self.ways[task]
         if not way.copied or way.turned != set(task.inputs.values()):
             return
-        size = self.size(task, self.pictures[task])
-        if size or self.world.layout.stateful(task.component):
+        picture = self.pictures[task]
+        size = self.size(task, picture) + picture.shelved * self.seats[task].shelf.entry_size
+        if size or self.keeps(task):
             self._store(task, number, size)
         else:
             self._acknowledge(task, number)

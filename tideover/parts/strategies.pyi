@@ -52,7 +52,7 @@ class AlignedSnapshots(aligned_snapshots.AlignedSnapshots):
     snapshot_time: time that a snapshot keeps a task that has state
     snapshot_cost: the same, for each entry of the state
     upload_time: time until a task's snapshot is durable, after the store has it; it works on
-    entry_size: bytes of an entry in the store
+    entry_size: bytes of an entry of the bolt's own in the store
     restore_time: time to restore a task's state that was read
     restore_cost: the same, for each entry of the state
     unaligned: barriers overtake what waits, which is stored with the snapshot
@@ -197,7 +197,7 @@ class StateManagement(rsm.StateManagement):
     serialise_cost: the same, for each entry of the state
     restore_time: time to restore a checkpoint that was read
     restore_cost: the same, for each entry of the state
-    entry_size: bytes of an entry in the store
+    entry_size: bytes of an entry of the bolt's own in the store
     store: the one of `stores` that state is saved in; the key `store` if not given
     """
 

@@ -123,6 +123,7 @@ class RocksDB(rocksdb.RocksDB):
     entry_size: bytes of an entry, in a store or on its way
     accesses: entries that each tuple looks up and changes
     access_cost: time that one access takes the task
+    incremental: a snapshot writes only the entries that have changed since the last one
     """
 
     def __init__(
@@ -132,6 +133,7 @@ class RocksDB(rocksdb.RocksDB):
         entry_size: Size = "64 B",
         accesses: int = 1,
         access_cost: Duration = "5 us",
+        incremental: bool = False,
     ) -> None: ...
 
 class BoltConfig(components.BoltConfig):

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from tideover.models.mechanisms.backing import Backing
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.plans import Plans
@@ -26,7 +27,7 @@ class Costs:
 
     saving, saving_entry         time that it keeps the task, and more for each entry
     restoring, restoring_entry   time from when it was read, and more for each entry
-    entry_size                   bytes of an entry in the store
+    entry_size                   bytes of an entry of the bolt's own in the store
     store                        the name of the store; None: that of the job
     """
 
@@ -49,6 +50,7 @@ class Checkpoints:
     def __init__(self, job: Job, task: BoltTask, costs: Costs) -> None:
         self._job, self._task, self._costs = job, task, costs
         self._plans = Plans(job.kernel)
+        self._backing = Backing(task)
         self.writing = False
         self.wanted = False
         self.saved: Checkpoint | None = None
@@ -58,21 +60,28 @@ class Checkpoints:
         self._plans.void()
         self.writing = self.wanted = False
 
+    def discard(self) -> None:
+        """Forget what is under way, and what the store has."""
+        self.void()
+        self.saved, self._backing = None, Backing(self._task)
+
     def take(self, positions: dict[int, int], then: Callable[[Checkpoint], None], reads: Reads) -> None:
         """Take one now; ``then`` is called when the store has it, and ``reads`` this."""
         job, task, costs = self._job, self._task, self._costs
         self.writing = True
         taken = Checkpoint(SavedState.of(task), dict(positions))
-        entries = taken.state.entries
+        share = self._backing.to_write()
+        entries = taken.state.entries + share.entries
 
         def written() -> None:
             self.writing = False
             self.saved = taken
+            self._backing.counts(share)
             job.say.note(job.kernel.now, f"{task.name}: checkpoint saved ({entries} entries)")
             then(taken)
 
         copying = costs.saving + entries * costs.saving_entry
-        size = entries * costs.entry_size
+        size = taken.state.entries * costs.entry_size + share.size
         wanted, saved = self._plans.watch(), self._plans.unless_void(written)
         store = job.store_named(costs.store)
         save(job, task, copying, size, wanted, saved, reads=reads, store=store)
@@ -83,8 +92,14 @@ class Checkpoints:
         """
         costs = self._costs
         saved = self.saved or Checkpoint(SavedState.at_the_beginning(self._task), {})
-        entries = saved.state.entries
-        restoring = costs.restoring + entries * costs.restoring_entry
-        done = self._plans.unless_void(lambda: then(saved))
+        share = self._backing.to_read()
+        size = saved.state.entries * costs.entry_size + share.size
+        restoring = costs.restoring + (saved.state.entries + share.entries) * costs.restoring_entry
+
+        def restored() -> None:
+            self._backing.restored()
+            then(saved)
+
+        done = self._plans.unless_void(restored)
         store = self._job.store_named(costs.store)
-        read(self._job, self._task, entries * costs.entry_size, restoring, done, store)
+        read(self._job, self._task, size, restoring, done, store)

@@ -67,8 +67,7 @@ class TaskCheckpoints(Mechanism, Keeper):
 
     def discard(self, task: BoltView) -> None:
         """Forget the checkpoint in the store, and the one on its way."""
-        self._of[task].void()
-        self._of[task].saved = None
+        self._of[task].discard()
 
     def read(self, task: BoltView, then: Callable[[Checkpoint], None]) -> None:
         """Read the newest valid checkpoint (nothing was saved yet: the beginning), which takes its time, and

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tideover.models.job.topology import Component
 from tideover.models.remarks.plan import Plan, Work, entries_of
 from tideover.sim.units import S
 
@@ -15,7 +16,7 @@ class Saving:
     key         name of the interval
     interval    distance of two checkpoints (ns)
     time, cost  how long one keeps a task: always, and for each entry of the state (ns)
-    entry_size  bytes of an entry in the store
+    entry_size  bytes of an entry of a bolt's own in the store
     """
 
     key: str
@@ -33,12 +34,26 @@ class Saving:
         return Work(saving=self.keeps(entries) / self.interval)
 
 
+def always(component: Component) -> int:
+    """Entries of the `state` of one task that each checkpoint has to write (an incremental one: none, if
+    nothing has changed).
+    """
+    return 0 if component.backend is None else component.backend.to_write(0)
+
+
+def _backed(component: Component) -> tuple[int, int]:
+    """Entries of the `state` of one task, which the first checkpoint has all; and their bytes."""
+    backend = component.backend
+    return (0, 0) if backend is None else (backend.entries, backend.entries * backend.entry_size)
+
+
 def by_task(plan: Plan, saving: Saving) -> list[str]:
     """Remarks if a task's checkpoint takes longer than the interval, or if the store does not keep up with
     all of them. Each task saves for itself, every interval and at the end of each window.
     """
-    entries = max((c.keys for c in plan.stateful), default=0)
-    write = plan.store.latency + entries * saving.entry_size * S // plan.store.bandwidth
+    entries = max((c.keys + _backed(c)[0] for c in plan.stateful), default=0)
+    size = max((c.keys * saving.entry_size + _backed(c)[1] for c in plan.stateful), default=0)
+    write = plan.store.latency + size * S // plan.store.bandwidth
     takes = saving.keeps(entries) + write
     if takes > saving.interval:
         return [
@@ -62,9 +77,11 @@ def of_the_job(plan: Plan, saving: Saving, upload: int, timeout: int) -> list[st
 
     ``upload``: from the end of a task's write until it counts (ns).
     """
-    entries = max((entries_of(c) for c in plan.stateful), default=0)
-    size = sum(c.tasks * entries_of(c) for c in plan.stateful) * saving.entry_size
-    write = sum(c.tasks for c in plan.stateful) * plan.store.latency + size * S // plan.store.bandwidth
+    kept = [c for c in plan.topology.components if c.keeps_state]
+    own = {c.name: entries_of(c) if c.window else 0 for c in kept}
+    entries = max((own[c.name] + _backed(c)[0] for c in kept), default=0)
+    size = sum(c.tasks * (own[c.name] * saving.entry_size + _backed(c)[1]) for c in kept)
+    write = sum(c.tasks for c in kept) * plan.store.latency + size * S // plan.store.bandwidth
     takes = saving.keeps(entries) + write + upload
     if takes > timeout:
         return [

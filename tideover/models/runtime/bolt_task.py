@@ -66,6 +66,8 @@ class BoltTask(Server):
         self._service = service
         self._constant = service.value if isinstance(service, Constant) else None
         self._in_batches = context.needs.batches
+        self.worked = 0
+        """Tuples that it has worked on so far."""
         self.silent = False
         """It processes what another one does, and emits nothing."""
         self.besides: Callable[[Train], Ints] | None = None
@@ -221,6 +223,7 @@ class BoltTask(Server):
         return sent
 
     def _has_processed(self, train: Train, arrival: Ints, sent: list[Sent]) -> None:
+        self.worked += train.n
         if self._state is not None:
             self._state.add(train)
         self._context.say.processed(self, train, arrival, sent)

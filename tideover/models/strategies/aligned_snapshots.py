@@ -58,7 +58,7 @@ class AlignedSnapshots(Strategy):
         Duration,
         Field(description="time until a task's snapshot is durable, after the store has it; it works on"),
     ] = 0
-    entry_size: Annotated[Size, Field(description="bytes of an entry in the store")] = 64
+    entry_size: Annotated[Size, Field(description="bytes of an entry of the bolt's own in the store")] = 64
     restore_time: Annotated[Duration, Field(description="time to restore a task's state that was read")] = 0
     restore_cost: Annotated[Duration, Field(description="the same, for each entry of the state")] = 0
 
@@ -94,7 +94,10 @@ class AlignedSnapshots(Strategy):
         return saving.Saving("checkpoint_interval", every, time, cost, self.entry_size)
 
     def load(self, component: Component) -> Work:
-        return self.checkpoints.load(entries_of(component)) if component.window else Work()
+        if not component.keeps_state:
+            return Work()
+        own = entries_of(component) if component.window else 0
+        return self.checkpoints.load(own + saving.always(component))
 
     def remarks(self, plan: Plan) -> list[str]:
         return [

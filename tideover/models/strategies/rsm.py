@@ -56,7 +56,7 @@ class StateManagement(Strategy):
     serialise_cost: Annotated[Duration, Field(description="the same, for each entry of the state")] = 0
     restore_time: Annotated[Duration, Field(description="time to restore a checkpoint that was read")] = 0
     restore_cost: Annotated[Duration, Field(description="the same, for each entry of the state")] = 0
-    entry_size: Annotated[Size, Field(description="bytes of an entry in the store")] = 64
+    entry_size: Annotated[Size, Field(description="bytes of an entry of the bolt's own in the store")] = 64
 
     store: Annotated[
         str | None,
@@ -76,7 +76,9 @@ class StateManagement(Strategy):
         return saving.Saving("checkpoint_interval", every, time, cost, self.entry_size)
 
     def load(self, component: Component) -> Work:
-        return self.checkpoints.load(component.keys) if component.window else Work()
+        if not component.window:
+            return Work()
+        return self.checkpoints.load(component.keys + saving.always(component))
 
     def remarks(self, plan: Plan) -> list[str]:
         return [

@@ -27,3 +27,9 @@ class Backend(Part):
         int, Field(ge=0, le=10**6, description="entries that each tuple looks up and changes")
     ] = 1
     access_cost: Annotated[Duration, Field(description="time that one access takes the task")] = 0
+
+    def to_write(self, tuples: int) -> int:
+        """Entries that a snapshot has to write when the task has worked on so many tuples since an earlier
+        one, which is in the store.
+        """
+        return self.entries

@@ -17,3 +17,14 @@ class RocksDB(Backend):
     """
 
     access_cost: Annotated[Duration, Field(description="time that one access takes the task")] = 5_000
+    incremental: Annotated[
+        bool, Field(description="a snapshot writes only the entries that have changed since the last one")
+    ] = False
+
+    def to_write(self, tuples: int) -> int:
+        """All entries; or, of incremental snapshots, those changed in the mean: n accesses to E entries, all
+        alike, leave each untouched with probability (1 - 1/E)^n.
+        """
+        if not self.incremental:
+            return self.entries
+        return round(self.entries * (1 - (1 - 1 / self.entries) ** (tuples * self.accesses)))

@@ -119,11 +119,11 @@ class Barriers(Mechanism, Keeper):
 
     def _take_part_ahead(self, task: TaskView, snapshot: Snapshot) -> None:
         """With the first barrier, ahead of what waits."""
-        costs, member, kernel = self._costs, self._members[task], self._job.kernel
-        state = member.take_part(snapshot).state
+        member, kernel = self._members[task], self._job.kernel
+        part = member.take_part(snapshot)
         self.took_part(task, snapshot)
         member.hand_on(snapshot)
-        copying = 0 if state.state is None else costs.saving + state.entries * costs.saving_entry
+        copying = self._copying(part) if task.component.keeps_state else 0
         member.task.occupy(copying)
 
         def copied() -> None:
@@ -142,10 +142,18 @@ class Barriers(Mechanism, Keeper):
         if not member.in_flight.done:
             return
         part = member.is_whole(snapshot)
-        if part.state.state is None and not part.size:
-            self.coordinator.acknowledge(task, snapshot)
+        if part.size or task.component.keeps_state:
+            self._save(task, snapshot, self._size(part))
         else:
-            self._save(task, snapshot, part.state.entries * self._costs.entry_size + part.size)
+            self.coordinator.acknowledge(task, snapshot)
+
+    def _copying(self, part: Part) -> int:
+        """How long it takes to copy a part (ns)."""
+        return self._costs.saving + (part.state.entries + part.share.entries) * self._costs.saving_entry
+
+    def _size(self, part: Part) -> int:
+        """Bytes of a part that are written."""
+        return part.state.entries * self._costs.entry_size + part.share.size + part.size
 
     def _save(self, task: TaskView, snapshot: Snapshot, size: int, copying: int = 0) -> None:
         """Copy a task's state, and write so many bytes of its part."""
@@ -155,15 +163,14 @@ class Barriers(Mechanism, Keeper):
         save(self._job, bolt, copying, size, wanted, safe, self._uploading, self._sources, store)
 
     def _take_part(self, task: TaskView, snapshot: Snapshot) -> None:
-        costs, member = self._costs, self._members[task]
-        state = member.take_part(snapshot).state
+        member = self._members[task]
+        part = member.take_part(snapshot)
         self.took_part(task, snapshot)
         member.hand_on(snapshot)
-        if state.state is None:
-            self.coordinator.acknowledge(task, snapshot)
+        if task.component.keeps_state:
+            self._save(task, snapshot, self._size(part), self._copying(part))
         else:
-            copying = costs.saving + state.entries * costs.saving_entry
-            self._save(task, snapshot, state.entries * costs.entry_size, copying)
+            self.coordinator.acknowledge(task, snapshot)
         member.let_go()
 
     def took_part(self, task: TaskView, snapshot: Snapshot) -> None:
@@ -231,7 +238,7 @@ class GlobalRollback(Barriers):
 
     def _restore(self, outage: OutageView) -> None:
         costs, kernel = self._costs, self._job.kernel
-        saved = [t for t in self._job.bolt_tasks if t.state is not None or self.part(t).size]
+        saved = [t for t in self._job.bolt_tasks if t.component.keeps_state or self.part(t).size]
         left = set(saved)
 
         def restored(task: BoltView | None) -> None:
@@ -241,10 +248,11 @@ class GlobalRollback(Barriers):
 
         for task in saved:
             part = self.part(task)
-            entries = part.state.entries
-            restoring = costs.restoring + entries * costs.restoring_entry
+            share = self._members[task].backing.to_read()
+            restoring = costs.restoring + (part.state.entries + share.entries) * costs.restoring_entry
+            size = part.state.entries * costs.entry_size + share.size + part.size
             done, store = partial(restored, task), self._job.store_named(costs.store)
-            read(self._job, task, entries * costs.entry_size + part.size, restoring, done, store)
+            read(self._job, task, size, restoring, done, store)
         if not saved:
             kernel.at(kernel.now, Rank.RESTORE, partial(restored, None))
 

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from tideover.models.mechanisms.backing import Backing
 from tideover.models.mechanisms.barriers.in_flight import CHANNEL, InFlight, Waits
 from tideover.models.mechanisms.barriers.snapshot import Part, Snapshot
 from tideover.models.mechanisms.source_log import SourceLog
@@ -65,6 +66,7 @@ class Member:
         self._bolts = {c.position for c in task.inputs} - spouts
         self._spouts = np.array(sorted(spouts), np.int64)
         self._log = SourceLog()
+        self.backing = Backing(task)
         self.in_flight = InFlight(task, sorted(spouts))
         self._overtakes = overtakes
         self._told_apart = bool(self._bolts) and len(task.inputs) > 1
@@ -179,7 +181,8 @@ class Member:
     def take_part(self, snapshot: Snapshot) -> Part:
         """All barriers are here, or the first that overtakes: what the task contributes."""
         waits = self.in_flight.overtake() if self.task.hurries else Waits()
-        part = snapshot.parts[self.task] = Part(SavedState.of(self.task), self._position(), waits)
+        part = Part(SavedState.of(self.task), self._position(), waits, share=self.backing.to_write())
+        snapshot.parts[self.task] = part
         self._number = snapshot.number
         snapshot.aligning = max(snapshot.aligning, self._job.kernel.now - self._aligning_since)
         return part
@@ -224,6 +227,7 @@ class Member:
     def completed(self, number: int, part: Part) -> None:
         """Snapshot ``number``, with this part, is what the task will go back to."""
         self._log.trim(part.position)
+        self.backing.counts(part.share)
         self._saved = part.waits
         for old in [n for n in self._emitted if n < number]:
             del self._emitted[old]
@@ -257,6 +261,7 @@ class Member:
         """The job runs again: what is in the log above the snapshot is there at once, in order, behind what
         the ``part`` has of the queue; returns how many of these messages had been read before.
         """
+        self.backing.restored()
         again, self._again = self._again, []
         for train in again:
             self._job.say.replayed(self.task, without_markers(train))

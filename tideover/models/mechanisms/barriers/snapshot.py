@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from tideover.models.mechanisms.backing import Share
 from tideover.models.mechanisms.barriers.in_flight import Waits
 from tideover.models.runtime.saved_state import SavedState
 from tideover.models.runtime.views import TaskView
@@ -13,13 +14,14 @@ from tideover.models.runtime.views import TaskView
 
 class Part(NamedTuple):
     """One task in a snapshot: its state, how far it had read its log (in messages), what its barriers have
-    overtaken, and the bytes of that.
+    overtaken, and the bytes of that; what of its `state` is written with it.
     """
 
     state: SavedState
     position: int
     waits: Waits = Waits()
     size: int = 0
+    share: Share = Share()
 
 
 @dataclass(eq=False)
