@@ -88,8 +88,8 @@ def effort(scenario: Scenario) -> Effort:
 
 def _one_by_one(deployment: Deployment) -> bool:
     """Whether tuples may have to be moved one by one: queues that hold senders back, and cores that are
-    shared, or a card for messages of several levels of the topology, so that what it has served may bring about
-    what comes to it.
+    shared, or a card for messages of several levels of the topology, so that what it has served may bring
+    about what comes to it.
     """
     if not any(bound.holds_back for bound in deployment.bounds.values()):
         return False
