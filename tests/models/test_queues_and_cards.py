@@ -43,8 +43,8 @@ def test_what_comes_through_cards_and_finds_no_room_is_as_in_the_reference(scena
 
 
 def test_what_a_message_costs_its_receiver_counts_behind_full_queues() -> None:
-    """Two spouts that emit each 10 ms, and a task behind them with one place; without cards, but with 15 ms to
-    deserialise a message. It serves for nothing, but one message in 15 ms.
+    """Two spouts that emit each 10 ms, and a task behind them with one place; no cards, but 15 ms to
+    deserialise a message: so it is done with one message each 15 ms, though its service takes nothing.
     """
     topology = {
         "s": spout(**ONES, hosts=(0,)),

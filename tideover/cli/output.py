@@ -130,7 +130,7 @@ def announce(scenarios: Iterable[Scenario]) -> None:
         of += f"; {turns:.2g} of the tuples where tasks of several components share cores, which is slow"
         hint += "; with at most as many tasks as cores on a host it is far faster"
     if singles:
-        of += f"; {singles:.2g} of the tuples one by one, since queues are bounded where cards or cores are shared"
+        of += f"; {singles:.2g} of the tuples one by one: queues are bounded where cards or cores are shared"
     note([f"this takes about {lasts}, give or take a factor of three: {of}{hint}"])
 
 

@@ -31,7 +31,7 @@ class Effort:
     decisions  snapshots, ends of windows, rotations, triggers and faults, task by task
     turns      tuples that are worked on where tasks of several levels of the topology share cores: there time
                goes in short steps
-    singles    tuples that are moved one by one, as queues of finite length meet cards or cores that are shared
+    singles    tuples that are moved one by one, as bounded queues meet cards or cores that are shared
     """
 
     tuples: float
