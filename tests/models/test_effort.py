@@ -95,3 +95,18 @@ def test_work_where_components_share_cores_is_told_apart() -> None:
     assert (apart.turns, apart.tuples) == (0, found.tuples)
     assert found.seconds > 100 * apart.seconds
     assert effort(load_text(SHARED, settings=["run.lump=10"])).turns == pytest.approx(found.turns / 10)
+
+
+def test_tuples_that_are_moved_one_by_one_are_told_apart() -> None:
+    """Queues that hold senders back, where cores are shared, or a card takes in what goes to the job and what
+    goes from it to the end. Not where tuples are dropped instead, or no card or core is short.
+    """
+    bounded = ["queues=10"]
+    crowded = effort(load_text(SHARED, settings=bounded))
+    assert (crowded.singles, crowded.turns) == (crowded.tuples, 0)
+    free = [*bounded, "hosts.machines.m.cores=3"]
+    assert effort(load_text(SHARED, settings=free)).singles == 0
+    cards = [*free, "hosts.machines.m.nic=1 Gbit/s"]
+    assert effort(load_text(SHARED, settings=cards)).singles == crowded.tuples
+    lossy = [*cards[1:], "queues={length: 10, when_full: drop}"]
+    assert effort(load_text(SHARED, settings=lossy)).singles == 0

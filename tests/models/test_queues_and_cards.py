@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tests.models.test_cards import NIC, machines, ring, served
 from tests.models.test_exactness import CAPS, LONG, QUICK, differences
+from tests.models.test_transactions_exactness import check as check_storm
 from tests.oracle.random_networks import on_cards
 from tests.oracle.random_queues import queues
 from tests.oracle.test_oracle import ONES
@@ -39,6 +40,31 @@ def test_who_waits_for_room_behind_cards_is_as_in_the_reference(worlds: st.Searc
 @given(LOST)
 def test_what_comes_through_cards_and_finds_no_room_is_as_in_the_reference(scenario: Scenario) -> None:
     assert differences(scenario, (7,)) == {}
+
+
+def test_what_a_message_costs_its_receiver_counts_behind_full_queues() -> None:
+    """Two spouts that emit each 10 ms, and a task behind them with one place; no cards, but 15 ms to
+    deserialise a message: so it is done with one message each 15 ms, though its service takes nothing.
+    """
+    topology = {
+        "s": spout(**ONES, hosts=(0,)),
+        "r": spout(**ONES, hosts=(0,)),
+        "q": queued(bolt("forward", {"s": "shuffle", "r": "shuffle"}, 0, hosts=(1,)), 1),
+    }
+    links = Links(latency=ms(0), local=ms(0), deserialise=15 * MS)
+    found = simulate(world(topology, hosts=machines(None, None), links=links, until=95), trace=True)
+    assert [done for _, done in times(found, "q")] == [25, 40, 55, 70, 85]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["storm_checkpoint", "estorm"])
+def test_many_transactions_and_fleets_behind_cards(kind: str) -> None:
+    @LONG
+    @given(on_cards(queues((kind,), ("block", "credits"))), st.sampled_from(CAPS))
+    def check(scenario: Scenario, cap: int) -> None:
+        check_storm(scenario, cap)
+
+    check()
 
 
 @pytest.mark.long

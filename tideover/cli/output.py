@@ -118,8 +118,9 @@ def announce(scenarios: Iterable[Scenario]) -> None:
     seconds = sum(n * each.seconds for n, each in done)
     if seconds < LONG_S:
         return
-    tuples, decisions, turns = (
-        sum(n * getattr(each, what) for n, each in done) for what in ("tuples", "decisions", "turns")
+    tuples, decisions, turns, singles = (
+        sum(n * getattr(each, what) for n, each in done)
+        for what in ("tuples", "decisions", "turns", "singles")
     )
     lasts = in_words(seconds)
     of = f"{tuples:.2g} tuples, and {decisions:.2g} snapshots, ends of windows, triggers or faults"
@@ -128,6 +129,8 @@ def announce(scenarios: Iterable[Scenario]) -> None:
     if turns:
         of += f"; {turns:.2g} of the tuples where tasks of several components share cores, which is slow"
         hint += "; with at most as many tasks as cores on a host it is far faster"
+    if singles:
+        of += f"; {singles:.2g} of the tuples one by one: queues are bounded where cards or cores are shared"
     note([f"this takes about {lasts}, give or take a factor of three: {of}{hint}"])
 
 

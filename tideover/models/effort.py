@@ -8,7 +8,9 @@ from tideover.models.advice.loads import task_loads
 from tideover.models.coarsening import coarsened, coarseness
 from tideover.models.config import Scenario, deployment_of, topology_of
 from tideover.models.job.components import SpoutConfig
-from tideover.models.runtime.core_sharing import layered
+from tideover.models.job.deployment import Deployment
+from tideover.models.runtime.core_sharing import crowded, layered
+from tideover.models.runtime.network import levels_of
 from tideover.sim.units import S
 
 MOST_ROOTS = 10**10
@@ -17,6 +19,7 @@ MOST_ROOTS = 10**10
 _TUPLES_PER_S = 3e6
 _DECISIONS_PER_S = 1e4
 _TURNS_PER_S = 4e3
+_SINGLES_PER_S = 3e4
 """What one core of a common machine gets done, by word counts and snapshots that were timed."""
 
 
@@ -28,17 +31,19 @@ class Effort:
     decisions  snapshots, ends of windows, rotations, triggers and faults, task by task
     turns      tuples that are worked on where tasks of several levels of the topology share cores: there time
                goes in short steps
+    singles    tuples that are moved one by one, as bounded queues meet cards or cores that are shared
     """
 
     tuples: float
     decisions: float
     turns: float
+    singles: float
 
     @property
     def seconds(self) -> float:
         """How long that takes on one core, very roughly."""
         simple = self.tuples / _TUPLES_PER_S + self.decisions / _DECISIONS_PER_S
-        return simple + self.turns / _TURNS_PER_S
+        return simple + self.turns / _TURNS_PER_S + self.singles / _SINGLES_PER_S
 
 
 def roots(config: SpoutConfig, scenario: Scenario) -> float:
@@ -70,10 +75,34 @@ def effort(scenario: Scenario) -> Effort:
     pauses = (fault.every.mean_ns for fault in scenario.failures if fault.every is not None)
     decisions += sum(scenario.run.duration / pause for pause in pauses)
     deployment = deployment_of(scenario, topology=topology)
+    if _one_by_one(deployment):
+        return Effort(tuples, decisions, 0.0, tuples)
     slow = layered(deployment)
     turns = sum(
         float(loads[component].rates[task]) * seconds
         for (component, task, _), host in deployment.hosts.items()
         if host in slow and component in loads
     )
-    return Effort(tuples, decisions, turns)
+    return Effort(tuples, decisions, turns, 0.0)
+
+
+def _one_by_one(deployment: Deployment) -> bool:
+    """Whether tuples may have to be moved one by one: queues that hold senders back, and cores that are
+    shared, or a card for messages of several levels of the topology, so that what it has served may bring
+    about what comes to it.
+    """
+    if not any(bound.holds_back for bound in deployment.bounds.values()):
+        return False
+    if crowded(deployment):
+        return True
+    topology, depth = deployment.topology, levels_of(deployment.topology)
+    sending = {edge.up.name for c in topology.components for edge in c.inputs}
+    levels: dict[tuple[int, bool], set[int]] = {}
+    for (name, _, _), host in deployment.hosts.items():
+        if deployment.cluster.hosts[host].nic is None:
+            continue
+        if name in sending:
+            levels.setdefault((host, True), set()).add(depth[name])
+        if not topology.by_name[name].is_spout:
+            levels.setdefault((host, False), set()).add(depth[name])
+    return any(len(found) > 1 for found in levels.values())

@@ -29,7 +29,8 @@ def check(scenario: Scenario) -> Iterator[Found]:
         if not scenario.strategy.reads_queues:
             kind, logged = scenario.strategy.kind, scenario.strategy.needs.log
             able = ", ".join(kind for kind, cls in STRATEGIES.items() if cls.reads_queues)
-            why = "its spouts stand for a log that is read again" if logged else f"only {able} say how"
+            log = "its spouts stand for a log that is read again: leave it out"
+            why = log if logged else f"only {able} say how"
             yield where, f"does not go with the strategy {kind}: {why}"
         if bounded and config.source.retention is not None:
             message = "does not go with bounded queues: what is deleted while a spout waits is not simulated"

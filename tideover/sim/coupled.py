@@ -14,7 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
-from tideover.sim.card import Port
+from tideover.sim.card import NetworkChannel, Port
 from tideover.sim.contend import contend
 from tideover.sim.kernel import Mover
 from tideover.sim.line import NONE, Line, places
@@ -114,7 +114,8 @@ class Coupled:
         self._members = members
         self._ports = ports
         self._series: Series | Mesh | None = None
-        alone = not ports and all(member.cores is None for member in members)
+        unpacked = any(isinstance(channel, NetworkChannel) and channel.unpacking for channel in channels)
+        alone = not ports and not unpacked and all(member.cores is None for member in members)
         if alone and in_series(members):
             self._series = Series(members)
         elif alone and in_mesh(members):
