@@ -22,13 +22,13 @@ STORM = ("storm_checkpoint",)
 @settings(QUICK, max_examples=4)
 @given(queues(STORM, ("block", "credits")))
 def test_transactions_wait_for_room_as_in_the_reference(scenario: Scenario) -> None:
-    check(scenario, told=True)
+    check(scenario)
 
 
 @settings(QUICK, max_examples=2)
 @given(queues(("estorm",)))
 def test_fleets_wait_for_room_as_in_the_reference(scenario: Scenario) -> None:
-    check(scenario, told=True)
+    check(scenario)
 
 
 @settings(QUICK, max_examples=5)
