@@ -28,10 +28,13 @@ class Load(NamedTuple):
 
         >>> Load("card out", "card out", 3, 0.5).words, Load("split.2", "task", 3, 0.5).words
         ('card out of host 3', 'task split.2')
+        >>> Load("files", "store", 3, 0.5).words, Load("redis", "store", None, 0.5).words
+        ('store files of host 3', 'store redis')
         """
         if self.kind in ("cores", "card in", "card out"):
             return f"{self.kind} of host {self.host}"
-        return f"{self.kind} {self.name}"
+        words = f"{self.kind} {self.name}"
+        return f"{words} of host {self.host}" if self.kind == "store" and self.host is not None else words
 
     @property
     def words_of_kind(self) -> str:
