@@ -76,6 +76,19 @@ def test_a_prepare_waits_for_its_sender_in_a_full_queue() -> None:
     assert [round(when) for when in done(scenario, "q")] == [29, 44, 59, 74, 89, 111, 126, 141, 156, 178]
 
 
+def test_who_acks_begins_nothing_though_there_is_room_again() -> None:
+    """p counts two tuples, 5 each, and acks them, 20 each. The window of 75 is put out when q has room at
+    once: p goes on at 115 all the same.
+    """
+    topology = {
+        "s": spout(**ONES),
+        "p": bolt("windowed_count", {"s": "shuffle"}, 5, window=Window(tuples=2)),
+        "q": queued(bolt("forward", {"p": "shuffle"}), 1, "credits"),
+    }
+    scenario = world(topology, "source_replay", (), 130, ack_cost=20 * MS, message_timeout=1000 * MS)
+    assert done(scenario, "p") == [15, 25, 70, 75, 120, 125]
+
+
 def test_what_follows_on_a_trigger_is_in_order_with_what_came_before_it() -> None:
     """r has one place, and ends a window with each tuple: at 25 it does, and lets a's tuple of 15 in, behind
     which a's of 20 for q waits. b's comes to q at 25 too, before that; but a's is ahead.

@@ -177,8 +177,8 @@ class MeshServer(MeshNode):
         head = self._head
         if self._serves is not None or self.since is not None or head == len(self._keys):
             return
-        if (came := self._keys[head] // self._inputs) > now:
-            self._look(came)
+        if (may := max(self._keys[head] // self._inputs, self._free_at)) > now:
+            self._look(may)
             return
         row = self._order[head]
         self._head = head + 1
