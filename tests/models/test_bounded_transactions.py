@@ -76,6 +76,23 @@ def test_a_prepare_waits_for_its_sender_in_a_full_queue() -> None:
     assert [round(when) for when in done(scenario, "q")] == [29, 44, 59, 74, 89, 111, 126, 141, 156, 178]
 
 
+def test_what_an_action_lets_go_comes_before_the_markers_that_it_puts_elsewhere() -> None:
+    """A tuple every 10; p drops it, and q and r have one place each. The prepare of 10 is at r at 51, behind
+    what r has served for 40: the commit is put into the queues of p and q. r goes on, and q can, which has
+    been blocked since 31; so a's tuple of 50 comes to q, and behind it the commit from p. Blocked again, q
+    is done with that tuple at 92, and kept for the commit from 131 to 138.
+    """
+    topology = {
+        "a": spout(**ONES),
+        "p": bolt("generic", {"a": "shuffle"}, selectivity=0),
+        "q": queued(bolt("windowed_count", {"a": "shuffle", "p": "shuffle"}, 1, window=Window(tuples=1)), 1),
+        "r": queued(bolt("forward", {"q": "shuffle"}, 40), 1),
+    }
+    more = {"checkpoint_interval": 10 * MS, "write_time": 7 * MS, "message_timeout": 1000 * MS}
+    scenario = world(topology, "storm_checkpoint", (), 140, **more)
+    assert done(scenario, "q") == [11, 21, 31, 52, 92, 139]
+
+
 def test_who_acks_begins_nothing_though_there_is_room_again() -> None:
     """p counts two tuples, 5 each, and acks them, 20 each. The window of 75 is put out when q has room at
     once: p goes on at 115 all the same.

@@ -96,7 +96,11 @@ class Node:
 
     def _place(self, marker: Marker) -> None:
         self._markers.append(marker)
-        if len(self._markers) == 1:
+        if len(self._markers) > 1:
+            return
+        if self._kernel.feedback:  # what the action under way sets free moves before this one acts
+            self.look_at_markers()
+        else:
             self._serve_marker(self.life)
 
     def _serve_marker(self, life: int, waited_for: Marker | None = None) -> None:
