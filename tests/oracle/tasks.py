@@ -93,6 +93,7 @@ class Task:
         self.inbox: list[Message] = []  # held while down: these wait with their senders
         self.memory: list[Message] = []  # held while up, but not yet restored
         self.kept: set[Message] = set()  # what of it had been let in before
+        self.begun: set[Message] = set()  # has been in service here: takes no place when it waits again
         self.waiting = False  # up, but not yet restored: nothing is served
         self.occupied = False  # an action takes its time
         self.occupied_until = 0
@@ -143,7 +144,8 @@ class Task:
         """Whether a tuple that arrives is lost."""
         if self.limit.length is None or self.limit.when_full != "drop":
             return False
-        return sum(message.datum is not None for message in self.queued()) >= self.limit.length
+        waiting = [message for message in self.queued() if message not in self.begun]
+        return sum(message.datum is not None for message in waiting) >= self.limit.length
 
     def _join(self, entry: Entry) -> None:
         """At the end; of what comes over wires at one instant, the one from the lowest task first."""
@@ -233,6 +235,7 @@ class Task:
             self.event = self.world.clock.at(now, control(what.rank, self.rank), self._finish)
             return
         self.give_back(what)
+        self.begun.add(what)
         if self.cores is not None:
             self.cores.begin(self, self.service(what), self._finish)
         else:

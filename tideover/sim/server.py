@@ -58,7 +58,7 @@ class Server(Node):
         self.bound: Bound | None = None
         """How many messages may wait here; None: any number."""
         self.log: list[Ints] | None = None
-        """When arrivals were taken in, or lost because it is down, while somebody wants to know."""
+        """When arrivals were taken in, while somebody wants to know."""
         self.sieve: Sieve | None = None
         """What turns arrivals away; None: nothing does."""
         self.tied: list[int] = []
@@ -139,9 +139,11 @@ class Server(Node):
         waiting = [*self.queue.trains(), *ahead]
         # or the first begins at once; what comes ahead does so when all have come
         data = train.column("mark") == 0
-        in_service = self.queue.has_begun or (self._idle() and not ahead and bool(data[0]))
-        ahead_of_it = sum(each.n if each.mark is None else places(each) for each in waiting)
-        room = max(0, self.bound.length + in_service - ahead_of_it)
+        if self.queue.has_begun:
+            in_service = places(self.queue.in_service()[0].pick(slice(0, 1)))
+        else:
+            in_service = self._idle() and not ahead and bool(data[0])
+        room = max(0, self.bound.length + in_service - sum(places(each) for each in waiting))
         lost = data & (data.cumsum() > room)
         if lost.any():
             self._overflow(train.pick(lost))
@@ -193,8 +195,8 @@ class Server(Node):
             self.tell(self._drop, merged)
 
     def _give_back(self, train: Train) -> None:
-        """Arrivals that do not wait here have their places no more."""
-        if self.queue.starts is not None:
+        """Arrivals that do not wait here have their places no more, if they had any before they came."""
+        if self.queue.starts is not None and self.bound is not None and self.bound.holds_back:
             taking = take_places(train)
             self.queue.starts.append(train.time if taking is None else train.time[taking])
 

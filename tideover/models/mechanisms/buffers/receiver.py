@@ -79,9 +79,11 @@ class Receiver:
         for it, and comes again; keep the rest.
         """
         task, now = self.task, self._job.kernel.now
-        waiting = [train.at(now) for train in task.start_over() + task.gate.held]
-        task.gate.aside = [self._filter(train, ~_from_buffer(train)) for train in waiting]
-        task.gate.held = []
+        gate, queue = task.gate, task.start_over()
+        gate.aside, gate.held = (
+            [rest for train in trains if (rest := self._filter(train.at(now), ~_from_buffer(train))).n]
+            for trains in (queue, gate.held)
+        )
 
     def restored(self, positions: dict[int, int]) -> None:
         """The state is that of ``positions``: the replay goes on from there."""
