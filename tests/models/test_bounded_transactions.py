@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,8 +13,9 @@ from tests.models.test_exactness import CAPS, LONG, QUICK, differences
 from tests.models.test_transactions_exactness import check
 from tests.oracle.random_queues import backed, queues
 from tests.oracle.test_oracle import ONES
-from tests.oracle.worlds import MS, bolt, queued, spout, world
+from tests.oracle.worlds import MS, bolt, ms, queued, spout, world
 from tideover.models.config import Scenario
+from tideover.models.job.components import Links
 from tideover.models.operators.window import Window
 from tideover.models.simulation import simulate
 
@@ -137,3 +140,23 @@ def test_a_window_that_makes_a_line_too_long_blocks_its_task() -> None:
         "r": queued(bolt("forward", {"q": "shuffle"}, 100), 1),
     }
     assert done(world(topology, "none", until=300), "q") == [11, 21, 31, 41, 112]
+
+
+def test_behind_a_prepare_too_what_comes_at_one_instant_is_in_order() -> None:
+    """q has two places, takes 25, and ends a window with each tuple: at 36 it does, and lets a's tuple of 31
+    in. b's of 28 comes at 36 too, before that; but a's is ahead. Both are behind the prepare of 23.
+    """
+    count = bolt("windowed_count", {"a": "shuffle", "b": "shuffle"}, 25, window=Window(tuples=1), hosts=(0,))
+    topology = {
+        "a": spout(**ONES, offset=1, hosts=(0,)),
+        "b": spout(**ONES, gap=28, hosts=(1,)),
+        "q": queued(count, 2, "block"),
+    }
+    far = Links(latency=ms(8), local=ms(0))
+    more: dict[str, Any] = {"checkpoint_interval": 23 * MS, "message_timeout": 1000 * MS}
+    scenario = world(topology, "storm_checkpoint", until=120, hosts=2, links=far, **more)
+    assert differences(scenario, CAPS) == {}
+    trace = simulate(scenario, trace=True).trace
+    assert trace is not None
+    came = [(row[3] & 1, row[5] / MS) for row in trace.processed]
+    assert came[:4] == [(0, 11), (0, 21), (0, 36), (1, 36)]

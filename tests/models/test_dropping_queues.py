@@ -112,3 +112,21 @@ def test_a_marker_that_was_held_begins_before_what_was_held_behind_it() -> None:
     trace = simulate(scenario, trace=True).trace
     assert trace is not None
     assert [(row[3], row[4] / MS) for row in trace.overflowed] == [(1, 38)]
+
+
+def test_what_comes_to_a_task_that_is_done_begins_at_once() -> None:
+    """r has one place, and takes no time. At 30 it serves what p sends it, then q's window ends with a tuple
+    for each of two keys: the first begins, the second has the place.
+    """
+    topology = {
+        "s": spout("keys", keys=3),
+        "p": bolt("windowed_count", {"s": "shuffle"}, window={"tuples": 1}),
+        "q": bolt("windowed_count", {"s": "shuffle"}, window={"length": 30 * MS}),
+        "r": queued(bolt("forward", {"p": "shuffle", "q": "shuffle"}), 1, "drop"),
+    }
+    scenario = world(topology, "none", until=35)
+    assert not differences(scenario, (1, 20_000))
+    trace = simulate(scenario, trace=True).trace
+    assert trace is not None
+    at_30 = [row for row in trace.processed if row[0] == "r" and row[6] == 30 * MS]
+    assert (len(at_30), trace.overflowed) == (3, [])

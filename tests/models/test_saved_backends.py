@@ -50,6 +50,15 @@ def test_the_engine_equals_the_reference_in_many_worlds(strategy: str) -> None:
     check()
 
 
+@pytest.mark.long
+@settings(LONG)
+@given(saved(st.one_of(overtaken(), overtaken(overlap=True))), st.sampled_from(CAPS))
+def test_with_barriers_that_overtake_it_equals_the_reference_in_many_worlds(
+    scenario: Scenario, cap: int
+) -> None:
+    assert not differences(scenario, (cap,))
+
+
 # -- by hand: a million entries of 100 bytes, and a store that takes 10 ms and 100 MB/s ----------------------
 
 WHOLE = 100_000_000

@@ -8,10 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.models.chain import ONES
 from tests.oracle.random_worlds import STRATEGY_NAMES, worlds
+from tests.oracle.worlds import MS, bolt, fault, spout, world
 from tideover.models.config import Scenario
+from tideover.models.evaluation.curves import curves
 from tideover.models.schema.fields import block
 from tideover.models.simulation import Replication, simulate
+from tideover.models.world import World
 from tideover.scenarios.loader import load
 from tideover.sim.units import S
 
@@ -127,6 +131,33 @@ def test_two_that_overlap_are_over_together() -> None:
     first, second = run("rsm", [down | {"at": "75 s"}, down | {"at": "85 s"}]).recoveries
     assert first["time_to_recover_s"] == pytest.approx(second["time_to_recover_s"] + 10)
     assert second["time_to_recover_s"] > 20
+
+
+def never_served(failures: tuple[Any, ...]) -> Replication:
+    """s ──▶ p under snapshots: a root every 100 ms, and p is not done with the first before the run ends."""
+    topology = {"s": spout(**ONES, gap=100), "p": bolt("forward", {"s": "shuffle"}, 10_000)}
+    never: Any = {"checkpoint_interval": 10_000 * MS}
+    return simulate(world(topology, "aligned_snapshots", failures, 4000, **never), trace=True)
+
+
+@pytest.mark.parametrize("last", [3995, 4000])
+def test_a_job_that_is_taken_back_is_there_once(last: int) -> None:
+    """The loss of a state that nobody has changes nothing. What the crash destroys and opens again at its
+    instant, the roots of 100, 200, …, is there once in its 10 ms, the 400th, and no more than it would be.
+    """
+    loss = fault("lose_state", 1010, component="s", detection=0, restart=0)
+    crash = fault("crash_task", last, component="p", detection=0, restart=0)
+    found = never_served((loss, crash))
+    there, quiet = (curves(known(run.world)).present.tolist() for run in (found, never_served(())))
+    assert [there[slot] for slot in (99, 100, 399, 400)] == [9, 10, 39, 40]
+    assert there == quiet
+    assert found.recoveries[0]["catch_up_s"] == found.recoveries[0]["time_to_recover_s"] == 0
+
+
+def known(run: World | None) -> World:
+    """Of a run with a trace."""
+    assert run is not None
+    return run
 
 
 def times(row: dict[str, Any]) -> list[float | None]:

@@ -187,11 +187,12 @@ class SourceReplay(AckCosts):
         self._fail(spout, dead, full)
 
     def emit_again(self, spout: SpoutTask, data: list[Datum]) -> None:
+        more = self.has_retries(spout)
         for datum in data:
             self.memory[spout].retries.append(datum)
             self.world.record.there(datum)
         if data:
-            spout.retries_wait()
+            spout.retries_wait(more)
 
     def _remove(self, spout: SpoutTask, root: int) -> None:
         capped = not self.may_emit(spout)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tideover.models.config import Scenario
+from tideover.models.evaluation.curves import curves
 from tideover.models.simulation import Replication
 from tideover.sim.registry import kind_of
 from tideover.sim.units import S
@@ -32,6 +33,7 @@ Pair = tuple[str, Any, Any]
 def unequal(ours: Figures, theirs: Replication, scenario: Scenario) -> dict[str, Any]:
     """{name of a figure: (the reference's, the engine's)} of all that differ."""
     pairs = [*_rows(ours, theirs, scenario.run.duration), *_whole(ours, theirs), *_by_second(ours, theirs)]
+    pairs += _by_slot(ours, theirs)
     wrong = {name: both for name, *both in pairs if not _same(name, *both)}
     if kind_of(scenario.strategy) in ACKING and AT_MOST in wrong:
         peak, engine = wrong[AT_MOST]
@@ -88,3 +90,11 @@ def _by_second(ours: Figures, theirs: Replication) -> Iterator[Pair]:
         yield f"backlog in {second}", max(ours.backlog[begin : begin + PER]), row["backlog"]
         without = max(ours.backlog_without_failures[begin : begin + PER])
         yield f"backlog without failures in {second}", without, row["backlog_without_failures"]
+
+
+def _by_slot(ours: Figures, theirs: Replication) -> Iterator[Pair]:
+    """What is normal is asked slot by slot."""
+    assert theirs.world is not None
+    present = curves(theirs.world).present.tolist()
+    for slot, both in enumerate(zip(ours.present, present, strict=True)):
+        yield f"present in slot {slot}", *both

@@ -51,6 +51,8 @@ class Figures:
     backlog: list[int] = field(default_factory=list)
     """At the end of each slot."""
     backlog_without_failures: list[int] = field(default_factory=list)
+    present: list[int] = field(default_factory=list)
+    """At any time in each slot."""
 
 
 def slot_of(moment: int) -> int:
@@ -316,6 +318,7 @@ def figures(world: World, quiet: World, verdict: Verdict, other: Verdict) -> Fig
         tasks={task.name: (record.busy[task], record.blocked[task], record.up[task]) for task in world.tasks},
         backlog=both.run.backlog,
         backlog_without_failures=both.quiet.backlog,
+        present=both.run.present,
     )
 
 

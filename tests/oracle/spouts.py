@@ -101,10 +101,11 @@ class SpoutTask(Task):
         if self.log is not None:
             self.log.go_back()
 
-    def retries_wait(self) -> None:
-        """Something is to be emitted again from now on."""
+    def retries_wait(self, more: bool) -> None:
+        """Something is to be emitted again from now on; ``more``: behind others, which can be read before."""
         if self.log is not None:
-            self.log.since = self.world.clock.now
+            if not (more or self.log.again):
+                self.log.since = self.world.clock.now
             self.plan_call()
 
     def occupy(self, until: int) -> None:

@@ -46,6 +46,8 @@ class ServerSite(Site):
         self._current: tuple[int, int] | None = None
         """In service: row, and when it is done."""
         self._free_at = 0
+        self._had_turn = -1
+        """The last instant at which what it had been busy with was over."""
         self._countdown: int | None = None
         self._triggers = False
         self._looks_at = -1
@@ -91,6 +93,10 @@ class ServerSite(Site):
         self._open, self._holds = node.available, node.gate.holds(node.up)
         self._countdown = self._does.until_trigger()
         self._free_at = self._free_from()
+        if node.had_turn:
+            self._had_turn = agenda.now
+        if self._most is not None and (self._free_at > agenda.now or not node.had_turn):
+            agenda.at(max(agenda.now, self._free_at), self.number, WORK, self._has_turn)
         for train in waiting:
             first = self.add(None, train)
             for row, came in enumerate(train.time.tolist(), first):
@@ -100,6 +106,7 @@ class ServerSite(Site):
         for place, position in enumerate(node.tied, len(self._waiting) - len(node.tied)):
             self._waiting[place] = (agenda.now, position, *self._waiting[place][2:])
         node.tied = []
+        self._take_over_behind()
         if in_service is not None:
             row = self.add(None, in_service.train)
             self._came[row] = int(in_service.train.time[0]), None
@@ -107,13 +114,24 @@ class ServerSite(Site):
             self._serve(row, in_service.done)
         self.go_on()
 
+    def _take_over_behind(self) -> None:
+        """What has come behind control markers at this instant, where more may come."""
+        node, positions = self.node, iter(self.node.tied_behind)
+        for train in node.queue.take_last(len(node.tied_behind)):
+            first = self.add(None, train)
+            for row, position in zip(range(first, first + train.n), positions, strict=False):
+                self._came[row] = self.agenda.now, None
+                self._behind.append((self._markers_ahead, self.agenda.now, position, self._order, row))
+                self._order += 1
+        node.tied_behind = []
+
     def make_room(self) -> None:
         """The free places, for all inputs or for each."""
         node, bound = self.node, self.node.bound
         if bound is None or not bound.holds_back:
             return
         there = [*node.queue.trains(), *node.gate.held, *node.gate.aside]
-        rows = [row for *_, row in self._waiting if self.pool.takes[row]]
+        rows = [row for *_, row in (*self._waiting, *self._behind) if self.pool.takes[row]]
         if self._apart:
             taken = Counter(map(self._over, rows))
             for train in there:
@@ -187,7 +205,8 @@ class ServerSite(Site):
         rows = [row for *_, row in self._waiting[self._head :]] + [row for *_, row in self._behind]
         behind = sum(places(train) for train in self.node.queue.trains())
         waiting = sum(self.pool.takes[row] for row in rows) + behind
-        if self._may_begin() and self._free_at < self.agenda.now:  # else what comes now comes before that
+        now = self.agenda.now
+        if self._may_begin() and (self._free_at < now or self._had_turn == now):  # else this comes before
             waiting -= self.pool.takes[self._waiting[self._head][3]]
         return waiting
 
@@ -198,6 +217,10 @@ class ServerSite(Site):
             and self._head < len(self._waiting)
             and self.agenda.now >= self._free_at
         )
+
+    def _has_turn(self, _: None = None) -> None:
+        """What it has been busy with is over."""
+        self._had_turn = self.agenda.now
 
     def go_on(self) -> None:
         now = max(self.agenda.now, self._free_at)
@@ -257,6 +280,7 @@ class ServerSite(Site):
 
     def _end(self, _: None) -> None:
         assert self._current is not None
+        self._has_turn()
         self._done.append(self._current)
         row, self._current = self._current[0], None
         self.make(self.of(row))
@@ -301,5 +325,8 @@ class ServerSite(Site):
         node.busy.free_at = self._busy_until()
         if self.agenda.stopped:
             node.tied = [over for when, over, *_ in self._waiting[self._head :] if when == reached]
+            last = (each[1:3] for each in self._behind if each[0] == self._markers_ahead)
+            node.tied_behind = [over for when, over in last if when == reached]
+            node.had_turn = self._had_turn == reached
         if self.fires:
             node.queue.fire_at(self._fires_at(reached))

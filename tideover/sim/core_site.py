@@ -138,6 +138,7 @@ class SharedSite(ServerSite):
     def finished(self) -> None:
         """What it was busy with is done."""
         self._free_at = self.agenda.now
+        self._has_turn()
         if self._current is None:
             self.go_on()
         else:

@@ -158,9 +158,9 @@ class Coupled:
                 return
 
     def _untie(self) -> None:
-        """What waits is in order, whatever comes."""
+        """The instant is over: what waits is in order, whatever comes."""
         for server in self._servers:
-            server.tied = []
+            server.tied, server.tied_behind, server.had_turn = [], [], True
 
     def next_event(self) -> int | None:
         """The next instant at which data moves here by itself; None: never."""
@@ -173,7 +173,7 @@ class Coupled:
         """Move some way; returns whether there may be more to do at the instant that is reached."""
         until = min(now, self._at + self._stretch)
         reached, done, portion = self._at - 1, 0, PORTION
-        if isinstance(self._series, Mesh) and any(server.tied for server in self._servers):
+        if isinstance(self._series, Mesh) and any(s.tied or s.tied_behind for s in self._servers):
             until = self._at  # the rest of this instant
         elif self._series is not None and self._series.ready(self._at):
             self._untie()

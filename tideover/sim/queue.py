@@ -145,6 +145,18 @@ class Queue:
         """The first control marker's turn has come."""
         self._arrived.popleft()
 
+    def take_last(self, n: int) -> list[Train]:
+        """Take out the last n tuples, or as many of them as have come since the last control marker."""
+        out: list[Train] = []
+        while n and self._arrived and isinstance(train := self._arrived[-1], Train):
+            self._arrived.pop()
+            if train.n > n:
+                rest, train = train.split(train.n - n)
+                self._arrived.append(rest)
+            out.insert(0, train)
+            n -= train.n
+        return out
+
     def drop_markers(self) -> None:
         """Take all control markers out."""
         self._arrived = deque(item for item in self._arrived if isinstance(item, Train))

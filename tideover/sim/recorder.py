@@ -22,6 +22,11 @@ GATHERED = 1 << 16
 NONE: Ints = np.zeros(0, np.int64)
 
 
+def slots_of(times: Ints) -> Ints:
+    """Numbers of the slots that moments (ns) are in: each shows at the first boundary at or after it."""
+    return (times + (SLOT - 1)) // SLOT
+
+
 class Series:
     """Counts of events in slots of 10 ms; grows by a few bytes per slot.
 
@@ -73,7 +78,7 @@ class Series:
             self._gathered, self._size = [], 0
 
     def _count(self, times: Ints) -> None:
-        slots = (times + (SLOT - 1)) // SLOT
+        slots = slots_of(times)
         first = int(slots.min())
         counts = np.bincount(slots - first)
         self._reserve(first + len(counts))
@@ -248,6 +253,8 @@ class Recorder:
         self.done = Series()
         self.entered = Series()
         self.left = Series()
+        self.back = Series()
+        """Of those that left, who entered again in the same slot."""
         self.output = Series()
         self._outputs: dict[object, int] = {}
 
@@ -280,7 +287,9 @@ class Recorder:
         return self.output.times()
 
     def backlog(self, end: int) -> tuple[Ints, Ints]:
-        """Roots in the system at each slot boundary up to ``end``, and at any time in the slot before it."""
+        """Roots in the system at each slot boundary up to ``end``, and at any time in the slot before it
+        (each once).
+        """
         entered, left = self.entered.until(end), self.left.until(end)
         backlog = np.cumsum(entered - left)
-        return backlog, backlog + left
+        return backlog, backlog + left - self.back.until(end)

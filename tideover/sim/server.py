@@ -62,7 +62,13 @@ class Server(Node):
         self.sieve: Sieve | None = None
         """What turns arrivals away; None: nothing does."""
         self.tied: list[int] = []
-        """Over which inputs the last of what waits came, if more may come at the instant when that did."""
+        """Over which inputs the last of what waits ahead of control markers came, if more may come at the
+        instant when that did.
+        """
+        self.tied_behind: list[int] = []
+        """The same of what has come behind them."""
+        self.had_turn = True
+        """Whether what it has been busy with up to the instant that is moved is over: what comes begins."""
         self.queue = Queue(Callbacks(self), self.busy, lambda: kernel.now)
         if shares:
             self.busy = SharedOccupancy(Pace())

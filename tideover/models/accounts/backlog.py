@@ -8,7 +8,7 @@ import numpy as np
 
 from tideover.models.runtime.stream import Sent
 from tideover.models.runtime.views import BoltView, SpoutView, TaskView
-from tideover.sim.recorder import GATHERED, Recorder
+from tideover.sim.recorder import GATHERED, Recorder, slots_of
 from tideover.sim.train import Ints, Train, distinct
 
 Change = tuple[Ints, Ints, Ints | int]
@@ -120,7 +120,7 @@ class Backlog:
 
     def on_retrying(self, spout: SpoutView, roots: Ints) -> None:
         """Roots wait to be emitted again."""
-        self._enter(roots, self._now(roots), 1)
+        self._enter(roots, self._now(roots), 1, again=True)
 
     def on_retries_lost(self, spout: SpoutView, roots: Ints) -> None:
         """They do so no more."""
@@ -130,7 +130,7 @@ class Backlog:
         """Tuples are on their way once more."""
         if task.component.anchored and train.n:
             roots, tuples = np.unique(train.uid >> task.component.bits, return_counts=True)
-            self._enter(roots, self._now(roots), tuples)
+            self._enter(roots, self._now(roots), tuples, again=True)
 
     def on_unsent(self, task: BoltView, train: Train) -> None:
         """They are not, after all."""
@@ -147,8 +147,10 @@ class Backlog:
 
     # -- open tuples -----------------------------------------------------------------------------------------
 
-    def _enter(self, roots: Ints, times: Ints, tuples: Ints | int) -> None:
-        """``tuples`` more of each root (none named twice) are open since ``times``."""
+    def _enter(self, roots: Ints, times: Ints, tuples: Ints | int, again: bool = False) -> None:
+        """``tuples`` more of each root (none named twice) are open since ``times``.
+        ``again``: they were emitted before.
+        """
         if not len(roots):
             return
         place = self._place(roots)
@@ -156,6 +158,9 @@ class Backlog:
         if inside.any():  # some of them may have been done before
             self.settle()
             inside = self._inside[place]
+        if again:  # a job that is taken back destroys all at once, and opens what it saved at that instant
+            last = self._last[place][~inside]
+            self._recorder.back.count(last[slots_of(last) == slots_of(times[~inside])])
         self._recorder.entered.add(times[~inside] if inside.any() else times)
         self._inside[place] = True
         self._add(place, times, tuples)

@@ -206,10 +206,10 @@ class PendingRoots:
         return int(np.count_nonzero(hit & ((self._live > 0) | self._retrying)[: self._size]))
 
     def emitted_for(self, outage: int) -> bool:
-        """Whether roots were emitted again because of the outage, and not once more since. Their tuples may
-        be on their way, even if the roots were given up.
+        """Whether roots were emitted again because of the outage. Their tuples may be on their way, even if
+        the roots were given up, and emitted once more since.
         """
-        return bool((self._cause[: self._size] == outage).any())
+        return bool((self._cause[: self._size] == outage).any()) or outage in self._causes.values()
 
     def roots(self) -> Ints:
         """All pending roots."""

@@ -1,0 +1,55 @@
+"""What waits to be emitted again: when a spout reads it, how it counts. By hand; times in milliseconds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.models.counting import emitted
+from tests.models.test_exactness import CAPS, differences
+from tests.oracle.worlds import MS, bolt, fault, spout, world
+from tideover.models.evaluation.curves import curves
+from tideover.models.job.sources.kestrel import Kestrel
+from tideover.models.simulation import simulate
+from tideover.models.world import World
+
+ONCE: dict[str, Any] = {"kind": "values", "values": (1,)}
+
+
+def test_what_waits_already_is_read_while_more_is_put_behind_it() -> None:
+    """Root 0 is given up by the sweep at 50, root 1 by the rotation at 52: the read of 0 has begun then."""
+    source = Kestrel(poll_cost=5 * MS, timeout=30 * MS, sweep_interval=50 * MS)
+    reads = spout("values", values=(1, 1)).model_copy(update={"source": source})
+    topology = {"s": reads, "q": bolt("forward", {"s": "shuffle"}, 500)}
+    more = {"message_timeout": 20 * MS, "timeout_phase": 12 * MS}
+    scenario = world(topology, "source_replay", until=65, **more)
+    assert not differences(scenario, CAPS)
+    found = emitted(simulate(scenario, trace=True))
+    assert found == [(0, 0, 15), (1, 0, 25), (0, 1, 55), (1, 1, 60)]
+
+
+def test_a_root_that_leaves_and_comes_back_at_once_is_one_root() -> None:
+    """The root of 10 is counted at 15, where its ack waits for the end of the window, and given up at 16: it
+    is not in the backlog in between, and one root in the 10 ms up to 20.
+    """
+    topology = {
+        "s": spout(**ONCE),
+        "q": bolt("windowed_count", {"s": "shuffle"}, 5, window={"length": 1000 * MS}),
+    }
+    more = {"message_timeout": 4 * MS, "timeout_phase": 0}
+    run = World(world(topology, "source_replay", until=20, **more))
+    run.run()
+    assert curves(run).present.tolist() == [0, 1, 1]
+
+
+def test_a_replay_counts_for_its_failure_though_its_root_was_emitted_once_more() -> None:
+    """Root 0 is hit at 12, and given up at 24; its replay of 30 is in service from then to 90. It is given up
+    as well, emitted again at 50, and another failure strikes at 55: the replay still is because of the first.
+    """
+    topology = {"s": spout(**ONCE), "q": bolt("forward", {"s": "shuffle"}, 60)}
+    failures = (fault("crash_task", 12, component="q"), fault("crash_task", 55, component="s"))
+    more = {"message_timeout": 10 * MS, "timeout_phase": 4 * MS}
+    scenario = world(topology, "source_replay", failures, 100, **more)
+    assert not differences(scenario, CAPS)
+    run = simulate(scenario, trace=True)
+    assert emitted(run)[:3] == [(0, 0, 10), (0, 1, 30), (0, 2, 50)]
+    assert [row["replayed"] for row in run.recoveries] == [1, 0]
