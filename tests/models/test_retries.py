@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.models.counting import emitted
 from tests.models.test_exactness import CAPS, differences
 from tests.oracle.worlds import MS, bolt, fault, spout, world
 from tideover.models.evaluation.curves import curves
+from tideover.models.job.sources.base import Source
+from tideover.models.job.sources.kafka import Kafka
 from tideover.models.job.sources.kestrel import Kestrel
 from tideover.models.simulation import simulate
 from tideover.models.world import World
@@ -53,3 +57,27 @@ def test_a_replay_counts_for_its_failure_though_its_root_was_emitted_once_more()
     run = simulate(scenario, trace=True)
     assert emitted(run)[:3] == [(0, 0, 10), (0, 1, 30), (0, 2, 50)]
     assert [row["replayed"] for row in run.recoveries] == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("source", "again"),
+    [
+        (Kestrel(poll_cost=5 * MS, timeout=1000 * MS, sweep_interval=50 * MS), 105),
+        (Kafka(poll_cost=5 * MS, commit_interval=1000 * MS), 57),
+    ],
+)
+def test_what_a_queue_gives_out_after_a_crash_is_because_of_no_failure(source: Source, again: int) -> None:
+    """Root 0 is hit at 20 and given up at 50, because of that. The spout crashes at 52, before it has read it
+    again: it is forgotten why, though the queue gives it out as the same attempt (at the first sweep, at 100:
+    it was given up, however long the timeout is).
+    """
+    reads = spout(**ONCE).model_copy(update={"source": source})
+    topology = {"s": reads, "q": bolt("forward", {"s": "shuffle"}, 20)}
+    failures = (fault("crash_task", 20, component="q"), fault("crash_task", 52, component="s"))
+    more = {"message_timeout": 30 * MS, "timeout_phase": 20 * MS}
+    scenario = world(topology, "source_replay", failures, 130, **more)
+    assert not differences(scenario, CAPS)
+    run = simulate(scenario, trace=True)
+    assert emitted(run)[:2] == [(0, 0, 15), (0, 1, again)]
+    assert [row["replayed"] for row in run.recoveries] == [0, 0]
+    assert [row["wait_s"] for row in run.recoveries] == [0.03, 0]

@@ -224,6 +224,8 @@ class SourceReplay(AckCosts):
             Clock.cancel(self.memory[task].rotation)
             for datum in self.memory[task].retries:
                 self.world.record.gone(datum)
+                # a queue may give it out again, as the same attempt: as all that was forgotten, for no fault
+                self.causes.pop((datum.root, datum.attempt), None)
             self.memory[task] = Memory(self.params.timeout_buckets)
 
     def ready(self, task: Task, was_down: bool) -> None:

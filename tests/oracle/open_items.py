@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from .layout import Datum
     from .spouts import SpoutTask
 
+LONG_AGO = -(1 << 62)  # before any timeout, however long
+
 
 class Kestrel(Log):
     """Items are taken as records of a log are; there is no offset, but each has its own end."""
@@ -18,7 +20,7 @@ class Kestrel(Log):
     def __init__(self, spout: SpoutTask) -> None:
         super().__init__(spout)
         self.given_out: dict[int, int] = {}  # by root: when it was emitted last
-        self.orphans: dict[int, int] = {}  # the same, of those that the spout has forgotten; -1: long ago
+        self.orphans: dict[int, int] = {}  # the same, of those that the spout has forgotten
 
     def start(self) -> None:
         self._sweep_at(self.source.sweep_interval)
@@ -51,7 +53,7 @@ class Kestrel(Log):
 
     def crashed(self, unconfirmed: set[int], waiting: set[int]) -> None:
         for root in unconfirmed:
-            self.orphans[root] = -1 if root in waiting else self.given_out[root]
+            self.orphans[root] = LONG_AGO if root in waiting else self.given_out[root]
 
     def go_back(self) -> None:
         self.since = self.spout.world.clock.now
