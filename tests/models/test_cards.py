@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.models.test_exactness import CAPS, LONG, QUICK, differences
+from tests.models.test_exactness import CAPS, QUICK, SHARED, differences
 from tests.oracle import run
 from tests.oracle.random_networks import is_exact, networks
 from tests.oracle.worlds import MS, bolt, ms, spout, world
@@ -126,7 +126,7 @@ def test_cards_equal_the_reference(strategy: str) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_cards_equal_the_reference_in_many_worlds(strategy: str) -> None:
-    @LONG
+    @SHARED
     @given(networks((strategy,)).filter(is_exact), st.sampled_from(CAPS))
     def check(scenario: Scenario, cap: int) -> None:
         assert not differences(scenario, (cap,))
