@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.models.test_exactness import CAPS, LONG, QUICK, differences
+from tests.models.test_exactness import CAPS, QUICK, SHARED, differences
 from tests.oracle import run
 from tests.oracle.random_networks import is_exact, networks
 from tests.oracle.worlds import MS, bolt, ms, spout, world
@@ -84,6 +84,28 @@ def test_serialisation_is_service_of_the_bolts_between_hosts() -> None:
     assert [row[1:] for row in served(found, "q")] == [(16, 16), (16, 18)]
 
 
+def test_a_batch_takes_no_time_to_serialise() -> None:
+    """s (host 0) -> p (host 1) -> q (host 0): the batch of the tuples sent at 10 and 20 is triggered at 25,
+    comes out at 27, and passes p and q at that instant, though p ends a window with each tuple.
+    """
+    topology = {
+        "s": spout(**ONES, hosts=(0,)),
+        "p": bolt("windowed_count", {"s": "shuffle"}, 0, hosts=(1,), window={"tuples": 1}),
+        "q": bolt("forward", {"p": "shuffle"}, 0, hosts=(0,)),
+    }
+    links = Links(latency=ms(5), local=ms(0), serialise=3 * MS, serialise_cost=100, deserialise=2 * MS)
+    times: dict[str, Any] = dict.fromkeys(("plan_time", "task_time", "state_time", "commit_time"), 0)
+    times |= {"trigger_interval": 25 * MS, "output_time": 2 * MS}
+    scenario = world(topology, "micro_batch", hosts=machines(NIC, NIC), links=links, until=45, **times)
+    found, expected = simulate(scenario, trace=True), run(scenario)
+    assert found.trace is not None
+    for trace in (found.trace, expected):
+        rows = sorted(trace.processed, key=lambda row: (row[0], row[3]))
+        times_of = [(row[0], row[5] / MS, row[6] / MS) for row in rows]
+        assert times_of == [("p", 27, 27), ("p", 27, 27), ("q", 27, 27), ("q", 27, 27)]
+        assert [(row[3], row[4] / MS) for row in trace.windows] == [(1, 27), (2, 27)]
+
+
 @pytest.mark.parametrize("cards", [(NIC, None), (None, NIC)], ids=["out", "in"])
 def test_the_wait_at_a_card_is_that_of_m_d_1(cards: tuple[int | None, ...]) -> None:
     """Poisson arrivals at load 0.8: mean time at the card = s + 0.8 s / (2 (1 - 0.8)) = 3 s."""
@@ -126,7 +148,7 @@ def test_cards_equal_the_reference(strategy: str) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_cards_equal_the_reference_in_many_worlds(strategy: str) -> None:
-    @LONG
+    @SHARED
     @given(networks((strategy,)).filter(is_exact), st.sampled_from(CAPS))
     def check(scenario: Scenario, cap: int) -> None:
         assert not differences(scenario, (cap,))

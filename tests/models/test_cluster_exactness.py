@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.models.test_exactness import CAPS, LONG, QUICK, differences
+from tests.models.test_exactness import CAPS, QUICK, SHARED, differences
 from tests.oracle.cluster_worlds import on_clusters
 from tests.oracle.layout import Layout
 from tests.oracle.random_worlds import STRATEGY_NAMES
@@ -35,7 +35,7 @@ def test_who_runs_where_equals_the_reference(scenario: Scenario) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("strategy", STRATEGY_NAMES)
 def test_the_engine_equals_the_reference_on_many_clusters(strategy: str) -> None:
-    @LONG
+    @SHARED
     @given(on_clusters((strategy,)), st.sampled_from(CAPS))
     def check(scenario: Scenario, cap: int) -> None:
         assert not differences(scenario, (cap,))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.models.test_exactness import CAPS, LONG, QUICK, differences
+from tests.models.test_exactness import CAPS, QUICK, SHARED, differences
 from tests.oracle.random_detectors import HEARD, heard
 from tideover.models.config import Scenario
 
@@ -36,7 +36,7 @@ def test_the_engine_equals_the_reference_with_heartbeats(strategy: str) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("strategy", HEARD)
 def test_the_engine_equals_the_reference_with_heartbeats_in_many_worlds(strategy: str) -> None:
-    @LONG
+    @SHARED
     @given(heard((strategy,)), st.sampled_from(CAPS))
     def check(scenario: Scenario, cap: int) -> None:
         assert not otherwise(scenario, cap)

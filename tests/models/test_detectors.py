@@ -288,6 +288,31 @@ def test_a_pause_that_is_too_long_is_taken_for_death() -> None:
     assert moments(false) == pytest.approx((noticed, noticed, noticed, noticed + 6, noticed + 15))
 
 
+def test_who_loses_its_state_and_goes_on_holds_nothing_back_when_it_is_killed() -> None:
+    """A state that is lost at 15, and is back at once, says nothing of the process that is taken for dead
+    later: what arrives until there is a new one is lost.
+    """
+
+    def destroyed(*before: Any) -> list[tuple[int, float]]:
+        job = chain((*before, paused(30, 300)), 400).model_copy(update={"detector": DETECTOR})
+        trace = simulate(job, trace=True).trace
+        assert trace is not None
+        return [(row[3], row[4]) for row in trace.destroyed]
+
+    held = fault("lose_state", 15, component="count", detection=0, restart=0, while_down="hold")
+    assert len(destroyed()) > 1
+    assert destroyed(held) == destroyed()
+
+
+def test_a_lost_state_is_noticed_as_it_is_lost() -> None:
+    """The process lives at 30 and says so, though it dies at this very instant: that is noticed later."""
+    both = (fault("lose_state", 30, component="count", detection=0, restart=0), crashed(30, 0))
+    state, process = rows(both, DETECTOR)
+    assert state["detected_at_s"] == state["failed_at_s"]
+    assert process["detected_at_s"] * 1000 == pytest.approx(first_restart()[1])
+    assert state["ready_at_s"] == process["ready_at_s"]
+
+
 def test_a_pause_within_the_timeout_is_not_noticed() -> None:
     """30 long: at most 20 + 30 of silence, and the timeout is 50."""
     (only,) = rows((paused(30, 29),), DETECTOR)

@@ -65,6 +65,21 @@ def test_what_has_no_place_is_lost_and_counted() -> None:
     assert balance["emitted"] == sum(balance[name] for name in ("completed", "in_flight", "lost"))
 
 
+def test_who_comes_when_acks_end_comes_before_that() -> None:
+    """q has one place, is done at 11, and acks until 30; in its place waits the root of 20 when that of 30
+    comes, at an instant at which a window ends at x. So it is with the root of 50.
+    """
+    topology = {
+        "s": spout(**ONES, gap=29),
+        "t": spout(**ONES),
+        "x": bolt("windowed_count", {"s": "shuffle"}, 1, window={"tuples": 1}),
+        "q": queued(bolt("windowed_count", {"t": "shuffle"}, 1, window={"tuples": 1}), 1, "drop"),
+        "r": queued(bolt("forward", {"x": "shuffle", "q": "shuffle"}), 1),
+    }
+    more: dict[str, Any] = {"ack_cost": 19 * MS, "message_timeout": 1000 * MS}
+    assert [when for _, when in lost_at_q(world(topology, "source_replay", until=55, **more))] == [30, 50]
+
+
 def test_what_was_in_service_takes_no_place_when_it_waits_again() -> None:
     """q has two places, and loses its state at 15, for 40, with root 0 in service: at 55 that one begins
     again, so of roots 1 to 4, which were held, two have a place.

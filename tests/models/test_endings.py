@@ -73,8 +73,8 @@ def test_much_slower_for_good_is_not_and_a_remark_says_so() -> None:
     assert "goes on more slowly" in ending(found)
 
 
-def crashed(at: float, **more: Any) -> Result:
-    """A queue at 0.9 of its capacity, down for 10 s."""
+def crashed(*at: float, **more: Any) -> Result:
+    """A queue at 0.9 of its capacity, down for 10 s each time."""
     scenario = load(
         {
             "topology": {
@@ -88,7 +88,8 @@ def crashed(at: float, **more: Any) -> Result:
             },
             "strategy": {"kind": "none"},
             "failures": [
-                {"kind": "crash_task", "component": "job", "at": f"{at} s", "restart": "10 s", **more}
+                {"kind": "crash_task", "component": "job", "at": f"{each} s", "restart": "10 s", **more}
+                for each in at
             ],
             "run": {"duration": "60 s"},
         }
@@ -111,3 +112,10 @@ def test_why_a_failure_is_not_over_is_said(at: float, more: dict[str, Any], said
     found = crashed(at, **more)
     assert found.replications[0].recoveries[0]["time_to_recover_s"] is None
     assert said in ending(found)
+
+
+def test_a_failure_in_the_last_second_is_remarked_on() -> None:
+    """There is more in the queue than there would be, of the failure before, and no second to look at."""
+    found = crashed(20, 59.5, while_down="hold")
+    assert found.replications[0].recoveries[1]["time_to_recover_s"] is None
+    assert ending(found).startswith("failure at 59.5 s: its backlog is not gone")

@@ -26,6 +26,10 @@ QUICK = settings(
     suppress_health_check=list(HealthCheck),
 )
 LONG = settings(QUICK, max_examples=1000, derandomize=False)
+SHARED = settings(LONG, max_examples=200)
+"""Of a mechanism that is tried with five strategies or more: these have 1,000 worlds together, so that
+`make test-long` can be run as a whole.
+"""
 
 
 def in_order(name: str, rows: list[Any]) -> list[Any]:

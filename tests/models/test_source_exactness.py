@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.models.test_exactness import CAPS, LONG, QUICK, differences
+from tests.models.test_exactness import CAPS, QUICK, SHARED, differences
 from tests.oracle.random_logs import READERS, logs
 from tideover.models.config import Scenario
 
@@ -25,7 +25,7 @@ def test_the_engine_equals_the_reference_with_a_queue(strategy: str) -> None:
 @pytest.mark.parametrize("overlap", [False, True])
 @pytest.mark.parametrize("strategy", READERS)
 def test_the_engine_equals_the_reference_with_many_queues(strategy: str, overlap: bool) -> None:
-    @LONG
+    @SHARED
     @given(logs((strategy,), overlap), st.sampled_from(CAPS))
     def check(scenario: Scenario, cap: int) -> None:
         assert not differences(scenario, (cap,))

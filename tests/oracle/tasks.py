@@ -256,8 +256,12 @@ class Task:
         return time + self.world.protocol.extra_service(self, datum)
 
     def serialising(self, datum: Datum) -> int:
-        """How long it takes to serialise a tuple for all that are to get it on other hosts."""
+        """How long it takes to serialise a tuple for all that are to get it on other hosts; in batches there
+        is no such cost.
+        """
         layout, time = self.world.layout, 0
+        if layout.needs.batches:
+            return 0
         links = layout.scenario.links
         for down in layout.down[self.component]:
             for task, _ in layout.cross(self.component, down, datum):

@@ -327,6 +327,7 @@ class ServerSite(Site):
             node.tied = [over for when, over, *_ in self._waiting[self._head :] if when == reached]
             last = (each[1:3] for each in self._behind if each[0] == self._markers_ahead)
             node.tied_behind = [over for when, over in last if when == reached]
-            node.had_turn = self._had_turn == reached
+        kept = self.agenda.stopped and current is None and self._free_at == reached
+        node.had_turn = not kept or self._had_turn == reached
         if self.fires:
             node.queue.fire_at(self._fires_at(reached))

@@ -151,8 +151,9 @@ class Coupled:
             blocked = any(line.asked is not None or line.blocked_since is not None for line in self._lines)
             if blocked or self._tight > 0 or self._apart or self._order is None:
                 fired = self._by_tuple(now)
+            elif self._midway():  # trains do not tell what has come at this instant from what comes now
+                fired = self._by_tuple(self._at)
             else:
-                self._untie()
                 fired = self._by_train(min(now, self._at + self._reach))
             if self._at >= now and not fired:
                 return
@@ -161,6 +162,10 @@ class Coupled:
         """The instant is over: what waits is in order, whatever comes."""
         for server in self._servers:
             server.tied, server.tied_behind, server.had_turn = [], [], True
+
+    def _midway(self) -> bool:
+        """Whether more may come at this instant, and has to be in order with what was before."""
+        return any(s.tied or s.tied_behind or not s.had_turn for s in self._servers)
 
     def next_event(self) -> int | None:
         """The next instant at which data moves here by itself; None: never."""
@@ -173,7 +178,7 @@ class Coupled:
         """Move some way; returns whether there may be more to do at the instant that is reached."""
         until = min(now, self._at + self._stretch)
         reached, done, portion = self._at - 1, 0, PORTION
-        if isinstance(self._series, Mesh) and any(s.tied or s.tied_behind for s in self._servers):
+        if isinstance(self._series, Mesh) and self._midway():
             until = self._at  # the rest of this instant
         elif self._series is not None and self._series.ready(self._at):
             self._untie()

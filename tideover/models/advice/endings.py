@@ -71,8 +71,7 @@ def _settled(replication: Replication, since: float) -> bool:
     """
     rows = [row for row in replication.timeline if row["second"] >= since]
     excess = np.array([row["backlog"] - row["backlog_without_failures"] for row in rows], float)
-    excess = excess[int(np.argmax(excess)) :]
-    third = len(excess) // 3
+    third = (len(excess) - int(np.argmax(excess))) // 3 if len(excess) else 0  # it may be struck at the end
     if not third:
         return False
     before, after = excess[-2 * third : -third].max(), excess[-third:].max()

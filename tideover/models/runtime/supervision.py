@@ -84,12 +84,12 @@ class Supervisor:
         planned = self.watch.returns(struck, job, fault, outage)
 
         def strike(victim: SpoutTask | BoltTask) -> None:
-            if isinstance(victim, BoltTask):
-                victim.gate.hold = fault.while_down == "hold"
             if victim in job:
                 self.crash(victim, outage)
             else:
                 fault.strike(self, victim, outage)
+            if isinstance(victim, BoltTask) and not victim.up:
+                victim.gate.hold = fault.while_down == "hold"
 
         self._hit(outage, victims, planned, strike)
 

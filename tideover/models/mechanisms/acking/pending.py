@@ -6,6 +6,7 @@ a rotation has timed out.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import NamedTuple
 
 import numpy as np
@@ -52,7 +53,9 @@ class PendingRoots:
         self._cause = np.zeros(1024, np.int32)
         """The outage because of which the present attempt was made; -1: none."""
         self._causes: dict[tuple[int, int], int] = {}
-        """The same of earlier attempts, of roots that are emitted again and again."""
+        """The same of earlier attempts, of roots that are emitted again and again, while these are kept."""
+        self._earlier: Counter[int] = Counter()
+        """How many of these each outage has."""
         self._live = np.zeros(1024, np.int32)
         """The attempt of a root that is pending, and 1; 0: it is not."""
         self.expired_to = -1
@@ -90,9 +93,17 @@ class PendingRoots:
                 setattr(self, name, grown)
             self._base += cut
             self._size -= cut
+            self._forget_causes()
         index = self._at(roots)
         self._size = max(self._size, int(index.max()) + 1)
         return index
+
+    def _forget_causes(self) -> None:
+        """Of roots that are not kept any more: else failures of long ago would be followed for ever."""
+        if self._causes:
+            first = self._base << self._bits
+            self._causes = {key: outage for key, outage in self._causes.items() if key[0] >= first}
+            self._earlier = Counter(self._causes.values())
 
     def emit(self, roots: Ints, attempt: Ints | None, times: Ints, value: Bits) -> None:
         """Roots are emitted: their trees begin with ``value``."""
@@ -109,6 +120,7 @@ class PendingRoots:
             for row in np.flatnonzero((attempt > 1) & (self._cause[index] >= 0)).tolist():
                 at = int(place[row])
                 self._causes[int(roots[row]), int(self._attempt[at])] = int(self._cause[at])
+                self._earlier[int(self._cause[at])] += 1
             self._attempt[index] = attempt
             self._live[index] = attempt + 1
             self._cause[index] = np.where(attempt > 0, self._outage[index], -1)
@@ -209,7 +221,7 @@ class PendingRoots:
         """Whether roots were emitted again because of the outage. Their tuples may be on their way, even if
         the roots were given up, and emitted once more since.
         """
-        return bool((self._cause[: self._size] == outage).any()) or outage in self._causes.values()
+        return bool((self._cause[: self._size] == outage).any()) or outage in self._earlier
 
     def roots(self) -> Ints:
         """All pending roots."""
