@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.models.counting import emitted
@@ -13,6 +14,7 @@ from tideover.models.evaluation.curves import curves
 from tideover.models.job.sources.base import Source
 from tideover.models.job.sources.kafka import Kafka
 from tideover.models.job.sources.kestrel import Kestrel
+from tideover.models.mechanisms.acking.pending import PendingRoots
 from tideover.models.simulation import simulate
 from tideover.models.world import World
 
@@ -81,3 +83,22 @@ def test_what_a_queue_gives_out_after_a_crash_is_because_of_no_failure(source: S
     assert emitted(run)[:2] == [(0, 0, 15), (0, 1, again)]
     assert [row["replayed"] for row in run.recoveries] == [0, 0]
     assert [row["wait_s"] for row in run.recoveries] == [0.03, 0]
+
+
+def test_failures_are_followed_as_long_as_their_roots_are_kept() -> None:
+    """A root is emitted again because of outage 3, and once more: its tuples may still be on their way. When
+    it is acked, and thousands of roots have come since, nobody follows the outage any more.
+    """
+    pending = PendingRoots(0, 0)
+    root, value = np.array([0]), np.array([1], np.uint64)
+    for attempt in range(3):
+        pending.emit(root, np.array([attempt]), np.array([10 * attempt]), value)
+        pending.mark(root, np.array([attempt]), 3 if attempt == 0 else -1)
+    assert pending.emitted_for(3)
+    assert pending.replayed_for(root, np.array([1]), 3).all()
+    assert pending.ack(root, np.array([2]), np.array([25]), value, -1) is not None
+    for first in range(1, 5000, 100):
+        roots = np.arange(first, first + 100)
+        pending.emit(roots, None, roots, np.ones(100, np.uint64))
+        assert pending.ack(roots, None, roots, np.ones(100, np.uint64), -1) is not None
+    assert not pending.emitted_for(3)
