@@ -70,6 +70,19 @@ def test_nimbus_restarts_the_neighbour_twice() -> None:
     assert done.ledger["lost"] > run(storm(nimbus=120)).ledger["lost"]
 
 
+def test_nimbus_has_heard_from_a_neighbour_until_it_is_killed() -> None:
+    """As above, but Nimbus has no patience for what it has just assigned. The neighbour's task was last heard
+    when it was killed, at N, and takes 23 to come back, but is killed again at N + 10, and once more when
+    count, last heard at 100, comes again at N + 20. So it is silent for 40 at N + 40, and moved then.
+    """
+    done = run(storm(nimbus=40, task_launch=0))
+    moves = [(row["component"], row["failed_at_s"] * 1e3) for row in done.recoveries[1:]]
+    n = moves[0][1]
+    assert moves[2] == ("worker 2.0 to 1.0", pytest.approx(n + 20))
+    neighbour = next(moment for where, moment in moves if where.startswith("worker 1.0 to"))
+    assert neighbour == pytest.approx(n + 40)
+
+
 def test_what_nimbus_moves_is_no_failure() -> None:
     """Its restarts are rows of their own, but one failure is told of, and the recovery from it."""
     done = run(storm(nimbus=40))

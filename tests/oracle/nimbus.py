@@ -210,6 +210,7 @@ class Nimbus:
             worker.guest_until_home = True
         else:
             target.home, worker.home = worker.tasks, []
+            target.guest_until_home = False  # whose home it was stays elsewhere
         target.tasks, worker.tasks = [*target.tasks, *worker.tasks], []
         self._reassign([target])
 

@@ -166,7 +166,6 @@ class Workers(Watch):
             return slot.back
         if slot.back is None:
             sign = self._last_beat(slot.name, d.worker_heartbeat)
-            slot.heard = self._last_beat(slot.name, d.task_heartbeat, 1)
             patience = d.supervisor_worker_timeout
         elif now < (slot.back.launched or 0):
             sign, patience = slot.back.ordered or 0, d.worker_start_timeout
@@ -174,12 +173,19 @@ class Workers(Watch):
             launched = slot.back.launched or 0
             sign = launched + (now - launched) // d.worker_heartbeat * d.worker_heartbeat
             patience = d.supervisor_worker_timeout
-        if slot.back is not None and now >= slot.back.ready:
-            slot.heard = slot.back.ready + (now - slot.back.ready) // d.task_heartbeat * d.task_heartbeat
+        self._hear(slot)
         least = max(now, in_order, sign + patience)
         self._ordered(slot, self._supervised(slot, least), outage.number)
         assert slot.back is not None
         return slot.back
+
+    def _hear(self, slot: _Slot) -> None:
+        """A worker with tasks is killed: note when Nimbus has heard from these, if they were ready."""
+        now, period = self._kernel.now, self._detector.task_heartbeat
+        if slot.back is None:
+            slot.heard = self._last_beat(slot.name, period, 1)
+        elif now >= slot.back.ready:
+            slot.heard = slot.back.ready + (now - slot.back.ready) // period * period
 
     def _supervised(self, slot: _Slot, least: int) -> int:
         """The first look at a worker by its supervisor at or after a moment (ns)."""
@@ -220,7 +226,9 @@ class Workers(Watch):
         moved, slot.tasks = slot.tasks, []
         crowded = bool(target.tasks)
         target.tasks += moved
-        if not crowded:  # there they stay
+        if crowded:
+            self._hear(target)
+        else:  # there they stay
             target.home, slot.home = slot.home, ()
         slot.life += 1  # what there was of its worker is killed
         slot.back = None if slot.back is None else slot.back._replace(ready=self._kernel.now)
@@ -243,6 +251,7 @@ class Workers(Watch):
         if slot in changed:
             return
         for other in changed:
+            self._hear(other)
             other.tasks = [task for task in other.tasks if task not in slot.home]
         slot.tasks = list(slot.home)
         self._relaunch([*changed, slot], f"back to {slot.name}")
