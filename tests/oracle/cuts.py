@@ -68,8 +68,10 @@ class Cuts:
 
     def strike(self, fault: Any, outage: Outage) -> None:
         self.all.append(Cut(self.world, fault, outage))
-        host = self.world.layout.host
-        outage.tasks = [task for task in self.world.tasks if host[task.physical] in fault.hosts]
+        layout = self.world.layout
+        there = [task for task in self.world.tasks if layout.host[task.physical] in fault.hosts]
+        # bolts of batches live in executors, wherever they are placed
+        outage.tasks = [t for t in there if not layout.needs.batches or t.component in layout.spouts]
 
     def moved(self, task: Task) -> None:
         """It lives elsewhere now: what goes on does so for the channels that are between the sides now."""
