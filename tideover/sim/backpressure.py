@@ -252,8 +252,10 @@ class ServerSite(Site):
         return self.node.busy.free_at
 
     def _busy_until(self) -> int:
-        """The same, of all that it has begun, as its node has it."""
-        return self._free_at
+        """The same, of all that it has begun, as its node has it: what waits behind a marker does not begin
+        before the line has let it.
+        """
+        return max(self._free_at, self.unblocked)
 
     def _fires_at(self, reached: int) -> int:
         """When a trigger has departed now, as its node has it."""

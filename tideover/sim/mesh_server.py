@@ -232,6 +232,7 @@ class MeshServer(MeshNode):
             served = self.rows.pick(rows[fixed:begun], came[fixed:begun])
             node.busy.total += int(does.serve(served).sum())
             node.busy.free_at = int(dones[begun - 1])
+        node.busy.free_at = max(node.busy.free_at, unblocked)  # for what waits behind a marker
         if done:
             does.process(stamps(self.rows.pick(rows[:done], dones[:done])), came[:done])
         in_service = None

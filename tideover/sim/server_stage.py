@@ -210,6 +210,7 @@ class ServerStage(Stage):
         node.queue.load(waiting, in_service)
         if begun > 0:
             node.busy.free_at = int(self.done.values[begun + fixed - 1])
+        node.busy.free_at = max(node.busy.free_at, unblocked)  # for what waits behind a marker
 
     def _process(self, whole: Train | None, done: int, begun: int, stamps: Stamps) -> InService | None:
         """So many items (with the one that was in service: one more) are done; returns what is in service."""

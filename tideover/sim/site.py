@@ -168,6 +168,8 @@ class Site:
         self.asked: int | None = None
         self._granted = False
         self.blocked_since: int | None = None
+        self.unblocked = 0
+        """When its line last held it up no more."""
         self.blocked = 0
         self._stopped = node.busy.stopped_until if node.up else FOREVER
         self._posts = self._posted = 0
@@ -291,7 +293,7 @@ class Site:
                 self.blocked_since = now
         elif self.blocked_since is not None:
             self.blocked += now - self.blocked_since
-            self.blocked_since = None
+            self.blocked_since, self.unblocked = None, now
             self.go_on()
 
     def granted(self, now: int) -> None:
