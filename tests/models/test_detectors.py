@@ -304,15 +304,6 @@ def test_who_loses_its_state_and_goes_on_holds_nothing_back_when_it_is_killed() 
     assert destroyed(held) == destroyed()
 
 
-def test_a_lost_state_is_noticed_as_it_is_lost() -> None:
-    """The process lives at 30 and says so, though it dies at this very instant: that is noticed later."""
-    both = (fault("lose_state", 30, component="count", detection=0, restart=0), crashed(30, 0))
-    state, process = rows(both, DETECTOR)
-    assert state["detected_at_s"] == state["failed_at_s"]
-    assert process["detected_at_s"] * 1000 == pytest.approx(first_restart()[1])
-    assert state["ready_at_s"] == process["ready_at_s"]
-
-
 def test_a_pause_within_the_timeout_is_not_noticed() -> None:
     """30 long: at most 20 + 30 of silence, and the timeout is 50."""
     (only,) = rows((paused(30, 29),), DETECTOR)

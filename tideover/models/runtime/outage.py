@@ -72,11 +72,8 @@ class Outage:
         """A newer fault has hit what is not back yet: it is back from both when it is back from that one, and
         if nobody has noticed yet, detection begins anew too.
         """
-        old, again = self.returns[victim], newer.returns[victim]
-        noticed = old.detected < newer.failed_at
-        if old.ordered is not None:  # by a detector: a process that loses its state says so as it does
-            noticed |= old.detected == newer.failed_at
-        self._revise(victim, again._replace(detected=old.detected) if noticed else again)
+        detected, again = self.returns[victim].detected, newer.returns[victim]
+        self._revise(victim, again if detected >= newer.failed_at else again._replace(detected=detected))
 
     def expect(self, victim: Any, ready: int) -> None:
         """What it hit is back at ``ready`` (ns), or will be."""
