@@ -6,7 +6,6 @@ a rotation has timed out.
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import NamedTuple
 
 import numpy as np
@@ -54,8 +53,8 @@ class PendingRoots:
         """The outage because of which the present attempt was made; -1: none."""
         self._causes: dict[tuple[int, int], int] = {}
         """The same of earlier attempts, of roots that are emitted again and again, while these are kept."""
-        self._earlier: Counter[int] = Counter()
-        """How many of these each outage has."""
+        self._earlier: set[int] = set()
+        """The outages among these."""
         self._live = np.zeros(1024, np.int32)
         """The attempt of a root that is pending, and 1; 0: it is not."""
         self.expired_to = -1
@@ -103,7 +102,7 @@ class PendingRoots:
         if self._causes:
             first = self._base << self._bits
             self._causes = {key: outage for key, outage in self._causes.items() if key[0] >= first}
-            self._earlier = Counter(self._causes.values())
+            self._earlier = set(self._causes.values())
 
     def emit(self, roots: Ints, attempt: Ints | None, times: Ints, value: Bits) -> None:
         """Roots are emitted: their trees begin with ``value``."""
@@ -120,7 +119,7 @@ class PendingRoots:
             for row in np.flatnonzero((attempt > 1) & (self._cause[index] >= 0)).tolist():
                 at = int(place[row])
                 self._causes[int(roots[row]), int(self._attempt[at])] = int(self._cause[at])
-                self._earlier[int(self._cause[at])] += 1
+                self._earlier.add(int(self._cause[at]))
             self._attempt[index] = attempt
             self._live[index] = attempt + 1
             self._cause[index] = np.where(attempt > 0, self._outage[index], -1)
