@@ -207,7 +207,7 @@ CLUSTER = (
         "racks are filled one after the other",
         "rack=number % self.racks",
         "rack=number * self.racks // self.count",
-        (f"{MODELS}/test_cluster_exactness.py", "-k", "who_runs_where"),
+        (f"{MODELS}/test_placement.py",),
     ),
     Mutation(
         "a host takes one task more than it has slots",
