@@ -8,7 +8,7 @@ from benchmarks.table import Row
 from benchmarks.worlds import small
 from tideover.models.config import Scenario
 from tideover.scenarios.grid import Grid, Point
-from tideover.scenarios.spark import spark_session
+from tideover.scenarios.spark.session import spark_session
 from tideover.scenarios.sweep import sweep
 from tideover.sim.units import S
 
