@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tideover.reports.estimates import estimates
 from tideover.reports.figures import style
 from tideover.reports.figures.cost import RESOURCES
 from tideover.reports.formatting import plain
 from tideover.reports.sweeps.points import Floats, Key, Points
+from tideover.scenarios.statistics.estimates import estimates
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

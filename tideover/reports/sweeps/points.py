@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from tideover.models.schema.fields import HEADLINE, block
 from tideover.reports.columns import conform
-from tideover.reports.estimates import Estimate, estimates
 from tideover.reports.formatting import UNDEFINED, is_undefined, strategy_name
+from tideover.scenarios.statistics.estimates import Estimate, estimates
 from tideover.scenarios.swept import number, unit_of, written
 
 if TYPE_CHECKING:
