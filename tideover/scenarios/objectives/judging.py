@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from tideover.models.schema.fields import HEADLINE
 from tideover.scenarios.objectives import intervals
-from tideover.scenarios.objectives.objective import Objective
+from tideover.scenarios.objectives.terms import Terms
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,7 +50,7 @@ class Judgement:
     notes       what else has to be known of it, in sentences
     """
 
-    objective: Objective
+    objective: Terms
     value: float | None
     low: float | None
     high: float | None
@@ -71,7 +71,7 @@ class _Sample:
     notes: tuple[str, ...] = ()
 
 
-def judge(objective: Objective, frames: Mapping[str, pd.DataFrame | None], warmup_s: float) -> Judgement:
+def judge(objective: Terms, frames: Mapping[str, pd.DataFrame | None], warmup_s: float) -> Judgement:
     """Judge the replications of one scenario; raises ValueError if a frame is missing that is needed."""
     table = objective.metric.table
     frame, runs = frames[table], frames["runs"]
@@ -89,7 +89,7 @@ def judge(objective: Objective, frames: Mapping[str, pd.DataFrame | None], warmu
     return _estimated(objective, sample)
 
 
-def _nothing(objective: Objective, notes: tuple[str, ...]) -> Judgement:
+def _nothing(objective: Terms, notes: tuple[str, ...]) -> Judgement:
     """No run says anything of it."""
     limit = objective.share if objective.rule in ("runs", "time") else objective.limit
     return Judgement(objective, None, None, None, limit, 0, "unsure", False, notes=notes)
@@ -98,7 +98,7 @@ def _nothing(objective: Objective, notes: tuple[str, ...]) -> Judgement:
 # From frames to one value a replication.
 
 
-def _samples(objective: Objective, runs: pd.DataFrame, frame: pd.DataFrame, warmup_s: float) -> _Sample:
+def _samples(objective: Terms, runs: pd.DataFrame, frame: pd.DataFrame, warmup_s: float) -> _Sample:
     numbers = runs["replication"].to_numpy(np.int64)
     failed = set(numbers[runs["error"].notna().to_numpy()]) if "error" in runs.columns else set()
     notes = [f"{len(failed)} of {len(numbers)} runs failed, and count as broken"] if failed else []
@@ -139,7 +139,7 @@ class _Rows:
     notes: tuple[str, ...] = ()
 
 
-def _rows(objective: Objective, frame: pd.DataFrame, warmup_s: float) -> _Rows:
+def _rows(objective: Terms, frame: pd.DataFrame, warmup_s: float) -> _Rows:
     if not len(frame):
         return _Rows(np.empty(0), np.empty(0, dtype=bool))
     values = frame[objective.metric.column.name].to_numpy(np.float64)
@@ -157,7 +157,7 @@ def _rows(objective: Objective, frame: pd.DataFrame, warmup_s: float) -> _Rows:
 
 
 def _recoveries(
-    objective: Objective, frame: pd.DataFrame, values: Floats, undefined: npt.NDArray[np.bool_]
+    objective: Terms, frame: pd.DataFrame, values: Floats, undefined: npt.NDArray[np.bool_]
 ) -> _Rows:
     """What is undefined was not reached, but for what a recovery may be without."""
     column = objective.metric.column
@@ -180,7 +180,7 @@ def _by_run(numbers: npt.NDArray[np.int64], values: Floats) -> dict[int, Floats]
     return dict(zip(found.tolist(), np.split(values[order], first[1:]), strict=True)) if len(found) else {}
 
 
-def _reduced(objective: Objective, values: Floats) -> float:
+def _reduced(objective: Terms, values: Floats) -> float:
     """One value of a run: its busiest task, or the mean of its recoveries or seconds, or its worst one."""
     if objective.metric.table == "tasks":
         return float(values.max())
@@ -189,7 +189,7 @@ def _reduced(objective: Objective, values: Floats) -> float:
     return _worst(objective, values)
 
 
-def _worst(objective: Objective, values: Floats) -> float:
+def _worst(objective: Terms, values: Floats) -> float:
     if objective.sign == "=":
         return float(values[np.argmax(np.abs(values - objective.limit))])
     return float(values.min() if objective.sign in (">=", ">") else values.max())
@@ -198,7 +198,7 @@ def _worst(objective: Objective, values: Floats) -> float:
 # From these values to a verdict.
 
 
-def _every(objective: Objective, sample: _Sample) -> Judgement:
+def _every(objective: Terms, sample: _Sample) -> Judgement:
     """Broken by a single run. If there is none, the bound says how many may break it all the same."""
     n = sample.values.size
     breaking = n - int(objective.meets(sample.values).sum())
@@ -218,7 +218,7 @@ def _every(objective: Objective, sample: _Sample) -> Judgement:
     )
 
 
-def _part_of_runs(objective: Objective, sample: _Sample) -> Judgement:
+def _part_of_runs(objective: Terms, sample: _Sample) -> Judgement:
     n = sample.values.size
     hits = int(objective.meets(sample.values).sum())
     low, high = intervals.of_fraction(hits, n, objective.level)
@@ -230,7 +230,7 @@ def _part_of_runs(objective: Objective, sample: _Sample) -> Judgement:
     )
 
 
-def _estimated(objective: Objective, sample: _Sample) -> Judgement:
+def _estimated(objective: Terms, sample: _Sample) -> Judgement:
     """A mean or a quantile, with its interval."""
     if objective.rule == "quantile":
         return _quantile(objective, sample)
@@ -250,7 +250,7 @@ def _estimated(objective: Objective, sample: _Sample) -> Judgement:
     return Judgement(objective, value, low, high, limit, n, verdict, meets[0], None, None, notes)
 
 
-def _quantile(objective: Objective, sample: _Sample) -> Judgement:
+def _quantile(objective: Terms, sample: _Sample) -> Judgement:
     """The least value that a part ``share`` of the runs does not exceed."""
     values, n, limit = sample.values, sample.values.size, objective.limit
     value = float(np.sort(values)[max(1, math.ceil(n * objective.share - _ROUNDING)) - 1])
@@ -269,7 +269,7 @@ def _verdict(holds: bool, sure: bool) -> Verdict:
     return "met" if holds else "broken"
 
 
-def _more_runs(objective: Objective, verdict: Verdict, hits: int, n: int, share: float) -> tuple[str, ...]:
+def _more_runs(objective: Terms, verdict: Verdict, hits: int, n: int, share: float) -> tuple[str, ...]:
     """How many replications would decide it, if as large a part of them met the limit as now."""
     if verdict != "unsure":
         return ()
