@@ -13,7 +13,6 @@ import pytest
 from rich.console import Console
 
 from tideover.reports import figures
-from tideover.reports.estimates import estimate, estimates
 from tideover.reports.html import render
 from tideover.reports.scenario_summary import point_record
 from tideover.reports.sweeps.cells import cells
@@ -110,18 +109,6 @@ def test_columns_of_numbers_with_a_unit_read_as_texts_do():
     assert as_number.numbers.tolist() == as_text.numbers.tolist() == [10.0, 11.0, 12.0]
     assert as_number.labels == as_text.labels
     assert as_number.about == as_text.about == "at (s)"
-
-
-def test_estimates_of_groups_are_those_of_each_alone():
-    """The same means, counts and t-intervals as one group at a time, whatever order values come in."""
-    values = np.array([1.0, 5.0, np.nan, 2.0, 7.0, 3.0, np.nan, np.nan])
-    group = np.array([0, 2, 0, 0, 2, 0, 1, 3])
-    for n, found in enumerate(estimates(group, values, 5)):
-        alone = estimate(values[group == n])
-        assert (found.n, found.undefined) == (alone.n, alone.undefined)
-        assert found.mean == pytest.approx(alone.mean) if alone.n else found.mean is None
-        assert found.t == pytest.approx(alone.t) if alone.t else found.t is None
-        assert found.bootstrap is None
 
 
 # The terminal.

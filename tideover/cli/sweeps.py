@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from tideover.reports.html import Page
     from tideover.reports.sweeps.finished import Finished
     from tideover.reports.sweeps.points import Points
-    from tideover.scenarios.grid import Grid
     from tideover.scenarios.sweep import Sweep
+    from tideover.scenarios.sweeps.grid import Grid
 
 Master = Annotated[
     str, typer.Option(help="Spark's master: local[*,4] is embedded; spark://…, yarn, k8s://… are clusters.")
@@ -53,8 +53,8 @@ def sweep(
     """Simulate a grid of parameters as a Spark job. With --out, it goes on where it was interrupted."""
     from tideover.reports.sweeps.finished import finished, stamp, unstamp
     from tideover.reports.sweeps.points import points as summarised
-    from tideover.scenarios import grid
     from tideover.scenarios.inputs import fingerprint
+    from tideover.scenarios.sweeps import grid
     from tideover.scenarios.sweeps.summary import summarise
 
     where = _checked(master, no_spark)
@@ -126,7 +126,7 @@ def reproduce(
 
     For example: tideover reproduce stableford-phase2 --out report
     """
-    from tideover.scenarios import grid
+    from tideover.scenarios.sweeps import grid
 
     known = [*PAPERS, *studies.STUDIES, *fitted.STUDIES]
     if paper not in known:

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tideover.models.schema.fields import HEADLINE, block
-from tideover.reports.estimates import Estimate
 from tideover.reports.formatting import UNDEFINED, is_undefined, strategy_name
+from tideover.scenarios.statistics.estimates import Estimate
 from tideover.scenarios.sweeps.summary import FIGURES
 from tideover.scenarios.swept import number, unit_of, written
 

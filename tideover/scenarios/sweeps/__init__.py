@@ -1,1 +1,1 @@
-"""Sweeps: many scenarios that differ in some keys, their runs, and what comes of them."""
+"""Sweeps: from what a file says to points, one scenario each."""
