@@ -87,6 +87,7 @@ def sweep(
     master: str | None = "local[*,4]",
     remote: str | None = None,
     conf: Mapping[str, Any] | None = None,
+    archive: str | Path | None = None,
     out: str | Path | None = None,
     partitions: int | None = None,
     report: Callable[[str, float, int], None] | None = None,
@@ -99,6 +100,7 @@ def sweep(
     master: str | None = "local[*,4]",
     remote: str | None = None,
     conf: Mapping[str, Any] | None = None,
+    archive: str | Path | None = None,
     out: str | Path | None = None,
     partitions: int | None = None,
     report: Callable[[str, float, int], None] | None = None,
@@ -110,6 +112,7 @@ def sweep(
     master: str | None = "local[*,4]",
     remote: str | None = None,
     conf: Mapping[str, Any] | None = None,
+    archive: str | Path | None = None,
     out: str | Path | None = None,
     partitions: int | None = None,
     report: Callable[[str, float, int], None] | None = None,
@@ -121,6 +124,7 @@ def sweep(
     as for ``run``; a list of values for a key of the grid takes the place of the grid's.
     ``master``: Spark's; None does without Spark, in this process. ``remote``: a Spark Connect server,
     ``sc://host:port``, in place of a master. ``conf``: Spark's settings, ``{"spark.executor.memory": "2g"}``.
+    ``archive``: packages for workers that lack them, as ``tideover sweep --package`` makes it.
     ``out``: a directory in which runs are kept as they are done; what is there already is not done again.
     ``partitions``: of one Spark job for all runs.
     ``report``: called with what is being done, how many runs are done, and of how many.
@@ -137,7 +141,14 @@ def sweep(
     points = grid.read(spec, settings)
     keep = None if out is None else prepare(out) / KEPT
     return sweeps.sweep(
-        points, master=master, remote=remote, conf=conf, keep=keep, partitions=partitions, report=report
+        points,
+        master=master,
+        remote=remote,
+        conf=conf,
+        archive=None if archive is None else Path(archive),
+        keep=keep,
+        partitions=partitions,
+        report=report,
     )
 
 

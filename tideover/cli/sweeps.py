@@ -12,7 +12,7 @@ import typer
 from tideover.cli import fitted, output, studies
 from tideover.cli.output import BadInput, Json, Out, Settings
 from tideover.cli.progress import Bar
-from tideover.cli.spark import Conf, Master, NoSpark, Place, Remote, place
+from tideover.cli.spark import Archive, Conf, Master, NoSpark, Package, Place, Remote, place
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,6 +37,8 @@ def sweep(
     master: Master = None,
     remote: Remote = None,
     conf: Conf = None,
+    archive: Archive = None,
+    package: Package = None,
     no_spark: NoSpark = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="List the points and count the runs; simulate nothing.")
@@ -49,7 +51,7 @@ def sweep(
     from tideover.scenarios.sweeps import grid
     from tideover.scenarios.sweeps.summary import summarise
 
-    where = place(master, remote, conf, no_spark)
+    where = place(master, remote, conf, archive, no_spark)
     inputs = None if out is None or dry_run else fingerprint(spec, settings or ())
     if out is not None and inputs is not None and (before := finished(out, inputs)) is not None:
         _show_again(out, before, as_json)
@@ -114,6 +116,7 @@ def reproduce(
     master: Master = None,
     remote: Remote = None,
     conf: Conf = None,
+    archive: Archive = None,
     no_spark: NoSpark = False,
 ) -> None:
     """Set a published table beside the simulated one, with the error of each cell.
@@ -135,7 +138,7 @@ def reproduce(
     if paper in studies.STUDIES:
         studies.reproduce(paper, settings or (), out, as_json)
         return
-    where = place(master, remote, conf, no_spark)
+    where = place(master, remote, conf, archive, no_spark)
     found = _simulated("reproduce", grid.read(PAPERS[paper], settings or ()), out, where)
     shown = {"ksafety": _ksafety, "stableford-phase1": _phase_one, "stableford-phase1-queues": _phase_one}
     shown.get(paper, _stableford)(found, out, as_json)
@@ -206,7 +209,13 @@ def _simulated(command: str, points: Grid, out: Path | None, where: Place) -> Sw
     with Bar() as bar:
         try:
             return sweep(
-                points, master=where.master, remote=where.remote, conf=where.conf, keep=keep, report=bar
+                points,
+                master=where.master,
+                remote=where.remote,
+                conf=where.conf,
+                archive=where.archive,
+                keep=keep,
+                report=bar,
             )
         except KeyboardInterrupt:
             if keep is not None:

@@ -156,20 +156,21 @@ def sweep(
     master: str | None = LOCAL,
     remote: str | None = None,
     conf: Mapping[str, Any] | None = None,
+    archive: Path | None = None,
     keep: Path | None = None,
     partitions: int | None = None,
     report: Report | None = None,
 ) -> Sweep:
     """Do all runs of a grid.
 
-    ``master``: Spark's; None does without Spark, in this process. ``remote``, ``conf``: as for
-    ``spark_session``. ``keep``: a directory for what is done already; runs that are there, of the
-    same scenario, seed, replication and code, are not done again, but failed ones are. ``partitions``: of one
-    Spark job for everything; None lets the length of the runs decide.
+    ``master``: Spark's; None does without Spark, in this process. ``remote``, ``conf``, ``archive``: as for
+    ``spark_session``. ``keep``: a directory for what is done already; runs that are there, of the same
+    scenario, seed, replication and code, are not done again, but failed ones are. ``partitions``: of one Spark
+    job for everything; None lets the length of the runs decide.
 
     Raises JavaNotFound, SparkNotStarted and SweepFailed if Spark does not work, OSError for ``keep``.
     """
-    session = None if master is None else spark_session(master, remote=remote, conf=conf)
+    session = None if master is None else spark_session(master, remote=remote, conf=conf, archive=archive)
     say = report or (lambda *_: None)
     simulated = sum(p.scenario.run.duration * p.scenario.run.replications for p in grid.points)
     timeline = simulated <= MOST_SECONDS * S
