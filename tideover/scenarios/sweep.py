@@ -165,8 +165,8 @@ def sweep(
 
     ``master``: Spark's; None does without Spark, in this process. ``remote``, ``conf``, ``archive``: as for
     ``spark_session``. ``keep``: a directory for what is done already; runs that are there, of the same
-    scenario, seed, replication and code, are not done again, but failed ones are. ``partitions``: of one Spark
-    job for everything; None lets the length of the runs decide.
+    scenario, seed, replication and code, are not done again, but failed ones are. ``partitions``: of one
+    Spark job for everything; None lets the length of the runs decide.
 
     Raises JavaNotFound, SparkNotStarted and SweepFailed if Spark does not work, OSError for ``keep``.
     """
