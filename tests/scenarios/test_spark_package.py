@@ -32,7 +32,7 @@ def test_its_python_has_its_packages(archive, tmp_path):
     """The launcher runs another Python, wherever it was unpacked; what PYTHONPATH had comes after it."""
     with tarfile.open(archive) as packed:
         packed.extractall(tmp_path / "un packed", filter="data")
-    told = "import os, simpy, tideover as t; print(simpy.__file__, t.__file__, os.getenv('PYTHONPATH'), sep='|')"
+    told = "import os, simpy as s, tideover as t; print(s.__file__, t.__file__, os.getenv('PYTHONPATH'), sep='|')"
     done = subprocess.run(
         [tmp_path / "un packed" / "bin" / "python", "-P", "-c", told],
         env=os.environ | {"TIDEOVER_PYTHON": sys.executable, "PYTHONPATH": "/elsewhere"},
