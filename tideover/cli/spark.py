@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
 from tideover.cli.output import BadInput
 from tideover.scenarios.spark import conf as settings
-from tideover.scenarios.spark.masters import LOCAL, check_master, check_remote, is_embedded, shown
+from tideover.scenarios.spark.masters import LOCAL, check_master, check_remote
+from tideover.scenarios.spark.place import Place
 
 Master = Annotated[
     str | None,
@@ -35,22 +35,6 @@ Conf = Annotated[
     ),
 ]
 NoSpark = Annotated[bool, typer.Option("--no-spark", help="Simulate in this process, one run after another.")]
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where runs are done; ``master``: None for this process, without Spark."""
-
-    master: str | None = LOCAL
-    remote: str | None = None
-    conf: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def elsewhere(self) -> str | None:
-        """The cluster or server that has to be connected to, or None."""
-        if self.remote is not None:
-            return shown(self.remote)
-        return None if self.master is None or is_embedded(self.master) else self.master
 
 
 def place(master: str | None, remote: str | None, conf: Sequence[str] | None, no_spark: bool) -> Place:
