@@ -18,14 +18,14 @@ _WHERE = {
     "compare": "tideover.api",
     "sweep": "tideover.api",
     "saturate": "tideover.api",
-    "load": "tideover.scenarios.scenario",
+    "load": "tideover.api",
     "Comparison": "tideover.api",
     "Result": "tideover.models.results.result",
     "RunFailed": "tideover.scenarios.runs",
     "Saturation": "tideover.scenarios.saturation",
     "Scenario": "tideover.scenarios.scenario",
     "ScenarioError": "tideover.scenarios.errors",
-    "Sweep": "tideover.scenarios.sweep",
+    "Sweep": "tideover.scenarios.sweeps.dataset",
 }
 _STRATEGIES = (
     "ActiveReplication",

@@ -33,6 +33,6 @@ from tideover.scenarios.runs import RunFailed as RunFailed
 from tideover.scenarios.saturation import Saturation as Saturation
 from tideover.scenarios.scenario import Scenario as Scenario
 from tideover.scenarios.scenario import load as load
-from tideover.scenarios.sweep import Sweep as Sweep
+from tideover.scenarios.sweeps.dataset import Sweep as Sweep
 
 __version__: str

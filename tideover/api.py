@@ -18,9 +18,10 @@ from tideover.models import config
 from tideover.models.results import headline
 from tideover.models.schema.fields import frame
 from tideover.models.strategies.base import Strategy
-from tideover.scenarios import runs
+from tideover.scenarios import library, runs
 from tideover.scenarios.loader import load_for_strategies
-from tideover.scenarios.scenario import Scenario, Source, load, tree_of
+from tideover.scenarios.scenario import Scenario, Source, tree_of
+from tideover.scenarios.scenario import load as load_scenario
 from tideover.scenarios.settings import Settings, read_settings
 from tideover.sim.registry import kind_of
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from tideover.models.results.result import Result
     from tideover.reports.verdict import Verdict
     from tideover.scenarios.saturation import Saturation
-    from tideover.scenarios.sweep import Sweep
+    from tideover.scenarios.sweeps.dataset import Sweep
 
 
 def run(
@@ -89,7 +90,9 @@ def sweep(
     conf: Mapping[str, Any] | None = None,
     archive: str | Path | None = None,
     out: str | Path | None = None,
-    partitions: int | None = None,
+    data: str | Path | None = None,
+    fail_fast: bool = False,
+    retry_failed: bool = False,
     report: Callable[[str, float, int], None] | None = None,
 ) -> Sweep: ...
 @overload
@@ -102,7 +105,9 @@ def sweep(
     conf: Mapping[str, Any] | None = None,
     archive: str | Path | None = None,
     out: str | Path | None = None,
-    partitions: int | None = None,
+    data: str | Path | None = None,
+    fail_fast: bool = False,
+    retry_failed: bool = False,
     report: Callable[[str, float, int], None] | None = None,
 ) -> Sweep: ...
 def sweep(
@@ -114,7 +119,9 @@ def sweep(
     conf: Mapping[str, Any] | None = None,
     archive: str | Path | None = None,
     out: str | Path | None = None,
-    partitions: int | None = None,
+    data: str | Path | None = None,
+    fail_fast: bool = False,
+    retry_failed: bool = False,
     report: Callable[[str, float, int], None] | None = None,
 ) -> Sweep:
     """Simulate every point of a grid: a scenario and the values that some of its keys take, or a sweep file,
@@ -125,31 +132,48 @@ def sweep(
     ``master``: Spark's; None does without Spark, in this process. ``remote``: a Spark Connect server,
     ``sc://host:port``, in place of a master. ``conf``: Spark's settings, ``{"spark.executor.memory": "2g"}``.
     ``archive``: packages for workers that lack them, as ``tideover sweep --package`` makes it.
-    ``out``: a directory in which runs are kept as they are done; what is there already is not done again.
-    ``partitions``: of one Spark job for all runs.
+    ``out``: a directory in which the dataset is kept, as the command line does; what is there already is not
+    done again. ``data``: instead of it, where the dataset itself lies, which may be a URL that Spark knows.
+    ``fail_fast``: end with the first run that fails; ``retry_failed``: do those again that
+    are there, and failed.
     ``report``: called with what is being done, how many runs are done, and of how many.
 
-    Raises ScenarioError; JavaNotFound, SparkNotStarted and SweepFailed if Spark does not work; ValueError and
-    OSError for ``out``.
+    Raises ScenarioError; JavaNotFound, SparkNotStarted and SweepFailed if Spark does not work; RunsFailed
+    with ``fail_fast``; ValueError and OSError for ``out`` and ``data``.
     """
     if isinstance(spec, config.Scenario):
         spec, settings = {"scenario": spec, "grid": settings}, ()
     from tideover.reports.parquet import prepare
-    from tideover.scenarios import sweep as sweeps
-    from tideover.scenarios.sweeps import grid
+    from tideover.scenarios.spark.place import Place
+    from tideover.scenarios.sweeps import sweep as sweeps
+    from tideover.scenarios.sweeps import sweep_file
+    from tideover.scenarios.sweeps.completing import Options
+    from tideover.scenarios.sweeps.dataset import FOLDER
 
-    points = grid.read(spec, settings)
-    keep = None if out is None else prepare(out) / KEPT
+    recipe = sweep_file.read(spec, settings)
     return sweeps.sweep(
-        points,
-        master=master,
-        remote=remote,
-        conf=conf,
-        archive=None if archive is None else Path(archive),
-        keep=keep,
-        partitions=partitions,
-        report=report,
+        recipe,
+        data if out is None else prepare(out) / FOLDER,
+        where=Place(master, remote, conf or {}, None if archive is None else Path(archive)),
+        options=Options(fail_fast, retry_failed),
+        report=report or (lambda *_: None),
     )
+
+
+def load(source: Source, settings: Settings = ()) -> Scenario | Sweep:
+    """The scenario of a built-in name, a path, a mapping as a file would hold it, or of another scenario; of
+    a directory what a sweep has left there (for type checkers: ``Sweep.open``).
+
+    ``settings``: texts ``key=value`` as given to ``--set``, or a mapping: ``{"run.seed": 3}``.
+
+    Raises ScenarioError for a scenario that cannot be used, TypeError for settings that are neither a list of
+    texts nor a mapping, NoDataset (a ValueError) for a directory without the dataset of a whole sweep.
+    """
+    if isinstance(source, str | Path) and Path(source).is_dir() and str(source) not in library.names():
+        from tideover.scenarios.sweeps.dataset import Sweep
+
+        return Sweep.open(source)
+    return load_scenario(source, settings)
 
 
 def saturate(
@@ -165,10 +189,6 @@ def saturate(
     from tideover.scenarios import saturation
 
     return saturation.saturate(loaded(scenario, settings), report)
-
-
-KEPT = ".runs"
-"""Where, in the directory for results, single runs are kept."""
 
 
 @dataclass(frozen=True)
@@ -272,7 +292,7 @@ def loaded(scenario: Source, settings: Settings = ()) -> config.Scenario:
     """The scenario of a source, with the settings applied; raises ScenarioError."""
     if isinstance(scenario, config.Scenario) and not len(settings):
         return scenario
-    return load(scenario, settings)
+    return load_scenario(scenario, settings)
 
 
 def compared(

@@ -1,4 +1,4 @@
-"""The same sweep wherever Spark runs: the same tables, byte for byte."""
+"""The same sweep wherever Spark runs: the same dataset, byte for byte."""
 
 import os
 import subprocess
@@ -21,8 +21,8 @@ replications: 2
 """
 
 
-def tables(directory: Path, *options: str, **variables: str) -> dict[str, bytes]:
-    """The tables that the command writes, by name. In a process of its own: it has a session of its own."""
+def dataset(directory: Path, *options: str, **variables: str) -> dict[str, bytes]:
+    """The files of the dataset that the command writes, in a process that has a session of its own."""
     directory.mkdir()
     (directory / "sweep.yaml").write_text(SWEEP)
     out = directory / "out"
@@ -43,21 +43,22 @@ def tables(directory: Path, *options: str, **variables: str) -> dict[str, bytes]
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    return {path.name: path.read_bytes() for path in sorted(out.glob("*.parquet"))}
+    files = (path for path in (out / "dataset").rglob("*") if path.is_file())
+    return {str(path.relative_to(out)): path.read_bytes() for path in files}
 
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory):
-    """What the sweep gives without Spark."""
-    found = tables(tmp_path_factory.mktemp("here") / "without", "--no-spark")
-    assert {"runs.parquet", "recoveries.parquet"} <= found.keys()
+    """What the sweep gives on one core, embedded."""
+    found = dataset(tmp_path_factory.mktemp("here") / "one", "--master", "local[1]")
+    assert {"dataset/manifest.json", "dataset/points/part-00000.parquet"} <= found.keys()
     return found
 
 
 @pytest.mark.spark
 def test_a_connect_server_gives_the_same(here, tmp_path):
     with connect_server() as address:
-        assert tables(tmp_path / "connect", "--remote", address) == here
+        assert dataset(tmp_path / "connect", "--remote", address) == here
 
 
 @pytest.mark.long
@@ -65,21 +66,21 @@ def test_a_connect_server_gives_the_same(here, tmp_path):
 @pytest.mark.parametrize("master", ["local[2,4]", "local-cluster[2,1,1024]"])
 def test_processes_of_this_machine_give_the_same(here, tmp_path, master):
     options = ["--master", master, "--conf", "spark.speculation=true"]
-    assert tables(tmp_path / "local", *options) == here
+    assert dataset(tmp_path / "local", *options) == here
 
 
 @pytest.mark.long
 @pytest.mark.spark
 def test_a_cluster_of_sparks_own_gives_the_same(here, tmp_path):
     with standalone() as master:
-        assert tables(tmp_path / "standalone", "--master", master) == here
+        assert dataset(tmp_path / "standalone", "--master", master) == here
 
 
 @pytest.mark.long
 @pytest.mark.spark
 def test_a_connect_server_before_a_cluster_gives_the_same(here, tmp_path):
     with standalone() as master, connect_server(master) as address:
-        assert tables(tmp_path / "connect", "--remote", address) == here
+        assert dataset(tmp_path / "connect", "--remote", address) == here
 
 
 @pytest.fixture
@@ -106,9 +107,9 @@ PYTHON = f"python{sys.version_info.major}.{sys.version_info.minor}"
 def test_bare_workers_of_a_cluster_need_nothing_but_the_archive(here, tmp_path, bare, archive):
     with standalone(1, PATH=bare) as master:
         options = ["--master", master, "--archive", str(archive)]
-        assert tables(tmp_path / "with", *options, PYSPARK_PYTHON=PYTHON) == here
+        assert dataset(tmp_path / "with", *options, PYSPARK_PYTHON=PYTHON) == here
         with pytest.raises(AssertionError, match="No module named"):
-            tables(tmp_path / "without", *options[:2], PYSPARK_PYTHON=PYTHON)
+            dataset(tmp_path / "without", *options[:2], PYSPARK_PYTHON=PYTHON)
 
 
 @pytest.mark.long
@@ -116,7 +117,7 @@ def test_bare_workers_of_a_cluster_need_nothing_but_the_archive(here, tmp_path, 
 def test_bare_workers_of_a_server_need_nothing_but_the_archive(here, tmp_path, bare, archive, monkeypatch):
     monkeypatch.setenv("PATH", bare)
     with connect_server() as address:
-        assert tables(tmp_path / "with", "--remote", address, "--archive", str(archive)) == here
+        assert dataset(tmp_path / "with", "--remote", address, "--archive", str(archive)) == here
 
 
 SPECULATION = """

@@ -31,17 +31,17 @@ def test_the_same_archive_each_time(archive, tmp_path):
 def test_its_python_has_its_packages(archive, tmp_path):
     """The launcher runs another Python, wherever it was unpacked; what PYTHONPATH had comes after it."""
     with tarfile.open(archive) as packed:
-        packed.extractall(tmp_path / "un packed", filter="data")
-    told = "import os, simpy as s, tideover as t; print(s.__file__, t.__file__, os.getenv('PYTHONPATH'), sep='|')"
+        packed.extractall(tmp_path / "unpacked", filter="data")
+    told = "import os, simpy as s, tideover as t; print(s.__file__, t.__file__, os.environ['PYTHONPATH'])"
     done = subprocess.run(
-        [tmp_path / "un packed" / "bin" / "python", "-P", "-c", told],
+        [tmp_path / "unpacked" / "bin" / "python", "-P", "-c", told],
         env=os.environ | {"TIDEOVER_PYTHON": sys.executable, "PYTHONPATH": "/elsewhere"},
         capture_output=True,
         text=True,
         check=True,
     )
-    packages = tmp_path / "un packed" / "packages"
-    assert done.stdout.strip().split("|") == [
+    packages = tmp_path / "unpacked" / "packages"
+    assert done.stdout.split() == [
         str(packages / "simpy" / "__init__.py"),
         str(packages / "tideover" / "__init__.py"),
         f"{packages}:/elsewhere",

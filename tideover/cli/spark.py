@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -11,8 +10,9 @@ import typer
 
 from tideover.cli.output import BadInput, show
 from tideover.scenarios.spark import conf as settings
-from tideover.scenarios.spark.masters import LOCAL, check_master, check_remote, is_embedded, shown
+from tideover.scenarios.spark.masters import LOCAL, check_master, check_remote
 from tideover.scenarios.spark.package import check_archive, write_archive
+from tideover.scenarios.spark.place import Place
 
 Master = Annotated[
     str | None,
@@ -43,23 +43,6 @@ Archive = Annotated[
     ),
 ]
 NoSpark = Annotated[bool, typer.Option("--no-spark", help="Simulate in this process, one run after another.")]
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where runs are done; ``master``: None for this process, without Spark."""
-
-    master: str | None = LOCAL
-    remote: str | None = None
-    conf: Mapping[str, str] = field(default_factory=dict)
-    archive: Path | None = None
-
-    @property
-    def elsewhere(self) -> str | None:
-        """The cluster or server that has to be connected to, or None."""
-        if self.remote is not None:
-            return shown(self.remote)
-        return None if self.master is None or is_embedded(self.master) else self.master
 
 
 def place(
@@ -96,7 +79,8 @@ def _make_package(path: Path | None) -> None:
     if path is None:
         return
     packages = write_archive(path)
-    show(f"{path}: {path.stat().st_size / 1e6:.0f} MB: Tideover, {', '.join(packages)}", whole_lines=True)
+    megabytes = path.stat().st_size / 1e6
+    show(f"{path}: {megabytes:.0f} MB: Tideover, {', '.join(packages)}", whole_lines=True)
     raise typer.Exit()
 
 
