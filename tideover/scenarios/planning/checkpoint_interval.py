@@ -44,9 +44,9 @@ def closed_form(cost: float, mtbf: float) -> float:
     S. Jayasekara, A. Harwood, S. Karunasekera, *A Utilization Model for Optimization of Checkpoint Intervals
     in Distributed Stream Processing Systems*, Future Generation Computer Systems, 2020 (arXiv 1911.11915).
 
-    Where it comes from: d/dT of (T - c) / (exp(T/M) - 1) is 0 where 1 - exp(-T/M) = (T - c)/M. With x = (T - c)/M that is
-    1 - x = exp(-x - c/M), and with y = x - 1 it is y exp(y) = -exp(-c/M - 1), so y is W0 of that (the other
-    branch has x < 0). How long a restart takes is a factor that does not depend on T.
+    Where it comes from: d/dT of (T - c) / (exp(T/M) - 1) is 0 where 1 - exp(-T/M) = (T - c)/M. With x for
+    that, 1 - x = exp(-x - c/M), and with y = x - 1, y exp(y) = -exp(-c/M - 1): so y is W0 of the latter (the
+    other branch has x < 0). How long a restart takes is a factor that does not depend on T.
     """
     from scipy.special import lambertw
 

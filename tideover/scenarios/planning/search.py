@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import Protocol
 
-from tideover.scenarios.planning.candidate import Candidate, best_of, saved
+import numpy as np
+
+from tideover.scenarios.planning.candidate import Candidate, Floats, best_of, margin, saved
 from tideover.scenarios.planning.evaluator import Ask
 from tideover.scenarios.planning.offers import Effort
 from tideover.scenarios.planning.space import Index, Space
+from tideover.scenarios.planning.surrogate import promising
 
 INDIFFERENT = 0.01
 """A candidate that is cheaper by less than this part is not worth more replications."""
@@ -43,7 +47,9 @@ class Racing:
     - Refinement: for each combination of choices that have no order, steps along the ordered ones, half as
       long whenever none of them helps (pattern search: Hooke and Jeeves (1961), "Direct search solution of
       numerical and statistical problems", JACM 8(2)); a point is better if it misses its objectives by less,
-      or meets them for less. So it is assumed that there is no second best beyond a ridge of the coarse grid.
+      or meets them for less. Then whatever is better by what is interpolated between the points that were
+      tried (`surrogate`): along a limit, steps of one length get stuck. So it is assumed that there is no
+      second best beyond a ridge of the coarse grid.
     - Race: the cheapest that holds so far (the leader) gets more replications, twice as many each time, up to
       ``most``; so does each candidate that may be better than it: one that is cheaper and not broken beyond
       doubt, or one whose cost is not clearly higher, by the paired differences of their replications. Each of
@@ -72,7 +78,7 @@ class Racing:
 
     def ask(self) -> list[Ask]:
         """What to run next."""
-        for wanted in (self._next_coarse, self._refine, self._race, self._for_the_front):
+        for wanted in (self._next_coarse, self._refine, self._predicted, self._race, self._for_the_front):
             asks = [self._ask(index) for index in wanted()]
             if asks:
                 self._spent += sum(ask.runs for ask in asks)
@@ -137,6 +143,37 @@ class Racing:
                 steps[:] = [max(1, step // 2) for step in steps]
             found |= dict.fromkeys(near)
         return list(found)
+
+    def _predicted(self) -> list[Index]:
+        """Candidates that may be better by what is interpolated between those that were tried."""
+        leader, found = self._leader(), list[Index]()
+        for group in self._groups():
+            tried = [index for index in self._members(group) if self._known[index].error is None]
+            others = [index for index in self._grid[group] if index not in self._known]
+            if self._left <= 0 or not self._ordered or not tried:
+                break
+            near = promising(
+                self._places(tried),
+                np.array([self._known[index].cost for index in tried]),
+                np.array([[margin(each) for each in self._known[index].judgements] for index in tried]),
+                self._places(others),
+                None if leader is None else leader.cost,
+            )
+            worth = (others[number] for number in near if self._floor(others[number]) is not None)
+            found += itertools.islice(worth, _BATCH)
+        return found
+
+    @cached_property
+    def _grid(self) -> dict[Index, list[Index]]:
+        """All candidates of each combination of choices without order."""
+        found: dict[Index, list[Index]] = {}
+        for index in self._space:
+            found.setdefault(self._group(index), []).append(index)
+        return found
+
+    def _places(self, indices: Sequence[Index]) -> Floats:
+        """Where candidates are, by their ordered choices."""
+        return np.array([[index[i] for i in self._ordered] for index in indices], np.float64)
 
     def _groups(self) -> Iterable[Index]:
         return dict.fromkeys(self._group(index) for index in self._known)
