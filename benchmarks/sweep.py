@@ -7,9 +7,10 @@ import time
 from benchmarks.table import Row
 from benchmarks.worlds import small
 from tideover.models.config import Scenario
-from tideover.scenarios.grid import Grid, Point
 from tideover.scenarios.spark import spark_session
 from tideover.scenarios.sweep import sweep
+from tideover.scenarios.sweeps.grid import Grid
+from tideover.scenarios.sweeps.recipe import Point
 from tideover.sim.units import S
 
 CORES = 2

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 import tideover
 from tideover import api
-from tideover.scenarios import grid, library
+from tideover.scenarios import library
+from tideover.scenarios.sweeps import grid
 from tideover.scenarios.writer import to_data
 from tideover.sim.units import parse_bandwidth, parse_duration, parse_rate, parse_size
 
@@ -101,7 +102,7 @@ def test_settings_may_be_a_mapping() -> None:
     assert api.loaded(loaded, settings=mapping) == tideover.load("wordcount", texts)
     compared = [api.compared("wordcount", TWO_STRATEGIES, given) for given in (mapping, texts)]
     assert compared[0] == compared[1]
-    spec = {"scenario": "wordcount", "grid": {"run.replications": [1, 2]}}
+    spec = {"scenario": "wordcount", "grid": {"failures.0.at": ["65 s", "75 s"]}}
     assert grid.read(spec, mapping) == grid.read(spec, texts)
 
 

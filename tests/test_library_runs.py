@@ -12,7 +12,7 @@ import tideover
 from tideover import api, parts
 from tideover.models.strategies.base import STRATEGIES
 from tideover.parts.typed import typed
-from tideover.scenarios import grid
+from tideover.scenarios.sweeps import grid
 
 ROOT = Path(__file__).parents[1]
 SHORT = {"run.duration": "100 s", "run.warmup": "30 s", "run.replications": 1}

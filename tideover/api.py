@@ -128,8 +128,8 @@ def sweep(
     if isinstance(spec, config.Scenario):
         spec, settings = {"scenario": spec, "grid": settings}, ()
     from tideover.reports.parquet import prepare
-    from tideover.scenarios import grid
     from tideover.scenarios import sweep as sweeps
+    from tideover.scenarios.sweeps import grid
 
     points = grid.read(spec, settings)
     keep = None if out is None else prepare(out) / KEPT

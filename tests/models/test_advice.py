@@ -12,9 +12,9 @@ from tideover.models.advice import in_short, warnings
 from tideover.models.advice.loads import task_loads
 from tideover.models.config import topology_of
 from tideover.models.simulation import simulate
-from tideover.scenarios import grid
 from tideover.scenarios.loader import load, load_text
 from tideover.scenarios.runs import run
+from tideover.scenarios.sweeps import grid
 from tideover.sim.units import S
 
 SKEWED = """

@@ -11,13 +11,13 @@ from matplotlib.figure import Figure
 
 from tideover.models.schema.fields import block
 from tideover.reports import figures
-from tideover.reports.estimates import estimate
 from tideover.reports.figures import style
 from tideover.reports.figures.cost import baseline
 from tideover.reports.figures.svg import to_svg
 from tideover.reports.figures.timeline import stages
 from tideover.reports.pictures import failure_by_failure
 from tideover.reports.published import pair_recoveries, with_cells
+from tideover.scenarios.statistics.estimates import estimate
 
 STAGES = [column.key for column in block("recoveries", "stages_s")]
 

@@ -1,12 +1,10 @@
-"""Intervals, paired differences, and the sentences that are read off them."""
+"""The sentences that are read off intervals and paired differences."""
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
 
-from tideover.reports.estimates import estimate
-from tideover.reports.paired import paired
 from tideover.reports.verdict import COMPARED, run_sentence, verdict
 
 NAN = float("nan")
@@ -63,81 +61,6 @@ def runs(
 @pytest.fixture
 def draws():
     return np.random.default_rng(7).normal(57.8, 1.0, 10)
-
-
-def test_the_t_interval_is_scipys(draws):
-    wanted = stats.ttest_1samp(draws, 0).confidence_interval(0.95)
-    assert estimate(draws).t == pytest.approx((wanted.low, wanted.high), rel=1e-12)
-
-
-def test_the_bootstrap_interval_is_near_scipys(draws):
-    wanted = stats.bootstrap(
-        (draws,), np.mean, method="percentile", rng=np.random.default_rng(1)
-    ).confidence_interval
-    assert estimate(draws).bootstrap == pytest.approx((wanted.low, wanted.high), abs=0.03)
-
-
-def test_the_bootstrap_is_the_same_each_time(draws):
-    assert estimate(draws) == estimate(list(draws))
-
-
-def test_the_interval_covers_the_mean_about_as_often_as_it_says():
-    rng = np.random.default_rng(11)
-    covered = sum(low <= 0 <= high for low, high in (estimate(rng.normal(size=8)).t for _ in range(400)))
-    assert 0.92 < covered / 400 < 0.98
-
-
-@pytest.mark.parametrize(("values", "n", "undefined"), [([], 0, 0), ([NAN, None], 0, 2), ([3.0], 1, 0)])
-def test_too_few_values_have_no_interval(values, n, undefined):
-    found = estimate(values)
-    assert (found.n, found.undefined, found.t, found.bootstrap) == (n, undefined, None, None)
-
-
-def test_a_large_sample_is_not_too_much():
-    found = estimate(np.arange(200_000.0))
-    assert found.bootstrap == pytest.approx(found.t, rel=1e-5)
-
-
-# Pairs
-
-
-def test_swapping_the_strategies_swaps_the_sign(draws):
-    data = frame({"rsm": list(draws * 0), "source_replay": list(draws)})
-    there = paired(data, "rsm", "source_replay", "time_to_recover_s").difference
-    back = paired(data, "source_replay", "rsm", "time_to_recover_s").difference
-    assert there.mean == -back.mean
-    assert there.t == (-back.t[1], -back.t[0])
-    assert there.bootstrap == (-back.bootstrap[1], -back.bootstrap[0])
-
-
-def test_pairs_remove_the_luck_that_both_share(draws):
-    data = frame({"rsm": list(draws - 57.8), "source_replay": list(draws)})
-    found = paired(data, "rsm", "source_replay", "time_to_recover_s").difference
-    assert found.mean == pytest.approx(-57.8)
-    assert found.std == pytest.approx(0.0, abs=1e-9)
-
-
-def test_the_order_of_rows_does_not_matter(draws):
-    data = frame({"rsm": list(draws * 0.01), "source_replay": list(draws)})
-    shuffled = data.sample(frac=1, random_state=3)
-    pair = paired(data, "rsm", "source_replay", "time_to_recover_s")
-    assert paired(shuffled, "rsm", "source_replay", "time_to_recover_s") == pair
-
-
-def test_several_failures_of_a_replication_make_one_pair():
-    first, later = (
-        frame({"rsm": [1.0, 2.0], "none": [3.0, 5.0]}),
-        frame({"rsm": [2.0, 2.0], "none": [4.0, 7.0]}),
-    )
-    data = pd.concat([first, later.assign(failed_at_s=105.0)])
-    found = paired(data, "rsm", "none", "time_to_recover_s").difference
-    assert (found.n, found.mean) == (2, pytest.approx((-2.0 - 4.0) / 2))
-
-
-def test_what_has_no_partner_is_counted_and_left_out():
-    data = frame({"rsm": [1.0, 1.0, 1.0], "none": [2.0, 2.0]})
-    found = paired(data, "rsm", "none", "time_to_recover_s")
-    assert (found.difference.n, found.unmatched) == (2, 1)
 
 
 # The sentences

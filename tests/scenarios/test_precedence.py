@@ -12,13 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tideover.models.config import Scenario
-from tideover.scenarios import grid, loader
+from tideover.scenarios import loader
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import Resolved
 from tideover.scenarios.nodes import Giver, Node, Origin
 from tideover.scenarios.precedence import put
 from tideover.scenarios.resolved import said
 from tideover.scenarios.settings import Setting
+from tideover.scenarios.sweeps import grid, sweep_file
 from tideover.scenarios.yaml_source import parse
 from tideover.sim.units import S
 
@@ -109,7 +110,7 @@ def resolved(folder: Path, key: Key, sources: set[str], short: frozenset[str] = 
         sweep["grid"] = {name("grid"): [seconds("grid")]}
         if name("--set") == name("grid"):  # it would take the place of the grid's values
             settings.pop(name("--set"), None)
-    return grid.resolve(sweep, settings)
+    return sweep_file.read(sweep, settings).resolved(0)
 
 
 SAID = {
@@ -158,7 +159,10 @@ def check(folder: Path, key: Key, sources: set[str], short: frozenset[str]) -> N
 def test_a_set_of_a_swept_key_takes_the_place_of_the_grids_values() -> None:
     spec = {"scenario": "wordcount", "grid": {"run.seed": [1, 2]}}
     assert [p.scenario.run.seed for p in grid.read(spec, ["run.seed=[5, 6, 7]"]).points] == [5, 6, 7]
-    assert said(grid.resolve(spec, ["run.seed=5"]).root.get("run", "seed").origin) == "--set: grid.run.seed"
+    assert (
+        said(sweep_file.read(spec, ["run.seed=5"]).resolved(0).root.get("run", "seed").origin)
+        == "--set: grid.run.seed"
+    )
 
 
 LAYERS = [Giver.SWEEP, Giver.SETTING, Giver.POINT, Giver.PROFILE, Giver.DEFAULT]
@@ -191,13 +195,13 @@ def test_what_is_weaker_than_the_file_never_changes_it(givers: list[Giver]) -> N
 @pytest.mark.parametrize("stronger", ["sweep", "--set", "grid"])
 def test_a_null_from_outside_leads_to_the_parts_own_default(stronger: str) -> None:
     spec: dict = {"scenario": "wordcount", "grid": {"run.seed": [1]}, "set": {}}
-    assert grid.resolve(spec).scenario.run.warmup == 60 * S
+    assert sweep_file.read(spec).resolved(0).scenario.run.warmup == 60 * S
     settings = {}
     if stronger == "--set":
         settings["run.warmup"] = None
     else:
         spec["set" if stronger == "sweep" else "grid"]["run.warmup"] = None if stronger == "sweep" else [None]
-    assert grid.resolve(spec, settings).scenario.run.warmup == 0
+    assert sweep_file.read(spec, settings).resolved(0).scenario.run.warmup == 0
 
 
 def test_a_kind_that_was_set_turns_block_and_file_around() -> None:

@@ -10,10 +10,11 @@ import pytest
 
 import tideover
 from tests.scenarios.profile_texts import PROFILE, SCENARIO
-from tideover.scenarios import grid, library, loader, profiles
+from tideover.scenarios import library, loader, profiles
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.json_schema import json_schema
 from tideover.scenarios.loader import load
+from tideover.scenarios.sweeps import grid
 from tideover.scenarios.writer import to_data
 from tideover.sim.units import MS, S
 

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from tideover.models.strategies.base import STRATEGIES, Strategy
-from tideover.scenarios import grid, profiles
+from tideover.scenarios import profiles
 from tideover.scenarios.json_schema import json_schema
 from tideover.scenarios.reference import COMMAND, markdown
+from tideover.scenarios.sweeps import sweep_file
 
 WRITTEN = Path(__file__).parents[2] / "docs" / "reference.md"
 
@@ -55,7 +56,7 @@ def test_no_key_is_missing() -> None:
     schema = json_schema()
     schema["properties"]["profile"] = {}
     headed = {"kind", "spout", "bolt", *STRATEGIES}
-    assert {*keys_in(schema), *grid.TOP, *profiles.TOP, *profiles.PARTS} - rows == headed
+    assert {*keys_in(schema), *sweep_file.TOP, *profiles.TOP, *profiles.PARTS} - rows == headed
 
 
 @pytest.fixture

@@ -13,9 +13,10 @@ from tideover import api
 from tideover.models.simulation import simulate
 from tideover.models.strategies.base import STRATEGIES, Strategy
 from tideover.reports.parquet import write_tables
-from tideover.scenarios import grid, library, runs, sweep, work
+from tideover.scenarios import library, runs, sweep, work
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import load
+from tideover.scenarios.sweeps import grid
 
 SHORT = [
     "run.duration=40s",

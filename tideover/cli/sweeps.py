@@ -17,9 +17,11 @@ from tideover.cli.progress import Bar
 if TYPE_CHECKING:
     import pandas as pd
 
+    from tideover.reports.html import Page
     from tideover.reports.sweeps.finished import Finished
-    from tideover.scenarios.grid import Grid
+    from tideover.reports.sweeps.points import Points
     from tideover.scenarios.sweep import Sweep
+    from tideover.scenarios.sweeps.grid import Grid
 
 Master = Annotated[
     str, typer.Option(help="Spark's master: local[*,4] is embedded; spark://…, yarn, k8s://… are clusters.")
@@ -51,8 +53,9 @@ def sweep(
     """Simulate a grid of parameters as a Spark job. With --out, it goes on where it was interrupted."""
     from tideover.reports.sweeps.finished import finished, stamp, unstamp
     from tideover.reports.sweeps.points import points as summarised
-    from tideover.scenarios import grid
     from tideover.scenarios.inputs import fingerprint
+    from tideover.scenarios.sweeps import grid
+    from tideover.scenarios.sweeps.summary import summarise
 
     where = _checked(master, no_spark)
     inputs = None if out is None or dry_run else fingerprint(spec, settings or ())
@@ -65,8 +68,7 @@ def sweep(
         _list(asked, as_json)
         return
     found = _simulated("sweep", asked, out, where)
-    recoveries, runs = found.recoveries, found.runs
-    points = summarised(recoveries, runs, found.parameters)
+    points = summarised(*summarise(found.recoveries, found.runs, found.parameters), found.parameters)
     records = found.to_list() if as_json or out is not None else []
     if as_json:
         output.warn(found.warnings)
@@ -76,10 +78,7 @@ def sweep(
 
         output.show(sweep_view(points, found.warnings, kept=out is not None))
     if out is not None:
-        from tideover.reports.sweeps.page import sweep_page
-
-        timeline = found.tables.get("timeline")
-        page = sweep_page(points, recoveries, runs, timeline=timeline, warnings=found.warnings)
+        page = _page(found, points)
         unstamp(out)
         paths = output.write(out, found.tables, page, records, parameters=found.parameters, errors=as_json)
         if inputs is not None and not found.failed:
@@ -93,13 +92,15 @@ def _show_again(out: Path, before: Finished, as_json: bool) -> None:
     from tideover.reports.parquet import read_tables
     from tideover.reports.sweeps.points import points
     from tideover.reports.sweeps.view import sweep_view
+    from tideover.scenarios.sweeps.summary import summarise
 
     if as_json:
         output.warn(before.warnings)
         output.print_text((out / RESULT).read_text("utf-8"))
     else:
         tables = read_tables(out)
-        found = points(tables["recoveries"], tables["runs"], before.parameters)
+        shown = summarise(tables["recoveries"], tables["runs"], before.parameters)
+        found = points(*shown, before.parameters)
         output.show(sweep_view(found, before.warnings, kept=True))
     output.tell([out / name for name in before.outputs], errors=as_json)
 
@@ -125,7 +126,7 @@ def reproduce(
 
     For example: tideover reproduce stableford-phase2 --out report
     """
-    from tideover.scenarios import grid
+    from tideover.scenarios.sweeps import grid
 
     known = [*PAPERS, *studies.STUDIES, *fitted.STUDIES]
     if paper not in known:
@@ -228,6 +229,21 @@ def _simulated(command: str, points: Grid, out: Path | None, master: str | None)
             raise
 
 
+def _page(found: Sweep, summarised: Points | None = None) -> Page:
+    """The page of a sweep; its points are summarised if they are not yet."""
+    from tideover.reports.scenario_summary import point_record
+    from tideover.reports.sweeps.page import sweep_page
+    from tideover.reports.sweeps.points import points
+    from tideover.scenarios.sweeps.summary import summarise
+
+    recoveries, runs = found.recoveries, found.runs
+    shown = summarised or points(*summarise(recoveries, runs, found.parameters), found.parameters)
+    record = point_record(found.grid.points[0].number, recoveries, runs)
+    timeline = found.tables.get("timeline")
+    around = None if timeline is None else (timeline, recoveries)
+    return sweep_page(shown, record, around=around, warnings=found.warnings)
+
+
 def _end(found: Sweep) -> None:
     """Exit with 1 if a run failed."""
     if found.failed:
@@ -266,8 +282,6 @@ def _list(points: Grid, as_json: bool) -> None:
 
 def _ksafety(found: Sweep, out: Path | None, as_json: bool) -> None:
     from tideover.reports import ksafety, published
-    from tideover.reports.sweeps.page import sweep_page
-    from tideover.reports.sweeps.points import points
     from tideover.reports.terminal import reproduce_view
 
     rows = ksafety.rows([point.scenario for point in found.grid.points], found.to_list())
@@ -278,15 +292,12 @@ def _ksafety(found: Sweep, out: Path | None, as_json: bool) -> None:
         source = published.group("ksafety", "throughput").source
         output.show(reproduce_view([ksafety.table(rows)], (), source, found.warnings), *ksafety.FINDINGS)
     if out is not None:
-        summary = points(found.recoveries, found.runs, found.parameters)
-        page = sweep_page(summary, found.recoveries, found.runs, warnings=found.warnings)
+        page = _page(found)
         output.write(out, found.tables, page, rows, parameters=found.parameters, errors=as_json)
 
 
 def _phase_one(found: Sweep, out: Path | None, as_json: bool) -> None:
     from tideover.reports import phase_one
-    from tideover.reports.sweeps.page import sweep_page
-    from tideover.reports.sweeps.points import points
     from tideover.reports.terminal import reproduce_view
 
     rows = phase_one.rows(found.recoveries, found.runs, found.timeline)
@@ -297,10 +308,7 @@ def _phase_one(found: Sweep, out: Path | None, as_json: bool) -> None:
         beside = phase_one.table(rows)
         output.show(reproduce_view([beside], (), phase_one.SOURCE, found.warnings), *phase_one.FINDINGS)
     if out is not None:
-        summary = points(found.recoveries, found.runs, found.parameters)
-        page = sweep_page(
-            summary, found.recoveries, found.runs, timeline=found.timeline, warnings=found.warnings
-        )
+        page = _page(found)
         output.write(out, found.tables, page, rows, parameters=found.parameters, errors=as_json)
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from tideover.models.results.headline import counted
 from tideover.models.schema.fields import HEADLINE, named
-from tideover.reports.estimates import Estimate, estimate
 from tideover.reports.formatting import listed
+from tideover.scenarios.statistics.estimates import Estimate, estimate
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,8 +12,8 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from tideover.reports.estimates import estimate
 from tideover.reports.formatting import is_undefined
+from tideover.scenarios.statistics.estimates import estimate
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from tideover.models.schema.fields import named
-from tideover.reports.estimates import Estimate
 from tideover.reports.formatting import UNDEFINED, fixed, is_undefined, number, strategy_name
 from tideover.reports.tables import Notes, Table, grouped
+from tideover.scenarios.statistics.estimates import Estimate
 
 if TYPE_CHECKING:
     import pandas as pd

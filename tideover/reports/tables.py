@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from tideover.models.schema.columns import Column
 from tideover.models.schema.fields import RECORD, block, measures
-from tideover.reports.estimates import Estimate, estimate
 from tideover.reports.formatting import (
     UNDEFINED,
     amount,
@@ -20,10 +19,11 @@ from tideover.reports.formatting import (
     size,
     strategy_name,
 )
+from tideover.scenarios.statistics.estimates import Estimate, estimate
 from tideover.sim.faults.base import FAULTS
 
 if TYPE_CHECKING:
-    from tideover.reports.paired import Paired
+    from tideover.scenarios.statistics.paired import Paired
 
 Record = Mapping[str, Any]
 """A result as ``run --json`` prints it."""

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 from tideover.models.results.headline import counted
 from tideover.models.schema.fields import HEADLINE
 from tideover.reports.columns import conform
-from tideover.reports.estimates import Estimate
 from tideover.reports.formatting import capitalised, fixed, listed, places_for, size, strategy_name
 from tideover.reports.outcomes import RESOURCES, Outcome, outcome, whole
-from tideover.reports.paired import Paired, paired
+from tideover.scenarios.statistics.estimates import Estimate
+from tideover.scenarios.statistics.paired import Paired, paired
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -26,10 +26,11 @@ from tideover.models.job.spouts.base import Spout
 from tideover.models.job.stores.base import StoreKind
 from tideover.models.operators.base import Bolt
 from tideover.models.strategies.base import Strategy
-from tideover.scenarios import grid, profiles
+from tideover.scenarios import profiles
 from tideover.scenarios.json_schema import Schema, json_schema, keys_of, meaning_of, part_schemas
 from tideover.scenarios.part_builder import REGISTRIES, unit_of, without_none
 from tideover.scenarios.results_reference import results_reference
+from tideover.scenarios.sweeps import sweep_file
 from tideover.sim.distributions.base import Distribution
 from tideover.sim.faults.base import Fault
 from tideover.sim.registry import Part
@@ -194,7 +195,7 @@ class _Reference:
             "\n".join(self.kinds("Stores", StoreKind, _STORES)),
             self.part(Run, "The key `run`."),
             _section("Short parameters", _SHORT, _schema_rows(schema["properties"]["parameters"])),
-            _meanings("Sweep files", _SWEEPS, grid.TOP),
+            _meanings("Sweep files", _SWEEPS, sweep_file.TOP),
             _meanings("Profiles", _PROFILES, profiles.TOP),
             _meanings("Values of a profile", "The keys of the block `values`.", profiles.PARTS, level=3),
             results_reference(),

@@ -8,12 +8,13 @@ from typing import Any
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
 from tideover.models.job.arrivals.periodic import Periodic
-from tideover.scenarios import grid, library, loader, profiles, yaml_source, yaml_text
+from tideover.scenarios import library, loader, profiles, yaml_source, yaml_text
 from tideover.scenarios.loader import Resolved
 from tideover.scenarios.nodes import Giver, Node, Origin
 from tideover.scenarios.part_builder import BARE, fields_of
 from tideover.scenarios.python_values import from_plain
 from tideover.scenarios.settings import Settings
+from tideover.scenarios.sweeps import sweep_file
 from tideover.scenarios.writer import to_data
 
 DEFAULT = "default"
@@ -31,7 +32,11 @@ def is_sweep(source: str) -> bool:
 
 def resolve(source: str, settings: Settings = (), point: int = 0) -> Resolved:
     """A scenario, or a point of a sweep, by its file or its built-in name; raises ScenarioError."""
-    return grid.resolve(source, settings, point) if is_sweep(source) else loader.resolve(source, settings)
+    return (
+        sweep_file.read(source, settings).resolved(point)
+        if is_sweep(source)
+        else loader.resolve(source, settings)
+    )
 
 
 def to_yaml(found: Resolved) -> str:

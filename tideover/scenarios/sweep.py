@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 from tideover.models.advice import in_short
 from tideover.models.results import headline
 from tideover.models.schema.fields import frame as documented
-from tideover.scenarios.grid import Grid
 from tideover.scenarios.jobs import LOCAL, on_spark
 from tideover.scenarios.kept import Kept
 from tideover.scenarios.runs import Outcome, decode, has_timeline
+from tideover.scenarios.sweeps.grid import Grid
 from tideover.scenarios.swept import number, text
 from tideover.scenarios.work import Unit, in_process, together, units
 from tideover.scenarios.writer import to_data

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from tideover.models.schema.fields import HEADLINE
 from tideover.reports.columns import conform, find
-from tideover.reports.estimates import BOOTSTRAP_SEED
 from tideover.reports.figures import style
 from tideover.reports.formatting import number, strategy_name
+from tideover.scenarios.statistics.estimates import BOOTSTRAP_SEED
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from tideover.models.schema.fields import HEADLINE, block
 from tideover.reports.columns import conform
-from tideover.reports.estimates import Estimate, estimate
 from tideover.reports.figures import style
 from tideover.reports.formatting import fixed, places_for, strategy_name
+from tideover.scenarios.statistics.estimates import Estimate, estimate
 
 if TYPE_CHECKING:
     import pandas as pd

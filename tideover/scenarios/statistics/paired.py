@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tideover.models.schema.fields import POINT
-from tideover.reports.estimates import Estimate, estimate
+from tideover.scenarios.statistics.estimates import Estimate, estimate
 
 if TYPE_CHECKING:
     import pandas as pd

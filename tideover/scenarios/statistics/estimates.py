@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tideover.reports.formatting import is_undefined
-
 LEVEL = 0.95
 RESAMPLES = 9_999
 BOOTSTRAP_SEED = 20_150
@@ -45,9 +43,10 @@ class Estimate:
 
 
 def estimate(values: Iterable[float | None]) -> Estimate:
-    """Mean and intervals; undefined values are counted and left out."""
+    """Mean and intervals; undefined values (None, NaN) are counted and left out."""
     every = list(values)
-    known = np.array([float(v) for v in every if v is not None and not is_undefined(v)], dtype=np.float64)
+    known = np.array([np.nan if value is None else value for value in every], dtype=np.float64)
+    known = known[~np.isnan(known)]
     n, undefined = known.size, len(every) - known.size
     if n == 0:
         return Estimate(0, undefined, None, None, None, None)

@@ -13,22 +13,23 @@ seed: 1                                   # optional; short for run.seed
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tideover.models import config
+from tideover.models.job.components import Run
 from tideover.scenarios import library, loader, precedence, swept, yaml_source
-from tideover.scenarios.errors import MOST_SHOWN, Problem, ScenarioError, suggest
-from tideover.scenarios.loader import Resolved, Tree
+from tideover.scenarios.errors import Problem, ScenarioError, suggest
+from tideover.scenarios.loader import Tree
 from tideover.scenarios.nodes import WHOLE, Giver, Node, Origin
 from tideover.scenarios.python_values import from_plain
-from tideover.scenarios.scenario import Scenario, tree_of
+from tideover.scenarios.scenario import tree_of
 from tideover.scenarios.settings import Setting, Settings, read_settings
+from tideover.scenarios.sweeps.factors.axes import Factor, one
+from tideover.scenarios.sweeps.recipe import REPLICATIONS, Fixed, Recipe
 
 TOP = {
     "name": "a short title; default: the scenario's",
@@ -42,58 +43,20 @@ TOP = {
 }
 """The keys of a sweep file, and what they mean."""
 
-SHORT = {"replications": "run.replications", "seed": "run.seed"}
+SHORT = {"replications": REPLICATIONS, "seed": "run.seed"}
 """Keys of a sweep file that stand for a key of its scenario."""
 
 MOST_POINTS = 100_000
 MOST_RUNS = 1_000_000
 
-Report = Callable[[int, int], None]
-"""Called with what is done, and of how many."""
 
-
-@dataclass(frozen=True)
-class Point:
-    """One combination: its number, the swept values by key, as they were written, and the whole scenario."""
-
-    number: int
-    values: Mapping[str, Any]
-    scenario: Scenario
-
-
-@dataclass(frozen=True)
-class Grid:
-    """All points of a sweep, in the order of the file: the last key changes fastest.
-
-    ``parameters``: the swept keys, and the unit in which tables hold the values of each (`swept`).
-    """
-
-    name: str
-    parameters: Mapping[str, str]
-    points: tuple[Point, ...]
-
-    @property
-    def runs(self) -> int:
-        """Number of single runs: replications of all points."""
-        return sum(point.scenario.run.replications for point in self.points)
-
-    @property
-    def warnings(self) -> list[str]:
-        """What an expert would remark about the points, one remark of a kind."""
-        from tideover.models.advice import in_short, warnings
-
-        return in_short(remark for point in self.points for remark in warnings(point.scenario))
-
-
-def read(
-    source: str | Path | Mapping[str, Any], settings: Settings = (), report: Report | None = None
-) -> Grid:
-    """The grid of a sweep file, of a built-in name, or of a mapping as a file would hold it, of which the
-    scenario may also be a ``Scenario``.
+def read(source: str | Path | Mapping[str, Any], settings: Settings = ()) -> Recipe:
+    """The recipe in a sweep file, in a built-in one by its name, or in a mapping as a file would hold it, of
+    which the scenario may also be a ``Scenario``.
 
     ``settings``: texts ``key=value`` as given to ``--set``, or a mapping, for keys of the scenario. A key of
-    the grid takes the value or the list of values given here instead of the file's. Every point is checked
-    before this returns; raises ScenarioError. ``report`` hears how many points have been.
+    the grid takes the value or the list of values given here instead of the file's. What the file itself says
+    is checked, points are checked when they are made. Raises ScenarioError.
     """
     loader.load_plugins()
     base = None
@@ -101,18 +64,7 @@ def read(
         base = tree_of(source["scenario"])
         source = {**source, "scenario": {}}
     root, directory = _tree(source)
-    return _Sweep(root, directory, read_settings(settings), base).grid(report or _silent)
-
-
-def resolve(source: str | Path | Mapping[str, Any], settings: Settings = (), point: int = 0) -> Resolved:
-    """The scenario of one point, and the tree that it was made of; raises ScenarioError."""
-    loader.load_plugins()
-    root, directory = _tree(source)
-    return _Sweep(root, directory, read_settings(settings)).resolve(point)
-
-
-def _silent(done: int, total: int) -> None:
-    """Report nothing."""
+    return _SweepFile(root, directory, read_settings(settings), base).recipe()
 
 
 def _tree(source: str | Path | Mapping[str, Any]) -> tuple[Node, Path]:
@@ -125,7 +77,7 @@ def _tree(source: str | Path | Mapping[str, Any]) -> tuple[Node, Path]:
     return root, Path(source).parent
 
 
-class _Sweep:
+class _SweepFile:
     """A sweep file that is being read."""
 
     def __init__(
@@ -142,31 +94,31 @@ class _Sweep:
         self.swept = {key: self._values(key, node) for key, node in self._mapping("grid")}
         self.settings = [setting for setting in settings if not self._replaces(setting)]
 
-    def grid(self, report: Report) -> Grid:
-        """All points, checked."""
+    def recipe(self) -> Recipe:
+        """Everything that the file says."""
         base, directory = self._base()
-        name = self.root.get("name")
-        points = tuple(self._points(base, directory, report))
-        title = points[0].scenario.name if name is None else str(name.value)
-        units = {key: swept.unit_of(node.plain() for node in nodes) for key, nodes in self.swept.items()}
-        grid = Grid(title, units, points)
-        if grid.runs > MOST_RUNS:
-            message = f"amounts to {grid.runs:,} runs; at most {MOST_RUNS:,} are allowed"
+        title = self.root.get("name") or base.get("name")
+        name = str(title.plain()) if title is not None and title.value is not None else "sweep"
+        axes = tuple(one(Factor(key, f"grid.{key}"), nodes) for key, nodes in self.swept.items())
+        recipe = Recipe(name, base, directory, axes, self._replications(base), self.root.origin)
+        runs = recipe.total * recipe.replications.most
+        if runs > MOST_RUNS:
+            message = f"amounts to {runs:,} runs; at most {MOST_RUNS:,} are allowed"
             raise self.root.refused("grid", message)
-        return grid
-
-    def resolve(self, number: int) -> Resolved:
-        """One point, checked; its profile may give it nothing, as long as it gives something to others."""
-        base, directory = self._base()
-        if not 0 <= number < self.total:
-            raise self.root.refused("grid", f"there is no point {number}; points are 0 to {self.total - 1}")
-        chosen = next(itertools.islice(itertools.product(*self.swept.values()), number, None))
-        return loader.build_one(self._at(base, chosen), directory)
+        return recipe
 
     @property
     def total(self) -> int:
         """Number of points."""
         return math.prod(len(values) for values in self.swept.values())
+
+    def _replications(self, base: Node) -> Fixed:
+        """Of every point. A count that is none is told with the points, which it spoils all."""
+        node = base.get(*REPLICATIONS.split("."))
+        count = node.value if node is not None else None
+        return Fixed(
+            count if isinstance(count, int) and count > 0 else Run.model_fields["replications"].default
+        )
 
     def _base(self) -> tuple[Node, Path]:
         """The tree that all points have in common, and where it looks for files."""
@@ -179,30 +131,6 @@ class _Sweep:
             raise self.root.value["grid"].refused("grid", message)
         tree, directory = scenario
         return precedence.settle(precedence.settle(tree, self.fixed), self.settings), directory
-
-    def _at(self, base: Node, chosen: Sequence[Node]) -> Node:
-        """The tree of a point."""
-        pairs = zip(self.swept, chosen, strict=True)
-        return precedence.settle(base, [_given(key, node, Giver.POINT, f"grid.{key}") for key, node in pairs])
-
-    def _points(self, base: Node, directory: Path, report: Report) -> Iterator[Point]:
-        found: dict[Problem, None] = {}
-        idle: list[Problem] = []
-        for number, chosen in enumerate(itertools.product(*self.swept.values())):
-            try:
-                point = loader.build_one(self._at(base, chosen), directory)
-            except ScenarioError as error:
-                found |= dict.fromkeys(error.problems)
-                if len(found) >= MOST_SHOWN:
-                    break
-                continue
-            report(number + 1, self.total)
-            idle += point.idle
-            if not found:
-                values = {key: node.plain() for key, node in zip(self.swept, chosen, strict=True)}
-                yield Point(number, values, Scenario.of(point.scenario))
-        if found or len(idle) == self.total:  # a profile that gives nothing to any point
-            raise ScenarioError(found or idle[:1])
 
     def _replaces(self, setting: Setting) -> bool:
         """Whether a setting gives other values to a key of the grid; then it is done."""

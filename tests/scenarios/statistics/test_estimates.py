@@ -1,0 +1,55 @@
+"""Means and their intervals, beside scipy's, and of groups as of each group alone."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tideover.scenarios.statistics.estimates import estimate, estimates
+
+NAN = float("nan")
+DRAWS = np.random.default_rng(7).normal(57.8, 1.0, 10)
+
+
+def test_the_t_interval_is_scipys():
+    wanted = stats.ttest_1samp(DRAWS, 0).confidence_interval(0.95)
+    assert estimate(DRAWS).t == pytest.approx((wanted.low, wanted.high), rel=1e-12)
+
+
+def test_the_bootstrap_interval_is_near_scipys():
+    wanted = stats.bootstrap(
+        (DRAWS,), np.mean, method="percentile", rng=np.random.default_rng(1)
+    ).confidence_interval
+    assert estimate(DRAWS).bootstrap == pytest.approx((wanted.low, wanted.high), abs=0.03)
+
+
+def test_the_bootstrap_is_the_same_each_time():
+    assert estimate(DRAWS) == estimate(list(DRAWS))
+
+
+def test_the_interval_covers_the_mean_about_as_often_as_it_says():
+    rng = np.random.default_rng(11)
+    covered = sum(low <= 0 <= high for low, high in (estimate(rng.normal(size=8)).t for _ in range(400)))
+    assert 0.92 < covered / 400 < 0.98
+
+
+@pytest.mark.parametrize(("values", "n", "undefined"), [([], 0, 0), ([NAN, None], 0, 2), ([3.0], 1, 0)])
+def test_too_few_values_have_no_interval(values, n, undefined):
+    found = estimate(values)
+    assert (found.n, found.undefined, found.t, found.bootstrap) == (n, undefined, None, None)
+
+
+def test_a_large_sample_is_not_too_much():
+    found = estimate(np.arange(200_000.0))
+    assert found.bootstrap == pytest.approx(found.t, rel=1e-5)
+
+
+def test_estimates_of_groups_are_those_of_each_alone():
+    """The same means, counts and t-intervals as one group at a time, whatever order values come in."""
+    values = np.array([1.0, 5.0, np.nan, 2.0, 7.0, 3.0, np.nan, np.nan])
+    group = np.array([0, 2, 0, 0, 2, 0, 1, 3])
+    for n, found in enumerate(estimates(group, values, 5)):
+        alone = estimate(values[group == n])
+        assert (found.n, found.undefined) == (alone.n, alone.undefined)
+        assert found.mean == pytest.approx(alone.mean) if alone.n else found.mean is None
+        assert found.t == pytest.approx(alone.t) if alone.t else found.t is None
+        assert found.bootstrap is None

@@ -1,0 +1,142 @@
+"""A recipe makes any point by its number alone, wherever it is, and the same one."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyspark import cloudpickle
+
+from tideover.models.strategies.base import STRATEGIES, Strategy
+from tideover.scenarios.errors import ScenarioError
+from tideover.scenarios.loader import load
+from tideover.scenarios.sweeps.recipe import Fixed
+from tideover.scenarios.sweeps.sweep_file import read
+
+SPEC = {
+    "scenario": "wordcount",
+    "set": {"run.duration": "180 s"},
+    "grid": {
+        "strategy.kind": ["source_replay", "rsm"],
+        "topology.sentences.rate": ["10/s", "20/s", "30/s"],
+        "run.seed": [4, 5],
+    },
+    "replications": 3,
+}
+
+
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=4), st.data())
+def test_a_number_names_what_the_product_has_there(sizes: list[int], data: st.DataObject) -> None:
+    """Law: point n is the n-th of `itertools.product` of the lists: the last key changes fastest."""
+    keys = ["run.seed", "run.duration", "topology.sentences.rate", "topology.count.parallelism"]
+    grid = {key: [f"{key} {i}" for i in range(size)] for key, size in zip(keys, sizes, strict=False)}
+    recipe = read({"scenario": "wordcount", "grid": grid})
+    wanted = list(itertools.product(*grid.values()))
+    assert recipe.total == len(wanted)
+    number = data.draw(st.integers(0, recipe.total - 1))
+    assert recipe.values(number) == dict(zip(grid, wanted[number], strict=True))
+
+
+def test_a_point_is_the_scenario_with_its_values_set() -> None:
+    recipe = read(SPEC)
+    assert (recipe.name, recipe.replications) == ("word count", Fixed(3))
+    assert recipe.parameters == {"strategy.kind": "", "topology.sentences.rate": "1/s", "run.seed": ""}
+    for number in range(recipe.total):
+        point = recipe.point(number)
+        given = [f"{key}={value}" for key, value in point.values.items()]
+        assert point.scenario == load("wordcount", ["run.duration=180s", "run.replications=3", *given])
+        assert recipe.at(point.values).scenario == point.scenario
+    assert recipe.checked() == tuple(recipe.point(number) for number in range(recipe.total))
+
+
+def test_values_of_no_list_may_be_tried() -> None:
+    """What a planner asks for: any values of the swept keys, and all of them."""
+    recipe = read(SPEC)
+    values = {"strategy.kind": "rsm", "topology.sentences.rate": "17.5/s", "run.seed": 9}
+    found = recipe.at(values)
+    assert (found.number, found.values, found.scenario.run.seed) == (-1, values, 9)
+    with pytest.raises(ScenarioError) as caught:
+        recipe.at({"strategy.kind": "rsm", "run.sed": 1, "topology.sentences.rate": "1/s"})
+    said = str(caught.value)
+    assert "point: run.sed: is not swept; did you mean 'run.seed'?" in said
+    assert "point: run.seed: is missing" in said
+    with pytest.raises(ScenarioError, match=r"point: topology\.sentences\.rate: '5' has no unit"):
+        recipe.at(values | {"topology.sentences.rate": "5"})
+
+
+@pytest.mark.parametrize("number", [-1, 12])
+def test_there_are_no_other_points(number: int) -> None:
+    with pytest.raises(ScenarioError, match=f"there is no point {number}; points are 0 to 11"):
+        read(SPEC).values(number)
+
+
+def test_a_recipe_reads_points_when_they_are_asked_for(tmp_path: Path) -> None:
+    """A value that spoils a point says so there, in its line, and the others can be made."""
+    path = tmp_path / "sweep.yaml"
+    path.write_text("scenario: wordcount\ngrid:\n  run.seed: [1, 2]\n  run.warmup:\n    - 5 s\n    - 5\n")
+    recipe = read(path)
+    assert recipe.point(2).values == {"run.seed": 2, "run.warmup": "5 s"}
+    with pytest.raises(ScenarioError, match=r"sweep\.yaml:6: grid\.run\.warmup: 5 has no unit"):
+        recipe.point(3)
+
+
+def test_replications_are_the_same_for_all_points() -> None:
+    """The number of runs is known without any point being made."""
+    assert read({"scenario": "wordcount", "grid": {}}).replications == Fixed(5)
+    recipe = read({"scenario": "wordcount", "grid": {"run.replications": [5, 7]}})
+    assert recipe.point(0).scenario.run.replications == 5
+    with pytest.raises(ScenarioError, match=r"run\.replications: is 7 in point 1; it cannot be swept"):
+        recipe.point(1)
+
+
+@pytest.mark.parametrize("pickler", [pickle, cloudpickle])
+def test_a_pickled_recipe_makes_the_same_points(pickler: object) -> None:
+    recipe = read(SPEC)
+    recipe.point(0)
+    again = pickle.loads(pickler.dumps(recipe))  # type: ignore[attr-defined]
+    assert again == recipe
+    assert again.checked() == recipe.checked()
+
+
+def test_what_is_pickled_does_not_grow_with_the_number_of_points() -> None:
+    """It has the lists, not their product: ten times the points by one more list of ten values are as many
+    bytes more as any ten values.
+    """
+    ten = [*range(1, 11)]
+    grid = {"run.seed": ten, "topology.count.parallelism": ten, "topology.split.parallelism": ten}
+    sizes = [
+        len(pickle.dumps(read({"scenario": "wordcount", "grid": dict([*grid.items()][:count])})))
+        for count in (1, 2, 3)
+    ]
+    assert sizes[2] - sizes[1] == pytest.approx(sizes[1] - sizes[0], rel=0.1)
+
+
+AWAY = """
+import pickle, sys
+recipe = pickle.load(open(sys.argv[1], "rb"))
+print(type(recipe.point(0).scenario.strategy).__name__)
+"""
+
+
+def test_parts_of_others_travel_with_the_recipe(tmp_path: Path) -> None:
+    """A strategy that was defined here, and nowhere that could be imported, is known in another process."""
+
+    class Own(Strategy):
+        def protocol(self, world):
+            raise NotImplementedError
+
+    STRATEGIES.register("own")(Own)
+    try:
+        recipe = read({"scenario": "wordcount", "grid": {"strategy.kind": ["own"]}})
+        (tmp_path / "recipe").write_bytes(cloudpickle.dumps(recipe))
+    finally:
+        STRATEGIES.discard("own")
+    command = [sys.executable, "-c", AWAY, str(tmp_path / "recipe")]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=100, check=True)
+    assert found.stdout == "Own\n"

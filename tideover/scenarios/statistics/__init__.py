@@ -1,0 +1,1 @@
+"""Statistics of replications: means, quantiles, pairs, long runs, warm-up, rare failures."""

@@ -1,0 +1,1 @@
+"""Sweeps: from what a file says to points, one scenario each."""
