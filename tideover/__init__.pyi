@@ -1,7 +1,7 @@
 from tideover.api import Comparison as Comparison
 from tideover.api import compare as compare
-from tideover.api import run as run
 from tideover.api import plan as plan
+from tideover.api import run as run
 from tideover.api import saturate as saturate
 from tideover.api import sweep as sweep
 from tideover.models.results.result import Result as Result

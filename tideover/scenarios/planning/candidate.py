@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from tideover.models.schema.fields import HEADLINE
 from tideover.scenarios.objectives.intervals import of_mean
-from tideover.scenarios.objectives.judging import Judgement
+from tideover.scenarios.objectives.judging import Judgement, judge
 from tideover.scenarios.objectives.objective import Objective
 from tideover.scenarios.planning.offers import (
     GB,
@@ -108,7 +108,8 @@ class Candidate:
         if self.error is not None:
             return True
         doubted = (replace(one.objective, level=level) for one in self.judgements if not one.holds)
-        return any(one.judge(self.runs, self.recoveries).verdict == "broken" for one in doubted)
+        frames = {"runs": self.runs, "recoveries": self.recoveries, "timeline": None, "tasks": None}
+        return any(judge(one, frames, 0.0).verdict == "broken" for one in doubted)
 
 
 def judged(

@@ -114,8 +114,7 @@ class Space:
 
     def check(self) -> None:
         """Raises ScenarioError for a choice that has an effect on no candidate."""
-        most = max(len(choice.levels) for choice in self.choices)
-        every = {self._kind((at,) * len(self.choices)) for at in range(most)}
+        every = {self._kind(index) for index in self._kinds()}
         for choice in self.choices:
             if not any(concerns(choice.key, kind) for kind in every):
                 known = [key for kind in every if kind for key in _keys_of(kind)]
@@ -123,10 +122,33 @@ class Space:
                 said = f"no strategy that can be chosen has this key; {suggest(step, sorted({*known}))}"
                 raise choice.levels[0].refused(f"choices.{choice.key}", said)
 
+    def alone(self) -> Iterator[Index]:
+        """A candidate for each value of each choice, with others at their first value that lets it count."""
+        kinds = self._kinds()
+        for number, choice in enumerate(self.choices):
+            for at in range(len(choice.levels)):
+                for first in kinds:
+                    index = tuple(at if i == number else other for i, other in enumerate(first))
+                    if self.canonical(index) == index:
+                        yield index
+                        break
+
+    def _kinds(self) -> list[Index]:
+        """The first candidate of each strategy."""
+        many = max(len(choice.levels) for choice in self.choices)
+        found: dict[str | None, Index] = {}
+        for at in range(many):
+            index = tuple(
+                min(at, len(c.levels) - 1) if c.key in ("strategy.kind", "strategy") else 0
+                for c in self.choices
+            )
+            found.setdefault(self._kind(index), index)
+        return list(found.values())
+
     def _kind(self, index: Index) -> str | None:
         for choice, at in zip(self.choices, index, strict=True):
             if choice.key in ("strategy.kind", "strategy"):
-                value = choice.levels[min(at, len(choice.levels) - 1)].plain()
+                value = choice.levels[at].plain()
                 return str(value.get("kind") if isinstance(value, dict) else value)
         return precedence.strategy_kind(precedence.with_block(self.base))
 
@@ -148,10 +170,12 @@ class Space:
         if kind is None and len(self.machines) != 1:
             named = ", ".join(self.machines) or "none"
             said = f"of which machines? choose {TYPE}, or offer one sort in machines: (offered: {named})"
-            raise at.refused(COUNT, said)
+            raise at.refused(f"choices.{COUNT}", said)
         name = next(iter(self.machines)) if kind is None else kind.value
         if name not in self.machines:
-            raise at.refused(TYPE, f"there is no machine {at.shown()}; {suggest(str(name), self.machines)}")
+            raise at.refused(
+                f"choices.{TYPE}", f"there is no machine {at.shown()}; {suggest(str(name), self.machines)}"
+            )
         if count is None:
             count = given if given is not None and isinstance(given.value, int) else None
         if count is None:

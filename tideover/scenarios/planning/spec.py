@@ -27,7 +27,7 @@ from typing import Any, TypeVar
 
 from tideover.models import config
 from tideover.scenarios import library, loader, precedence, yaml_source
-from tideover.scenarios.errors import ScenarioError, listed
+from tideover.scenarios.errors import ScenarioError, is_misspelt, listed
 from tideover.scenarios.loader import Tree
 from tideover.scenarios.nodes import WHOLE, Giver, Node, Origin
 from tideover.scenarios.objectives.limits import parse_share
@@ -111,7 +111,7 @@ class _Reader(PartBuilder):
     def spec(self, base: Tree | None, settings: Settings) -> Spec:
         """All of it; raises ScenarioError."""
         root = self._root
-        self.unknown_keys(root, "", TOP)
+        self._unknown = self.unknown_keys(root, "", TOP)
         for key in ("name", "description"):
             node = root.get(key)
             if node is not None and not isinstance(node.value, str):
@@ -134,6 +134,11 @@ class _Reader(PartBuilder):
     def _stop(self) -> None:
         if self.problems:
             raise ScenarioError(self.problems)
+
+    def _missing(self, node: Node | None, key: str, said: str) -> None:
+        """A key that has to be given; nothing is said of it if it was misspelt, which is told already."""
+        if node is not None or not is_misspelt(key, self._unknown):
+            self.refuse(node or self._root, key, said)
 
     def _part(self, cls: type[P], key: str) -> P:
         """A block of the file; the default where it is not given, or broken, which is told in the end."""
@@ -181,12 +186,14 @@ class _Reader(PartBuilder):
     def _objectives(self, level: float) -> tuple[Objective, ...]:
         node = self._root.get("objectives")
         if node is None or not isinstance(node.value, list) or not node.value:
-            self.refuse(
-                node or self._root, "objectives", "give a list, as in [recovery_p95 <= 20 s, lost = 0]"
-            )
+            self._missing(node, "objectives", "give a list, as in [recovery_p95 <= 20 s, lost = 0]")
             return ()
         found = []
         for number, item in enumerate(node.value):
+            if not isinstance(item.value, str):
+                said = f"must be a text, as in recovery_p95 <= 20 s, not {item.shown()}"
+                self.refuse(item, f"objectives.{number}", said)
+                continue
             try:
                 found.append(Objective.parse(item.value, level, at=item, key=f"objectives.{number}"))
             except ScenarioError as error:
@@ -201,9 +208,7 @@ class _Reader(PartBuilder):
     def _choices(self) -> tuple[Choice, ...]:
         node = self._root.get("choices")
         if node is None or not node.is_mapping or not node.value:
-            self.refuse(
-                node or self._root, "choices", "give lists of values by key, as in {strategy.kind: [rsm]}"
-            )
+            self._missing(node, "choices", "give lists of values by key, as in {strategy.kind: [rsm]}")
             return ()
         return tuple(Choice(key, self._levels(key, child)) for key, child in node.items())
 
@@ -264,6 +269,7 @@ class _Reader(PartBuilder):
             said = f"are {space.most:,} combinations; at most {MOST:,} are allowed"
             raise self._root.value["choices"].refused("choices", said)
         space.check()
+        self._check_levels(space)
         first = self._first(space)
         known = kinds_of(first)
         for kind in failures:
@@ -272,6 +278,18 @@ class _Reader(PartBuilder):
                 has = f"it has {listed(known) or 'none'}"
                 said = f"the scenario has no failure of this kind, so no recovery from one is seen; {has}"
                 raise node.refused(f"failures.{kind}", said)
+
+    def _check_levels(self, space: Space) -> None:
+        """Raises ScenarioError for a value that is wrong by itself, whatever goes with it. What only has no
+        place on its machines may be fine elsewhere.
+        """
+        for index in space.alone():
+            try:
+                space.at(space.values(index))
+            except ScenarioError as error:
+                wrong = [problem for problem in error.problems if problem.key.startswith("choices.")]
+                if wrong:
+                    raise ScenarioError(wrong) from None
 
     def _first(self, space: Space) -> Scenario:
         """The first candidate that can be built; raises ScenarioError if none of the first ones can."""
