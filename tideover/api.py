@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tideover.models.results.result import Result
     from tideover.reports.verdict import Verdict
     from tideover.scenarios.planning.evaluator import Evaluator
-    from tideover.scenarios.planning.plan import Plan
+    from tideover.scenarios.planning.result import Plan
     from tideover.scenarios.planning.search import Search
     from tideover.scenarios.planning.session import Session
     from tideover.scenarios.planning.spec import Spec

@@ -12,7 +12,7 @@ from tideover.cli.output import Json, Out, Settings
 from tideover.cli.progress import Bar
 
 if TYPE_CHECKING:
-    from tideover.scenarios.planning.plan import Plan
+    from tideover.scenarios.planning.result import Plan
     from tideover.scenarios.planning.spec import Spec
 
 

@@ -9,7 +9,7 @@ from tideover.reports.formatting import listed, number
 from tideover.reports.tables import Table
 from tideover.scenarios.objectives.judging import Judgement
 from tideover.scenarios.planning.candidate import PARTS, Candidate
-from tideover.scenarios.planning.plan import Plan
+from tideover.scenarios.planning.result import Plan
 from tideover.scenarios.swept import text
 
 MOST_LISTED = 8

@@ -6,7 +6,7 @@ import json
 
 from tideover.reports.html import Page, Section
 from tideover.reports.plans import answer
-from tideover.scenarios.planning.plan import Plan
+from tideover.scenarios.planning.result import Plan
 from tideover.scenarios.writer import to_data
 
 

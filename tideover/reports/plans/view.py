@@ -7,7 +7,7 @@ from rich.text import Text
 
 from tideover.reports.plans import answer
 from tideover.reports.terminal import render
-from tideover.scenarios.planning.plan import Plan
+from tideover.scenarios.planning.result import Plan
 
 
 def plan_view(plan: Plan) -> Group:

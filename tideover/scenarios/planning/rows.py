@@ -1,16 +1,12 @@
-"""A plan as plain data: rows of its table, and the record of ``--json``."""
+"""Candidates as plain data: rows of a plan's table, and in its record."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tideover.scenarios import swept
 from tideover.scenarios.planning.candidate import PARTS, Candidate
 from tideover.scenarios.planning.space import Space
-from tideover.scenarios.writer import to_data
-
-if TYPE_CHECKING:
-    from tideover.scenarios.planning.plan import Plan
 
 
 def row(space: Space, one: Candidate) -> dict[str, Any]:
@@ -47,37 +43,4 @@ def shown(one: Candidate) -> dict[str, Any]:
         "violation": one.violation,
         "replications": one.n,
         "error": one.error,
-    }
-
-
-def record(plan: Plan) -> dict[str, Any]:
-    """What ``--json`` prints."""
-    best, binding, intervals = plan.best, plan.binding, plan.checkpoint_interval
-    return {
-        "plan": plan.spec.name,
-        "feasible": best is not None,
-        "best": None if best is None else shown(best) | {"scenario": to_data(best.scenario)},
-        "nearest": None if best is not None or plan.nearest is None else shown(plan.nearest),
-        "binding": None
-        if binding is None
-        else {
-            "objective": binding.objective,
-            "margin": binding.margin,
-            "cheaper": [
-                {"values": dict(one.values), "cost_per_month": one.cost, "missed": list(missed)}
-                for one, missed in binding.cheaper
-            ],
-        },
-        "checkpoint_interval_s": None if intervals is None else vars(intervals),
-        "headroom": None if plan.headroom is None else plan.headroom.to_dict(),
-        "no_headroom": plan.no_headroom or None,
-        "undecided": [dict(one.values) for one in plan.undecided],
-        "front": [dict(one.values) for one in plan.front],
-        "candidates": [shown(one) for one in sorted(plan.found, key=lambda one: one.cost)],
-        "impossible": dict(plan.impossible),
-        "runs": {
-            "search": plan.runs,
-            "headroom": plan.runs_for_headroom,
-            "exhaustive": plan.exhaustive,
-        },
     }

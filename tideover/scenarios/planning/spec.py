@@ -119,9 +119,9 @@ class _Reader(PartBuilder):
         level = self._level()
         objectives = self._objectives(level)
         prices = self._part(Prices, "prices")
-        failures = self._failures()
+        failures = self._parts(Breaks, "failures", "every")
         effort = self._effort()
-        machines = self._machines()
+        machines = self._parts(Machine, "machines")
         choices = self._choices()
         self._stop()
         tree, directory, rate = self._base(base, settings)
@@ -145,21 +145,14 @@ class _Reader(PartBuilder):
         node = self._root.get(key)
         return (self.part(cls, node, key) if node is not None and node.value is not None else None) or cls()
 
-    def _machines(self) -> dict[str, Machine]:
+    def _parts(self, cls: type[P], key: str, short: str = "") -> dict[str, P]:
+        """Parts by name; of one that is no mapping the key ``short`` is meant."""
         found = {}
-        for name, node in self.entries(self._root, "machines").items():
-            machine = self.part(Machine, node, f"machines.{name}")
-            if machine is not None:
-                found[name] = machine
-        return found
-
-    def _failures(self) -> dict[str, Breaks]:
-        found = {}
-        for kind, node in self.entries(self._root, "failures").items():
-            whole = node if node.is_mapping else node.like({"every": node})
-            breaks = self.part(Breaks, whole, f"failures.{kind}")
-            if breaks is not None:
-                found[kind] = breaks
+        for name, node in self.entries(self._root, key).items():
+            whole = node if node.is_mapping or not short else node.like({short: node})
+            part = self.part(cls, whole, f"{key}.{name}")
+            if part is not None:
+                found[name] = part
         return found
 
     def _level(self) -> float:
