@@ -45,7 +45,7 @@ def hours(
     For example: tideover hours examples/shop.yaml --every 1h --replications 5
     """
     from tideover import api
-    from tideover.scenarios.hours import times_of_day
+    from tideover.scenarios.hours import at_hours, times_of_day
     from tideover.scenarios.loader import unused
     from tideover.scenarios.settings import read_settings
     from tideover.sim.registry import kind_of
@@ -55,6 +55,7 @@ def hours(
     chosen = read_settings(given)
     found = api.loaded(scenario, chosen)
     output.note(unused(scenario, kind_of(found.strategy), chosen))
+    output.announce(at_hours(found, times).values())
     output.prepare(out, "hours")
     with Bar() as bar:
         answers = api.hours(found, times, report=bar)

@@ -71,7 +71,7 @@ _CURVE_STEP = 10 * MINUTE
 class Hour:
     """The failure at one hour.
 
-    time    of day, as it was asked for: ``18:00``
+    time    of day: ``18:00``
     hour    the same in hours since midnight
     rate    roots/s that the spouts are to emit then, all together
     """
@@ -189,25 +189,30 @@ def hours(
     Raises ScenarioError for a scenario whose load follows no time of day, or in which nothing fails at a
     given moment (``at``), ValueError for what is no time of day, or for none, and RunFailed.
     """
-    asked = {parse_time_of_day(text): text for text in (times_of_day() if times is None else times)}
-    if not asked:
-        raise ValueError("no time of day is given; name at least one")
-    placed = {
-        time: load(scenario, {"run.starts_at": None, "run.fails_at": format_time_of_day(time)})
-        for time in sorted(asked)
-    }
+    asked = at_hours(scenario, times_of_day() if times is None else times)
     found: list[Hour] = []
-    total = sum(one.run.replications for one in placed.values())
-    for time, one in placed.items():
+    total = sum(one.run.replications for one in asked.values())
+    for text, one in asked.items():
         before = len(found) * one.run.replications
 
-        def tell(done: int, _: int, text: str = asked[time], before: int = before) -> None:
+        def tell(done: int, _: int, text: str = text, before: int = before) -> None:
             if report is not None:
                 report(f"a failure at {text}", before + done, total)
 
-        result = runs.run(one, report=tell)
-        found.append(Hour(format_time_of_day(time), time / HOUR, rate_at(one, time), result))
+        result, time = runs.run(one, report=tell), parse_time_of_day(text)
+        found.append(Hour(text, time / HOUR, rate_at(one, time), result))
     return Hours(Scenario.of(scenario), tuple(found))
+
+
+def at_hours(scenario: config.Scenario, times: Sequence[str]) -> dict[str, Scenario]:
+    """The scenario with its first failure at each of these times of day, by time, early ones first; raises
+    like ``hours``.
+    """
+    asked = sorted({parse_time_of_day(text) for text in times})
+    if not asked:
+        raise ValueError("no time of day is given; name at least one")
+    texts = map(format_time_of_day, asked)
+    return {text: load(scenario, {"run.starts_at": None, "run.fails_at": text}) for text in texts}
 
 
 def _value(one: Replication, measure: str) -> float:
