@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from tideover.models.results.result import Result
     from tideover.reports.verdict import Verdict
+    from tideover.scenarios.hours import Hours
     from tideover.scenarios.planning.evaluator import Evaluator
     from tideover.scenarios.planning.result import Plan
     from tideover.scenarios.planning.search import Search
@@ -90,6 +91,8 @@ def sweep(
     /,
     *,
     master: str | None = "local[*,4]",
+    remote: str | None = None,
+    conf: Mapping[str, Any] | None = None,
     out: str | Path | None = None,
     partitions: int | None = None,
     report: Callable[[str, float, int], None] | None = None,
@@ -100,6 +103,8 @@ def sweep(
     settings: Settings = (),
     *,
     master: str | None = "local[*,4]",
+    remote: str | None = None,
+    conf: Mapping[str, Any] | None = None,
     out: str | Path | None = None,
     partitions: int | None = None,
     report: Callable[[str, float, int], None] | None = None,
@@ -109,6 +114,8 @@ def sweep(
     settings: Any = (),
     *,
     master: str | None = "local[*,4]",
+    remote: str | None = None,
+    conf: Mapping[str, Any] | None = None,
     out: str | Path | None = None,
     partitions: int | None = None,
     report: Callable[[str, float, int], None] | None = None,
@@ -118,8 +125,10 @@ def sweep(
 
     Values may be typed objects: ``sweep(scenario, {"strategy": [SourceReplay(), Amnesia()]})``. ``settings``:
     as for ``run``; a list of values for a key of the grid takes the place of the grid's.
-    ``master``: Spark's; None does without Spark, in this process. ``out``: a directory in which runs are kept
-    as they are done; what is there already is not done again. ``partitions``: of one Spark job for all runs.
+    ``master``: Spark's; None does without Spark, in this process. ``remote``: a Spark Connect server,
+    ``sc://host:port``, in place of a master. ``conf``: Spark's settings, ``{"spark.executor.memory": "2g"}``.
+    ``out``: a directory in which runs are kept as they are done; what is there already is not done again.
+    ``partitions``: of one Spark job for all runs.
     ``report``: called with what is being done, how many runs are done, and of how many.
 
     Raises ScenarioError; JavaNotFound, SparkNotStarted and SweepFailed if Spark does not work; ValueError and
@@ -133,7 +142,9 @@ def sweep(
 
     points = grid.read(spec, settings)
     keep = None if out is None else prepare(out) / KEPT
-    return sweeps.sweep(points, master=master, keep=keep, partitions=partitions, report=report)
+    return sweeps.sweep(
+        points, master=master, remote=remote, conf=conf, keep=keep, partitions=partitions, report=report
+    )
 
 
 def plan(
@@ -175,6 +186,26 @@ def saturate(
     from tideover.scenarios import saturation
 
     return saturation.saturate(loaded(scenario, settings), report)
+
+
+def hours(
+    scenario: Source,
+    times: Sequence[str] | None = None,
+    settings: Settings = (),
+    *,
+    report: Callable[[str, int, int], None] | None = None,
+) -> Hours:
+    """Let a scenario's first failure strike at each of these times of day (``["4:00", "18:00"]``; None: every
+    two hours), where load follows the time of day: what it costs hour by hour, and over the day.
+
+    ``scenario`` and ``settings`` as for ``tideover.load``. ``report``: called with what is being done, how
+    many runs are done, and of how many.
+
+    Raises like ``run``, and ValueError for what is no time of day.
+    """
+    from tideover.scenarios import hours as by_hour
+
+    return by_hour.hours(loaded(scenario, settings), times, report)
 
 
 KEPT = ".runs"
