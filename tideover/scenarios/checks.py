@@ -20,6 +20,7 @@ from tideover.scenarios import failure_checks, queue_checks, source_checks
 from tideover.scenarios.draft import Draft
 from tideover.scenarios.errors import Problem, suggest
 from tideover.scenarios.host_checks import host_fault, missing, most_replicas
+from tideover.scenarios.objectives import block
 from tideover.sim.units import format_duration
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
@@ -45,6 +46,7 @@ def check(draft: Draft, scenario: Scenario | None) -> list[Problem]:
         *_links(draft),
         *_strategy(draft),
         *failure_checks.check(draft),
+        *block.problems(draft.root),
     ]
     if scenario is not None and not problems:
         try:

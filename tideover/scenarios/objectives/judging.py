@@ -122,12 +122,9 @@ def _samples(objective: Terms, runs: pd.DataFrame, frame: pd.DataFrame, warmup_s
             without += 1
     notes += rows.notes
     if without:
-        what = _WITHOUT.get(objective.metric.table, "nothing to judge")
-        notes.append(f"{without} of {len(numbers)} runs have {what}, and are left out")
+        what = "failure" if objective.metric.table == "recoveries" else "value"
+        notes.append(f"{without} of {len(numbers)} runs have no {what} to judge, and are left out")
     return _Sample(np.array(found, dtype=np.float64), tuple(notes))
-
-
-_WITHOUT = {"recoveries": "no failure that it speaks of", "timeline": "no second that it speaks of"}
 
 
 @dataclass(frozen=True)
