@@ -120,7 +120,7 @@ def conditioned(
     """
     times = {kind: _replications(kind, values) for kind, values in recoveries_by_kind.items()}
     _check(times, rate_per_s, objective, over_s)
-    means = {kind: estimate(rows.mean(axis=1)) for kind, rows in times.items()}
+    means = {kind: estimate(rows.mean(axis=1), resample=False) for kind, rows in times.items()}
     budget = None if objective is None else (1 - objective) * over_s
     rates = {kind: float(rate_per_s[kind]) for kind in times}
     if any(one.undefined and rates[kind] for kind, one in means.items()):
