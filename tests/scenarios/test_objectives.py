@@ -278,14 +278,16 @@ SHARES = st.sampled_from(["50", "90", "95", "99"])
 
 
 @given(VALUES, SHARES, LEVELS, st.sampled_from(["<=", "<"]))
-def test_a_quantile_and_a_part_of_the_runs_say_the_same(
+def test_what_a_part_of_the_runs_decides_a_quantile_decides_alike(
     values: list[float], share: str, level: float, sign: str
 ) -> None:
-    # Two intervals, one of order statistics, one of a binomial probability, are dual to each other.
+    # The interval of a binomial probability is dual to that of order statistics, between which that of a
+    # quantile is interpolated: it is inside.
     found = recoveries(*([value] for value in values))
     quantile = judged(f"recovery_p{share} {sign} 3 s", found, len(values), level)
     part = judged(f"recovery {sign} 3 s in {share} % of runs", found, len(values), level)
-    assert (quantile.verdict, quantile.holds) == (part.verdict, part.holds)
+    assert part.verdict in (quantile.verdict, "unsure")
+    assert quantile.holds == part.holds
     assert quantile.breaking == part.breaking
 
 

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from tideover.models.schema.fields import HEADLINE
 from tideover.scenarios.objectives import intervals
 from tideover.scenarios.objectives.terms import Terms
+from tideover.scenarios.statistics.quantiles import quantile_interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,9 +94,6 @@ def _nothing(objective: Terms, notes: tuple[str, ...]) -> Judgement:
     """No run says anything of it."""
     limit = objective.share if objective.rule in ("runs", "time") else objective.limit
     return Judgement(objective, None, None, None, limit, 0, "unsure", False, notes=notes)
-
-
-# From frames to one value a replication.
 
 
 def _samples(objective: Terms, runs: pd.DataFrame, frame: pd.DataFrame, warmup_s: float) -> _Sample:
@@ -174,7 +172,7 @@ def _by_run(numbers: npt.NDArray[np.int64], values: Floats) -> dict[int, Floats]
     """The values of each replication that has any."""
     order = np.argsort(numbers, kind="stable")
     found, first = np.unique(numbers[order], return_index=True)
-    return dict(zip(found.tolist(), np.split(values[order], first[1:]), strict=True)) if len(found) else {}
+    return dict(zip(found.tolist(), np.split(values[order], first[1:]), strict=bool(len(found))))
 
 
 def _reduced(objective: Terms, values: Floats) -> float:
@@ -190,9 +188,6 @@ def _worst(objective: Terms, values: Floats) -> float:
     if objective.sign == "=":
         return float(values[np.argmax(np.abs(values - objective.limit))])
     return float(values.min() if objective.sign in (">=", ">") else values.max())
-
-
-# From these values to a verdict.
 
 
 def _every(objective: Terms, sample: _Sample) -> Judgement:
@@ -248,10 +243,14 @@ def _estimated(objective: Terms, sample: _Sample) -> Judgement:
 
 
 def _quantile(objective: Terms, sample: _Sample) -> Judgement:
-    """The least value that a part ``share`` of the runs does not exceed."""
+    """The least value that a part ``share`` of the runs does not exceed, so that none is taken for a better
+    one. An end of the interval that so few runs do not allow is infinite.
+    """
     values, n, limit = sample.values, sample.values.size, objective.limit
     value = float(np.sort(values)[max(1, math.ceil(n * objective.share - _ROUNDING)) - 1])
-    low, high = intervals.of_quantile(values, objective.share, objective.level)
+    found = quantile_interval(values, objective.share, objective.level)
+    low = -math.inf if found.low is None else found.low
+    high = math.inf if found.high is None else found.high
     meets = [bool(objective.meets(end)) for end in (value, low, high)]
     verdict = _verdict(meets[0], len({*meets}) == 1)
     hits = int(objective.meets(values).sum())
