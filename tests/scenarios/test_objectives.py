@@ -206,7 +206,7 @@ def test_a_failed_run_breaks_the_objective_and_is_named() -> None:
 def test_runs_without_a_failure_say_nothing_of_recovery() -> None:
     some = judged("recovery <= 5 s in 50 % of runs", recoveries([1.0], [], [9.0], []), 4)
     assert (some.n, some.value) == (2, 0.5)
-    assert "2 of 4 runs have no failure" in some.notes[0]
+    assert "2 of 4 runs have nothing of it" in some.notes[0]
     none = judged("recovery <= 5 s", recoveries([], []), 2)
     assert (none.n, none.value, none.verdict, none.holds) == (0, None, "unsure", False)
 

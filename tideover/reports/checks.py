@@ -46,9 +46,17 @@ def sentence(check: Check) -> str:
         met = "The objective is met" if total == 1 else f"All {total} objectives are met"
         sure = f", {len(unsure)} of them not for sure" if total > 1 else ", but not for sure"
         return f"{met}{sure if unsure else ''}."
-    what = "The objective is" if total == 1 else f"{len(broken)} of {total} objectives are"
-    what = what if len(broken) > 1 or total == 1 else f"One of {total} objectives is"
-    return f"{what} broken: {listed([one.objective.text for one in broken])}."
+    known = [one.objective.text for one in broken if one.value is not None]
+    unknown = [one.objective.text for one in broken if one.value is None]
+    said = [(known, "broken"), (unknown, "not measured here")]
+    return " ".join(_said(texts, total, what) for texts, what in said if texts)
+
+
+def _said(texts: list[str], total: int, what: str) -> str:
+    if total == 1:
+        return f"The objective is {what}: {texts[0]}."
+    many = f"One of {total} objectives is" if len(texts) == 1 else f"{len(texts)} of {total} objectives are"
+    return f"{many} {what}: {listed(texts)}."
 
 
 def name(one: Judgement) -> str:

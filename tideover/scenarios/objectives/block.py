@@ -40,7 +40,7 @@ def read(texts: Sequence[str], source: str) -> list[Objective]:
     found, wrong = [], []
     for text in texts:
         try:
-            found.append(Objective.parse(text, at=Node(text, Origin(source)), key=text))
+            found.append(Objective.parse(text, at=Node(text, Origin(source)), key=text or repr(text)))
         except ScenarioError as error:
             wrong += error.problems
     if wrong:

@@ -79,7 +79,8 @@ def judge(objective: Terms, frames: Mapping[str, pd.DataFrame | None], warmup_s:
     if frame is None or runs is None:
         raise ValueError(f"{objective.text}: needs the table {table}")
     if objective.metric.column.name not in frame.columns and len(frame):
-        return _nothing(objective, (f"this scenario has no {objective.metric.column.name}",))
+        column = objective.metric.column
+        return _nothing(objective, (f"this scenario has no {column.name} ({column.meaning})",))
     sample = _samples(objective, runs, frame, warmup_s)
     if not sample.values.size:
         return _nothing(objective, sample.notes)
@@ -120,8 +121,7 @@ def _samples(objective: Terms, runs: pd.DataFrame, frame: pd.DataFrame, warmup_s
             without += 1
     notes += rows.notes
     if without:
-        what = "failure" if objective.metric.table == "recoveries" else "value"
-        notes.append(f"{without} of {len(numbers)} runs have no {what} to judge, and are left out")
+        notes.append(f"{without} of {len(numbers)} runs have nothing of it to judge, and are left out")
     return _Sample(np.array(found, dtype=np.float64), tuple(notes))
 
 
