@@ -9,6 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tideover.scenarios import loader, precedence
 from tideover.scenarios.errors import MOST_SHOWN, Problem, ScenarioError, suggest
 from tideover.scenarios.loader import Resolved
@@ -17,6 +19,7 @@ from tideover.scenarios.part_builder import REGISTRIES
 from tideover.scenarios.python_values import from_plain
 from tideover.scenarios.scenario import Scenario
 from tideover.scenarios.settings import Setting
+from tideover.scenarios.sweeps.constraints import Constraint
 from tideover.scenarios.sweeps.factors.axes import Axis, Factor
 from tideover.sim.registry import Part
 
@@ -63,7 +66,8 @@ class Recipe:
     it is asked for, and whoever has the recipe (it can be pickled) makes the same.
 
     ``base``: what all points have in common; ``directory``: where that looks for files; ``axes``: what
-    differs; ``origin``: of the sweep's file.
+    differs, every combination but those that break one of the ``constraints``; ``origin``: of the sweep's
+    file; ``remarks``: what an expert would say of it.
     """
 
     name: str
@@ -72,6 +76,8 @@ class Recipe:
     axes: tuple[Axis, ...]
     replications: Fixed
     origin: Origin
+    constraints: tuple[Constraint, ...] = ()
+    remarks: tuple[str, ...] = ()
 
     @cached_property
     def factors(self) -> dict[str, Factor]:
@@ -87,7 +93,22 @@ class Recipe:
     @cached_property
     def total(self) -> int:
         """Number of points."""
+        return self.combinations if self._kept is None else len(self._kept)
+
+    @property
+    def combinations(self) -> int:
+        """Number of points, had they no constraints."""
         return math.prod(len(axis) for axis in self.axes)
+
+    @cached_property
+    def _kept(self) -> np.ndarray | None:
+        """Numbers of the combinations that break no constraint; None for all."""
+        if not self.constraints:
+            return None
+        kept = np.ones([len(axis) for axis in self.axes], bool)
+        for constraint in self.constraints:
+            kept &= constraint.holds(self.axes)
+        return np.flatnonzero(kept)
 
     def values(self, number: int) -> dict[str, Any]:
         """The swept values of a point by key, as they were written; raises ScenarioError if there is none."""
@@ -152,7 +173,7 @@ class Recipe:
         if not 0 <= number < self.total:
             message = f"there is no point {number}; points are 0 to {self.total - 1}"
             raise Node(None, self.origin).refused("grid", message)
-        rest, found = number, []
+        rest, found = number if self._kept is None else int(self._kept[number]), []
         for axis in reversed(self.axes):
             rest, position = divmod(rest, len(axis))
             nodes = zip(axis.factors, axis.at(position), strict=True)
