@@ -18,6 +18,7 @@ from tideover.reports.parquet import read_tables, write_tables
 from tideover.reports.sweeps.points import points
 from tideover.reports.sweeps.tables import key_tables
 from tideover.scenarios import runs
+from tideover.scenarios.sweeps.summary import summarise
 
 SHORT = {
     "run.duration": "40s",
@@ -181,7 +182,9 @@ def test_parquet_says_the_unit_of_swept_numbers(swept: tideover.Sweep, tmp_path:
 
 def test_readers_see_swept_numbers_with_their_units(swept: tideover.Sweep) -> None:
     """The table of points has the values as a file writes them, the shortest exact text of each."""
-    (table,) = key_tables(points(swept.recoveries, swept.runs, swept.parameters))
+    (table,) = key_tables(
+        points(*summarise(swept.recoveries, swept.runs, swept.parameters), swept.parameters)
+    )
     at, rate, size, bandwidth, cut = list(zip(*table.rows, strict=True))[:5]
     assert list(dict.fromkeys(at)) == ["20 s", "1.5 s", "30 s"]
     assert {*rate} | {*size} | {*bandwidth} == {"10/s", "1 KiB", "2 kB/s"}

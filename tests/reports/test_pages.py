@@ -13,10 +13,11 @@ from tideover.reports.explain import why_sixty
 from tideover.reports.html import render
 from tideover.reports.output import write_all
 from tideover.reports.published import group, pair_recoveries, with_cells
-from tideover.reports.scenario_summary import setup
+from tideover.reports.scenario_summary import point_record, setup
 from tideover.reports.sweeps.page import sweep_page
 from tideover.reports.sweeps.points import points
 from tideover.reports.verdict import verdict
+from tideover.scenarios.sweeps.summary import summarise
 
 EVIL = "<script>alert(1)</script>"
 PARAMETERS = {"strategy.kind": "", "topology.sentences.rate": "1/s", "failures.0.at": "s"}
@@ -78,13 +79,18 @@ def reproduce_html(reproduction, compared):
     return render(pages.reproduce_page(pair_recoveries(cells), cells, runs, **parts))
 
 
+def swept_page(recoveries, runs):
+    found = points(*summarise(recoveries, runs, PARAMETERS), PARAMETERS)
+    return sweep_page(found, point_record(0, recoveries, runs))
+
+
 @pytest.fixture(scope="module", params=["compare", "reproduce", "run", "sweep"])
 def html(request, compare_html, reproduce_html, compared, reproduction):
     if request.param == "run":
         return render(pages.run_page(compared[0]))
     if request.param == "sweep":
         recoveries, runs, _ = reproduction
-        return render(sweep_page(points(recoveries, runs, PARAMETERS), recoveries, runs))
+        return render(swept_page(recoveries, runs))
     return compare_html if request.param == "compare" else reproduce_html
 
 
@@ -238,7 +244,6 @@ def test_what_out_writes(tmp_path, compared, joined):
 def test_a_sweep_with_failed_runs_says_so(reproduction):
     recoveries, runs, _ = reproduction
     broken = runs.assign(error=runs["error"].where(runs["point"] != 3, "ValueError: it broke"))
-    found = points(recoveries, broken, PARAMETERS)
-    text = Reader(render(sweep_page(found, recoveries, broken))).text
+    text = Reader(render(swept_page(recoveries, broken))).text
     assert "18 points of the grid, 180 runs; 10 failed and are left out." in text
     assert "10/10" in text

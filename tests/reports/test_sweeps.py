@@ -12,13 +12,17 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
+from tideover.reports import figures
 from tideover.reports.html import render
-from tideover.reports.sweeps import figures
+from tideover.reports.scenario_summary import point_record
+from tideover.reports.sweeps.cells import cells
+from tideover.reports.sweeps.layout import layout
 from tideover.reports.sweeps.page import sweep_page
-from tideover.reports.sweeps.pictures import costs, recovery_times
+from tideover.reports.sweeps.pictures import costs, recovery, recovery_times
 from tideover.reports.sweeps.points import points, quantities
 from tideover.reports.sweeps.tables import effects_table, key_tables, summary
 from tideover.reports.sweeps.view import sweep_view
+from tideover.scenarios.sweeps.summary import summarise
 
 AT, RATE, KIND = "failures.0.at", "topology.sentences.rate", "strategy.kind"
 
@@ -49,7 +53,16 @@ def frames(grid, headline, replications=1, **columns):
 
 
 def summarised(grid, headline, replications=1, **columns):
-    return points(*frames(grid, headline, replications, **columns), list(grid))
+    return of_frames(*frames(grid, headline, replications, **columns), list(grid))
+
+
+def of_frames(recoveries, runs, parameters):
+    return points(*summarise(recoveries, runs, parameters), parameters)
+
+
+def page_of(recoveries, runs, parameters, **more):
+    found = of_frames(recoveries, runs, parameters)
+    return render(sweep_page(found, point_record(0, recoveries, runs), **more))
 
 
 def seconds(count):
@@ -87,12 +100,12 @@ def test_what_is_not_all_of_one_kind_is_a_name(values):
 def test_columns_of_numbers_with_a_unit_read_as_texts_do():
     """A table may hold 30 s as the text or as the number 30.0 whose unit is known."""
     recoveries, runs = frames({AT: seconds(3)}, number_of)
-    as_text = points(recoveries, runs, [AT]).keys[1]
+    as_text = of_frames(recoveries, runs, [AT]).keys[1]
     held = [
         frame.assign(**{AT: [number_of(row) for row in frame.to_dict("records")]})
         for frame in (recoveries, runs)
     ]
-    as_number = points(*held, {AT: "s"}).keys[1]
+    as_number = of_frames(*held, {AT: "s"}).keys[1]
     assert as_number.numbers.tolist() == as_text.numbers.tolist() == [10.0, 11.0, 12.0]
     assert as_number.labels == as_text.labels
     assert as_number.about == as_text.about == "at (s)"
@@ -202,8 +215,8 @@ def test_no_figure_grows_with_the_values(sizes):
     """No figure is higher than 1.3 times its width, and none has a shape for each of thousands of cells."""
     grid = {key: values_of(key, count) for key, count in sizes.items()}
     recoveries, runs = frames(grid, lambda row: float(row["point"]))
-    found = points(recoveries, runs, list(grid))
-    for picture in (*recovery_times(found), *costs(found, runs)):
+    found = of_frames(recoveries, runs, list(grid))
+    for picture in (*recovery_times(found), *costs(found)):
         assert size_of(picture.svg) < 1.3
         assert len(picture.svg) < 400_000
 
@@ -212,8 +225,7 @@ def test_one_numeric_key_is_an_axis_with_a_line_each():
     """Means at 10, 11, 12 s are those moments, five times as long for the other strategy."""
     grid = {KIND: ["rsm", "none"], AT: ["12 s", "10 s", "11 s"]}
     found = summarised(grid, lambda row: number_of(row) * (5 if row[KIND] == "none" else 1), 2)
-    at = figures.layout(found)
-    (axes,) = figures.recovery(found, at).axes
+    (axes,) = recovery(found, layout(found))
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("at (s)", "time to recover (s)")
     lines = {line.get_label(): line.get_xydata().tolist() for line in axes.lines if len(line.get_xdata())}
     assert lines == {
@@ -224,36 +236,53 @@ def test_one_numeric_key_is_an_axis_with_a_line_each():
 
 def test_what_never_recovers_is_marked_and_in_no_mean():
     found = summarised({AT: seconds(3)}, lambda row: np.nan if number_of(row) == 11 else 4.0)
-    (axes,) = figures.recovery(found, figures.layout(found)).axes
+    (axes,) = recovery(found, layout(found))
     line, crosses = axes.lines
     assert line.get_xdata().tolist() == [10.0, 12.0]
     assert crosses.get_xdata().tolist() == [11.0]
 
 
-def test_two_numeric_keys_are_a_heat_map_and_the_rest_is_averaged_and_said():
-    """Time = moment + 10 · rate + (0 or 2, by a third key): a cell has moment + 10 · rate + 1. The third key
-    moves the mean least, so it is averaged.
-    """
+def test_two_numeric_keys_are_a_heat_map_and_others_are_panels():
+    """Time = moment + 10 · rate + (0 or 2, by a third key): that is what the cells of the panels have."""
     grid = {AT: ["20 s", "30 s"], RATE: ["1/s", "2/s", "4/s"], "strategy.replay_cost": ["1 ms", "2 ms"]}
 
     def time(row):
         return number_of(row) + 10 * number_of(row, RATE) + 2 * (row["strategy.replay_cost"] == "2 ms")
 
     found = summarised(grid, time)
-    at = figures.layout(found)
-    assert (at.x.short, at.y.short, [key.short for key in at.averaged]) == ("rate", "at", ["replay_cost"])
-    axes = figures.recovery(found, at).axes[0]
-    (mesh,) = axes.collections
-    assert mesh.get_array().tolist() == [[31, 41, 61], [41, 51, 71]]
-    assert mesh.get_coordinates()[0, :, 0].tolist() == [0.5, 1.5, 3.0, 5.0]
+    at = layout(found)
+    assert (at.x.short, at.y.short, at.columns.short, at.averaged) == ("rate", "at", "replay_cost", ())
+    drawn = recovery(found, at)
+    assert [axes.get_title(loc="left") for axes in drawn] == ["replay_cost 1 ms", "replay_cost 2 ms"]
+    for axes, more in zip(drawn, (0, 2), strict=True):
+        (mesh,) = axes.collections
+        expected = np.array([[30, 40, 60], [40, 50, 70]]) + more
+        np.testing.assert_allclose(mesh.get_array(), expected)
+        assert mesh.get_coordinates()[0, :, 0].tolist() == [0.5, 1.5, 3.0, 5.0]
+
+
+def test_four_keys_are_shown_and_a_fifth_is_averaged_and_said():
+    """Time = 100 a + 10 b + c + 0.1 d + 0.01 e with five numbers of 1 and 2: a and b are axes, c and d
+    panels, and the mean over e is 0.015 more.
+    """
+    grid = {f"k.{name}": [1, 2] for name in "abcde"}
+    weights = dict(zip(grid, (100, 10, 1, 0.1, 0.01), strict=True))
+    found = summarised(grid, lambda row: sum(weight * row[key] for key, weight in weights.items()))
+    at = layout(found)
+    assert [key.short for key in (*at.used, *at.averaged)] == list("abcde")
+    drawn = recovery(found, at)
+    titles = ["d 1 · c 1", "d 1 · c 2", "d 2 · c 1", "d 2 · c 2"]
+    assert [axes.get_title(loc="left") for axes in drawn] == titles
+    expected = [[112.115, 212.115], [122.115, 222.115]]
+    np.testing.assert_allclose(drawn[1].collections[0].get_array(), expected)
     (picture,) = recovery_times(found)
-    assert "Averaged over replay_cost." in picture.caption
+    assert picture.caption.endswith("Averaged over e.")
 
 
 def test_further_names_are_small_multiples_on_one_scale():
     grid = {KIND: ["rsm", "none"], AT: seconds(3), RATE: ["1/s", "2/s"]}
     found = summarised(grid, lambda row: number_of(row) + (90 if row[KIND] == "none" else 0))
-    drawn = figures.recovery(found, figures.layout(found)).axes
+    drawn = recovery(found, layout(found))
     assert [axes.get_title(loc="left") for axes in drawn[:2]] == ["R+SM", "none (amnesia)"]
     assert drawn[0].collections[0].get_clim() == drawn[1].collections[0].get_clim() == (0.0, 102.0)
 
@@ -262,13 +291,13 @@ def test_costs_have_the_swept_axis():
     """Network is 1000 B times the rate: a line through (1, 1000), (2, 2000), (4, 4000); not its mean."""
     grid = {AT: seconds(2), RATE: ["1/s", "2/s", "4/s"]}
     recoveries, runs = frames(grid, 1.0, network_bytes=lambda row: 1000 * number_of(row, RATE))
-    found = points(recoveries, runs, list(grid))
-    at = figures.layout(found, found.totals["network_bytes"].to_numpy(), plane=False)
-    network = figures.costs(found, at).axes[1]
+    found = of_frames(recoveries, runs, list(grid))
+    (picture,) = costs(found)
+    assert (picture.title, picture.caption.endswith("Averaged over at.")) == ("Cost over rate", True)
+    table = cells(found, [found.keys[2]], metric="network_bytes")
+    network = figures.costs_over(table.assign(**dict.fromkeys(figures.RESOURCES, table["mean"])), RATE)[1]
     assert network.get_title(loc="left") == "network (bytes)"
     assert network.lines[0].get_xydata().tolist() == [[1, 1000], [2, 2000], [4, 4000]]
-    (picture,) = costs(found, runs)
-    assert (picture.title, picture.caption.endswith("Averaged over at.")) == ("Cost over rate", True)
 
 
 @pytest.mark.parametrize(
@@ -277,9 +306,8 @@ def test_costs_have_the_swept_axis():
 def test_an_axis_is_logarithmic_if_its_values_are_and_its_ticks_are_numbers(rates, scale):
     """Values that grow by a factor: most of them are near the least; even steps stay linear however many."""
     found = summarised({RATE: [f"{rate}/s" for rate in rates]}, 1.0)
-    figure = figures.recovery(found, figures.layout(found))
-    figure.draw_without_rendering()
-    (axes,) = figure.axes
+    (axes,) = recovery(found, layout(found))
+    axes.figure.draw_without_rendering()
     assert axes.get_xscale() == scale
     shown = [label.get_text() for label in axes.get_xticklabels()]
     assert not [text for text in shown if "$" in text]
@@ -297,15 +325,13 @@ def large():
     times = rng.gamma(2.0, 10.0, 10_000)
     recoveries, runs = frames(grid, lambda row: times[row["point"]], network_bytes=lambda row: 123_456_789)
     warnings = [f"a remark on point {n}" for n in range(10_000)]
-    return render(
-        sweep_page(points(recoveries, runs, list(grid)), recoveries, runs, warnings=warnings)
-    ), times
+    return page_of(recoveries, runs, list(grid), warnings=warnings), times
 
 
 def test_ten_thousand_points_are_a_page_of_less_than_three_megabytes(large):
     page, _ = large
     assert len(page.encode()) < 3_000_000
-    assert page.count("<figure>") == page.count("<svg") == 2
+    assert page.count("<figure>") == page.count("<svg") == 3
     assert page.count("<tr>") < 200
 
 
@@ -334,14 +360,14 @@ def test_only_our_script_may_run(large):
 
 def test_a_few_points_need_no_script():
     recoveries, runs = frames({AT: seconds(24)}, number_of)
-    page = render(sweep_page(points(recoveries, runs, [AT]), recoveries, runs))
+    page = page_of(recoveries, runs, [AT])
     assert "<script" not in page
     assert "script-src" not in page
 
 
 def test_the_page_says_what_was_swept_and_not_one_value_of_it():
     recoveries, runs = frames({AT: seconds(30), "run.seed": [1, 2]}, number_of)
-    page = render(sweep_page(points(recoveries, runs, [AT, "run.seed"]), recoveries, runs))
+    page = page_of(recoveries, runs, [AT, "run.seed"])
     assert "failures.0.at: 30 values from 10 s to 39 s; run.seed: 1, 2" in page
     assert "<dt>Seed</dt>" not in page
     assert "<dt>Failures</dt>" not in page

@@ -17,6 +17,7 @@ from tideover.reports.sweeps.tables import key_tables
 from tideover.reports.sweeps.view import sweep_view
 from tideover.reports.tables import Table, overview, pairs_table
 from tideover.reports.verdict import verdict
+from tideover.scenarios.sweeps.summary import summarise
 
 PARAMETERS = {"strategy.kind": "", "topology.sentences.rate": "1/s", "failures.0.at": "s"}
 
@@ -96,7 +97,7 @@ def test_strategies_stand_side_by_side_and_the_verdict_is_there(four):
 
 def test_a_sweep(reproduction):
     recoveries, runs, _ = reproduction
-    text = shown(sweep_view(points(recoveries, runs, PARAMETERS)))
+    text = shown(sweep_view(points(*summarise(recoveries, runs, PARAMETERS), PARAMETERS)))
     assert "rate: topology.sentences.rate; at: failures.0.at" in text
     rows = [line for line in text.splitlines() if line.startswith("active replication")]
     assert len(rows) == 6
@@ -105,7 +106,8 @@ def test_a_sweep(reproduction):
 def test_names_of_swept_keys_stay_apart(reproduction):
     recoveries, runs, _ = reproduction
     runs = runs.assign(**{"topology.other.rate": "5/s"})
-    (table,) = key_tables(points(recoveries, runs, PARAMETERS | {"topology.other.rate": ""}))
+    more = PARAMETERS | {"topology.other.rate": ""}
+    (table,) = key_tables(points(*summarise(recoveries, runs, more), more))
     assert table.columns[:4] == ("strategy", "sentences.rate", "at", "other.rate")
 
 
@@ -164,7 +166,7 @@ def test_narrow_terminals_break_no_word_and_no_figure(four, reproduction, width)
     tables = [
         overview([result.to_dict() for result in four], brief=True),
         pairs_table(found.pairs),
-        *key_tables(points(recoveries, runs, PARAMETERS)),
+        *key_tables(points(*summarise(recoveries, runs, PARAMETERS), PARAMETERS)),
     ]
     for table in tables:
         text = shown(terminal.render(table), width)

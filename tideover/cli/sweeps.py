@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,24 +12,17 @@ import typer
 from tideover.cli import fitted, output, studies
 from tideover.cli.output import BadInput, Json, Out, Settings
 from tideover.cli.progress import Bar
+from tideover.cli.spark import Conf, Master, NoSpark, Place, Remote, place
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from tideover.reports.html import Page
     from tideover.reports.sweeps.finished import Finished
+    from tideover.reports.sweeps.points import Points
     from tideover.scenarios.sweep import Sweep
     from tideover.scenarios.sweeps.grid import Grid
 
-Master = Annotated[
-    str, typer.Option(help="Spark's master: local[*,4] is embedded; spark://…, yarn, k8s://… are clusters.")
-]
-NoSpark = Annotated[bool, typer.Option("--no-spark", help="Simulate in this process, one run after another.")]
-
-_HOST = r"(\[[\da-fA-F:.]+\]|[^\s/:,\[\]]+):\d{1,5}"
-MASTER = re.compile(
-    r"local(\[([1-9]\d*|\*)(,\s*[1-9]\d*)?\])?|local-cluster\[[\d,\s]+\]|yarn|k8s://[^\s/].*"
-    rf"|spark://{_HOST}(,{_HOST})*"
-)
 LISTED = 200
 """Points that ``--dry-run`` lists in full."""
 
@@ -42,7 +34,9 @@ def sweep(
     settings: Settings = None,
     as_json: Json = False,
     out: Out = None,
-    master: Master = "local[*,4]",
+    master: Master = None,
+    remote: Remote = None,
+    conf: Conf = None,
     no_spark: NoSpark = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="List the points and count the runs; simulate nothing.")
@@ -53,8 +47,9 @@ def sweep(
     from tideover.reports.sweeps.points import points as summarised
     from tideover.scenarios.inputs import fingerprint
     from tideover.scenarios.sweeps import grid
+    from tideover.scenarios.sweeps.summary import summarise
 
-    where = _checked(master, no_spark)
+    where = place(master, remote, conf, no_spark)
     inputs = None if out is None or dry_run else fingerprint(spec, settings or ())
     if out is not None and inputs is not None and (before := finished(out, inputs)) is not None:
         _show_again(out, before, as_json)
@@ -65,8 +60,7 @@ def sweep(
         _list(asked, as_json)
         return
     found = _simulated("sweep", asked, out, where)
-    recoveries, runs = found.recoveries, found.runs
-    points = summarised(recoveries, runs, found.parameters)
+    points = summarised(*summarise(found.recoveries, found.runs, found.parameters), found.parameters)
     records = found.to_list() if as_json or out is not None else []
     if as_json:
         output.warn(found.warnings)
@@ -76,10 +70,7 @@ def sweep(
 
         output.show(sweep_view(points, found.warnings, kept=out is not None))
     if out is not None:
-        from tideover.reports.sweeps.page import sweep_page
-
-        timeline = found.tables.get("timeline")
-        page = sweep_page(points, recoveries, runs, timeline=timeline, warnings=found.warnings)
+        page = _page(found, points)
         unstamp(out)
         paths = output.write(out, found.tables, page, records, parameters=found.parameters, errors=as_json)
         if inputs is not None and not found.failed:
@@ -93,13 +84,15 @@ def _show_again(out: Path, before: Finished, as_json: bool) -> None:
     from tideover.reports.parquet import read_tables
     from tideover.reports.sweeps.points import points
     from tideover.reports.sweeps.view import sweep_view
+    from tideover.scenarios.sweeps.summary import summarise
 
     if as_json:
         output.warn(before.warnings)
         output.print_text((out / RESULT).read_text("utf-8"))
     else:
         tables = read_tables(out)
-        found = points(tables["recoveries"], tables["runs"], before.parameters)
+        shown = summarise(tables["recoveries"], tables["runs"], before.parameters)
+        found = points(*shown, before.parameters)
         output.show(sweep_view(found, before.warnings, kept=True))
     output.tell([out / name for name in before.outputs], errors=as_json)
 
@@ -118,7 +111,9 @@ def reproduce(
     ] = None,
     as_json: Json = False,
     out: Out = None,
-    master: Master = "local[*,4]",
+    master: Master = None,
+    remote: Remote = None,
+    conf: Conf = None,
     no_spark: NoSpark = False,
 ) -> None:
     """Set a published table beside the simulated one, with the error of each cell.
@@ -140,7 +135,7 @@ def reproduce(
     if paper in studies.STUDIES:
         studies.reproduce(paper, settings or (), out, as_json)
         return
-    where = _checked(master, no_spark)
+    where = place(master, remote, conf, no_spark)
     found = _simulated("reproduce", grid.read(PAPERS[paper], settings or ()), out, where)
     shown = {"ksafety": _ksafety, "stableford-phase1": _phase_one, "stableford-phase1-queues": _phase_one}
     shown.get(paper, _stableford)(found, out, as_json)
@@ -200,32 +195,38 @@ queue length is never reached. Phase 2: failures 5, 15 and 30 s into a window.
 RATE, WINDOW_S = "topology.sentences.rate", 30.0
 
 
-def _checked(master: str, no_spark: bool) -> str | None:
-    """Spark's master, or None for no Spark; raises BadInput for what no Spark understands."""
-    if no_spark:
-        return None
-    if not MASTER.fullmatch(master):
-        allowed = "local, local[2], local[*,4], spark://host:port, yarn or k8s://host:port"
-        raise BadInput(f"--master: {master!r} is not one of Spark's masters; allowed: {allowed}")
-    return master
-
-
-def _simulated(command: str, points: Grid, out: Path | None, master: str | None) -> Sweep:
+def _simulated(command: str, points: Grid, out: Path | None, where: Place) -> Sweep:
     from tideover.api import KEPT
-    from tideover.scenarios.spark import is_embedded
     from tideover.scenarios.sweep import sweep
 
     output.prepare(out, command)
-    if master is not None and not is_embedded(master):
-        output.note([f"connecting to {master}"])
+    if where.elsewhere is not None:
+        output.note([f"connecting to {where.elsewhere}"])
     keep = None if out is None else out / KEPT
     with Bar() as bar:
         try:
-            return sweep(points, master=master, keep=keep, report=bar)
+            return sweep(
+                points, master=where.master, remote=where.remote, conf=where.conf, keep=keep, report=bar
+            )
         except KeyboardInterrupt:
             if keep is not None:
                 sys.stderr.write("Interrupted. The same command goes on where it was.\n")
             raise
+
+
+def _page(found: Sweep, summarised: Points | None = None) -> Page:
+    """The page of a sweep; its points are summarised if they are not yet."""
+    from tideover.reports.scenario_summary import point_record
+    from tideover.reports.sweeps.page import sweep_page
+    from tideover.reports.sweeps.points import points
+    from tideover.scenarios.sweeps.summary import summarise
+
+    recoveries, runs = found.recoveries, found.runs
+    shown = summarised or points(*summarise(recoveries, runs, found.parameters), found.parameters)
+    record = point_record(found.grid.points[0].number, recoveries, runs)
+    timeline = found.tables.get("timeline")
+    around = None if timeline is None else (timeline, recoveries)
+    return sweep_page(shown, record, around=around, warnings=found.warnings)
 
 
 def _end(found: Sweep) -> None:
@@ -266,8 +267,6 @@ def _list(points: Grid, as_json: bool) -> None:
 
 def _ksafety(found: Sweep, out: Path | None, as_json: bool) -> None:
     from tideover.reports import ksafety, published
-    from tideover.reports.sweeps.page import sweep_page
-    from tideover.reports.sweeps.points import points
     from tideover.reports.terminal import reproduce_view
 
     rows = ksafety.rows([point.scenario for point in found.grid.points], found.to_list())
@@ -278,15 +277,12 @@ def _ksafety(found: Sweep, out: Path | None, as_json: bool) -> None:
         source = published.group("ksafety", "throughput").source
         output.show(reproduce_view([ksafety.table(rows)], (), source, found.warnings), *ksafety.FINDINGS)
     if out is not None:
-        summary = points(found.recoveries, found.runs, found.parameters)
-        page = sweep_page(summary, found.recoveries, found.runs, warnings=found.warnings)
+        page = _page(found)
         output.write(out, found.tables, page, rows, parameters=found.parameters, errors=as_json)
 
 
 def _phase_one(found: Sweep, out: Path | None, as_json: bool) -> None:
     from tideover.reports import phase_one
-    from tideover.reports.sweeps.page import sweep_page
-    from tideover.reports.sweeps.points import points
     from tideover.reports.terminal import reproduce_view
 
     rows = phase_one.rows(found.recoveries, found.runs, found.timeline)
@@ -297,10 +293,7 @@ def _phase_one(found: Sweep, out: Path | None, as_json: bool) -> None:
         beside = phase_one.table(rows)
         output.show(reproduce_view([beside], (), phase_one.SOURCE, found.warnings), *phase_one.FINDINGS)
     if out is not None:
-        summary = points(found.recoveries, found.runs, found.parameters)
-        page = sweep_page(
-            summary, found.recoveries, found.runs, timeline=found.timeline, warnings=found.warnings
-        )
+        page = _page(found)
         output.write(out, found.tables, page, rows, parameters=found.parameters, errors=as_json)
 
 

@@ -17,6 +17,7 @@ from tideover.reports.sweeps.points import points
 from tideover.reports.sweeps.tables import points_table
 from tideover.reports.tables import Record, Table
 from tideover.reports.verdict import Verdict, run_sentence, verdict
+from tideover.scenarios.sweeps.summary import summarise
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -132,7 +133,7 @@ def reproduce_page(
     ``published.pair_recoveries``; ``timelines``: timeline and recoveries of one cell under each strategy.
     """
     recoveries, runs = conform("recoveries", recoveries), conform("runs", runs)
-    found = points(recoveries, runs, parameters)
+    found = points(*summarise(recoveries, runs, parameters), parameters)
     records = [point_record(int(point), recoveries, runs) for point in found.numbers]
     known = pairs[pairs["published_s"].notna()]
     cells = known[[*CELL, "published_s"]].itertuples(index=False, name=None)

@@ -5,8 +5,13 @@ matplotlib and seaborn are imported inside the functions that draw.
 
 from tideover.reports.figures.calibration import backlogs, predictions, residuals
 from tideover.reports.figures.cost import RESOURCES, cost, relative_to
+from tideover.reports.figures.costs_over import costs_over
+from tideover.reports.figures.effects import main_effects
+from tideover.reports.figures.heat_maps import heat_maps
 from tideover.reports.figures.hosts import hosts
+from tideover.reports.figures.multiples import small_multiples
 from tideover.reports.figures.published import published
+from tideover.reports.figures.ranges import ranges
 from tideover.reports.figures.recoveries import recoveries_over_rate
 from tideover.reports.figures.recovery import recovery
 from tideover.reports.figures.stages import recovery_stages
@@ -20,14 +25,19 @@ __all__ = [
     "RESOURCES",
     "backlogs",
     "cost",
+    "costs_over",
+    "heat_maps",
     "hosts",
+    "main_effects",
     "predictions",
     "published",
+    "ranges",
     "recoveries_over_rate",
     "recovery",
     "recovery_stages",
     "relative_to",
     "residuals",
+    "small_multiples",
     "timeline",
     "timelines",
     "topology",

@@ -37,23 +37,16 @@ def _data(points: Points) -> dict[str, Any]:
         columns.append({"name": key.short, "values": key.labels} | numbers)
         cells.append(key.of_point.tolist())
     for name, label in ((HEADLINE, "time to recover, s"), ("catch_up_s", "catch-up, s")):
-        found = points.times[name]
+        found = points.metric(name)
         columns += [{"name": label}, {"name": "±"}, {"name": "not ended"}]
-        cells += [
-            [None if one.mean is None else rounded(one.mean) for one in found],
-            [None if one.half_width is None else rounded(one.half_width) for one in found],
-            [one.undefined for one in found],
-        ]
-    totals = points.totals
+        cells += [*([rounded(v) for v in values] for values in (found.mean, found.half_width))]
+        cells.append(found.undefined.tolist())
     for name, label in SUMS.items():
         columns.append({"name": label})
-        cells.append([None if np.isnan(v) else int(v) for v in totals[name]])
+        cells.append([None if np.isnan(v) else round(v) for v in points.metric(name).total])
     columns += [{"name": "network", "bytes": True}, {"name": "failed runs"}, {"name": "runs"}]
-    cells += [
-        [rounded(v) for v in totals["network_bytes"]],
-        totals["failed"].tolist(),
-        totals["runs"].tolist(),
-    ]
+    cells.append([rounded(v) for v in points.metric("network_bytes").mean])
+    cells += [points.failed.tolist(), points.runs.tolist()]
     return {"columns": columns, "rows": list(zip(*cells, strict=True))}
 
 

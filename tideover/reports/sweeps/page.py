@@ -10,11 +10,12 @@ from tideover.reports import pictures as shared
 from tideover.reports.formatting import strategy_name
 from tideover.reports.html import Page
 from tideover.reports.pages import figures_section, results_section
-from tideover.reports.scenario_summary import point_record, scenario_name, setup
+from tideover.reports.scenario_summary import scenario_name, setup
 from tideover.reports.sweeps import pictures
 from tideover.reports.sweeps.grid import grid
 from tideover.reports.sweeps.points import Points, spoken
 from tideover.reports.sweeps.tables import MOST_LISTED, key_tables, summary
+from tideover.reports.tables import Record
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,23 +33,25 @@ _SWEPT = {
 
 def sweep_page(
     points: Points,
-    recoveries: pd.DataFrame,
-    runs: pd.DataFrame,
+    record: Record,
     *,
-    timeline: pd.DataFrame | None = None,
+    around: tuple[pd.DataFrame, pd.DataFrame] | None = None,
     warnings: Sequence[str] = (),
 ) -> Page:
-    """A grid of parameters, as large as it may be; the frames are those that ``points`` was made of."""
-    record = point_record(int(points.numbers[0]), recoveries, runs)
-    swept = [key for key in points.keys if len(key.labels) > 1]
+    """A grid of parameters, as large as it may be.
+
+    ``record``: of its first point (``scenario_summary.point_record`` has what is needed of it); ``around``:
+    timeline and recoveries of a sweep of one point.
+    """
+    swept = points.varying
     said = [
         (label, text)
         for label, text in setup([record])
         if not any(f"{key.name}.".startswith(f"{_SWEPT.get(label)}.") for key in swept)
     ]
-    shown = (*pictures.recovery_times(points), *pictures.costs(points, runs))
-    if timeline is not None and len(points) == 1:
-        shown = (*shown, *shared.around_failure(timeline, recoveries))
+    shown = (*pictures.recovery_times(points), *pictures.main_effects(points), *pictures.costs(points))
+    if around is not None and len(points) == 1:
+        shown = (*shown, *shared.around_failure(*around))
     rest = len(warnings) - MOST_WARNINGS
     label = f"point {points.numbers[0]}: {strategy_name(record['strategy'])}"
     if len(points) > 1:

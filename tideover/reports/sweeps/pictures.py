@@ -2,83 +2,154 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from tideover.models.schema.fields import HEADLINE
-from tideover.reports import figures as shared
+from tideover.reports import figures
 from tideover.reports.figures.svg import to_svg
 from tideover.reports.formatting import capitalised, listed
 from tideover.reports.html import Picture
-from tideover.reports.sweeps import figures
-from tideover.reports.sweeps.figures import Layout
-from tideover.reports.sweeps.points import COSTS, Floats, Points
+from tideover.reports.sweeps.cells import cells
+from tideover.reports.sweeps.layout import Layout, layout
+from tideover.reports.sweeps.points import COSTS, Floats, Key, Points, means_by
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
+MOST_EFFECTS = 6
+"""Most factors of which the main effects are drawn."""
 _SHAPES = {
     "heat": "Each cell is the mean time to recover at two values; a cell without colour has no recovery that "
     "ended within its run.",
     "lines": "Each line is the mean time to recover, with its 95 % t-interval. A cross above the axes: "
     "there, recoveries did not end within their run, and are in no mean.",
-    "rows": "Each faint dot is one recovery, each large mark the mean with its 95 % t-interval.",
+    "rows": "Each mark is the mean with its 95 % t-interval. Below it, of {what}: from the least to the "
+    "greatest (thin), from the 5th to the 95th percentile (thick), the middle half (box) and the median.",
 }
 
 
 def recovery_times(points: Points) -> tuple[Picture, ...]:
     """The time to recover over the swept keys; none if nothing recovered."""
-    if not any(one.n for one in points.times[HEADLINE]):
+    if np.isnan(points.headline).all():
         return ()
-    at = figures.layout(points)
+    at = layout(points)
     shape = "heat" if at.y is not None else "lines" if at.x is not None else "rows"
-    over = listed([key.short for key in (at.x, at.y, at.lines, at.panels) if key is not None])
-    rows = figures.MOST_LINES if at.x is not None else figures.MOST_ROWS
+    over = listed([key.short for key in at.used]) or "all points"
     alt = f"Time to recover over {over}; the table of points has the same figures."
-    svg = to_svg(figures.recovery(points, at), prefix="recovery", alt=alt)
-    return (Picture(f"Time to recover over {over}", f"{_SHAPES[shape]} {_not_shown(at, rows)}".strip(), svg),)
+    svg = to_svg(_figure(recovery(points, at)), prefix="recovery", alt=alt)
+    what = "the means of its points" if at.averaged or not at.used else "the replications"
+    caption = f"{_SHAPES[shape].format(what=what)} {_not_shown(at)}"
+    return (Picture(f"Time to recover over {over}", caption.strip(), svg),)
 
 
-def costs(points: Points, runs: pd.DataFrame) -> tuple[Picture, ...]:
-    """What the points cost over the numeric key that matters most for it; by name if no key is numeric."""
-    known = points.totals["cpu_s"].notna()
-    if not known.any():
-        return ()
-    at = figures.layout(points, _costliness(points), plane=False)
-    over = listed([key.short for key in (at.x, at.lines) if key is not None]) or "all points"
-    figure = (
-        figures.costs(points, at) if at.x is not None else shared.cost(_named(points, at, runs))[0].figure
+def recovery(points: Points, at: Layout) -> list[Axes]:
+    """The mean time to recover over the swept keys: lines, heat maps, or a row for each name."""
+    axes = [key for key in (at.x, at.y) if key is not None]
+    names = [key for key in (at.lines, at.columns, at.rows) if key is not None]
+    table = cells(points, axes, names, chosen=at.chosen(points))
+    lines, columns, rows = (None if key is None else key.name for key in (at.lines, at.columns, at.rows))
+    about = _about(points)
+    if at.x is None:
+        return figures.ranges(table, lines, columns=columns, rows=rows)
+    if at.y is None:
+        return figures.small_multiples(table, at.x.name, lines=lines, columns=columns, rows=rows, about=about)
+    return figures.heat_maps(table, at.x.name, at.y.name, columns=columns, rows=rows, about=about)
+
+
+def main_effects(points: Points) -> tuple[Picture, ...]:
+    """What each swept key does by itself; none if fewer than two vary, or nothing recovered."""
+    keys = sorted(
+        (key for key in points.varying if points.influence(key)), key=lambda k: -points.influence(k)
     )
+    if len(points.varying) < 2 or not keys:
+        return ()
+    drawn = figures.main_effects(effects(points, keys[:MOST_EFFECTS]))
+    shown = listed([key.short for key in keys[:MOST_EFFECTS]])
+    caption = (
+        "The mean time to recover at each value, over all points that have it, with its 95 % interval; the "
+        "key that matters most comes first. Dashed: the mean of all points. What two keys do together does "
+        "not show here."
+    )
+    if len(keys) > MOST_EFFECTS:
+        caption += f" {len(keys) - MOST_EFFECTS} keys that matter less are left out."
+    alt = f"Mean time to recover by each value of {shown}; the table of effects has the same figures."
+    return (Picture(f"Main effects of {shown}", caption, to_svg(_figure(drawn), prefix="effects", alt=alt)),)
+
+
+def effects(points: Points, keys: list[Key]) -> pd.DataFrame:
+    """What ``figures.main_effects`` draws of these keys."""
+    import pandas as pd
+
+    found = []
+    for key in keys:
+        table = cells(points, [key] if key.numeric else [], [] if key.numeric else [key])
+        numbers = table[key.name].astype(float) if key.numeric else np.nan
+        one = {"factor": key.about, "value": table[key.name], "number": numbers}
+        found.append(pd.DataFrame(one).assign(**{end: table[end] for end in ("mean", "low", "high")}))
+    return pd.concat(found, ignore_index=True).assign(grand_mean=float(np.nanmean(points.headline)))
+
+
+def costs(points: Points) -> tuple[Picture, ...]:
+    """What the points cost over the numeric key that matters most for it; by name if no key is numeric."""
+    if np.isnan(points.metric("cpu_s").mean).all():
+        return ()
+    at = layout(points, _costliness(points), plane=False)
+    over = listed([key.short for key in (at.x, at.lines) if key is not None]) or "all points"
+    drawn = _costs_over(points, at, at.x) if at.x is not None else figures.cost(_by_name(points, at))
     caption = (
         "Mean per run. What a fast recovery saves in time it costs here: copies of the work (CPU, hosts), of "
-        f"the stream (network, buffered tuples) or of the state (store). {_not_shown(at, figures.MOST_LINES)}"
+        f"the stream (network, buffered tuples) or of the state (store). {_not_shown(at)}"
     )
     alt = f"CPU time, network, store, buffered tuples and hosts over {over}; also in the table."
-    return (Picture(f"Cost over {over}", caption.strip(), to_svg(figure, prefix="cost", alt=alt)),)
+    return (Picture(f"Cost over {over}", caption.strip(), to_svg(_figure(drawn), prefix="cost", alt=alt)),)
 
 
-def _named(points: Points, at: Layout, runs: pd.DataFrame) -> pd.DataFrame:
-    """The runs that are drawn, and the names of their key where the chart of strategies looks for them."""
-    if at.lines is None:
-        return runs
-    of_run = at.lines.of_point[np.searchsorted(points.numbers, runs["point"].to_numpy())]
-    if at.lines.name not in ("strategy", "strategy.kind"):
-        runs = runs.assign(strategy=np.array(at.lines.labels)[of_run])
-    return runs[of_run < figures.MOST_LINES]
+def _costs_over(points: Points, at: Layout, x: Key) -> list[Axes]:
+    names = [key for key in (at.lines,) if key is not None]
+    chosen = at.chosen(points)
+    tables = {name: cells(points, [x], names, chosen=chosen, metric=name) for name in figures.RESOURCES}
+    table = tables["cpu_s"].assign(**{name: one["mean"] for name, one in tables.items()})
+    return figures.costs_over(table, x.name, lines=names[0].name if names else None, about=_about(points))
+
+
+def _by_name(points: Points, at: Layout) -> pd.DataFrame:
+    """Mean costs as the chart of strategies wants them: the names where it looks for strategies."""
+    import pandas as pd
+
+    key = points.keys[0] if at.lines is None else at.lines
+    chosen = at.chosen(points)
+    group, values = (
+        key.of_point[chosen],
+        {name: points.metric(name).mean[chosen] for name in figures.RESOURCES},
+    )
+    means = {name: means_by(group, len(key.labels), found) for name, found in values.items()}
+    table = pd.DataFrame({"strategy": key.labels, "error": None, **means})
+    return table[np.bincount(group, minlength=len(key.labels)) > 0]
+
+
+def _about(points: Points) -> dict[str, str]:
+    return {key.name: key.about for key in points.keys}
+
+
+def _figure(drawn: list[Axes]) -> Figure:
+    return cast("Figure", drawn[0].figure)
 
 
 def _costliness(points: Points) -> Floats:
     """One figure for what a point costs: the mean of its resources, each relative to its mean over points."""
-    values = points.totals[list(COSTS)].to_numpy(dtype=float)
+    values = np.column_stack([points.metric(name).mean for name in COSTS])
+    known = ~np.isnan(values)
+    sums, counts = np.where(known, values, 0.0).sum(axis=0), known.sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
-        relative = values / np.nanmean(values, axis=0)
-    return np.asarray(np.where(np.isnan(values[:, 0]), np.nan, np.nansum(relative, axis=1) / len(COSTS)))
+        relative = np.nan_to_num(values / (sums / counts))
+    return np.asarray(np.where(known[:, 0], relative.sum(axis=1) / len(COSTS), np.nan))
 
 
-def _not_shown(at: Layout, lines: int) -> str:
+def _not_shown(at: Layout) -> str:
     """What the figure does not show: keys it averages over, and values beyond the most lines or rows."""
     said = [f"averaged over {listed([key.short for key in at.averaged])}"] if at.averaged else []
-    said += at.left_out(lines)
-    text = "; ".join(said)
+    text = "; ".join([*said, *at.left_out()])
     return f"{capitalised(text)}." if text else ""

@@ -11,15 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from tideover.models.schema.fields import HEADLINE, block
-from tideover.reports.columns import conform
 from tideover.reports.formatting import UNDEFINED, is_undefined, strategy_name
-from tideover.scenarios.statistics.estimates import Estimate, estimates
+from tideover.scenarios.statistics.estimates import Estimate
+from tideover.scenarios.sweeps.summary import FIGURES
 from tideover.scenarios.swept import number, unit_of, written
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Floats = npt.NDArray[np.float64]
+Counts = npt.NDArray[np.int64]
 Parameters = Sequence[str] | Mapping[str, str]
 """The swept keys; with the unit of each whose column holds numbers, if that is known."""
 
@@ -76,53 +77,103 @@ class Key:
 
 
 @dataclass(frozen=True)
+class Metric:
+    """A metric of all points, an entry a point; NaN is undefined. The fields are columns of a summary
+    (`tideover.scenarios.sweeps.summary`); values are those of replications.
+    """
+
+    n: Counts
+    undefined: Counts
+    mean: Floats
+    std: Floats
+    low: Floats
+    high: Floats
+    min: Floats
+    p5: Floats
+    p25: Floats
+    p50: Floats
+    p75: Floats
+    p95: Floats
+    max: Floats
+
+    def estimate(self, place: int) -> Estimate:
+        """Of one point."""
+        mean, std, low, high = (
+            None if np.isnan(value) else float(value)
+            for value in (self.mean[place], self.std[place], self.low[place], self.high[place])
+        )
+        interval = None if low is None or high is None else (low, high)
+        return Estimate(int(self.n[place]), int(self.undefined[place]), mean, std, interval, None)
+
+    @cached_property
+    def total(self) -> Floats:
+        """The sum over the replications of each point."""
+        return np.asarray(self.mean * self.n)
+
+    @cached_property
+    def half_width(self) -> Floats:
+        """Half the width of each interval; 0 if all values are the same (up to rounding)."""
+        constant = self.std <= 1e-9 * np.maximum(1.0, np.abs(self.mean))
+        return np.asarray(np.where(constant, 0.0, (self.high - self.low) / 2))
+
+
 class Points:
     """The points of a sweep, in the order of the grid.
 
-    numbers   of each point
-    keys      swept keys; the strategy first if it is not swept
-    times     of each point, of its recoveries: the headline and the catch-up
-    totals    a row each: runs, failed; of the runs that did not fail the sums of SUMS, the means of COSTS
-    values    (position of the point, headline) of each recovery
+    numbers       of each point
+    keys          swept keys; the strategy first if it is not swept
+    runs, failed  how many runs each has, and how many of them failed
+    metric(name)  what the others gave
     """
 
-    numbers: npt.NDArray[np.int64]
-    keys: tuple[Key, ...]
-    times: Mapping[str, list[Estimate]]
-    totals: pd.DataFrame
-    values: tuple[npt.NDArray[np.int64], Floats]
+    def __init__(
+        self, numbers: Counts, keys: tuple[Key, ...], runs: Counts, failed: Counts, summary: pd.DataFrame
+    ) -> None:
+        self.numbers, self.keys, self.runs, self.failed = numbers, keys, runs, failed
+        self._rows = dict(tuple(summary.groupby("metric", sort=False)))
+        self._metrics: dict[str, Metric] = {}
 
     def __len__(self) -> int:
         return len(self.numbers)
 
-    @cached_property
+    def metric(self, name: str) -> Metric:
+        """The metric of this name; undefined where the summary has nothing of it."""
+        if name not in self._metrics:
+            self._metrics[name] = _metric(self.numbers, self._rows.get(name))
+        return self._metrics[name]
+
+    @property
+    def varying(self) -> tuple[Key, ...]:
+        """The keys with more than one value."""
+        return tuple(key for key in self.keys if len(key.labels) > 1)
+
+    @property
     def headline(self) -> Floats:
         """The mean headline of each point; NaN: undefined."""
-        return np.array([np.nan if one.mean is None else one.mean for one in self.times[HEADLINE]])
+        return self.metric(HEADLINE).mean
+
+    @property
+    def late(self) -> npt.NDArray[np.bool_]:
+        """Which points have a run that did not recover by its end."""
+        return np.asarray(self.metric(HEADLINE).undefined > 0)
 
     @cached_property
     def wrong(self) -> npt.NDArray[np.bool_]:
         """Which points lost roots, counted some twice, or have no run that did not fail."""
-        totals = self.totals
-        return ~((totals["lost"] == 0) & (totals["duplicated"] == 0)).to_numpy()
+        return ~((self.metric("lost").mean == 0) & (self.metric("duplicated").mean == 0))
 
     @cached_property
     def ranked(self) -> npt.NDArray[np.int64]:
         """Positions from the best point to the worst: those that are right first; of these, those that always
         recover; of these, by the mean headline.
         """
-        never = np.array([one.n == 0 or one.undefined > 0 for one in self.times[HEADLINE]])
         times = np.where(np.isnan(self.headline), np.inf, self.headline)
+        never = np.isnan(self.headline) | self.late
         return np.lexsort((self.numbers, times, never, self.wrong)).astype(np.int64)
 
     def effect(self, key: Key, of: Floats | None = None) -> Floats:
         """For each value of a key the mean over all points that have it, of the headline or of ``of``."""
-        values = self.headline if of is None else of
-        known = ~np.isnan(values)
-        places, count = key.of_point[known], len(key.labels)
-        sums, counts = (np.bincount(places, weights, count) for weights in (values[known], None))
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.asarray(sums / counts)
+        return means_by(key.of_point, len(key.labels), self.headline if of is None else of)
 
     def influence(self, key: Key, of: Floats | None = None) -> float:
         """How far the effects of a key's values are apart; 0 for fewer than two."""
@@ -131,21 +182,40 @@ class Points:
         return float(np.ptp(known)) if len(known) else 0.0
 
 
-def points(recoveries: pd.DataFrame, runs: pd.DataFrame, parameters: Parameters) -> Points:
-    """The points of a sweep; the frames are those of ``run`` with ``point`` and the swept keys as columns."""
-    recoveries, runs = conform("recoveries", recoveries), conform("runs", runs)
-    first = runs.drop_duplicates("point").sort_values("point", kind="stable")
-    numbers = first["point"].to_numpy(dtype=np.int64)
-    names = [key for key in parameters if key in runs.columns]
+def means_by(group: Counts, count: int, values: Floats) -> Floats:
+    """The mean of the defined values of each of ``count`` groups; ``values[i]`` is of ``group[i]``."""
+    known = ~np.isnan(values)
+    sums, counts = (np.bincount(group[known], weights, count) for weights in (values[known], None))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(sums / counts)
+
+
+def points(frame: pd.DataFrame, summary: pd.DataFrame, parameters: Parameters) -> Points:
+    """The points of a sweep.
+
+    ``frame``: a row a point, with ``point``, the swept keys, ``strategy``, ``runs`` and ``failed``;
+    ``summary``: a row for each point and metric, as `tideover.scenarios.sweeps.summary` has it.
+    """
+    first = frame.sort_values("point", kind="stable")
+    names = [key for key in parameters if key in first.columns]
     if "strategy.kind" not in names:
-        names = ["strategy", *names]
+        names = ["strategy", *(name for name in names if name != "strategy")]
     units = parameters if isinstance(parameters, Mapping) else {}
     short = short_names(names)
     keys = tuple(_key(name, short[name], list(first[name]), units.get(name, "")) for name in names)
-    place = np.searchsorted(numbers, recoveries["point"].to_numpy(dtype=np.int64))
-    columns = {name: recoveries[name].to_numpy(dtype=np.float64) for name in (HEADLINE, "catch_up_s")}
-    times = {name: estimates(place, values, len(numbers)) for name, values in columns.items()}
-    return Points(numbers, keys, times, _totals(runs), (place, columns[HEADLINE]))
+    numbers, runs, failed = (first[name].to_numpy(dtype=np.int64) for name in ("point", "runs", "failed"))
+    return Points(numbers, keys, runs, failed, summary)
+
+
+def _metric(numbers: Counts, rows: pd.DataFrame | None) -> Metric:
+    count = len(numbers)
+    found: dict[str, Any] = {name: np.zeros(count, np.int64) for name in ("n", "undefined")}
+    found |= {name: np.full(count, np.nan) for name in FIGURES}
+    if rows is not None:
+        place = np.searchsorted(numbers, rows["point"].to_numpy(dtype=np.int64))
+        for name, values in found.items():
+            values[place] = rows[name].to_numpy()
+    return Metric(**found)
 
 
 def _key(name: str, short: str, values: Sequence[Any], unit: str) -> Key:
@@ -168,14 +238,6 @@ def _shown(value: Any, name: str, unit: str) -> str:
     return str(value) if isinstance(value, str) or not unit else written(value, unit)
 
 
-def _totals(runs: pd.DataFrame) -> pd.DataFrame:
-    good = runs[runs["error"].isna()].groupby("point", sort=True)
-    every = runs.groupby("point", sort=True)
-    found = every.size().to_frame("runs").assign(failed=every["error"].count())
-    found = found.join(good[list(SUMS)].sum()).join(good[list(COSTS)].mean())
-    return found.reset_index(drop=True)
-
-
 def short_names(keys: Sequence[str]) -> dict[str, str]:
     """The shortest ends of dotted keys that still tell them apart."""
     found: dict[str, str] = {}
@@ -190,6 +252,13 @@ def short_names(keys: Sequence[str]) -> dict[str, str]:
 def explained(short: Mapping[str, str]) -> list[str]:
     """What short names stand for, as ``rate: topology.sentences.rate``."""
     return [f"{name}: {key}" for key, name in short.items() if key not in (name, "strategy.kind")]
+
+
+def spread(key: Key, most: int) -> list[int]:
+    """Up to ``most`` values of a key, evenly spread from the least to the greatest (names: as they come)."""
+    count = len(key.labels)
+    chosen = np.unique(np.linspace(0, count - 1, min(most, count)).round().astype(int))
+    return [int(place) for place in key.order[chosen]]
 
 
 def spoken(key: Key) -> str:

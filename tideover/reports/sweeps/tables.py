@@ -9,7 +9,7 @@ import numpy as np
 from tideover.models.results.headline import counted
 from tideover.models.schema.fields import HEADLINE, named
 from tideover.reports.formatting import UNDEFINED, number, size
-from tideover.reports.sweeps.points import SUMS, Key, Points, explained
+from tideover.reports.sweeps.points import SUMS, Points, explained, spread
 from tideover.reports.tables import Notes, Table
 
 MOST_LISTED = 24
@@ -31,7 +31,7 @@ def key_tables(points: Points) -> tuple[Table, ...]:
     if len(points) <= MOST_LISTED:
         return (points_table(points, range(len(points)), "Points of the sweep"),)
     effects = (effects_table(points),) if any(points.influence(key) for key in points.keys) else ()
-    if not any(one.n for one in points.times[HEADLINE]):
+    if np.isnan(points.headline).all():
         return (points_table(points, range(BEST), f"First {BEST} points"), *effects)
     right = [int(place) for place in points.ranked if not points.wrong[place]]
     shown = []
@@ -45,9 +45,10 @@ def points_table(points: Points, places: Iterable[int], title: str, meant: tuple
     """One row a point: the swept values, times, what was lost, cost, and how many runs failed."""
     notes = Notes()
     rows = []
+    times = points.metric(HEADLINE)
     for place in places:
         values = [key.labels[key.of_point[place]] for key in points.keys]
-        time = notes.mean(points.times[HEADLINE][place], _HEADLINE.label, _HEADLINE)
+        time = notes.mean(times.estimate(place), _HEADLINE.label, _HEADLINE)
         rows.append((*values, time, *_run_cells(points, place)))
     extra = "; ".join(["network: mean per run", *explained({key.name: key.short for key in points.keys})])
     columns = (*(key.short for key in points.keys), _HEADLINE.label_with_unit, *_LAST)
@@ -55,19 +56,16 @@ def points_table(points: Points, places: Iterable[int], title: str, meant: tuple
 
 
 def _run_cells(points: Points, place: int) -> tuple[str, ...]:
-    totals = points.totals.iloc[place]
-    failed = f"{int(totals['failed'])}/{int(totals['runs'])}"
-    if np.isnan(totals["lost"]):
-        return (UNDEFINED,) * 4 + (failed,)
-    counts = (number(int(totals[column])) for column in SUMS)
-    return (*counts, size(float(totals["network_bytes"])), failed)
+    failed = f"{points.failed[place]}/{points.runs[place]}"
+    sums = (points.metric(column).total[place] for column in SUMS)
+    counts = (UNDEFINED if np.isnan(found) else number(round(found)) for found in sums)
+    return (*counts, size(float(points.metric("network_bytes").mean[place])), failed)
 
 
 def effects_table(points: Points, most: int = MOST_VALUES) -> Table:
     """For each swept key, and each of its values, the mean time to recover over all points that have it."""
     rows: list[tuple[str, ...]] = []
     left_out = False
-    late = np.array([one.undefined > 0 for one in points.times[HEADLINE]])
     for key in sorted(points.keys, key=lambda one: -points.influence(one)):
         if len(key.labels) < 2:
             continue
@@ -76,7 +74,9 @@ def effects_table(points: Points, most: int = MOST_VALUES) -> Table:
         more = f", {len(chosen)} of {len(key.labels):,} values" if len(chosen) < len(key.labels) else ""
         rows.append((f"{key.short} (means {number(points.influence(key))} s apart{more})",))
         count = len(key.labels)
-        counts = [np.bincount(key.of_point[some], minlength=count) for some in (..., late, points.wrong)]
+        counts = [
+            np.bincount(key.of_point[some], minlength=count) for some in (..., points.late, points.wrong)
+        ]
         means = points.effect(key)
         for place in chosen:
             cells = (f"{of_value[place]:,}" for of_value in counts)
@@ -92,16 +92,9 @@ def effects_table(points: Points, most: int = MOST_VALUES) -> Table:
     return Table(title, columns, tuple(rows), tuple(notes))
 
 
-def spread(key: Key, most: int) -> list[int]:
-    """Up to ``most`` values of a key, evenly spread from the least to the greatest (names: as they come)."""
-    count = len(key.labels)
-    chosen = np.unique(np.linspace(0, count - 1, min(most, count)).round().astype(int))
-    return [int(place) for place in key.order[chosen]]
-
-
 def summary(points: Points) -> str:
     """How many points and runs there are, how many failed, and how the times to recover range."""
-    runs, failed = int(points.totals["runs"].sum()), int(points.totals["failed"].sum())
+    runs, failed = int(points.runs.sum()), int(points.failed.sum())
     text = f"{counted(len(points), 'point')} of the grid, {counted(runs, 'run')}; "
     text += f"{failed:,} failed and are left out." if failed else "none failed."
     if len(points) <= MOST_LISTED:
@@ -111,6 +104,6 @@ def summary(points: Points) -> str:
     if len(means):
         low, high = number(float(means.min())), number(float(means.max()))
         text += f" Mean time to recover of a point: {low} to {high} s."
-    late = sum(one.undefined > 0 for one in points.times[HEADLINE])
+    late = int(points.late.sum())
     text += f" In {counted(late, 'point')} not every run recovers." if late else ""
     return text + (f" {counted(wrong, 'point')} lose roots or count some twice." if wrong else "")

@@ -42,8 +42,11 @@ class Estimate:
         return 0.0 if self.constant else (self.t[1] - self.t[0]) / 2
 
 
-def estimate(values: Iterable[float | None]) -> Estimate:
-    """Mean and intervals; undefined values (None, NaN) are counted and left out."""
+def estimate(values: Iterable[float | None], *, resample: bool = True) -> Estimate:
+    """Mean and intervals; undefined values (None, NaN) are counted and left out.
+
+    ``resample``: find the bootstrap interval, too, which takes milliseconds.
+    """
     every = list(values)
     known = np.array([np.nan if value is None else value for value in every], dtype=np.float64)
     known = known[~np.isnan(known)]
@@ -55,7 +58,8 @@ def estimate(values: Iterable[float | None]) -> Estimate:
         return Estimate(1, undefined, mean, None, None, None)
     std = float(known.std(ddof=1))
     half = float(_t_quantile(n - 1)) * std / math.sqrt(n)
-    return Estimate(n, undefined, mean, std, (mean - half, mean + half), _bootstrap(known))
+    resampled = _bootstrap(known) if resample else None
+    return Estimate(n, undefined, mean, std, (mean - half, mean + half), resampled)
 
 
 def estimates(group: np.ndarray, values: np.ndarray, groups: int) -> list[Estimate]:

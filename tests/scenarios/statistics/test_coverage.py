@@ -1,0 +1,102 @@
+"""Intervals cover what they should as often as they say: 95 %, within 93 and 97 %, in 1,000 experiments."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import signal, stats
+
+from tideover.scenarios.statistics.availability import conditioned
+from tideover.scenarios.statistics.batch_means import batch_means
+from tideover.scenarios.statistics.estimates import estimates
+from tideover.scenarios.statistics.paired import paired
+from tideover.scenarios.statistics.quantiles import quantile_interval
+
+EXPERIMENTS = 1_000
+
+
+def covered(intervals: Iterable[tuple[float, float]], truth: float) -> float:
+    """The part of the intervals that have the truth in them."""
+    ends = np.array(list(intervals))
+    assert len(ends) >= 0.97 * EXPERIMENTS
+    return float(((ends[:, 0] <= truth) & (truth <= ends[:, 1])).mean())
+
+
+@pytest.mark.parametrize(
+    ("draw", "truth", "n"),
+    [
+        (lambda rng, shape: rng.normal(60, 5, shape), 60.0, 5),
+        (lambda rng, shape: rng.uniform(0, 30, shape), 15.0, 10),
+        (lambda rng, shape: rng.gamma(4, 5, shape), 20.0, 20),
+    ],
+    ids=["normal", "uniform", "gamma"],
+)
+def test_of_means(draw, truth: float, n: int) -> None:
+    values = draw(np.random.default_rng(1), (EXPERIMENTS, n))
+    found = estimates(np.repeat(np.arange(EXPERIMENTS), n), values.ravel(), EXPERIMENTS)
+    assert 0.93 <= covered((one.t for one in found), truth) <= 0.97
+
+
+@pytest.mark.parametrize("q", [0.1, 0.5, 0.75, 0.9])
+@pytest.mark.parametrize("name", ["expon", "norm", "uniform", "lognorm"])
+def test_of_quantiles(name: str, q: float) -> None:
+    """Of 40 replications; ends are interpolated, or more than 97 % would be covered."""
+    law = stats.lognorm(1.0) if name == "lognorm" else getattr(stats, name)()
+    rows = law.ppf(np.random.default_rng(2).uniform(size=(EXPERIMENTS, 40)))
+    found = (quantile_interval(row, q) for row in rows)
+    assert 0.93 <= covered(((one.low, one.high) for one in found), float(law.ppf(q))) <= 0.97
+
+
+def test_of_a_high_quantile() -> None:
+    """The 95 % quantile of 100 replications."""
+    rows = np.random.default_rng(3).exponential(20, (EXPERIMENTS, 100))
+    found = (quantile_interval(row, 0.95) for row in rows)
+    assert 0.93 <= covered(((one.low, one.high) for one in found), -20 * math.log(0.05)) <= 0.97
+
+
+@pytest.mark.parametrize("phi", [0.0, 0.5, 0.9])
+def test_of_batch_means_of_a_series_that_remembers(phi: float) -> None:
+    """x' = phi x + noise, from its stationary distribution: its mean is 0."""
+    rng = np.random.default_rng(4)
+    noise = rng.normal(size=(EXPERIMENTS, 6_000))
+    noise[:, 0] /= math.sqrt(1 - phi**2)
+    rows = signal.lfilter([1.0], [1.0, -phi], noise, axis=1)
+    found = [batch_means(row) for row in rows]
+    assert 0.93 <= covered(((one.low, one.high) for one in found if not one.correlated), 0.0) <= 0.97
+
+
+def test_of_batch_means_of_waiting_times() -> None:
+    """M/M/1 at a load of 0.5, by Lindley's recursion W' = max(0, W + S - A): the mean wait is 1 service."""
+    rng = np.random.default_rng(5)
+    steps = rng.exponential(1.0, (EXPERIMENTS, 12_500)) - rng.exponential(2.0, (EXPERIMENTS, 12_500))
+    paths = np.cumsum(steps, axis=1)
+    waits = (paths - np.minimum(np.minimum.accumulate(paths, axis=1), 0.0))[:, 500:]
+    found = [batch_means(row) for row in waits]
+    assert 0.93 <= covered(((one.low, one.high) for one in found if not one.correlated), 1.0) <= 0.97
+
+
+def test_of_paired_differences() -> None:
+    """Ten replications of two settings that share most of their luck; the second takes 3 s longer."""
+    rng = np.random.default_rng(6)
+    luck = rng.gamma(4, 10, (EXPERIMENTS, 10))
+    ends = []
+    for shared in luck:
+        own = rng.normal(0, 2, (2, 10))
+        rows = {"strategy": ["a"] * 10 + ["b"] * 10, "seed": 1, "replication": [*range(10)] * 2}
+        frame = pd.DataFrame(rows | {"cpu_s": np.concatenate([shared + own[0], shared + own[1] + 3])})
+        ends.append(paired(frame, "b", "a", "cpu_s").difference.t)
+    assert 0.93 <= covered(ends, 3.0) <= 0.97
+
+
+def test_of_availability() -> None:
+    """Two kinds of failures with recoveries of gamma and uniform length, 15 and 25 replications."""
+    rng = np.random.default_rng(7)
+    hosts, racks = rng.gamma(4, 15, (EXPERIMENTS, 15)), rng.uniform(0, 400, (EXPERIMENTS, 25))
+    rates = {"host": 1e-4, "rack": 2e-5}
+    found = (conditioned({"host": h, "rack": r}, rates) for h, r in zip(hosts, racks, strict=True))
+    truth = math.exp(-60e-4 - 200 * 2e-5)
+    assert 0.93 <= covered(((one.low, one.high) for one in found), truth) <= 0.97

@@ -1,0 +1,134 @@
+"""What figures over the keys of a sweep share: small multiples with common axes, and axes by factors.
+
+Such a figure draws a table with a row for each combination of values: numbers or texts in the columns of the
+keys, ``mean``, ``low`` and ``high`` (95 % interval; NaN: none), and ``late`` (greater than 0 where something
+did not recover within its run).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tideover.reports.figures import style
+from tideover.reports.formatting import plain
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+QUANTITY = "time to recover (s)"
+ACROSS = 3
+"""Panels in a row, if one key alone has panels."""
+LOG_FROM = 30.0
+"""An axis may be logarithmic if its greatest value is so many times its least."""
+MARKERS = "os^Dv<>P"
+
+Floats = npt.NDArray[np.float64]
+
+
+def panels(
+    cells: pd.DataFrame,
+    columns: str | None,
+    rows: str | None,
+    height_in: float,
+    axes: Sequence[Axes] | None = None,
+    share_x: bool = True,
+) -> list[tuple[Axes, pd.DataFrame]]:
+    """An Axes for each value of ``columns`` and ``rows``, with its title, and the part of the table that goes
+    there. Scales are common, that of x if it is to be. ``height_in``: of one panel; ``axes``: those to be
+    drawn on.
+    """
+    keys = [key for key in (rows, columns) if key is not None]
+    values = [list(dict.fromkeys(cells[key])) for key in keys]
+    every = list(product(*values))
+    across = len(values[1]) if len(keys) == 2 else min(ACROSS, len(every))
+    drawn = list(axes) if axes is not None else _grid(len(every), across, height_in, share_x)
+    found = []
+    for ax, one in zip(drawn, every, strict=True):
+        mine = np.ones(len(cells), bool)
+        for key, value in zip(keys, one, strict=True):
+            mine &= (cells[key] == value).to_numpy()
+        if one:
+            ax.set_title(" · ".join(map(str, one)))
+        found.append((ax, cells[mine]))
+    return found
+
+
+def _grid(count: int, across: int, height_in: float, share_x: bool) -> list[Axes]:
+    down = -(-count // across)
+    figure = style.new_figure(min(down * height_in, 9.0))
+    drawn = figure.subplots(down, across, squeeze=False, sharex=share_x, sharey=True)
+    for ax in drawn.flat[count:]:
+        ax.set_axis_off()
+    return list(drawn.flat[:count])
+
+
+def outer(drawn: Sequence[Axes]) -> None:
+    """Labels at the left and at the bottom only, of Axes of one grid."""
+    for ax in drawn:
+        place = ax.get_subplotspec()
+        if place is None:
+            continue
+        if place.colspan.start:
+            ax.set_ylabel("")
+        covered = (other.get_subplotspec() for other in drawn)
+        below = any(
+            o is not None and o.colspan == place.colspan and o.rowspan.start == place.rowspan.stop
+            for o in covered
+        )
+        if below:
+            ax.set_xlabel("")
+        else:
+            ax.tick_params(axis="x", labelbottom=True)
+
+
+def each_line(
+    cells: pd.DataFrame, lines: str | None, every: Sequence[str]
+) -> Iterator[tuple[str, pd.DataFrame, dict[str, Any]]]:
+    """Label, rows, and colour and marker of each line; ``every``: the lines of all panels."""
+    if lines is None:
+        yield "", cells, {"color": style.BLUE, "marker": "o"}
+        return
+    colours = colours_of(every)
+    for place, name in enumerate(every):
+        look = {"color": colours[name], "marker": MARKERS[place % len(MARKERS)]}
+        yield name, cells[cells[lines] == name], look
+
+
+def colours_of(names: Sequence[str]) -> dict[str, str]:
+    """A colour for each name; that of its strategy, if it is one's."""
+    from tideover.models.strategies.base import STRATEGIES
+    from tideover.reports.formatting import strategy_name
+
+    kinds = {strategy_name(kind): kind for kind in STRATEGIES}
+    palette = style.colours([kinds.get(name, name) for name in names])
+    return dict(zip(names, (palette[kinds.get(name, name)] for name in names), strict=True))
+
+
+def axis(ax: Axes, numbers: Floats, which: str = "x") -> None:
+    """Numbers on the axis; logarithmic if they grow by factors."""
+    from matplotlib.ticker import LogLocator, NullLocator
+
+    one = ax.xaxis if which == "x" else ax.yaxis
+    if is_wide(numbers):
+        getattr(ax, f"set_{which}scale")("log")
+        short = np.ptp(np.log10(numbers)) < 2.5
+        one.set_major_locator(LogLocator(10.0, (1.0, 2.0, 5.0) if short else (1.0,)))
+        one.set_minor_locator(NullLocator())
+    one.set_major_formatter(lambda value, _: plain(value))
+
+
+def is_wide(numbers: Floats) -> bool:
+    """Whether the numbers span a wide range, and most of them are near the least."""
+    low, high = float(numbers.min()), float(numbers.max())
+    return low > 0 and high > LOG_FROM * low and float(np.median(numbers)) < (low + high) / 4
+
+
+def named(about: Mapping[str, str], key: str) -> str:
+    """What a reader calls a key."""
+    return about.get(key, key)

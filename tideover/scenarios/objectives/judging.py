@@ -1,0 +1,301 @@
+"""Whether the replications of a scenario meet an objective.
+
+The replication is the unit of all statistics, since what happens within one is not independent. So a run
+has one value: of its recoveries the mean where the objective speaks of a mean, and else the worst one. What
+was not reached by the end of a run, and all of a run that failed, is worse than any limit; nothing of that is
+left out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from tideover.models.schema.fields import HEADLINE
+from tideover.scenarios.objectives import intervals
+from tideover.scenarios.objectives.terms import Terms
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Floats = npt.NDArray[np.float64]
+Verdict = Literal["met", "broken", "unsure"]
+
+_MAY_BE_ABSENT = ("state_recovery_s", "sink_spacing_s")
+_LATENCIES = ("latency_ms", "end_to_end_ms")
+_ROUNDING = 1e-9
+_MOST_NEEDED = 1_000_000
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What became of an objective.
+
+    value       what is compared with ``limit``: the mean, the quantile, the part of runs or time, or of
+                ``every`` run the worst value; in the unit of the column, parts of one for parts; infinite if
+                something was not reached by the end of a run; None if no run has a value
+    low, high   ends of its interval at the objective's level; None where there is none (one value, a value
+                that is infinite, ``every``)
+    limit       of the objective; for parts the part that is asked for
+    n           replications that have a value
+    verdict     ``met`` or ``broken`` if the interval leaves no doubt, else ``unsure``
+    holds       whether the value itself meets the limit
+    breaking    replications that break the limit by themselves; None where that means nothing
+    bound       for ``every``: the part of all runs that may break it, at most, at the objective's level
+    notes       what else has to be known of it, in sentences
+    """
+
+    objective: Terms
+    value: float | None
+    low: float | None
+    high: float | None
+    limit: float
+    n: int
+    verdict: Verdict
+    holds: bool
+    breaking: int | None = None
+    bound: float | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """One value a replication, in their order; and what is to be said of those that have none."""
+
+    values: Floats
+    notes: tuple[str, ...] = ()
+
+
+def judge(objective: Terms, frames: Mapping[str, pd.DataFrame | None], warmup_s: float) -> Judgement:
+    """Judge the replications of one scenario; raises ValueError if a frame is missing that is needed."""
+    table = objective.metric.table
+    frame, runs = frames[table], frames["runs"]
+    if frame is None or runs is None:
+        raise ValueError(f"{objective.text}: needs the table {table}")
+    if objective.metric.column.name not in frame.columns and len(frame):
+        return _nothing(objective, (f"this scenario has no {objective.metric.column.name}",))
+    sample = _samples(objective, runs, frame, warmup_s)
+    if not sample.values.size:
+        return _nothing(objective, sample.notes)
+    if objective.rule == "every":
+        return _every(objective, sample)
+    if objective.rule == "runs":
+        return _part_of_runs(objective, sample)
+    return _estimated(objective, sample)
+
+
+def _nothing(objective: Terms, notes: tuple[str, ...]) -> Judgement:
+    """No run says anything of it."""
+    limit = objective.share if objective.rule in ("runs", "time") else objective.limit
+    return Judgement(objective, None, None, None, limit, 0, "unsure", False, notes=notes)
+
+
+# From frames to one value a replication.
+
+
+def _samples(objective: Terms, runs: pd.DataFrame, frame: pd.DataFrame, warmup_s: float) -> _Sample:
+    numbers = runs["replication"].to_numpy(np.int64)
+    failed = set(numbers[runs["error"].notna().to_numpy()]) if "error" in runs.columns else set()
+    notes = [f"{len(failed)} of {len(numbers)} runs failed, and count as broken"] if failed else []
+    if objective.metric.table == "runs":
+        values = frame[objective.metric.column.name].to_numpy(np.float64)
+        unknown = int(np.isnan(values).sum()) - len(failed)
+        if unknown > 0:
+            said = objective.metric.column.undefined
+            notes.append(f"{unknown} of {len(numbers)} runs have no value ({said}), and count as broken")
+        return _Sample(np.where(np.isnan(values), objective.worst, values), tuple(notes))
+    rows = _rows(objective, frame, warmup_s)
+    of_run = _by_run(frame["replication"].to_numpy(np.int64)[rows.kept], rows.values[rows.kept])
+    broken = 0.0 if objective.rule == "time" else objective.worst
+    found, without = [], 0
+    for number in numbers:
+        if number in failed:
+            found.append(broken)
+        elif number in of_run:
+            found.append(_reduced(objective, of_run[number]))
+        else:
+            without += 1
+    notes += rows.notes
+    if without:
+        what = _WITHOUT.get(objective.metric.table, "nothing to judge")
+        notes.append(f"{without} of {len(numbers)} runs have {what}, and are left out")
+    return _Sample(np.array(found, dtype=np.float64), tuple(notes))
+
+
+_WITHOUT = {"recoveries": "no failure that it speaks of", "timeline": "no second that it speaks of"}
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """A value for each row of a table, and which rows count."""
+
+    values: Floats
+    kept: npt.NDArray[np.bool_]
+    notes: tuple[str, ...] = ()
+
+
+def _rows(objective: Terms, frame: pd.DataFrame, warmup_s: float) -> _Rows:
+    if not len(frame):
+        return _Rows(np.empty(0), np.empty(0, dtype=bool))
+    values = frame[objective.metric.column.name].to_numpy(np.float64)
+    undefined = np.isnan(values)
+    if objective.metric.table == "recoveries":
+        return _recoveries(objective, frame, values, undefined)
+    if objective.metric.table == "timeline":
+        # A second in which nothing was processed is broken if that is an outage, and says nothing if not.
+        backlog, normal, second = (
+            frame[name].to_numpy(np.float64) for name in ("backlog", "backlog_without_failures", "second")
+        )
+        met = np.where(undefined, False, objective.meets(values))
+        return _Rows(met.astype(np.float64), (second >= warmup_s) & (~undefined | (backlog > normal)))
+    return _Rows(values, ~undefined)
+
+
+def _recoveries(
+    objective: Terms, frame: pd.DataFrame, values: Floats, undefined: npt.NDArray[np.bool_]
+) -> _Rows:
+    """What is undefined was not reached, but for what a recovery may be without."""
+    column = objective.metric.column
+    absent = np.zeros(len(frame), dtype=bool)
+    if column.name in _MAY_BE_ABSENT or column.record[:1] in [(name,) for name in _LATENCIES]:
+        absent = undefined & ~np.isnan(frame[HEADLINE].to_numpy(np.float64))
+    cut_off = int((undefined & ~absent).sum())
+    notes = []
+    if cut_off:
+        notes.append(f"{cut_off} of {len(frame)} recoveries were cut off by the end of the run: broken")
+    if absent.any():
+        notes.append(f"{int(absent.sum())} of {len(frame)} recoveries are left out: {column.undefined}")
+    return _Rows(np.where(undefined, objective.worst, values), ~absent, tuple(notes))
+
+
+def _by_run(numbers: npt.NDArray[np.int64], values: Floats) -> dict[int, Floats]:
+    """The values of each replication that has any."""
+    order = np.argsort(numbers, kind="stable")
+    found, first = np.unique(numbers[order], return_index=True)
+    return dict(zip(found.tolist(), np.split(values[order], first[1:]), strict=True)) if len(found) else {}
+
+
+def _reduced(objective: Terms, values: Floats) -> float:
+    """One value of a run: its busiest task, or the mean of its recoveries or seconds, or its worst one."""
+    if objective.metric.table == "tasks":
+        return float(values.max())
+    if objective.rule in ("mean", "time"):
+        return float(values.mean())
+    return _worst(objective, values)
+
+
+def _worst(objective: Terms, values: Floats) -> float:
+    if objective.sign == "=":
+        return float(values[np.argmax(np.abs(values - objective.limit))])
+    return float(values.min() if objective.sign in (">=", ">") else values.max())
+
+
+# From these values to a verdict.
+
+
+def _every(objective: Terms, sample: _Sample) -> Judgement:
+    """Broken by a single run. If there is none, the bound says how many may break it all the same."""
+    n = sample.values.size
+    breaking = n - int(objective.meets(sample.values).sum())
+    holds = breaking == 0
+    return Judgement(
+        objective,
+        _worst(objective, sample.values),
+        None,
+        None,
+        objective.limit,
+        n,
+        "met" if holds else "broken",
+        holds,
+        breaking,
+        intervals.bound_of_fraction(breaking, n, objective.level),
+        sample.notes,
+    )
+
+
+def _part_of_runs(objective: Terms, sample: _Sample) -> Judgement:
+    n = sample.values.size
+    hits = int(objective.meets(sample.values).sum())
+    low, high = intervals.of_fraction(hits, n, objective.level)
+    holds = hits >= objective.share * n - _ROUNDING
+    verdict = _verdict(holds, low >= objective.share or high < objective.share)
+    notes = (*sample.notes, *_more_runs(objective, verdict, hits, n, objective.share))
+    return Judgement(
+        objective, hits / n, low, high, objective.share, n, verdict, holds, n - hits, None, notes
+    )
+
+
+def _estimated(objective: Terms, sample: _Sample) -> Judgement:
+    """A mean or a quantile, with its interval."""
+    if objective.rule == "quantile":
+        return _quantile(objective, sample)
+    values, n = sample.values, sample.values.size
+    limit = objective.share if objective.rule == "time" else objective.limit
+    if not np.isfinite(values).all():
+        note = sample.notes
+        return Judgement(objective, objective.worst, None, None, limit, n, "broken", False, None, None, note)
+    value, ends = float(values.mean()), intervals.of_mean(values, objective.level)
+    if objective.rule == "time":
+        meets = [end >= limit - _ROUNDING for end in (value, *(ends or ()))]
+    else:
+        meets = [bool(objective.meets(end)) for end in (value, *(ends or ()))]
+    verdict = _verdict(meets[0], ends is not None and len({*meets}) == 1)
+    notes = (*sample.notes, *(_more_for_mean(value, limit, ends, n) if verdict == "unsure" else ()))
+    low, high = ends or (None, None)
+    return Judgement(objective, value, low, high, limit, n, verdict, meets[0], None, None, notes)
+
+
+def _quantile(objective: Terms, sample: _Sample) -> Judgement:
+    """The least value that a part ``share`` of the runs does not exceed."""
+    values, n, limit = sample.values, sample.values.size, objective.limit
+    value = float(np.sort(values)[max(1, math.ceil(n * objective.share - _ROUNDING)) - 1])
+    low, high = intervals.of_quantile(values, objective.share, objective.level)
+    meets = [bool(objective.meets(end)) for end in (value, low, high)]
+    verdict = _verdict(meets[0], len({*meets}) == 1)
+    hits = int(objective.meets(values).sum())
+    share = objective.share if objective.worst > 0 else 1 - objective.share
+    notes = (*sample.notes, *_more_runs(objective, verdict, hits, n, share))
+    return Judgement(objective, value, low, high, limit, n, verdict, meets[0], n - hits, None, notes)
+
+
+def _verdict(holds: bool, sure: bool) -> Verdict:
+    if not sure:
+        return "unsure"
+    return "met" if holds else "broken"
+
+
+def _more_runs(objective: Terms, verdict: Verdict, hits: int, n: int, share: float) -> tuple[str, ...]:
+    """How many replications would decide it, if as large a part of them met the limit as now."""
+    if verdict != "unsure":
+        return ()
+    if n < objective.needed:
+        return (f"{n} replications are too few to decide it: at least {objective.needed:,} are needed",)
+    many = n
+    while many < _MOST_NEEDED:
+        many = math.ceil(many * 1.1)
+        low, high = intervals.of_fraction(round(hits / n * many), many, objective.level)
+        if low >= share or high < share:
+            return (f"about {_rounded(many):,} replications would decide it",)
+    return ("it is too near to its limit to be decided by more replications",)
+
+
+def _more_for_mean(value: float, limit: float, ends: intervals.Interval | None, n: int) -> tuple[str, ...]:
+    """The same for a mean, whose interval shrinks with the root of their number."""
+    if ends is None:
+        return ("a single replication has no interval: at least 2 are needed",)
+    gap, half = abs(value - limit), (ends[1] - ends[0]) / 2
+    many = n * (half / gap) ** 2 if gap else math.inf
+    if many > _MOST_NEEDED:
+        return ("it is too near to its limit to be decided by more replications",)
+    return (f"about {_rounded(max(many, n + 1)):,} replications would decide it",)
+
+
+def _rounded(many: float) -> int:
+    """Upwards, to two digits: more it is not known."""
+    digits = max(0, math.floor(math.log10(many)) - 1)
+    return math.ceil(many / 10**digits) * 10**digits

@@ -1,0 +1,145 @@
+"""What is kept of a sweep's runs, point by point: for each metric mean, interval and quantiles.
+
+A metric is a numeric column of ``runs`` or ``recoveries``; where both tables have the name, that of
+recoveries is ``recoveries.NAME``. Its values are those of replications, which are independent of each other:
+the recoveries of one replication are averaged first, and if one of them is undefined, so is the replication's
+value (a mean of the others would favour what recovers only sometimes). Runs that failed have no values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tideover.models.schema.fields import TABLES
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Floats = npt.NDArray[np.float64]
+Places = npt.NDArray[np.int64]
+
+LEVEL = 0.95
+QUANTILES = {"min": 0.0, "p5": 0.05, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p95": 0.95, "max": 1.0}
+FIGURES = ("mean", "std", "low", "high", *QUANTILES)
+COLUMNS = ("point", "metric", "n", "undefined", *FIGURES)
+"""Of a summary: ``n`` values are defined, ``undefined`` are not; ``low`` and ``high`` are the ends of the
+95 % t-interval of the mean; quantiles are interpolated between the two nearest values. NaN is undefined.
+"""
+_NO_METRICS = frozenset({"seed", "replication"})
+_ORDER = ("failed_at_s", "component", "kind")
+
+
+def summarise(
+    recoveries: pd.DataFrame, runs: pd.DataFrame, parameters: Collection[str]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The points of a sweep, and the summary of each; ``parameters``: the swept keys.
+
+    The frames are ``recoveries`` and ``runs`` with ``point`` and the swept keys as columns. Of those that
+    come back, the first has a row a point: ``point``, the swept keys, ``strategy``, ``runs``, ``failed``; the
+    second a row for each point and metric, with ``COLUMNS``, if the metric has any value there.
+    """
+    names = list(dict.fromkeys([*(key for key in parameters if key in runs.columns), "strategy"]))
+    grouped = runs.groupby("point", sort=True)
+    points = grouped[names].first()
+    points = points.assign(runs=grouped.size(), failed=grouped["error"].count()).reset_index()
+    return points, summarise_points(recoveries, runs)
+
+
+def summarise_points(
+    recoveries: pd.DataFrame, runs: pd.DataFrame, metrics: Collection[str] | None = None
+) -> pd.DataFrame:
+    """The summary of the points whose rows these are, by point and, of each, metric by metric.
+
+    A point's figures depend on its own rows only, and not on their order: it makes no difference how points
+    are distributed over calls. ``metrics``: those that are wanted, None: all.
+    """
+    import pandas as pd
+
+    good = runs[runs["error"].isna()]
+    numbers = np.unique(runs["point"].to_numpy(dtype=np.int64))
+    found = {
+        name: _figures(np.searchsorted(numbers, points), values, len(numbers))
+        for name, points, values in _metrics(recoveries, good, metrics)
+    }
+    names = np.array(list(found), dtype=object)
+    columns: dict[str, Any] = {
+        "point": np.repeat(numbers, len(names)),
+        "metric": np.tile(names, len(numbers)),
+    }
+    for column in COLUMNS[2:]:  # a row of figures for each point
+        every = [figures[column] for figures in found.values()]
+        columns[column] = np.column_stack(every).ravel() if every else np.empty(0)
+    there = (columns["n"] > 0) | (columns["undefined"] > 0)
+    return pd.DataFrame({name: values[there] for name, values in columns.items()})
+
+
+def metric_names(table: str) -> dict[str, str]:
+    """The numeric columns of ``runs`` or ``recoveries``, and what each is called as a metric."""
+    columns = [c.name for c in TABLES[table] if c.dtype != "string" and c.name not in _NO_METRICS]
+    others = {column.name for column in TABLES["runs"]} if table == "recoveries" else set()
+    return {name: f"{table}.{name}" if name in others else name for name in columns}
+
+
+def _metrics(
+    recoveries: pd.DataFrame, runs: pd.DataFrame, wanted: Collection[str] | None
+) -> Iterator[tuple[str, Places, Floats]]:
+    """Of each metric its name, and point and value of each replication that can have one."""
+    by_run = runs.sort_values(["point", "replication"], kind="stable")
+    by = ["point", "replication", *(name for name in _ORDER if name in recoveries.columns)]
+    by_failure = recoveries.sort_values(by, kind="stable")
+    unit = by_failure[["point", "replication"]].to_numpy(dtype=np.int64)
+    first = np.append(True, (unit[1:] != unit[:-1]).any(axis=1))[: len(unit)]
+    replication = np.cumsum(first) - 1
+    counts = np.bincount(replication) if len(unit) else np.empty(0)
+    for table, frame in (("runs", by_run), ("recoveries", by_failure)):
+        for column, name in metric_names(table).items():
+            if column not in frame.columns or (wanted is not None and name not in wanted):
+                continue
+            values = frame[column].to_numpy(dtype=np.float64)
+            if table == "runs":
+                yield name, frame["point"].to_numpy(dtype=np.int64), values
+            else:  # NaN of one recovery is NaN of its replication
+                sums = np.bincount(replication, values, len(counts))
+                yield name, unit[first, 0], sums / counts
+
+
+def _figures(place: Places, values: Floats, count: int) -> dict[str, Any]:
+    """The figures of each of ``count`` groups; ``values[i]`` is of group ``place[i]``.
+
+    Sums go one value after the other, as no other order would be the same for any number of groups.
+    """
+    from scipy.special import stdtrit
+
+    known = ~np.isnan(values)
+    every = np.bincount(place, minlength=count)
+    place, values = place[known], values[known]
+    n = np.bincount(place, minlength=count)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.bincount(place, values, count) / n
+        square = np.bincount(place, (values - mean[place]) ** 2, count)
+        std = np.where(n > 1, np.sqrt(square / (n - 1)), np.nan)
+        half = stdtrit(np.maximum(n - 1, 1), 0.5 + LEVEL / 2) * std / np.sqrt(n)
+    figures = {"n": n, "undefined": every - n, "mean": mean, "std": std}
+    return figures | {"low": mean - half, "high": mean + half} | quantiles(place, values, n)
+
+
+def quantiles(place: Places, values: Floats, n: Places) -> dict[str, Floats]:
+    """Of each group, between the two nearest of its values in order: definition 7 of Hyndman and Fan,
+    "Sample quantiles in statistical packages", The American Statistician 50 (1996).
+    """
+    ordered = values[np.lexsort((values, place))]
+    start = np.cumsum(n) - n
+    found = {}
+    filled = n > 0
+    for name, part in QUANTILES.items():
+        position = (n[filled] - 1) * part
+        below = np.floor(position).astype(np.int64)
+        above = np.minimum(below + 1, n[filled] - 1)
+        low, high = ordered[start[filled] + below], ordered[start[filled] + above]
+        found[name] = np.full(len(n), np.nan)
+        found[name][filled] = low + (high - low) * (position - below)
+    return found
