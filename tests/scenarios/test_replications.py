@@ -33,8 +33,8 @@ def half(n: int, std: float, level: float) -> float:
 def test_the_next_number_is_the_least_that_is_enough(
     n: int, mean: float, std: float, width: float, relative: bool, level: float
 ) -> None:
-    """Law: m replications are asked for if the interval of m values of this deviation is narrow enough, and that
-    of m - 1 is not; but never fewer than there are, nor more than twice as many.
+    """Law: m replications are asked for if the interval of m values of this deviation is narrow enough, and
+    that of m - 1 is not; but never fewer than there are, nor more than twice as many.
     """
     until = Until("x", width, relative, 2, 10**6, level)
     target = width * abs(mean) if relative else width
@@ -61,7 +61,7 @@ def test_known_numbers() -> None:
 
 
 def test_values_that_are_missing_are_made_up_for() -> None:
-    """If every second replication has no value, twice as many are needed; with none or one, more are tried."""
+    """If every second replication has no value, twice as many are needed; without values, more are tried."""
     until = Until("x", 1.0, False, 5, 1000)
     assert until.further(640, 320, 50.0, 10.0) == 2 * 387
     assert until.further(5, 0, math.nan, math.nan) == 10
@@ -71,8 +71,8 @@ def test_values_that_are_missing_are_made_up_for() -> None:
 
 
 def test_it_ends_with_an_interval_that_is_narrow_enough() -> None:
-    """Normal values, seed given: whatever the rounds, the last interval is as narrow as was asked for, and the
-    number within a tenth of what the true deviation needs.
+    """Normal values, seed given: whatever the rounds, the last interval is as narrow as was asked for, and
+    the number within a tenth of what the true deviation needs.
     """
     values = np.random.default_rng(1).normal(50, 10, 5000)
     until, n = Until("x", 0.5, False, 5, 5000), 0

@@ -47,8 +47,9 @@ TOP = {
     "combination is a point, and the last key changes fastest",
     "zip": "by dotted key lists or ranges of one length, whose values go together in step; or a list of such "
     "groups, combined with one another and with the grid",
-    "sample": "points drawn from ranges and lists: `design` (`latin_hypercube` or `sobol`), `size`, `seed` "
-    "(default 1) and, by dotted key, `factors`; combined with all the others",
+    "sample": "points drawn from ranges and lists: `design` (`latin_hypercube`, `sobol`, or for "
+    "sensitivity `saltelli` or `morris`), `size`, `seed` (default 1) and, by dotted key, `factors`; combined "
+    "with all the others",
     "where": "list of comparisons of keys and values, as in `checkpoint_interval < count.window`; points "
     "that break one are left out",
     "replications": "of every point, short for `run.replications`; or as many as narrow an interval down: "
