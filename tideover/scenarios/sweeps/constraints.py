@@ -23,6 +23,8 @@ from tideover.scenarios import swept
 from tideover.scenarios.errors import Problem, suggest
 from tideover.scenarios.nodes import Node
 from tideover.scenarios.sweeps.factors.axes import Axis
+from tideover.scenarios.sweeps.factors.designs import FOR_INDICES
+from tideover.scenarios.sweeps.factors.samples import Sampled
 from tideover.scenarios.yaml_source import scalar
 
 _COMPARISON = re.compile(r"([^<>=!]+)(<=|>=|==|!=|=|<|>)([^<>=!]+)")
@@ -155,6 +157,10 @@ def read(
         message = f"must be a list of comparisons, as in [checkpoint_interval < 30 s], not {block.shown()}"
         problems.append(block.problem("where", message))
         return
+    for axis in axes:
+        if isinstance(axis, Sampled) and axis.design in FOR_INDICES and block.value:
+            message = f"does not go with design: {axis.design}, of whose points none may be left out"
+            problems.append(block.problem("where", message))
     for number, node in enumerate(block.value):
         try:
             found = _parsed(node, axes, base)

@@ -21,6 +21,7 @@ from tideover.scenarios.scenario import Scenario
 from tideover.scenarios.settings import Setting
 from tideover.scenarios.sweeps.constraints import Constraint
 from tideover.scenarios.sweeps.factors.axes import Axis, Factor
+from tideover.scenarios.sweeps.replications import Fixed, Until
 from tideover.sim.registry import Part
 
 Report = Callable[[int, int], None]
@@ -28,23 +29,6 @@ Report = Callable[[int, int], None]
 
 REPLICATIONS = "run.replications"
 """The key of a scenario that a sweep decides for all points alike."""
-
-
-@dataclass(frozen=True)
-class Fixed:
-    """So many replications of every point."""
-
-    count: int
-
-    @property
-    def least(self) -> int:
-        """Replications that every point has."""
-        return self.count
-
-    @property
-    def most(self) -> int:
-        """More than these no point has."""
-        return self.count
 
 
 @dataclass(frozen=True)
@@ -74,7 +58,7 @@ class Recipe:
     base: Node
     directory: Path
     axes: tuple[Axis, ...]
-    replications: Fixed
+    replications: Fixed | Until
     origin: Origin
     constraints: tuple[Constraint, ...] = ()
     remarks: tuple[str, ...] = ()

@@ -10,7 +10,7 @@ zip:                                      # in step: the first values of all, th
   topology.sentences.rate: [10/s, 100/s]
   topology.count.parallelism: [1, 4]
 where: [failures.0.at < run.duration]     # only points for which this holds
-replications: 10                          # optional; short for run.replications
+replications: 10                          # optional; or {until: time_to_recover_s, half_width: 5 %}
 seed: 1                                   # optional; short for run.seed
 ```
 """
@@ -31,10 +31,11 @@ from tideover.scenarios.nodes import WHOLE, Giver, Node, Origin
 from tideover.scenarios.python_values import from_plain
 from tideover.scenarios.scenario import tree_of
 from tideover.scenarios.settings import Setting, Settings, read_settings
-from tideover.scenarios.sweeps import constraints
+from tideover.scenarios.sweeps import constraints, replications
 from tideover.scenarios.sweeps.factors import lists, samples
 from tideover.scenarios.sweeps.factors.axes import Axis, Factor
-from tideover.scenarios.sweeps.recipe import REPLICATIONS, Fixed, Recipe
+from tideover.scenarios.sweeps.recipe import REPLICATIONS, Recipe
+from tideover.scenarios.sweeps.replications import Fixed, Until
 
 TOP = {
     "name": "a short title; default: the scenario's",
@@ -46,11 +47,14 @@ TOP = {
     "combination is a point, and the last key changes fastest",
     "zip": "by dotted key lists or ranges of one length, whose values go together in step; or a list of such "
     "groups, combined with one another and with the grid",
-    "sample": "points drawn from ranges and lists: `design` (`latin_hypercube` or `sobol`), `size`, `seed` "
-    "(default 1) and, by dotted key, `factors`; combined with all the others",
+    "sample": "points drawn from ranges and lists: `design` (`latin_hypercube`, `sobol`, or for "
+    "sensitivity `saltelli` or `morris`), `size`, `seed` (default 1) and, by dotted key, `factors`; combined "
+    "with all the others",
     "where": "list of comparisons of keys and values, as in `checkpoint_interval < count.window`; points "
     "that break one are left out",
-    "replications": "short for `run.replications`",
+    "replications": "of every point, short for `run.replications`; or as many as narrow an interval down: "
+    "`until` (a column of runs or recoveries), `half_width` of the interval of its mean (`5 %` of it, or "
+    "`2 s`), `least` (default 5), `most` (default 200), `level` (default 95 %)",
     "seed": "short for `run.seed`",
 }
 """The keys of a sweep file, and what they mean."""
@@ -107,7 +111,9 @@ class _SweepFile:
         self.problems: list[Problem] = []
         self.remarks: list[str] = []
         self.fixed = [_given(key, node, Giver.SWEEP, f"set.{key}") for key, node in self._mapping("set")]
+        self.until = self._until()
         given = [(name, root.get(name)) for name in SHORT]
+        given = [(name, node) for name, node in given if node is not None and not node.is_mapping]
         self.fixed += [_given(SHORT[name], node, Giver.SWEEP, name) for name, node in given if node]
         self.written: dict[str, Node] = {}
         """What the file has for each swept key, by what the file calls it."""
@@ -176,9 +182,16 @@ class _SweepFile:
         """The first key of the file that has factors."""
         return next((name for name in FACTORS if self.root.get(name) is not None), FACTORS[0])
 
-    def _replications(self, base: Node) -> Fixed:
+    def _until(self) -> Until | None:
+        """What ends the replications of a point, if not their number."""
+        node = self.root.get("replications")
+        return replications.read(node, self.problems) if node is not None and node.is_mapping else None
+
+    def _replications(self, base: Node) -> Fixed | Until:
         """Of every point. A count that is none is told with the points, which it spoils all."""
         node = base.get(*REPLICATIONS.split("."))
+        if self.until is not None and (node is None or node.origin.giver is not Giver.SETTING):
+            return self.until
         count = node.value if node is not None else None
         default = Run.model_fields["replications"].default
         return Fixed(count if isinstance(count, int) and count > 0 else default)
@@ -195,7 +208,11 @@ class _SweepFile:
             message = f"has {total:,} combinations; at most {most:,} are allowed"
             raise self.root.value[self._block].refused(self._block, message)
         tree, directory = scenario
-        return precedence.settle(precedence.settle(tree, self.fixed), self.settings), directory
+        fixed = self.fixed
+        if self.until is not None:
+            node = Node(self.until.least, self.root.value["replications"].origin)
+            fixed = [*fixed, _given(REPLICATIONS, node, Giver.SWEEP, "replications.least")]
+        return precedence.settle(precedence.settle(tree, fixed), self.settings), directory
 
     def _scenario(self) -> Tree | None:
         """The tree of the scenario."""

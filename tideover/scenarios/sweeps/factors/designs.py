@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 from array import array
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -26,8 +28,37 @@ def _sobol(factors: int, size: int, seed: int) -> np.ndarray:
     return draws[:size]
 
 
-DESIGNS: dict[str, Design] = {"latin_hypercube": _latin_hypercube, "sobol": _sobol}
+def _saltelli(factors: int, size: int, seed: int) -> np.ndarray:
+    """For Sobol' indices (Saltelli 2002): ``size`` times (number of factors + 2) points."""
+    import warnings
+
+    from SALib.sample import sobol
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of sizes that are no power of two; see ``remark``
+        return sobol.sample(problem(factors), size, calc_second_order=False, seed=seed)
+
+
+def _morris(factors: int, size: int, seed: int) -> np.ndarray:
+    """For elementary effects (Morris 1991): ``size`` trajectories of (number of factors + 1) points."""
+    from SALib.sample import morris
+
+    return morris.sample(problem(factors), size, num_levels=MORRIS_LEVELS, seed=seed)
+
+
+DESIGNS: dict[str, Design] = {
+    "latin_hypercube": _latin_hypercube,
+    "sobol": _sobol,
+    "saltelli": _saltelli,
+    "morris": _morris,
+}
 """By the name that a sweep file uses."""
+
+FOR_INDICES = ("saltelli", "morris")
+"""Designs whose points belong together: sensitivity indices are made of all of them. They need SALib."""
+
+MORRIS_LEVELS = 4
+"""Values of each factor in Morris's design, as is usual."""
 
 MOST_FACTORS = 1_000
 MOST_SIZE = 100_000
@@ -35,13 +66,24 @@ MOST_SIZE = 100_000
 
 def remark(design: str, size: int) -> str | None:
     """What an expert would say of a size, if anything."""
-    if design != "sobol" or size & (size - 1) == 0:
+    if design not in ("sobol", "saltelli") or size & (size - 1) == 0:
         return None
     below = 1 << (size.bit_length() - 1)
     return (
         f"sample.size is {size:,}: Sobol's points are evenly spread if there are a power of two of them, "
         f"as {below:,} or {2 * below:,}"
     )
+
+
+def problem(factors: int) -> dict[str, Any]:
+    """What SALib is told of the factors: as many numbers from 0 to 1."""
+    names = [str(number) for number in range(factors)]
+    return {"num_vars": factors, "names": names, "bounds": [[0.0, 1.0]] * factors}
+
+
+def is_missing(design: str) -> bool:
+    """Whether a design needs a package that is not installed."""
+    return design in FOR_INDICES and importlib.util.find_spec("SALib") is None
 
 
 def drawn(design: str, factors: int, size: int, seed: int) -> array[float]:

@@ -75,6 +75,9 @@ def sampled(
         known = f"must be one of {', '.join(designs.DESIGNS)}"
         message = f"is missing; it {known}" if design is None else f"{known}, not {design.shown()}"
         problems.append((design or block).problem("sample.design", message))
+    elif designs.is_missing(design.value):
+        message = f"{design.value} needs SALib, which is missing; install tideover[sensitivity]"
+        problems.append(design.problem("sample.design", message))
     size = _whole(block, "size", 1, designs.MOST_SIZE, None, problems)
     seed = _whole(block, "seed", 0, 2**63 - 1, 1, problems)
     if not 0 < len(given) <= designs.MOST_FACTORS:
