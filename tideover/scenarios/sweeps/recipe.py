@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -51,7 +51,7 @@ class Recipe:
 
     ``base``: what all points have in common; ``directory``: where that looks for files; ``axes``: what
     differs, every combination but those that break one of the ``constraints``; ``origin``: of the sweep's
-    file; ``remarks``: what an expert would say of it.
+    file; ``remarks``: what an expert would say of it; ``profiles``: texts of profiles' files, by path.
     """
 
     name: str
@@ -62,6 +62,7 @@ class Recipe:
     origin: Origin
     constraints: tuple[Constraint, ...] = ()
     remarks: tuple[str, ...] = ()
+    profiles: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def factors(self) -> dict[str, Factor]:
@@ -125,7 +126,8 @@ class Recipe:
 
     def resolved(self, number: int) -> Resolved:
         """The scenario of a point, and the tree that it was made of; raises ScenarioError."""
-        return loader.build_one(precedence.settle(self.base, self._settings(number)), self.directory)
+        root = precedence.settle(self.base, self._settings(number))
+        return loader.build_one(root, self.directory, self.profiles)
 
     def checked(self, report: Report = lambda done, total: None) -> tuple[Point, ...]:
         """All points; raises ScenarioError with what is wrong with them, up to a number of problems.
@@ -169,7 +171,7 @@ class Recipe:
         if root.get(*REPLICATIONS.split(".")) is None:  # a profile has no say in it
             node = Node(self.replications.least, self.origin._replace(giver=Giver.SWEEP))
             root = precedence.settle(root, [Setting(REPLICATIONS, node)])
-        found = loader.build_one(precedence.settle(root, settings), self.directory)
+        found = loader.build_one(precedence.settle(root, settings), self.directory, self.profiles)
         count = found.scenario.run.replications
         if count != self.replications.least:
             message = f"is {count} in point {number}; it cannot be swept: give replications for all points"

@@ -24,7 +24,7 @@ from typing import Any
 
 from tideover.models import config
 from tideover.models.job.components import Run
-from tideover.scenarios import library, loader, precedence, yaml_source
+from tideover.scenarios import library, loader, precedence, profiles, yaml_source
 from tideover.scenarios.errors import Problem, ScenarioError, suggest
 from tideover.scenarios.loader import Tree
 from tideover.scenarios.nodes import WHOLE, Giver, Node, Origin
@@ -138,6 +138,7 @@ class _SweepFile:
             origin=self.root.origin,
             constraints=where,
             remarks=tuple(self.remarks),
+            profiles=profiles.texts_of(self._values(base, profiles.KEY), directory),
         )
         self._check_size(found)
         return found
@@ -167,6 +168,16 @@ class _SweepFile:
             self.settings = [one for one in self.settings if one not in replaced]
             found.append((factor, replaced[-1].node if replaced else node))
         return found
+
+    def _values(self, base: Node, key: str) -> Iterator[Node]:
+        """All values of a key, given by whoever does, each as in a point."""
+        node = base.get(key)
+        yield from [node] if node is not None else []
+        for axis in self.axes:
+            for column, factor in enumerate(axis.factors):
+                if factor.key == key:
+                    every = (axis.at(position)[column] for position in range(len(axis)))
+                    yield from (factor.set_to(value).node for value in every)
 
     def _check_size(self, recipe: Recipe) -> None:
         if recipe.total == 0:
