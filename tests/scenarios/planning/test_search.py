@@ -56,7 +56,7 @@ def exhaustive(spec, figures, limit):
     for kind, t, p in itertools.product(("aligned_snapshots", "rsm"), ts, range(1, 10)):
         if kind == "rsm" and p > 1:
             continue  # it has no phase
-        values = {KIND: kind, INTERVAL: f"{float(f'{t:.4g}'):g} s"}
+        values = {KIND: kind, INTERVAL: f"{t:.6g} s"}
         values |= {PHASE: f"{p} s"} if kind == "aligned_snapshots" else {}
         each = [figures(values, n) for n in range(MOST)]
         if sum(one["recovery"] for one in each) / MOST <= limit:
