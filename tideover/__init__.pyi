@@ -1,4 +1,5 @@
 from tideover.api import Comparison as Comparison
+from tideover.api import availability as availability
 from tideover.api import compare as compare
 from tideover.api import run as run
 from tideover.api import saturate as saturate
@@ -33,6 +34,7 @@ from tideover.scenarios.runs import RunFailed as RunFailed
 from tideover.scenarios.saturation import Saturation as Saturation
 from tideover.scenarios.scenario import Scenario as Scenario
 from tideover.scenarios.scenario import load as load
+from tideover.scenarios.statistics.conditioning import Dependability as Dependability
 from tideover.scenarios.sweep import Sweep as Sweep
 
 __version__: str

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from tideover.models.results.result import Result
     from tideover.reports.verdict import Verdict
     from tideover.scenarios.saturation import Saturation
+    from tideover.scenarios.statistics.conditioning import Dependability
     from tideover.scenarios.sweep import Sweep
 
 
@@ -144,6 +145,37 @@ def saturate(
     from tideover.scenarios import saturation
 
     return saturation.saturate(loaded(scenario, settings), report)
+
+
+def availability(
+    scenario: Source,
+    mtbf: Mapping[str, str] = {},
+    settings: Settings = (),
+    *,
+    slo: float | None = None,
+    over: str | None = None,
+    report: Callable[[int, int], None] | None = None,
+) -> Dependability:
+    """Find the availability of a scenario whose failures are too rare to wait for.
+
+    Each cause of failures strikes once in each of ``run.replications`` runs, at a drawn moment; from how long
+    it then takes to recover, and how often failures come, follow the availability, the minutes in a year that
+    are down, and how much of an error budget that burns.
+
+    ``scenario`` and ``settings`` as for ``tideover.load``. ``mtbf``: mean time between failures of each host,
+    rack, worker or task, or of one of the scenario's failures: ``{"host": "30 d", "failures.1": "90 d"}``.
+    ``slo``: the availability that is demanded, as 0.9995; ``over``: the period of its budget, as ``"30 d"``;
+    by default a year. ``report``: called with the number of runs that are done, and of all.
+
+    Raises like ``run``, ScenarioError for ``mtbf`` too, ValueError for ``slo`` and ``over``.
+    """
+    from tideover.scenarios.statistics import conditioning
+    from tideover.scenarios.statistics.availability import YEAR_S
+    from tideover.sim.units import S, parse_duration
+
+    over_s = YEAR_S if over is None else parse_duration(over) / S
+    found = loaded(scenario, settings)
+    return conditioning.find(found, mtbf, objective=slo, over_s=over_s, report=report)
 
 
 KEPT = ".runs"
