@@ -7,7 +7,7 @@ import time
 from benchmarks.table import Row
 from benchmarks.worlds import small
 from tideover.models.config import Scenario
-from tideover.scenarios.spark import spark_session
+from tideover.scenarios.spark.session import spark_session
 from tideover.scenarios.sweep import sweep
 from tideover.scenarios.sweeps.grid import Grid
 from tideover.scenarios.sweeps.recipe import Point

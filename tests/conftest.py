@@ -18,7 +18,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 @pytest.fixture(scope="session")
 def spark():
     """Code under test that calls ``spark_session`` gets this one too, and leaves it running."""
-    from tideover.scenarios.spark import spark_session
+    from tideover.scenarios.spark.session import spark_session
 
     with spark_session("local[2,4]", app_name="tideover tests") as session:
         yield session

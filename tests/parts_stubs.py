@@ -42,7 +42,7 @@ def is_typed(part: object) -> bool:
 def imports(classes: list[Typed]) -> dict[str, set[str]]:
     """What a stub imports, by module: the classes' own modules, and the names in their signatures."""
     known = {base.__name__: base.__module__ for base in REGISTRIES}
-    known |= dict.fromkeys(("Duration", "Size", "Bandwidth", "Rate"), "tideover.parts.typed")
+    known |= dict.fromkeys(("Duration", "Size", "Bandwidth", "Rate", "Percent"), "tideover.parts.typed")
     known |= {"Mapping": "collections.abc", "Sequence": "collections.abc", "Literal": "typing"}
     found: dict[str, set[str]] = {}
     for part in classes:

@@ -460,13 +460,13 @@ BAD = [
     (["sweep", "wordcount"], "wordcount:1: (file): neither a file nor a built-in sweep"),
     (
         ["sweep", "x.yaml", "--master", "lokal"],
-        "--master: 'lokal' is not one of Spark's masters; allowed: local",
+        "--master: 'lokal': is not one of Spark's masters; allowed: local",
     ),
     (
         ["sweep", "x.yaml", "--master", "spark://host"],
-        "--master: 'spark://host' is not one of Spark's masters",
+        "--master: 'spark://host': is not one of Spark's masters",
     ),
-    (["reproduce", "stableford-phase2", "--master", "local[0]"], "--master: 'local[0]' is not one of"),
+    (["reproduce", "stableford-phase2", "--master", "local[0]"], "--master: 'local[0]': is not one of"),
     (["reproduce", "stableford"], "PAPER: 'stableford' is not known; did you mean 'stableford-phase2'?"),
     (["run", "wordcount", "--out", "/dev/null"], "--out: /dev/null: is a file, not a directory"),
     (["run", "wordcount", "--out", "/dev/null/x"], "--out: /dev/null/x: "),

@@ -86,6 +86,8 @@ def sweep(
     /,
     *,
     master: str | None = "local[*,4]",
+    remote: str | None = None,
+    conf: Mapping[str, Any] | None = None,
     out: str | Path | None = None,
     partitions: int | None = None,
     report: Callable[[str, float, int], None] | None = None,
@@ -96,6 +98,8 @@ def sweep(
     settings: Settings = (),
     *,
     master: str | None = "local[*,4]",
+    remote: str | None = None,
+    conf: Mapping[str, Any] | None = None,
     out: str | Path | None = None,
     partitions: int | None = None,
     report: Callable[[str, float, int], None] | None = None,
@@ -105,6 +109,8 @@ def sweep(
     settings: Any = (),
     *,
     master: str | None = "local[*,4]",
+    remote: str | None = None,
+    conf: Mapping[str, Any] | None = None,
     out: str | Path | None = None,
     partitions: int | None = None,
     report: Callable[[str, float, int], None] | None = None,
@@ -114,8 +120,10 @@ def sweep(
 
     Values may be typed objects: ``sweep(scenario, {"strategy": [SourceReplay(), Amnesia()]})``. ``settings``:
     as for ``run``; a list of values for a key of the grid takes the place of the grid's.
-    ``master``: Spark's; None does without Spark, in this process. ``out``: a directory in which runs are kept
-    as they are done; what is there already is not done again. ``partitions``: of one Spark job for all runs.
+    ``master``: Spark's; None does without Spark, in this process. ``remote``: a Spark Connect server,
+    ``sc://host:port``, in place of a master. ``conf``: Spark's settings, ``{"spark.executor.memory": "2g"}``.
+    ``out``: a directory in which runs are kept as they are done; what is there already is not done again.
+    ``partitions``: of one Spark job for all runs.
     ``report``: called with what is being done, how many runs are done, and of how many.
 
     Raises ScenarioError; JavaNotFound, SparkNotStarted and SweepFailed if Spark does not work; ValueError and
@@ -129,7 +137,9 @@ def sweep(
 
     points = grid.read(spec, settings)
     keep = None if out is None else prepare(out) / KEPT
-    return sweeps.sweep(points, master=master, keep=keep, partitions=partitions, report=report)
+    return sweeps.sweep(
+        points, master=master, remote=remote, conf=conf, keep=keep, partitions=partitions, report=report
+    )
 
 
 def saturate(

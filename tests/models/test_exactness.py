@@ -14,6 +14,7 @@ from tests.oracle.comparison import unequal
 from tests.oracle.random_worlds import STRATEGY_NAMES, overlapping, worlds
 from tideover.models.config import Scenario
 from tideover.models.simulation import simulate
+from tideover.sim.memory import standing
 
 LISTS = ("processed", "windows", "emitted", "completed", "failed", "destroyed", "overflowed")
 CAPS = (1, 7, 20_000)  # the last one is more than any of these worlds has
@@ -37,6 +38,7 @@ def in_order(name: str, rows: list[Any]) -> list[Any]:
     return sorted(rows, key=(lambda row: row[:3]) if name == "processed" else repr)
 
 
+@standing()  # all of these worlds go when it ends
 def differences(scenario: Scenario, caps: Iterable[int]) -> dict[int, dict[str, Any]]:
     """By length of trains, where there are any: {field: (what only the reference has, what only the engine
     has)}, or both if the order differs; {figure: (the reference's, the engine's)}.

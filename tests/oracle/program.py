@@ -7,6 +7,7 @@ from itertools import count
 
 from tideover.models.config import Scenario
 from tideover.models.operators.window import Window
+from tideover.models.time_of_day import timed
 from tideover.sim.draws import Draws
 from tideover.sim.faults.base import Fault, Site
 from tideover.sim.registry import kind_of
@@ -303,7 +304,7 @@ class World:
 
 def play(scenario: Scenario, replication: int = 0) -> World:
     """One replication, one tuple at a time, to its end."""
-    world = World(scenario, replication)
+    world = World(timed(scenario, Draws(scenario.run.seed, replication)), replication)
     world.start()
     world.clock.run(scenario.run.duration, world.record.passes, world.record.looks)
     return world
@@ -319,6 +320,6 @@ def judge(scenario: Scenario, replication: int = 0) -> tuple[Trace, Figures]:
     world = quiet = play(scenario, replication)
     mine = other = verdict(world, replication)
     if scenario.failures:
-        quiet = play(scenario.model_copy(update={"failures": ()}), replication)
+        quiet = play(world.scenario.model_copy(update={"failures": ()}), replication)
         other = verdict(quiet, replication)
     return world.finish(), figures(world, quiet, mine, other)

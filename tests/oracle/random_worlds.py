@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from tideover.models.config import Scenario
 from tideover.models.job.arrivals.base import Arrivals
 from tideover.models.job.arrivals.burst import Burst
+from tideover.models.job.arrivals.day import Day
 from tideover.models.job.arrivals.poisson import Poisson
 from tideover.models.job.arrivals.ramp import Ramp
 from tideover.models.job.arrivals.trace import TraceOfRates
@@ -25,6 +26,7 @@ from tideover.models.strategies.base import STRATEGIES
 from tideover.models.strategies.source_replay import SourceReplay
 from tideover.sim.distributions.base import Distribution
 from tideover.sim.distributions.exponential import Exponential
+from tideover.sim.faults.base import Fault
 from tideover.sim.registry import kind_of
 
 from .worlds import MS, bolt, fault, ms, spout, world
@@ -32,6 +34,8 @@ from .worlds import MS, bolt, fault, ms, spout, world
 TICK_MS = 100
 TICK = TICK_MS * MS
 RATES = Path(__file__).with_name("rates.csv")
+DAY = Path(__file__).with_name("day.csv")
+"""Its load changes at noon, within seconds."""
 
 
 @dataclass
@@ -76,7 +80,7 @@ def durations(ties: bool, *small: float) -> st.SearchStrategy[Distribution]:
 def arrivals(draw: st.DrawFn, gap: float) -> Arrivals | None:
     """About one call in ``gap`` ms; None: at equal distances."""
     rate = 1e3 / gap
-    kind = draw(st.sampled_from((None, None, "poisson", "poisson", "ramp", "burst", "trace")))
+    kind = draw(st.sampled_from((None, None, "poisson", "poisson", "ramp", "burst", "trace", "day")))
     if kind == "poisson":
         return Poisson(rate=rate)
     if kind == "ramp":
@@ -87,7 +91,17 @@ def arrivals(draw: st.DrawFn, gap: float) -> Arrivals | None:
         return Burst(rate=rate / 2, peak=3 * rate, length=10 * TICK, every=every * TICK)
     if kind == "trace":
         return TraceOfRates(file=str(RATES), repeat=draw(st.sampled_from((None, 7.5))), scale=rate)
+    if kind == "day":
+        return Day(file=str(DAY), interpolation=draw(st.sampled_from(("linear", "steps"))), scale=rate)
     return None
+
+
+@st.composite
+def noon(draw: st.DrawFn, failures: tuple[Fault, ...]) -> dict[str, Any]:
+    """When the run begins: a little before noon."""
+    if any(fault.at is not None for fault in failures) and draw(st.booleans()):
+        return {"fails_at": draw(st.sampled_from(("12:00:02", "peak")))}
+    return {"starts_at": draw(st.sampled_from(("11:59:57.123456789", "11:59:50")))}
 
 
 @st.composite
@@ -371,7 +385,9 @@ def worlds(draw: st.DrawFn, strategies: tuple[str, ...] = STRATEGY_NAMES) -> Sce
     seed = draw(up_to(2**40))
     params |= {"hosts": hosts, "links": link, "store": store}
     found = world(topology, strategy, failures, until * TICK_MS, seed, **params)
-    return found.model_copy(update={"run": found.run.model_copy(update=draw(readings()))})
+    daily = any(isinstance(getattr(config, "arrivals", None), Day) for config in topology.values())
+    run = draw(readings()) | (draw(noon(failures)) if daily else {})
+    return found.model_copy(update={"run": found.run.model_copy(update=run)})
 
 
 @st.composite

@@ -250,7 +250,7 @@ JOB = """
 import os, sys
 from pathlib import Path
 from tideover.scenarios.java import find_java
-from tideover.scenarios.spark import spark_session
+from tideover.scenarios.spark.session import spark_session
 
 def add_version(frames):
     import tideover

@@ -16,6 +16,7 @@ from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
 from tideover.cli import main
 from tideover.cli import saturation as announced
 from tideover.models.config import Scenario
+from tideover.models.job.arrivals.day import Day
 from tideover.models.job.arrivals.periodic import Periodic
 from tideover.models.job.arrivals.ramp import Ramp
 from tideover.models.job.backends.base import BACKENDS
@@ -222,6 +223,17 @@ def test_what_has_no_rate_is_refused(spouts: dict[str, Any], key: str) -> None:
     """A stream with an end, and a load curve."""
     with pytest.raises(ScenarioError, match=f"--saturate: {key}: "):
         saturate(world({"s": spout(**spouts), "a": bolt("forward", {"s": "shuffle"}, 1)}))
+
+
+def test_a_load_over_a_day_is_scaled_at_its_peak() -> None:
+    """The same search as with its peak as a constant rate, whatever the hour of the scenario's failure."""
+    day = Day(by_hour=(1.0,) * 23 + (4.0,), peak=100)
+    found = {}
+    for name, arrivals in {"day": day, "constant": Periodic(rate=100)}.items():
+        topology = {"s": spout(**ONES, arrivals=arrivals), "a": bolt("forward", {"s": "shuffle"}, 1)}
+        found[name] = saturate(world(topology))
+    assert found["day"].sustained == found["constant"].sustained == pytest.approx(1000, rel=0.01)
+    assert found["day"].scenario.topology["s"].arrivals == day
 
 
 def test_the_record_and_the_page_say_it() -> None:

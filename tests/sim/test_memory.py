@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import gc
+import weakref
 
 import pytest
 
+from tideover.api import loaded
+from tideover.models.simulation import simulate
 from tideover.sim.kernel import Kernel, Rank
-from tideover.sim.memory import MORE
+from tideover.sim.memory import MORE, standing
 
 
 @pytest.mark.parametrize("fails", [False, True])
@@ -46,3 +49,38 @@ def test_who_wants_no_search_gets_none() -> None:
         assert seen == [0]
     finally:
         gc.set_threshold(*before)
+
+
+class Loop:
+    """Refers to itself, as a world does."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+@pytest.mark.parametrize("searches", [True, False])
+def test_what_is_built_and_not_kept_is_gone_at_the_end(searches: bool) -> None:
+    """What a stretch leaves is searched for garbage when it ends, unless somebody wants no search; it is not
+    searched before, though another stretch ends within it.
+    """
+    gc.collect()
+    if not searches:
+        gc.disable()
+    try:
+        with standing():
+            left, kept = weakref.ref(Loop()), Loop()
+            Kernel().run(10)
+            assert left() is not None
+        assert (left() is None) == searches
+        assert kept.itself is kept
+    finally:
+        gc.enable()
+
+
+def test_runs_hold_no_memory() -> None:
+    """However often a scenario is simulated, there are as many objects afterwards as before."""
+    scenario, counts = loaded("wordcount"), list[int]()
+    for _ in range(4):
+        simulate(scenario)
+        counts.append(len(gc.get_objects()))
+    assert counts[-1] == counts[1]

@@ -25,6 +25,7 @@ from tideover.models.strategies.base import STRATEGIES
 from tideover.models.world import World
 from tideover.sim.distributions.base import Distribution
 from tideover.sim.distributions.constant import Constant
+from tideover.sim.memory import standing
 from tideover.sim.units import S
 
 SERVICE = 10_000
@@ -68,15 +69,17 @@ def queue(gap: int, bolts: dict[str, BoltConfig], seconds: float, seed: int, key
 
 def sojourn(scenario: Scenario, warmup: int = 1) -> Estimate:
     """Mean time (ns) from emission to the end of the last service, without the first ``warmup`` seconds."""
-    means = []
-    for replication in range(REPLICATIONS):
-        world = World(scenario, replication)
-        world.run()
-        last = scenario.run.duration // S
-        part = world.recorder.latency.over(np.ones(last - warmup, np.bool_), warmup)
-        assert part.mean is not None
-        means.append(part.mean)
-        balance = world.balance()
-        assert balance["lost"] == 0
-        assert balance["emitted"] == balance["completed"] + balance["in_flight"]
-    return estimate(means)
+    return estimate([_mean_of_one(scenario, number, warmup) for number in range(REPLICATIONS)])
+
+
+@standing()  # the world goes when it ends: twenty of them take gigabytes
+def _mean_of_one(scenario: Scenario, replication: int, warmup: int) -> float:
+    world = World(scenario, replication)
+    world.run()
+    last = scenario.run.duration // S
+    part = world.recorder.latency.over(np.ones(last - warmup, np.bool_), warmup)
+    assert part.mean is not None
+    balance = world.balance()
+    assert balance["lost"] == 0
+    assert balance["emitted"] == balance["completed"] + balance["in_flight"]
+    return part.mean

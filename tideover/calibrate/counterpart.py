@@ -18,6 +18,7 @@ from tideover.models.job.components import SpoutConfig
 from tideover.models.mechanisms.batches.query import Query
 from tideover.models.world import World
 from tideover.scenarios.loader import load
+from tideover.sim.memory import standing
 from tideover.sim.recorder import SLOT
 from tideover.sim.units import S
 
@@ -237,6 +238,7 @@ def _time(seconds: float) -> str:
     return f"{max(0, round(seconds * 1e9))} ns"
 
 
+@standing()  # the worlds go when it ends
 def simulated(episode: Episode, costs: Costs, faults: Faults | None = None) -> Simulated:
     """Simulate the counterpart of an episode; without ``faults`` its fault does not happen.
 

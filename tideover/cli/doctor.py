@@ -136,11 +136,11 @@ def _calibration() -> Iterator[Check]:
 
 
 def _spark() -> Iterator[Check]:
-    from tideover.scenarios.sweep import LOCAL
+    from tideover.scenarios.spark.masters import LOCAL
 
     begun = time.perf_counter()
     try:
-        from tideover.scenarios.spark import spark_session
+        from tideover.scenarios.spark.session import spark_session
 
         with spark_session(LOCAL) as spark:
             counted = spark.range(0, 1000, 1, 2).count()

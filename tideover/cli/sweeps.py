@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,6 +12,7 @@ import typer
 from tideover.cli import fitted, output, studies
 from tideover.cli.output import BadInput, Json, Out, Settings
 from tideover.cli.progress import Bar
+from tideover.cli.spark import Conf, Master, NoSpark, Place, Remote, place
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,16 +23,6 @@ if TYPE_CHECKING:
     from tideover.scenarios.sweep import Sweep
     from tideover.scenarios.sweeps.grid import Grid
 
-Master = Annotated[
-    str, typer.Option(help="Spark's master: local[*,4] is embedded; spark://…, yarn, k8s://… are clusters.")
-]
-NoSpark = Annotated[bool, typer.Option("--no-spark", help="Simulate in this process, one run after another.")]
-
-_HOST = r"(\[[\da-fA-F:.]+\]|[^\s/:,\[\]]+):\d{1,5}"
-MASTER = re.compile(
-    r"local(\[([1-9]\d*|\*)(,\s*[1-9]\d*)?\])?|local-cluster\[[\d,\s]+\]|yarn|k8s://[^\s/].*"
-    rf"|spark://{_HOST}(,{_HOST})*"
-)
 LISTED = 200
 """Points that ``--dry-run`` lists in full."""
 
@@ -44,7 +34,9 @@ def sweep(
     settings: Settings = None,
     as_json: Json = False,
     out: Out = None,
-    master: Master = "local[*,4]",
+    master: Master = None,
+    remote: Remote = None,
+    conf: Conf = None,
     no_spark: NoSpark = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="List the points and count the runs; simulate nothing.")
@@ -57,7 +49,7 @@ def sweep(
     from tideover.scenarios.sweeps import grid
     from tideover.scenarios.sweeps.summary import summarise
 
-    where = _checked(master, no_spark)
+    where = place(master, remote, conf, no_spark)
     inputs = None if out is None or dry_run else fingerprint(spec, settings or ())
     if out is not None and inputs is not None and (before := finished(out, inputs)) is not None:
         _show_again(out, before, as_json)
@@ -119,7 +111,9 @@ def reproduce(
     ] = None,
     as_json: Json = False,
     out: Out = None,
-    master: Master = "local[*,4]",
+    master: Master = None,
+    remote: Remote = None,
+    conf: Conf = None,
     no_spark: NoSpark = False,
 ) -> None:
     """Set a published table beside the simulated one, with the error of each cell.
@@ -141,7 +135,7 @@ def reproduce(
     if paper in studies.STUDIES:
         studies.reproduce(paper, settings or (), out, as_json)
         return
-    where = _checked(master, no_spark)
+    where = place(master, remote, conf, no_spark)
     found = _simulated("reproduce", grid.read(PAPERS[paper], settings or ()), out, where)
     shown = {"ksafety": _ksafety, "stableford-phase1": _phase_one, "stableford-phase1-queues": _phase_one}
     shown.get(paper, _stableford)(found, out, as_json)
@@ -201,28 +195,19 @@ queue length is never reached. Phase 2: failures 5, 15 and 30 s into a window.
 RATE, WINDOW_S = "topology.sentences.rate", 30.0
 
 
-def _checked(master: str, no_spark: bool) -> str | None:
-    """Spark's master, or None for no Spark; raises BadInput for what no Spark understands."""
-    if no_spark:
-        return None
-    if not MASTER.fullmatch(master):
-        allowed = "local, local[2], local[*,4], spark://host:port, yarn or k8s://host:port"
-        raise BadInput(f"--master: {master!r} is not one of Spark's masters; allowed: {allowed}")
-    return master
-
-
-def _simulated(command: str, points: Grid, out: Path | None, master: str | None) -> Sweep:
+def _simulated(command: str, points: Grid, out: Path | None, where: Place) -> Sweep:
     from tideover.api import KEPT
-    from tideover.scenarios.spark import is_embedded
     from tideover.scenarios.sweep import sweep
 
     output.prepare(out, command)
-    if master is not None and not is_embedded(master):
-        output.note([f"connecting to {master}"])
+    if where.elsewhere is not None:
+        output.note([f"connecting to {where.elsewhere}"])
     keep = None if out is None else out / KEPT
     with Bar() as bar:
         try:
-            return sweep(points, master=master, keep=keep, report=bar)
+            return sweep(
+                points, master=where.master, remote=where.remote, conf=where.conf, keep=keep, report=bar
+            )
         except KeyboardInterrupt:
             if keep is not None:
                 sys.stderr.write("Interrupted. The same command goes on where it was.\n")

@@ -65,7 +65,7 @@ def _scaled(part: PartT, lump: int) -> PartT:
         units = set(_units((info.annotation, *info.metadata)))
         if value is None:
             continue
-        if RATE in units or name in part.rate_factors:
+        if name in part.rate_factors or (RATE in units and not part.rate_factors):
             update[name] = value / lump
         elif name in part.caps:
             update[name] = max(1, round(value / lump))

@@ -11,6 +11,7 @@ from tideover.models.job.components import SpoutConfig
 from tideover.models.job.deployment import Deployment
 from tideover.models.runtime.core_sharing import crowded, layered
 from tideover.models.runtime.network import levels_of
+from tideover.models.time_of_day import heaviest
 from tideover.sim.units import S
 
 MOST_ROOTS = 10**10
@@ -56,6 +57,7 @@ def roots(config: SpoutConfig, scenario: Scenario) -> float:
 
 def effort(scenario: Scenario) -> Effort:
     """What one replication has to do."""
+    scenario = heaviest(scenario)
     strategy, seconds = scenario.strategy, scenario.run.duration / S
     topology = topology_of(coarsened(scenario, coarseness(scenario)))
     loads = task_loads(topology, strategy)

@@ -24,6 +24,7 @@ from tideover.models.schema.columns import in_lumps
 from tideover.models.schema.fields import TABLES, block
 from tideover.models.world import World
 from tideover.sim.histogram import Histogram
+from tideover.sim.memory import standing
 from tideover.sim.units import S
 
 
@@ -88,6 +89,7 @@ class Replication:
         }
 
 
+@standing()  # the world goes when it ends
 def simulate(
     scenario: Scenario, replication: int = 0, *, trace: bool = False, train_cap: int = TRAIN
 ) -> Replication:

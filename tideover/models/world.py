@@ -22,6 +22,7 @@ from tideover.models.runtime.context import TRAIN, Context
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.outage import Outage
 from tideover.models.strategies.base import Strategy
+from tideover.models.time_of_day import timed
 from tideover.sim.draws import Draws
 from tideover.sim.kernel import Kernel
 from tideover.sim.recorder import Recorder
@@ -56,10 +57,10 @@ class World:
         often if the tasks share something, else never. ``step``: length (ns) of the steps in which
         several levels share cores, or cards; None: short enough for latencies. Throughput is right with any.
         """
-        self.scenario = scenario
+        self._draws = draws = Draws(scenario.run.seed, replication)
+        self.scenario = scenario = timed(scenario, draws)
         self.train_cap = train_cap
         strategy = scenario.strategy
-        self._draws = draws = Draws(scenario.run.seed, replication)
         deployment = deployment_of(scenario)
         self._kernel = kernel = Kernel()
         recorder = Recorder()

@@ -139,6 +139,9 @@ class Run(components.Run):
     lag_window: report catch-up as a metric shows it that holds the greatest backlog of this window and the
         one before (Kafka's records-lag-max: 30 s); default: exact
     calm: also report when each outage ended, and when the latency was normal again for this long
+    starts_at: time of day at which the run begins, as in 17:50, for arrivals of kind day; default: 00:00
+    fails_at: instead of starts_at: time of day of the first `at` in failures, as in 18:00; peak: when the
+        load is greatest; drawn: anew in each replication, the same under every strategy
     lump: real tuples that one simulated tuple stands for
     lump_rate: choose lump so that no spout component emits more simulated tuples than this
     """
@@ -153,6 +156,8 @@ class Run(components.Run):
         log_resolution: Duration | None = None,
         lag_window: Duration | None = None,
         calm: Duration | None = None,
+        starts_at: str | None = None,
+        fails_at: str | None = None,
         lump: int = 1,
         lump_rate: Rate | None = None,
     ) -> None: ...

@@ -1,7 +1,7 @@
 """Components and what they are made of, as typed objects: spouts, arrivals, bolts, windows, groupings."""
 
 from tideover.models.job import components, queues
-from tideover.models.job.arrivals import burst, periodic, poisson, ramp, saturating, trace
+from tideover.models.job.arrivals import burst, day, periodic, poisson, ramp, saturating, trace
 from tideover.models.job.backends import memory, rocksdb
 from tideover.models.job.groupings import direct, every, fields, shuffle, single
 from tideover.models.job.sources import kafka, kestrel
@@ -29,6 +29,7 @@ Keys = typed(keys.Keys)
 Sentences = typed(sentences.Sentences)
 Values = typed(values.Values)
 Burst = typed(burst.Burst)
+Day = typed(day.Day)
 Periodic = typed(periodic.Periodic)
 Poisson = typed(poisson.Poisson)
 Ramp = typed(ramp.Ramp)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from tideover.models.job import components, queues
-from tideover.models.job.arrivals import burst, periodic, poisson, ramp, saturating, trace
+from tideover.models.job.arrivals import burst, day, periodic, poisson, ramp, saturating, trace
 from tideover.models.job.arrivals.base import Arrivals
 from tideover.models.job.backends import memory, rocksdb
 from tideover.models.job.backends.base import Backend
@@ -25,7 +25,7 @@ from tideover.models.operators import (
 )
 from tideover.models.operators import window as windows
 from tideover.models.operators.base import Bolt
-from tideover.parts.typed import Duration, Rate, Size
+from tideover.parts.typed import Duration, Percent, Rate, Size
 from tideover.sim.distributions.base import Distribution
 
 class Kafka(kafka.Kafka):
@@ -226,6 +226,37 @@ class Burst(burst.Burst):
     """
 
     def __init__(self, *, rate: Rate, peak: Rate, length: Duration, every: Duration = "60 s") -> None: ...
+
+class Day(day.Day):
+    """A rate by time of day, the same every day: ``by_hour`` with ``peak``, or a CSV ``file``.
+
+    Value h is the rate at h o'clock; between two values it goes in a straight line, from the last one of a
+    day to the first of the next, too; with ``interpolation: steps`` a value holds until the next one. The
+    greatest value is ``peak``, before any growth: ``months`` of ``growth``, compounded. A file has the
+    columns ``hour`` (0 to 23, all of them) or ``time`` (HH:MM, rising), and ``rate_per_s``; its path starts
+    from the scenario's folder. ``run.starts_at`` or ``run.fails_at`` say at which time of day a run begins;
+    without them it is midnight.
+
+    by_hour: 24 numbers, the rates at 0 to 23 o'clock in proportion to one another
+    file: CSV file with the columns hour (0 to 23) or time (HH:MM), and rate_per_s
+    peak: rate of each task, or partition, where the curve is highest; default: the file's
+    interpolation: a straight line from one value to the next, or steps
+    growth: by how much every rate grows in a month
+    months: how many months of growth have passed
+    scale: every rate is multiplied by it
+    """
+
+    def __init__(
+        self,
+        *,
+        by_hour: Sequence[float] | None = None,
+        file: str | None = None,
+        peak: Rate | None = None,
+        interpolation: Literal["linear", "steps"] = "linear",
+        growth: Percent = "0 %",
+        months: float = 0.0,
+        scale: float = 1.0,
+    ) -> None: ...
 
 class Periodic(periodic.Periodic):
     """Calls at a constant distance: 1 / ``rate``, or ``pause`` + ``emit_cost``.

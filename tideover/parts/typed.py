@@ -34,6 +34,7 @@ Size = str
 """A text such as ``256 B``."""
 Bandwidth = str
 """A text such as ``100 MiB/s``."""
+Percent = str
 Rate = str
 """A text such as ``50/s``."""
 

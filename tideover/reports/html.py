@@ -35,13 +35,15 @@ class Picture:
 
 @dataclass(frozen=True)
 class Grid:
-    """A table that is too long to be written out: ``script`` shows ``data`` (JSON), a part of it at a time.
+    """A table that is too long to be written out: ``script`` shows ``data`` (JSON), a part of it at a time,
+    sorted and filtered; ``plain`` is its beginning, for readers without scripts.
 
-    Both are code of ours or made safe by ``sweeps.grid``; like a picture they are not escaped.
+    Script and data are code of ours or made safe by ``reports.grid``; like a picture they are not escaped.
     ``allowed`` is the script's hash, so that the page runs no other.
     """
 
     title: str
+    plain: Table
     data: str
     script: str
     allowed: str

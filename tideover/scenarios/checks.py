@@ -16,7 +16,8 @@ from tideover.models.effort import MOST_ROOTS, roots
 from tideover.models.job.components import BoltConfig, SpoutConfig
 from tideover.models.job.placements.base import PlacementError
 from tideover.models.job.topology import TopologyError
-from tideover.scenarios import failure_checks, queue_checks, source_checks
+from tideover.models.time_of_day import heaviest
+from tideover.scenarios import day_checks, failure_checks, queue_checks, source_checks
 from tideover.scenarios.draft import Draft
 from tideover.scenarios.errors import Problem, suggest
 from tideover.scenarios.host_checks import host_fault, missing, most_replicas
@@ -45,6 +46,7 @@ def check(draft: Draft, scenario: Scenario | None) -> list[Problem]:
         *_links(draft),
         *_strategy(draft),
         *failure_checks.check(draft),
+        *day_checks.check(draft),
     ]
     if scenario is not None and not problems:
         try:
@@ -61,7 +63,7 @@ def check(draft: Draft, scenario: Scenario | None) -> list[Problem]:
 
 def _effort(draft: Draft, scenario: Scenario) -> Iterator[Problem]:
     """A run comes to an end while somebody waits for it."""
-    for name, config in scenario.topology.items():
+    for name, config in heaviest(scenario).topology.items():
         if isinstance(config, SpoutConfig) and (number := roots(config, scenario)) > MOST_ROOTS:
             lumps = not any(counting(scenario.topology, scenario.strategy))
             remedy = (

@@ -12,19 +12,17 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from tideover.scenarios.runs import Outcome, attempt
+from tideover.scenarios.spark.cluster import Cluster, cluster
 from tideover.scenarios.work import Tell, Unit, Work, cut, shares
 
 if TYPE_CHECKING:
     import pandas as pd
     from pyspark.sql import SparkSession
-
-LOCAL = "local[*,4]"
-"""Embedded Spark on all cores; it tries a task that lost its worker again, up to four times."""
 
 _JOB_S = 6.0
 """How long one Spark job should take: what it has done is kept when it ends. Two are under way at a time."""
@@ -38,18 +36,19 @@ class SweepFailed(RuntimeError):
     """Spark could not do the job; the message has Spark's reason."""
 
 
-def on_spark(master: str, partitions: int | None) -> Work:
-    """How to do runs with Spark; ``partitions``: of one job for all, None for jobs of a few seconds."""
+def on_spark(session: AbstractContextManager[SparkSession], partitions: int | None) -> Work:
+    """How to do runs with Spark, which is started when they begin.
+
+    ``partitions``: of one job for all, None for jobs of a few seconds.
+    """
 
     def work(todo: Sequence[Unit], timeline: bool, tell: Tell) -> Iterator[list[Outcome]]:
-        from tideover.scenarios.spark import spark_session
-
         tell("starting Spark", 0)
         try:
-            with spark_session(master) as spark, _interrupts() as interrupted:
-                yield from _Jobs(spark, todo, timeline, partitions).run(tell, interrupted)
+            with session as spark, cluster(spark) as found, _interrupts() as interrupted:
+                yield from _Jobs(found, todo, timeline, partitions).run(tell, interrupted)
         except Exception as error:
-            if type(error).__module__.startswith("py4j."):
+            if type(error).__module__.startswith(("py4j.", "pyspark.")):
                 raise SweepFailed(f"Spark failed: {_reason(error)}") from error
             raise
 
@@ -74,11 +73,10 @@ class _Jobs:
     """The Spark jobs of one sweep."""
 
     def __init__(
-        self, spark: SparkSession, todo: Sequence[Unit], timeline: bool, partitions: int | None
+        self, cluster: Cluster, todo: Sequence[Unit], timeline: bool, partitions: int | None
     ) -> None:
-        self.spark = spark
-        self.context = spark.sparkContext
-        self.cores = self.context.defaultParallelism
+        self.cluster = cluster
+        self.cores = cluster.cores
         self.timeline = timeline
         self.partitions = partitions
         self.waiting = list(todo)
@@ -103,9 +101,10 @@ class _Jobs:
                         raise KeyboardInterrupt
                     for future in finished:
                         yield self._outcomes(future, active.pop(future)[1])
-                    tell("simulating", sum(self._fraction(name) * len(c) for name, c in active.values()))
+                    tell("simulating", sum(self.cluster.fraction(n) * len(c) for n, c in active.values()))
             except BaseException:
-                self.context.cancelAllJobs()
+                for name, _ in active.values():
+                    self.cluster.interrupt(name)
                 raise
 
     def _next(self) -> tuple[list[Unit], int] | None:
@@ -123,10 +122,10 @@ class _Jobs:
 
     def _job(self, name: str, units: list[Unit], partitions: int) -> list[Outcome]:
         """One Spark job; its rows come back to the driver, so no file system has to be shared."""
-        self.context.setJobGroup(name, f"{len(units)} runs")
         parts = shares(units, partitions)
-        numbers = self.spark.range(0, len(parts), 1, len(parts))  # one number in each partition
-        rows = numbers.mapInPandas(_worker(parts, self.timeline), _SCHEMA).collect()
+        numbers = self.cluster.session.range(0, len(parts), 1, len(parts))  # one number in each partition
+        with self.cluster.tagged(name):
+            rows = numbers.mapInPandas(_worker(parts, self.timeline), _SCHEMA).collect()
         self.seconds += [row["seconds"] for row in rows]
         return [Outcome(row["key"], row["record"], row["error"]) for row in rows]
 
@@ -143,14 +142,6 @@ class _Jobs:
             middle = len(units) // 2
             self.again += [units[:middle], units[middle:]]
             return []
-
-    def _fraction(self, name: str) -> float:
-        """How much of a job is done."""
-        tracker = self.context.statusTracker()
-        jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(name)]
-        stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
-        tasks = sum(stage.numTasks for stage in stages if stage)
-        return sum(stage.numCompletedTasks for stage in stages if stage) / tasks if tasks else 0.0
 
 
 def _worker(

@@ -16,6 +16,7 @@ from tideover.models.job.components import BoltConfig, SpoutConfig
 from tideover.models.job.queues import bounds_of
 from tideover.models.strategies.base import given
 from tideover.models.world import World
+from tideover.sim.memory import standing
 from tideover.sim.recorder import SLOT
 from tideover.sim.units import S
 
@@ -73,6 +74,7 @@ class Probe:
         }
 
 
+@standing()  # the world goes when it ends
 def probe(scenario: Scenario, factor: float, thorough: bool) -> Probe:
     """Try a rate: ``factor`` times the scenario's own."""
     sped = at_rate(scenario, factor)

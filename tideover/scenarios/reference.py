@@ -34,7 +34,7 @@ from tideover.scenarios.sweeps import sweep_file
 from tideover.sim.distributions.base import Distribution
 from tideover.sim.faults.base import Fault
 from tideover.sim.registry import Part
-from tideover.sim.units import BANDWIDTH, DURATION, RATE, SIZE
+from tideover.sim.units import BANDWIDTH, DURATION, PERCENT, RATE, SIZE
 
 Row = tuple[str, str, str, str]
 """Key, what it takes, default, meaning."""
@@ -78,7 +78,7 @@ _LIMITS = {
     "maxItems": "at most",
 }
 _BOUNDS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
-_UNITS = {unit.pattern: unit.name for unit in (DURATION, RATE, SIZE, BANDWIDTH)}
+_UNITS = {unit.pattern: unit.name for unit in (DURATION, RATE, SIZE, BANDWIDTH, PERCENT)}
 _MACHINES = "In `machines`, by name: `{small: {count: 10, cores: 2, nic: 1 Gbit/s}}`."
 _FROM = "In `from`, by the component that is read: `{sentences: shuffle}`, `{split: {fields: [word]}}`."
 _TOPOLOGY = """\
@@ -118,6 +118,7 @@ says.
 | rate | {RATE.hint.removeprefix("write a rate, ")} |
 | size | {SIZE.hint.removeprefix("write a size, ")} |
 | bandwidth | {BANDWIDTH.hint.removeprefix("write a bandwidth, ")} |
+| percent | {PERCENT.hint.removeprefix("write a percentage, ")} |
 | distribution | a duration, which then is always the same, or a mapping with `kind` and that kind's keys |
 """
 

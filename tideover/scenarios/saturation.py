@@ -15,6 +15,8 @@ from typing import Any
 
 from tideover.models.config import Scenario
 from tideover.models.evaluation.bottleneck import FULL, Load, as_record, shortage
+from tideover.models.job.arrivals.day import Day
+from tideover.models.job.arrivals.periodic import Periodic
 from tideover.models.job.components import SpoutConfig
 from tideover.scenarios.errors import Problem, ScenarioError
 from tideover.scenarios.probe import Probe, fastest, offered, probe, seconds
@@ -110,19 +112,30 @@ class Saturation:
 
 def saturate(scenario: Scenario, report: Report | None = None) -> Saturation:
     """Find the greatest sustained throughput of a scenario. Raises ScenarioError if its spouts have no single
-    rate.
+    rate; of a load that follows the time of day the greatest one is taken.
     """
     check(scenario)
-    search = _Search(scenario.model_copy(update={"failures": ()}), report)
+    search = _Search(_quiet(scenario), report)
     search.run()
     return _told(scenario, search)
 
 
 def expected(scenario: Scenario) -> tuple[int, float]:
     """How many rates a search tries as a rule, and how long that takes on one core (s), very roughly."""
-    quiet = scenario.model_copy(update={"failures": ()})
+    quiet = _quiet(scenario)
     lasts = sum(many * seconds(quiet, thorough) for thorough, many in _USUAL.items())
     return sum(_USUAL.values()), lasts
+
+
+def _quiet(scenario: Scenario) -> Scenario:
+    """What is searched: nothing fails, and the load stays as it is at the peak of the day."""
+    topology = {
+        name: config.model_copy(update={"arrivals": Periodic(rate=1e9 / config.arrivals.mean_gap_ns)})
+        if isinstance(config, SpoutConfig) and isinstance(config.arrivals, Day)
+        else config
+        for name, config in scenario.topology.items()
+    }
+    return scenario.model_copy(update={"failures": (), "topology": topology})
 
 
 def check(scenario: Scenario) -> None:
@@ -131,12 +144,13 @@ def check(scenario: Scenario) -> None:
         if not isinstance(config, SpoutConfig):
             continue
         key = f"topology.{name}"
-        if kind_of(config.arrivals) not in ("constant", "poisson"):
+        if kind_of(config.arrivals) not in ("constant", "day", "poisson"):
             kind = kind_of(config.arrivals)
             raise ScenarioError(
                 [
                     _problem(
-                        f"{key}.arrivals", f"{kind} has no single rate to scale; give rate, pause, or poisson"
+                        f"{key}.arrivals",
+                        f"{kind} has no single rate to scale; give rate, pause or poisson",
                     )
                 ]
             )

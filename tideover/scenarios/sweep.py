@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any
 from tideover.models.advice import in_short
 from tideover.models.results import headline
 from tideover.models.schema.fields import frame as documented
-from tideover.scenarios.jobs import LOCAL, on_spark
+from tideover.scenarios.jobs import on_spark
 from tideover.scenarios.kept import Kept
 from tideover.scenarios.runs import Outcome, decode, has_timeline
+from tideover.scenarios.spark.masters import LOCAL
+from tideover.scenarios.spark.session import spark_session
 from tideover.scenarios.sweeps.grid import Grid
 from tideover.scenarios.swept import number, text
 from tideover.scenarios.work import Unit, in_process, together, units
@@ -152,18 +154,22 @@ def sweep(
     grid: Grid,
     *,
     master: str | None = LOCAL,
+    remote: str | None = None,
+    conf: Mapping[str, Any] | None = None,
     keep: Path | None = None,
     partitions: int | None = None,
     report: Report | None = None,
 ) -> Sweep:
     """Do all runs of a grid.
 
-    ``master``: Spark's; None does without Spark, in this process. ``keep``: a directory for what is done
-    already; runs that are there, of the same scenario, seed, replication and code, are not done again, but
-    failed ones are. ``partitions``: of one Spark job for everything; None lets the length of the runs decide.
+    ``master``: Spark's; None does without Spark, in this process. ``remote``, ``conf``: as for
+    ``spark_session``. ``keep``: a directory for what is done already; runs that are there, of the
+    same scenario, seed, replication and code, are not done again, but failed ones are. ``partitions``: of one
+    Spark job for everything; None lets the length of the runs decide.
 
     Raises JavaNotFound, SparkNotStarted and SweepFailed if Spark does not work, OSError for ``keep``.
     """
+    session = None if master is None else spark_session(master, remote=remote, conf=conf)
     say = report or (lambda *_: None)
     simulated = sum(p.scenario.run.duration * p.scenario.run.replications for p in grid.points)
     timeline = simulated <= MOST_SECONDS * S
@@ -180,7 +186,7 @@ def sweep(
             say(what, before + more, total)
 
         tell("simulating", 0)
-        work = in_process if master is None else on_spark(master, partitions)
+        work = in_process if session is None else on_spark(session, partitions)
         for outcomes in work(todo, timeline, tell):
             kept.add(outcomes)
             done |= {outcome.key: outcome for outcome in outcomes}

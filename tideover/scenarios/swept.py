@@ -1,7 +1,8 @@
 """Swept values in tables.
 
-A swept key whose values are all durations, rates, sizes or bandwidths has a column of numbers: in ``s``,
-``1/s``, ``B`` or ``B/s``. Any other has its values as they were written (unit ``""``).
+A swept key whose values are all durations, rates, sizes, bandwidths, percentages or times of day has a
+column of numbers: in ``s``, ``1/s``, ``B``, ``B/s``, ``%`` or ``h``. Any other has its values as they were
+written (unit ``""``).
 """
 
 from __future__ import annotations
@@ -10,14 +11,18 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from tideover.sim.time_of_day import format_time_of_day, parse_time_of_day
 from tideover.sim.units import (
+    HOUR,
     S,
     format_bandwidth,
     format_duration,
+    format_percent,
     format_rate,
     format_size,
     parse_bandwidth,
     parse_duration,
+    parse_percent,
     parse_rate,
     parse_size,
 )
@@ -27,12 +32,16 @@ _READ: dict[str, Callable[[str], float]] = {
     "1/s": parse_rate,
     "B": parse_size,
     "B/s": parse_bandwidth,
+    "%": lambda text: 100 * parse_percent(text),
+    "h": lambda text: parse_time_of_day(text) / HOUR,
 }
 _WRITTEN: dict[str, Callable[[float], str]] = {
     "s": lambda value: format_duration(round(value * S)),
     "1/s": format_rate,
     "B": lambda value: format_size(round(value)),
     "B/s": lambda value: format_bandwidth(round(value)),
+    "%": lambda value: format_percent(value / 100),
+    "h": lambda value: format_time_of_day(round(value * HOUR)),
 }
 
 

@@ -42,6 +42,7 @@ class Purpose(Enum):
     LAUNCH = "launch"
     PREPARE = "prepare"
     ACCESS = "access"
+    DAY = "day"
 
     __hash__ = object.__hash__  # there is one of each; Enum's own hashes the name anew at every draw
 

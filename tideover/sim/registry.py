@@ -21,7 +21,8 @@ class Part(BaseModel):
     """Durations that each tuple costs: a tuple that stands for several (``run.lump``) costs several."""
 
     rate_factors: ClassVar[frozenset[str]] = frozenset()
-    """Numbers that rates are multiplied by: with one tuple that stands for several they are less."""
+    """Numbers that all of its rates are multiplied by: with one tuple that stands for several they are less,
+    and the rates stay."""
 
     caps: ClassVar[frozenset[str]] = frozenset()
     """Most tuples of something: of tuples that stand for several there may be less (`coarsening.GRAIN`)."""

@@ -31,6 +31,7 @@ DAY = 86_400 * S
 MAX_DURATION = 36_525 * DAY
 MAX_SIZE = 2**60
 MAX_RATE = 1e9
+MAX_PERCENT = 1000
 MIN_RATE = 1e-9
 
 _TIME = {"ns": NS, "us": US, "ms": MS, "s": S, "min": MINUTE, "m": MINUTE, "h": HOUR, "d": DAY}
@@ -42,6 +43,7 @@ _TIME_NAMES = "|".join(sorted(_TIME, key=len, reverse=True))
 _PIECE = re.compile(rf"({_NUMBER})\s*({_TIME_NAMES})(?![A-Za-zµμ])\s*")
 _WITH_UNIT = re.compile(rf"({_NUMBER})\s*([A-Za-z]+)")
 _PER_TIME = re.compile(rf"({_NUMBER})\s*/\s*([A-Za-zµμ]+)")
+_PERCENT = re.compile(rf"({_NUMBER})\s*%")
 _PER_SECOND = re.compile(rf"({_NUMBER})\s*([A-Za-z]+)\s*/\s*s")
 _BARE = re.compile(_NUMBER)
 _EXACT = decimal.Context(prec=200, traps=[decimal.InvalidOperation, decimal.Overflow, decimal.Underflow])
@@ -50,6 +52,7 @@ _LONGEST = 64
 DURATION_HINT = "write a duration, such as 30 s, 1m30s or 0.2 ms (units: ns, us, ms, s, m or min, h, d)"
 SIZE_HINT = "write a size, such as 256 B or 10 MiB (units: B, kB, MB, GB, KiB, MiB, GiB)"
 RATE_HINT = "write a rate, such as 10/s or 600/min (per ns, us, ms, s, m or min, h, d)"
+PERCENT_HINT = "write a percentage, such as 5 %"
 BANDWIDTH_HINT = (
     "write a bandwidth, such as 100 MiB/s or 1 Gbit/s (units: B/s, kB/s, MB/s, GB/s, KiB/s, MiB/s, GiB/s, "
     "kbit/s, Mbit/s, Gbit/s)"
@@ -137,6 +140,18 @@ def parse_rate(text: str) -> float:
     return _checked_rate(float(Fraction(number) * S / _TIME[match[2]]), repr(text))
 
 
+def parse_percent(text: str) -> float:
+    """The ratio that a text such as ``5 %`` says; raises ValueError for anything else, and over 1000 %.
+
+    >>> parse_percent("5 %")
+    0.05
+    """
+    match = _PERCENT.fullmatch(_strip(text, "percentage", PERCENT_HINT))
+    if match is None:
+        raise ValueError(f"{text!r} is not a percentage; {PERCENT_HINT}")
+    return float(Fraction(_number(match[1], text, "percentage", MAX_PERCENT)) / 100)
+
+
 def format_duration(ns: int) -> str:
     """The shortest exact text that ``parse_duration`` reads back.
 
@@ -176,6 +191,15 @@ def format_rate(per_s: float) -> str:
     ('10/s', '0.25/s')
     """
     return f"{int(per_s) if per_s == int(per_s) else repr(per_s)}/s"
+
+
+def format_percent(ratio: float) -> str:
+    """The text that ``parse_percent`` reads back.
+
+    >>> format_percent(0.05), format_percent(0.0)
+    ('5 %', '0 %')
+    """
+    return f"{_EXACT.multiply(Decimal(repr(ratio)), Decimal(100)).normalize():f} %"
 
 
 def _strip(text: str, what: str, hint: str) -> str:
@@ -247,6 +271,12 @@ def _quantity(what: str, hint: str, parse: Callable[[str], Any], plain: Callable
     return BeforeValidator(validate)
 
 
+def _checked_ratio(ratio: float) -> float:
+    if not 0 <= ratio <= MAX_PERCENT / 100:
+        raise ValueError(f"{ratio!r} must be between 0 and {MAX_PERCENT // 100}: {MAX_PERCENT} %")
+    return ratio
+
+
 def _shown(value: Any) -> str:
     """A value as its YAML file shows it."""
     if isinstance(value, bool):
@@ -287,6 +317,7 @@ def _text(unit: Unit, example: str) -> list[Any]:
 DURATION = Unit("duration", DURATION_HINT, format_duration, _pattern(_TIME, more="+"))
 SIZE = Unit("size", SIZE_HINT, format_size, _pattern(_SIZE))
 BANDWIDTH = Unit("bandwidth", BANDWIDTH_HINT, format_bandwidth, _pattern(_BANDWIDTH, after=r"\s*/\s*s"))
+PERCENT = Unit("percent", PERCENT_HINT, format_percent, _pattern("%"))
 RATE = Unit("rate", RATE_HINT, format_rate, _pattern(_TIME, before=r"/\s*"))
 
 Duration = Annotated[
@@ -319,3 +350,10 @@ Rate = Annotated[
     *_text(RATE, "10/s"),
 ]
 """Per second, float, > 0, finite."""
+
+Percent = Annotated[
+    float,
+    _quantity("percentage", PERCENT_HINT, parse_percent, lambda value: _checked_ratio(float(value))),
+    *_text(PERCENT, "5 %"),
+]
+"""A ratio, float, >= 0: 0.05 is 5 %."""

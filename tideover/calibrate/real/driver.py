@@ -22,7 +22,7 @@ from tideover.calibrate.real.pipelines import counts
 from tideover.calibrate.real.plan import SPEC, DriverSpec, executors_of
 from tideover.calibrate.real.schedule import MICROSECONDS, Schedule
 from tideover.calibrate.real.sink import Sink, oldest_unfinished
-from tideover.scenarios.spark import is_embedded
+from tideover.scenarios.spark.masters import is_embedded
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

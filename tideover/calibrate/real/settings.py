@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 from tideover.calibrate.real.plan import DriverSpec
-from tideover.scenarios import spark as sweeps
 from tideover.scenarios.java import Java, java_environment
+from tideover.scenarios.spark import settings as sweeps
 
 TAG = "TIDEOVER_TAG"
 """The environment variable by which a process is known as ours."""

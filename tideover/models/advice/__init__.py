@@ -8,6 +8,7 @@ from tideover.models.advice import costs, loads, moments
 from tideover.models.config import Scenario, deployment_of
 from tideover.models.remarks import failures
 from tideover.models.remarks.plan import Plan
+from tideover.models.time_of_day import heaviest
 
 
 def warnings(scenario: Scenario) -> list[str]:
@@ -27,7 +28,7 @@ def warnings(scenario: Scenario) -> list[str]:
 
 def planned(scenario: Scenario) -> Plan:
     """What the scenario's strategy may look at."""
-    deployment = deployment_of(scenario)
+    deployment = deployment_of(heaviest(scenario))
     return Plan(
         topology=deployment.topology,
         loads=loads.task_loads(deployment.topology, scenario.strategy),

@@ -12,6 +12,7 @@ from tideover.models.evaluation import calm, drain
 from tideover.models.evaluation.curves import SECOND, Curves
 from tideover.models.evaluation.normal import Bools, first_calm, least_near, reach_of, too_high
 from tideover.models.runtime.outage import Outage
+from tideover.models.time_of_day import hour_of_day
 from tideover.models.world import World
 from tideover.sim.histogram import Histogram
 from tideover.sim.recorder import SLOT
@@ -189,6 +190,7 @@ def _recovery(
         "kind": outage.kind,
         "component": outage.component,
         "failed_at_s": outage.failed_at / S,
+        **hour_of_day(world.scenario, outage.failed_at),
         "detected_at_s": None if outage.passes else _told(outage, outage.detected_at, end),
         "ready_at_s": _told(outage, outage.ready_at, end),
         "time_to_recover_s": None if over is None else (over - outage.failed_at) / S,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from tideover.models.job.arrivals.base import Arrivals
 from tideover.models.job.backends.base import Backend
@@ -19,7 +19,11 @@ from tideover.models.job.spouts.base import Spout
 from tideover.models.operators.base import Bolt
 from tideover.sim.distributions.base import Distribution
 from tideover.sim.registry import Part
+from tideover.sim.time_of_day import parse_time_of_day
 from tideover.sim.units import Bandwidth, Duration, Rate, S, Size
+
+PEAK, DRAWN = "peak", "drawn"
+"""What ``run.fails_at`` may be besides a time of day."""
 
 
 class SpoutConfig(Part):
@@ -130,7 +134,7 @@ class Store(Part):
 class Run(Part):
     """How long, how often, with which luck."""
 
-    unsaid: ClassVar[frozenset[str]] = frozenset({"calm"})
+    unsaid: ClassVar[frozenset[str]] = frozenset({"calm", "fails_at", "starts_at"})
 
     duration: Annotated[Duration, Field(description="simulated time, e.g. 240 s")]
     warmup: Annotated[Duration, Field(description="time at the start that is not measured")] = 0
@@ -158,6 +162,20 @@ class Run(Part):
             "long",
         ),
     ] = None
+    starts_at: Annotated[
+        str | None,
+        Field(
+            description="time of day at which the run begins, as in 17:50, for arrivals of kind day; "
+            "default: 00:00"
+        ),
+    ] = None
+    fails_at: Annotated[
+        str | None,
+        Field(
+            description="instead of starts_at: time of day of the first `at` in failures, as in 18:00; peak: "
+            "when the load is greatest; drawn: anew in each replication, the same under every strategy"
+        ),
+    ] = None
     lump: Annotated[
         int, Field(ge=1, le=1_000_000, description="real tuples that one simulated tuple stands for")
     ] = 1
@@ -165,6 +183,19 @@ class Run(Part):
         Rate | None,
         Field(description="choose lump so that no spout component emits more simulated tuples than this"),
     ] = None
+
+    @field_validator("starts_at", "fails_at")
+    @classmethod
+    def _of_a_day(cls, text: str | None, info: ValidationInfo) -> str | None:
+        if text is not None and not (info.field_name == "fails_at" and text in (PEAK, DRAWN)):
+            parse_time_of_day(text)
+        return text
+
+    @model_validator(mode="after")
+    def _one_begin(self) -> Run:
+        if self.starts_at is not None and self.fails_at is not None:
+            raise ValueError("give either starts_at (when the run begins) or fails_at (when something fails)")
+        return self
 
     @model_validator(mode="after")
     def _one_lump(self) -> Run:

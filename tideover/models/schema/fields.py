@@ -90,6 +90,13 @@ RECOVERIES = (
     *_IDENTITY,
     *at_top(_REPLICATION, text("kind", _KIND), text("component", "what failed")),
     _seconds("failed_at_s", "time of the failure, from the start of the run"),
+    Column(
+        "hour_of_day",
+        "the time of day then, in hours since midnight; where load follows the time of day",
+        "h",
+        record=("hour_of_day",),
+        optional=True,
+    ),
     _seconds("detected_at_s", "time at which the failure was detected", "it was never detected"),
     _seconds("ready_at_s", "time at which the task was ready again", "the task did not come back"),
     _seconds(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +14,11 @@ from tideover.reports.figures.multiples import thinned
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+
+LETTERS = 84
+"""As many letters fit into the width of the figure."""
+SLANTED_FROM = 5
+"""More names than this are written aslant."""
 
 
 def main_effects(
@@ -27,7 +33,7 @@ def main_effects(
     with style.applied():
         drawn = facets.panels(effects, "factor", None, 2.4, axes, share_x=False)
         for place, (ax, mine) in enumerate(drawn):
-            _panel(ax, mine)
+            _panel(ax, mine, LETTERS // min(facets.ACROSS, len(factors)))
             ax.axhline(float(mine["grand_mean"].iloc[0]), color=style.MUTED, lw=0.8, ls=(0, (4, 3)), zorder=0)
             if place % facets.ACROSS == 0:
                 ax.set_ylabel(quantity)
@@ -37,7 +43,8 @@ def main_effects(
     return [ax for ax, _ in drawn]
 
 
-def _panel(ax: Axes, mine: pd.DataFrame) -> None:
+def _panel(ax: Axes, mine: pd.DataFrame, letters: int) -> None:
+    """``letters``: so many fit below it, side by side."""
     known = mine[mine["mean"].notna()]
     numbers, mean, low, high = (
         known[name].to_numpy(dtype=float) for name in ("number", "mean", "low", "high")
@@ -57,4 +64,8 @@ def _panel(ax: Axes, mine: pd.DataFrame) -> None:
             [at], [ends[0]], yerr=[[ends[1]], [ends[2]]], fmt="o", ms=6, capsize=3, color=colours[name]
         )
     ax.set_xlim(-0.6, len(names) - 0.4)
-    ax.set_xticks(range(len(names)), [name.replace(" ", "\n") for name in names])
+    if len(names) > SLANTED_FROM:
+        ax.set_xticks(range(len(names)), names, rotation=40, ha="right", rotation_mode="anchor")
+    else:
+        wrapped = [fill(name, letters // len(names), break_long_words=False) for name in names]
+        ax.set_xticks(range(len(names)), wrapped)

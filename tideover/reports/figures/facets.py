@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tideover.reports.figures import style
-from tideover.reports.formatting import plain
+from tideover.reports.formatting import plain, strategy_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,9 +39,9 @@ def panels(
     axes: Sequence[Axes] | None = None,
     share_x: bool = True,
 ) -> list[tuple[Axes, pd.DataFrame]]:
-    """An Axes for each value of ``columns`` and ``rows``, with its title, and the part of the table that goes
-    there. Scales are common, that of x if it is to be. ``height_in``: of one panel; ``axes``: those to be
-    drawn on.
+    """An Axes for each value of ``columns`` and ``rows``, and the part of the table that goes there; the
+    value stands above, that of ``rows`` to the right if there are both. Scales are common, that of x if it is
+    to be. ``height_in``: of one panel; ``axes``: those to be drawn on.
     """
     keys = [key for key in (rows, columns) if key is not None]
     values = [list(dict.fromkeys(cells[key])) for key in keys]
@@ -49,12 +49,21 @@ def panels(
     across = len(values[1]) if len(keys) == 2 else min(ACROSS, len(every))
     drawn = list(axes) if axes is not None else _grid(len(every), across, height_in, share_x)
     found = []
-    for ax, one in zip(drawn, every, strict=True):
+    for place, (ax, one) in enumerate(zip(drawn, every, strict=True)):
         mine = np.ones(len(cells), bool)
         for key, value in zip(keys, one, strict=True):
             mine &= (cells[key] == value).to_numpy()
-        if one:
-            ax.set_title(" · ".join(map(str, one)))
+        if one and (len(keys) == 1 or place < across):
+            ax.set_title(str(one[-1]))
+        if len(keys) == 2 and place % across == across - 1:
+            beside: Any = {
+                "rotation": -90,
+                "ha": "left",
+                "va": "center",
+                "fontsize": 9.5,
+                "fontweight": "bold",
+            }
+            ax.text(1.03, 0.5, str(one[0]), transform=ax.transAxes, **beside)
         found.append((ax, cells[mine]))
     return found
 
@@ -102,12 +111,17 @@ def each_line(
 
 def colours_of(names: Sequence[str]) -> dict[str, str]:
     """A colour for each name; that of its strategy, if it is one's."""
+    kinds = kinds_of(names)
+    palette = style.colours(kinds)
+    return dict(zip(names, (palette[kind] for kind in kinds), strict=True))
+
+
+def kinds_of(names: Sequence[str]) -> list[str]:
+    """The names of strategies as a scenario has them; others as they are."""
     from tideover.models.strategies.base import STRATEGIES
-    from tideover.reports.formatting import strategy_name
 
     kinds = {strategy_name(kind): kind for kind in STRATEGIES}
-    palette = style.colours([kinds.get(name, name) for name in names])
-    return dict(zip(names, (palette[kinds.get(name, name)] for name in names), strict=True))
+    return [kinds.get(name, name) for name in names]
 
 
 def axis(ax: Axes, numbers: Floats, which: str = "x") -> None:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tideover.reports.figures import facets, style
-from tideover.reports.formatting import number
+from tideover.reports.formatting import number, plain
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
 MOST_WRITTEN = 8
-"""Most cells of a panel, along and up, that have their figure written in them."""
+"""Up to so many values on an axis are evenly spaced, and cells have their figure written in them."""
 
 
 def heat_maps(
@@ -30,7 +30,8 @@ def heat_maps(
     axes: Sequence[Axes] | None = None,
 ) -> list[Axes]:
     """A cell for each pair of values of ``x`` and ``y`` with the mean as its colour, a panel for each value
-    of ``columns`` and ``rows``; an empty cell has no mean. All panels have one scale.
+    of ``columns`` and ``rows``; an empty cell has no mean. All panels have one scale. Axes with few values
+    are not to scale, so that there is room for figures.
 
     ``cells`` as in ``facets``; ``about``: what axes call the keys.
     """
@@ -40,14 +41,18 @@ def heat_maps(
     with style.applied():
         drawn = facets.panels(cells, columns, rows, 3.4 if alone else 2.6, axes)
         xs, ys = (np.unique(cells[key].to_numpy(dtype=float)) for key in (x, y))
-        written = max(len(xs), len(ys)) <= MOST_WRITTEN and len(drawn) <= 4
+        few = max(len(xs), len(ys)) <= MOST_WRITTEN
         for ax, mine in drawn:
             at = [np.searchsorted(every, mine[key]) for every, key in ((ys, y), (xs, x))]
             means = np.full((len(ys), len(xs)), np.nan)
             means[at[0], at[1]] = mine["mean"]
-            _panel(ax, xs, ys, means, highest)
-            if written:
+            where = (np.arange(len(xs)), np.arange(len(ys))) if few else (xs, ys)
+            _panel(ax, where, means, highest)
+            if few:
                 _write(ax, xs, ys, means, highest)
+            else:
+                facets.axis(ax, xs)
+                facets.axis(ax, ys, "y")
             ax.set(xlabel=facets.named(about, x), ylabel=facets.named(about, y))
         only = [ax for ax, _ in drawn]
         bar = only[0].figure.colorbar(only[0].collections[0], ax=only, label=quantity, aspect=30)
@@ -56,21 +61,22 @@ def heat_maps(
     return only
 
 
-def _panel(ax: Axes, xs: Any, ys: Any, means: Any, highest: float) -> None:
-    facets.axis(ax, xs)
-    facets.axis(ax, ys, "y")
+def _panel(ax: Axes, at: tuple[Any, Any], means: Any, highest: float) -> None:
     # as one picture: thousands of cells as shapes would be most of the page
     look: dict[str, Any] = {"cmap": "cividis", "vmin": 0.0, "vmax": highest, "rasterized": True}
-    ax.pcolormesh(_edges(xs), _edges(ys), means, **look)
+    ax.pcolormesh(_edges(at[0]), _edges(at[1]), means, **look)
     ax.set_facecolor(style.GRID)
 
 
 def _write(ax: Axes, xs: Any, ys: Any, means: Any, highest: float) -> None:
+    """The values beside evenly spaced cells, and the figures in these."""
+    ax.set_xticks(range(len(xs)), [plain(value) for value in xs])
+    ax.set_yticks(range(len(ys)), [plain(value) for value in ys])
     for (row, column), mean in np.ndenumerate(means):
         if not np.isnan(mean):
             colour = "#101010" if mean > 0.55 * highest else "#f5f5f5"
-            at = (xs[column], ys[row])
-            ax.text(*at, number(float(mean)), ha="center", va="center", fontsize=7.5, color=colour)
+            text = number(float(mean), 2 if len(xs) > 5 else 3)
+            ax.text(column, row, text, ha="center", va="center", fontsize=7, color=colour)
 
 
 def _edges(numbers: Any) -> Any:

@@ -50,8 +50,12 @@ def small_multiples(
             if alone:
                 only[0].legend(title=title)
             else:
-                handles, names = only[0].get_legend_handles_labels()
-                only[0].figure.legend(handles, names, title=title, loc="outside right upper")
+                looks = facets.each_line(cells, lines, every)
+                keys = [
+                    style.Key(name, look["color"], "line", {"marker": look["marker"]})
+                    for name, _, look in looks
+                ]
+                style.legend_below(only[0].figure, keys, 4)
         facets.outer(only)
     return only
 
@@ -65,8 +69,9 @@ def _line(ax: Axes, line: pd.DataFrame, x: str, name: str, look: dict[str, Any])
     ax.plot(xs, mean, markersize=4, label=name, **look)
     band: dict[str, Any] = {"color": look["color"], "rasterized": look["rasterized"]}
     ax.fill_between(xs, np.maximum(low, 0), high, alpha=0.16, linewidth=0, **band)
-    top = ax.get_xaxis_transform()
-    ax.plot(late, np.full(len(late), 1.02), "x", ms=4, transform=top, clip_on=False, **band)
+    if len(late):  # Axes with an empty line that is not clipped would have no size that a layout can use
+        top = ax.get_xaxis_transform()
+        ax.plot(late, np.full(len(late), 1.02), "x", ms=4, transform=top, clip_on=False, **band)
 
 
 def thinned(look: dict[str, Any], count: int) -> dict[str, Any]:

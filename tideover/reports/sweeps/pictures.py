@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from tideover.reports import figures
+from tideover.reports.figures.facets import kinds_of
 from tideover.reports.figures.svg import to_svg
 from tideover.reports.formatting import capitalised, listed
 from tideover.reports.html import Picture
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 MOST_EFFECTS = 6
 """Most factors of which the main effects are drawn."""
+MOST_NAMES = 12
+"""Most values that are names, of such a factor."""
 _SHAPES = {
     "heat": "Each cell is the mean time to recover at two values; a cell without colour has no recovery that "
     "ended within its run.",
@@ -61,20 +64,20 @@ def recovery(points: Points, at: Layout) -> list[Axes]:
 
 def main_effects(points: Points) -> tuple[Picture, ...]:
     """What each swept key does by itself; none if fewer than two vary, or nothing recovered."""
-    keys = sorted(
-        (key for key in points.varying if points.influence(key)), key=lambda k: -points.influence(k)
-    )
-    if len(points.varying) < 2 or not keys:
+    known = sorted(points.varying, key=lambda key: -points.influence(key))
+    keys = [key for key in known if points.influence(key) and (key.numeric or len(key.labels) <= MOST_NAMES)]
+    keys = keys[:MOST_EFFECTS]
+    if len(known) < 2 or not keys:
         return ()
-    drawn = figures.main_effects(effects(points, keys[:MOST_EFFECTS]))
-    shown = listed([key.short for key in keys[:MOST_EFFECTS]])
+    drawn = figures.main_effects(effects(points, keys))
+    shown = listed([key.short for key in keys])
     caption = (
         "The mean time to recover at each value, over all points that have it, with its 95 % interval; the "
         "key that matters most comes first. Dashed: the mean of all points. What two keys do together does "
         "not show here."
     )
-    if len(keys) > MOST_EFFECTS:
-        caption += f" {len(keys) - MOST_EFFECTS} keys that matter less are left out."
+    left_out = [key.short for key in known if all(key is not one for one in keys)]
+    caption += f" Not drawn: {listed(left_out)}." if left_out else ""
     alt = f"Mean time to recover by each value of {shown}; the table of effects has the same figures."
     return (Picture(f"Main effects of {shown}", caption, to_svg(_figure(drawn), prefix="effects", alt=alt)),)
 
@@ -126,7 +129,7 @@ def _by_name(points: Points, at: Layout) -> pd.DataFrame:
         {name: points.metric(name).mean[chosen] for name in figures.RESOURCES},
     )
     means = {name: means_by(group, len(key.labels), found) for name, found in values.items()}
-    table = pd.DataFrame({"strategy": key.labels, "error": None, **means})
+    table = pd.DataFrame({"strategy": kinds_of(key.labels), "error": None, **means})
     return table[np.bincount(group, minlength=len(key.labels)) > 0]
 
 

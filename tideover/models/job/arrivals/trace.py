@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from functools import lru_cache
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from tideover.models.job.arrivals.base import ARRIVALS
+from tideover.models.job.arrivals.rate_files import rows_of
 from tideover.models.job.arrivals.schedule import Pieces, Scheduled, per_ns
 from tideover.sim.units import S
 
@@ -63,29 +63,22 @@ class TraceOfRates(Scheduled):
 @lru_cache(maxsize=64)
 def read_rates(file: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Times (s) and rates (1/s) of a trace; ValueError says which line is wrong."""
-    path = Path(file)
-    try:
-        rows = list(csv.reader(path.read_text(encoding="utf-8").splitlines()))
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        raise ValueError(f"cannot read {path.name!r}: {reason}; a CSV file is needed") from None
-    if not rows or tuple(c.strip() for c in rows[0]) != COLUMNS:
-        raise ValueError(f"{path.name}:1: the first line must be {','.join(COLUMNS)}")
+    name = Path(file).name
     times: list[float] = []
     rates: list[float] = []
-    for number, row in enumerate(rows[1:], 2):
-        try:
-            time, rate = (float(cell) for cell in row)
-        except ValueError:
-            raise ValueError(
-                f"{path.name}:{number}: two numbers are needed, found {','.join(row)[:40]!r}"
-            ) from None
-        if not (math.isfinite(time) and math.isfinite(rate)) or rate < 0:
-            raise ValueError(f"{path.name}:{number}: time and rate must be finite, and the rate at least 0")
-        if (times and time <= times[-1]) or (not times and time != 0):
-            raise ValueError(f"{path.name}:{number}: times must rise, from 0 in the first row")
+    for number, cell, rate in rows_of(file, [COLUMNS])[1]:
+        time = _number(cell)
+        if (times and not time > times[-1]) or (not times and time != 0):
+            raise ValueError(f"{name}:{number}: times must rise, from 0 in the first row")
         times.append(time)
         rates.append(rate)
-    if not times or max(rates) <= 0:
-        raise ValueError(f"{path.name}: at least one row with a rate above 0 is needed")
     return tuple(times), tuple(rates)
+
+
+def _number(cell: str) -> float:
+    """A finite number, or else NaN, which is no time."""
+    try:
+        number = float(cell)
+    except ValueError:
+        return math.nan
+    return number if math.isfinite(number) else math.nan

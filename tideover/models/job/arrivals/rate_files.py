@@ -1,0 +1,45 @@
+"""CSV files of rates."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+Header = tuple[str, str]
+Row = tuple[int, str, float]
+"""Number of the line, what stands in its first column, and the rate (1/s) in the second."""
+
+
+def rows_of(file: str, headers: Sequence[Header]) -> tuple[Header, list[Row]]:
+    """The header that a CSV file of rates has, one of ``headers``, and its rows. ValueError says which line
+    is wrong.
+    """
+    path = Path(file)
+    try:
+        lines = list(csv.reader(path.read_text(encoding="utf-8").splitlines()))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        raise ValueError(f"cannot read {path.name!r}: {reason}; a CSV file is needed") from None
+    header = tuple(cell.strip() for cell in lines[0]) if lines else ()
+    found = next((one for one in headers if one == header), None)
+    if found is None:
+        wanted = " or ".join(",".join(one) for one in headers)
+        raise ValueError(f"{path.name}:1: the first line must be {wanted}")
+    rows = [(number, *_row(path.name, number, row)) for number, row in enumerate(lines[1:], 2)]
+    if not any(rate > 0 for _, _, rate in rows):
+        raise ValueError(f"{path.name}: at least one row with a rate above 0 is needed")
+    return found, rows
+
+
+def _row(name: str, number: int, row: Sequence[str]) -> tuple[str, float]:
+    try:
+        when, text = row
+        rate = float(text)
+    except ValueError:
+        shown = ",".join(row)[:40]
+        raise ValueError(f"{name}:{number}: a time and a rate are needed, found {shown!r}") from None
+    if not math.isfinite(rate) or rate < 0:
+        raise ValueError(f"{name}:{number}: a rate must be finite, and at least 0")
+    return when.strip(), rate
