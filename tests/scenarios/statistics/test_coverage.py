@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pandas as pd
@@ -13,16 +13,16 @@ from scipy import signal, stats
 from tideover.scenarios.statistics.availability import conditioned
 from tideover.scenarios.statistics.batch_means import batch_means
 from tideover.scenarios.statistics.estimates import estimates
-from tideover.scenarios.statistics.paired import paired
+from tideover.scenarios.statistics.paired import paired, paired_quantiles
 from tideover.scenarios.statistics.quantiles import quantile_interval
 
 EXPERIMENTS = 1_000
 
 
-def covered(intervals: Iterable[tuple[float, float]], truth: float) -> float:
-    """The part of the intervals that have the truth in them."""
+def covered(intervals: Iterable[tuple[float, float]], truth: float, of: int = EXPERIMENTS) -> float:
+    """The part of the intervals that have the truth in them; nearly all experiments have one."""
     ends = np.array(list(intervals))
-    assert len(ends) >= 0.97 * EXPERIMENTS
+    assert len(ends) >= 0.97 * of
     return float(((ends[:, 0] <= truth) & (truth <= ends[:, 1])).mean())
 
 
@@ -79,17 +79,34 @@ def test_of_batch_means_of_waiting_times() -> None:
     assert 0.93 <= covered(((one.low, one.high) for one in found if not one.correlated), 1.0) <= 0.97
 
 
-def test_of_paired_differences() -> None:
-    """Ten replications of two settings that share most of their luck; the second takes 3 s longer."""
+def pairs(experiments: int, replications: int) -> Iterator[pd.DataFrame]:
+    """Two settings that share most of their luck; the second takes 3 s longer."""
     rng = np.random.default_rng(6)
-    luck = rng.gamma(4, 10, (EXPERIMENTS, 10))
-    ends = []
+    luck = rng.gamma(4, 10, (experiments, replications))
+    names = {"strategy": np.repeat(["a", "b"], replications), "replication": [*range(replications)] * 2}
     for shared in luck:
-        own = rng.normal(0, 2, (2, 10))
-        rows = {"strategy": ["a"] * 10 + ["b"] * 10, "seed": 1, "replication": [*range(10)] * 2}
-        frame = pd.DataFrame(rows | {"cpu_s": np.concatenate([shared + own[0], shared + own[1] + 3])})
-        ends.append(paired(frame, "b", "a", "cpu_s").difference.t)
-    assert 0.93 <= covered(ends, 3.0) <= 0.97
+        own = rng.normal([[0.0], [3.0]], 2, (2, replications))
+        yield pd.DataFrame(names | {"seed": 1, "cpu_s": (shared + own).ravel()})
+
+
+FEW_OR_ALL = pytest.mark.parametrize(
+    ("n", "least", "most"),
+    [(200, 0.91, 0.99), pytest.param(EXPERIMENTS, 0.93, 0.97, marks=pytest.mark.long)],
+    ids=["few", "all"],
+)
+
+
+@FEW_OR_ALL
+def test_of_paired_differences(n: int, least: float, most: float) -> None:
+    found = (paired(frame, "b", "a", "cpu_s", resample=False).difference.t for frame in pairs(n, 10))
+    assert least <= covered(found, 3.0, n) <= most
+
+
+@FEW_OR_ALL
+def test_of_differences_of_quantiles(n: int, least: float, most: float) -> None:
+    """Of medians of 40 replications."""
+    found = (paired_quantiles(frame, "b", "a", "cpu_s", 0.5) for frame in pairs(n, 40))
+    assert least <= covered(((one.low, one.high) for one in found), 3.0, n) <= most
 
 
 def test_of_availability() -> None:
