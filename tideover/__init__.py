@@ -17,6 +17,7 @@ _WHERE = {
     "run": "tideover.api",
     "compare": "tideover.api",
     "sweep": "tideover.api",
+    "plan": "tideover.api",
     "saturate": "tideover.api",
     "load": "tideover.scenarios.scenario",
     "Comparison": "tideover.api",

@@ -1,5 +1,6 @@
 from tideover.api import Comparison as Comparison
 from tideover.api import compare as compare
+from tideover.api import plan as plan
 from tideover.api import run as run
 from tideover.api import saturate as saturate
 from tideover.api import sweep as sweep

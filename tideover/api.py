@@ -29,6 +29,11 @@ if TYPE_CHECKING:
 
     from tideover.models.results.result import Result
     from tideover.reports.verdict import Verdict
+    from tideover.scenarios.planning.evaluator import Evaluator
+    from tideover.scenarios.planning.result import Plan
+    from tideover.scenarios.planning.search import Search
+    from tideover.scenarios.planning.session import Session
+    from tideover.scenarios.planning.spec import Spec
     from tideover.scenarios.saturation import Saturation
     from tideover.scenarios.sweep import Sweep
 
@@ -139,6 +144,32 @@ def sweep(
     return sweeps.sweep(
         points, master=master, remote=remote, conf=conf, keep=keep, partitions=partitions, report=report
     )
+
+
+def plan(
+    spec: str | Path | Mapping[str, Any],
+    settings: Settings = (),
+    *,
+    evaluator: Evaluator | None = None,
+    search: Callable[[Spec, Session], Search] | None = None,
+    report: Callable[[str, int, int], None] | None = None,
+) -> Plan:
+    """Find the cheapest configuration that meets objectives: of a plan's file, or a mapping as such a file
+    would hold it, of which the scenario may also be a ``Scenario``.
+
+    ``settings``: as for ``run``. ``evaluator``: who does the runs
+    (`tideover.scenarios.planning.evaluator.Evaluator`); None: this process. ``search``: makes what decides
+    which runs to do (`tideover.scenarios.planning.search.Search`) from the plan's file and what was found;
+    None: the planner's own. ``report``: called with what is being done, how many runs are done, and how many
+    there may be.
+
+    Raises ScenarioError.
+    """
+    from tideover.scenarios.planning import plan as planning
+    from tideover.scenarios.planning import spec as specs
+
+    asked = specs.read(Path(spec) if isinstance(spec, str) else spec, settings)
+    return planning.plan(asked, evaluator, search, report or (lambda what, done, most: None))
 
 
 def saturate(

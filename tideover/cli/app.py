@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from tideover import __version__
-from tideover.cli import calibrate, doctor, scenarios, simulate, sweeps
+from tideover.cli import calibrate, doctor, plan, scenarios, simulate, sweeps
 from tideover.cli.output import BadInput
 from tideover.scenarios.errors import ScenarioError
 
@@ -29,6 +29,7 @@ app = typer.Typer(
 app.command("run")(simulate.run)
 app.command("compare")(simulate.compare)
 app.command("sweep")(sweeps.sweep)
+app.command("plan")(plan.plan)
 app.command("reproduce")(sweeps.reproduce)
 app.command("calibrate")(calibrate.calibrate)
 app.add_typer(scenarios.app, name="scenarios")

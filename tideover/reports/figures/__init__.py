@@ -10,6 +10,7 @@ from tideover.reports.figures.differences import paired_differences
 from tideover.reports.figures.effects import main_effects
 from tideover.reports.figures.heat_maps import heat_maps
 from tideover.reports.figures.hosts import hosts
+from tideover.reports.figures.intervals import checkpoint_intervals
 from tideover.reports.figures.multiples import small_multiples
 from tideover.reports.figures.pareto import pareto_front
 from tideover.reports.figures.published import published
@@ -28,6 +29,7 @@ from tideover.reports.figures.waterfall import waterfall
 __all__ = [
     "RESOURCES",
     "backlogs",
+    "checkpoint_intervals",
     "cost",
     "costs_over",
     "heat_maps",

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 MOST_NAMED = 9
 """Most candidates of the front that are numbered, as tables do."""
+PALEST = 0.18
+"""Where the colours begin: what is paler does not show on white."""
 
 
 def pareto_front(
@@ -61,16 +63,16 @@ def pareto_front(
 
 def _shades(latency: Any) -> dict[str, Any]:
     """How latencies become colours; nothing if they are not known, or all the same."""
-    from matplotlib.colors import LogNorm, Normalize
+    import matplotlib
+    from matplotlib.colors import ListedColormap, LogNorm, Normalize
 
     found = latency[~np.isnan(latency)]
     if not len(found) or float(np.ptp(found)) == 0:
         return {}
     low, high = float(found.min()), float(found.max())
-    return {
-        "cmap": "viridis_r",
-        "norm": LogNorm(low, high) if low > 0 and high > 20 * low else Normalize(low, high),
-    }
+    wide = low > 0 and high > 20 * low
+    visible = matplotlib.colormaps["viridis_r"](np.linspace(PALEST, 1, 200))
+    return {"cmap": ListedColormap(visible), "norm": LogNorm(low, high) if wide else Normalize(low, high)}
 
 
 def _mappable(shade: dict[str, Any]) -> Any:
@@ -84,7 +86,7 @@ def _marks(ax: Axes, mine: pd.DataFrame, marker: str, shade: dict[str, Any]) -> 
         return
     xs, ys = (mine[name].to_numpy(dtype=float) for name in ("cost_per_month", "recovery"))
     meets = marker == "o"
-    look: dict[str, Any] = {"s": 34, "alpha": 0.9} if meets else {"s": 20, "linewidths": 1.1, "alpha": 0.6}
+    look: dict[str, Any] = {"s": 34, "alpha": 0.9} if meets else {"s": 22, "linewidths": 1.3, "alpha": 0.9}
     look |= {"c": mine["latency"].to_numpy(dtype=float), **shade} if shade else {"color": style.BLUE}
     look |= {"label": "meets all objectives" if meets else "misses an objective", "marker": marker}
     ax.scatter(xs, ys, rasterized=len(mine) > 400, plotnonfinite=True, **look)
