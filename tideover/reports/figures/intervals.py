@@ -18,23 +18,29 @@ _DASHES = ((0, (1, 1.2)), (0, (4, 2)), (0, (6, 1.5, 1, 1.5)))
 
 
 def checkpoint_intervals(
-    candidates: pd.DataFrame, formulas: Mapping[str, float], *, currency: str = "", ax: Axes | None = None
+    candidates: pd.DataFrame,
+    formulas: Mapping[str, float],
+    *,
+    currency: str = "",
+    ringed: str = "optimum",
+    ax: Axes | None = None,
 ) -> Axes:
     """A mark for each candidate at its interval and its cost: a disc if it meets all objectives, else a
     cross; a line for each formula's optimum (s).
 
-    ``candidates``: ``interval_s``, ``cost_per_month``, ``feasible``; and ``chosen``, if one is to be ringed.
-    Those without checkpoints (NaN) are left out.
+    ``candidates``: ``interval_s``, ``cost_per_month``, ``feasible``; and ``chosen``, if one is to be
+    ringed (``ringed``: as what). Those without checkpoints (NaN) are left out.
     """
     known = candidates[candidates["interval_s"].notna()]
     feasible = known["feasible"].to_numpy(dtype=bool)
     xs, ys = (known[name].to_numpy(dtype=float) for name in ("interval_s", "cost_per_month"))
     with style.applied():
         ax = style.new_axes(3.2, ax)
-        ax.scatter(
-            xs[~feasible], ys[~feasible], marker="x", s=20, color=style.GREY, label="misses an objective"
-        )
-        ax.scatter(xs[feasible], ys[feasible], s=28, color=style.GREEN, label="meets all objectives")
+        if not feasible.all():
+            look: dict[str, Any] = {"marker": "x", "s": 20, "color": style.GREY}
+            ax.scatter(xs[~feasible], ys[~feasible], label="misses an objective", **look)
+        if feasible.any():
+            ax.scatter(xs[feasible], ys[feasible], s=28, color=style.GREEN, label="meets all objectives")
         if "chosen" in known.columns:
             mine = known["chosen"].to_numpy(dtype=bool)
             ring: dict[str, Any] = {
@@ -43,7 +49,7 @@ def checkpoint_intervals(
                 "edgecolors": style.VERMILION,
                 "linewidths": 1.6,
             }
-            ax.scatter(xs[mine], ys[mine], label="optimum", **ring)
+            ax.scatter(xs[mine], ys[mine], label=ringed, **ring)
         for place, (name, interval) in enumerate(formulas.items()):
             label = f"{name}: {number(interval)} s"
             dashes = _DASHES[place % len(_DASHES)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,9 +32,9 @@ def race(candidates: pd.DataFrame, most: int, *, ax: Axes | None = None) -> Axes
             (~feasible, style.GREY, "misses an objective"),
             (feasible, style.GREEN, "meets all objectives"),
         ):
-            ax.bar(
-                places[mine], spent[mine], width=0.86, color=colour, label=label, rasterized=len(places) > 400
-            )
+            if mine.any():
+                look: dict[str, Any] = {"color": colour, "label": label, "rasterized": len(places) > 400}
+                ax.bar(places[mine], spent[mine], width=0.86, **look)
         if "chosen" in ordered.columns:
             at = places[ordered["chosen"].to_numpy(dtype=bool)]
             above = ax.get_xaxis_transform()

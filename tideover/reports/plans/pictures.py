@@ -51,13 +51,13 @@ def pictures(plan: Plan) -> tuple[Picture, ...]:
             numbered = (
                 " Numbers are those of the table of the front." if len(plan.front) <= MOST_NAMED else ""
             )
-            axes = figures.pareto_front(table)
+            axes = figures.pareto_front(table, ringed=which)
             alt = "Candidates by cost, time to recover and latency; the table has the same figures."
             found.append(_picture("Cost, recovery and latency", _FRONT + numbered, axes, "front", alt))
         beside = plan.checkpoint_interval
         if beside is not None and table["interval_s"].nunique() > 1:
             optima = {"Young": beside.young, "Daly": beside.daly, "closed form": beside.closed_form}
-            axes = figures.checkpoint_intervals(table, optima)
+            axes = figures.checkpoint_intervals(table, optima, ringed=which)
             alt = "Cost of candidates by checkpoint interval, and the optima of three formulas."
             found.append(_picture("Cost by checkpoint interval", _INTERVALS, axes, "intervals", alt))
         axes = figures.race(table, plan.spec.effort.most)
