@@ -1,5 +1,6 @@
 from tideover.api import Comparison as Comparison
 from tideover.api import compare as compare
+from tideover.api import hours as hours
 from tideover.api import plan as plan
 from tideover.api import run as run
 from tideover.api import saturate as saturate
@@ -25,6 +26,7 @@ from tideover.parts import SlowLink as SlowLink
 from tideover.parts import SourceReplay as SourceReplay
 from tideover.parts import StateManagement as StateManagement
 from tideover.scenarios.errors import ScenarioError as ScenarioError
+from tideover.scenarios.hours import Hours as Hours
 from tideover.scenarios.quantities import bytes_per_second as bytes_per_second
 from tideover.scenarios.quantities import milliseconds as milliseconds
 from tideover.scenarios.quantities import n_bytes as n_bytes

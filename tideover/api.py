@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from tideover.models.results.result import Result
     from tideover.reports.verdict import Verdict
+    from tideover.scenarios.hours import Hours
     from tideover.scenarios.planning.evaluator import Evaluator
     from tideover.scenarios.planning.result import Plan
     from tideover.scenarios.planning.search import Search
@@ -185,6 +186,26 @@ def saturate(
     from tideover.scenarios import saturation
 
     return saturation.saturate(loaded(scenario, settings), report)
+
+
+def hours(
+    scenario: Source,
+    times: Sequence[str] | None = None,
+    settings: Settings = (),
+    *,
+    report: Callable[[str, int, int], None] | None = None,
+) -> Hours:
+    """Let a scenario's first failure strike at each of these times of day (``["4:00", "18:00"]``; None: every
+    two hours), where load follows the time of day: what it costs hour by hour, and over the day.
+
+    ``scenario`` and ``settings`` as for ``tideover.load``. ``report``: called with what is being done, how
+    many runs are done, and of how many.
+
+    Raises like ``run``, and ValueError for what is no time of day.
+    """
+    from tideover.scenarios import hours as by_hour
+
+    return by_hour.hours(loaded(scenario, settings), times, report)
 
 
 KEPT = ".runs"

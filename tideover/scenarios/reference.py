@@ -133,7 +133,7 @@ _STORES = (
     "What uses one says which: `strategy: {…, store: memory}`."
 )
 _SHORT = "The key `parameters` gives names to keys that are mostly changed: `--set rate=30000/s`."
-_SWEEPS = "`tideover sweep FILE`: one scenario, and lists of values that some of its keys take."
+_SWEEPS = "`tideover sweep FILE`: one scenario, and values that some of its keys take. [Examples](sweeps.md)."
 _PROFILES = (
     "A file that a scenario names with `profile`: measured values for keys that the scenario does not give."
 )

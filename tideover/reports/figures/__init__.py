@@ -3,6 +3,7 @@
 matplotlib and seaborn are imported inside the functions that draw.
 """
 
+from tideover.reports.figures.by_hour import by_hour
 from tideover.reports.figures.calibration import backlogs, predictions, residuals
 from tideover.reports.figures.cost import RESOURCES, cost, relative_to
 from tideover.reports.figures.costs_over import costs_over
@@ -29,6 +30,7 @@ from tideover.reports.figures.waterfall import waterfall
 __all__ = [
     "RESOURCES",
     "backlogs",
+    "by_hour",
     "checkpoint_intervals",
     "cost",
     "costs_over",
