@@ -1,4 +1,5 @@
 from tideover.api import Comparison as Comparison
+from tideover.api import check as check
 from tideover.api import compare as compare
 from tideover.api import hours as hours
 from tideover.api import plan as plan
@@ -27,6 +28,7 @@ from tideover.parts import SourceReplay as SourceReplay
 from tideover.parts import StateManagement as StateManagement
 from tideover.scenarios.errors import ScenarioError as ScenarioError
 from tideover.scenarios.hours import Hours as Hours
+from tideover.scenarios.objectives.check import Check as Check
 from tideover.scenarios.quantities import bytes_per_second as bytes_per_second
 from tideover.scenarios.quantities import milliseconds as milliseconds
 from tideover.scenarios.quantities import n_bytes as n_bytes

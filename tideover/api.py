@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from tideover.models.results.result import Result
     from tideover.reports.verdict import Verdict
     from tideover.scenarios.hours import Hours
+    from tideover.scenarios.objectives.check import Check
     from tideover.scenarios.planning.evaluator import Evaluator
     from tideover.scenarios.planning.result import Plan
     from tideover.scenarios.planning.search import Search
@@ -186,6 +187,35 @@ def saturate(
     from tideover.scenarios import saturation
 
     return saturation.saturate(loaded(scenario, settings), report)
+
+
+def check(
+    scenario: Source,
+    objectives: Iterable[str] | None = None,
+    settings: Settings = (),
+    *,
+    strict: bool = False,
+    report: Callable[[int, int], None] | None = None,
+) -> Check:
+    """Simulate a scenario and hold it against objectives, such as ``recovery_p95 <= 20 s``.
+
+    ``objectives``: None for those of the scenario's block ``slo``. ``strict``: one whose interval has the
+    limit in it counts as broken. The rest as for ``run``. Raises like ``run``, and ScenarioError if there are
+    no objectives, or for a text that is none.
+
+    >>> import tideover
+    >>> found = tideover.check("wordcount", ["lost = 0", "recovery_mean <= 20 s"])
+    >>> [one.verdict for one in found.judgements], found.ok
+    (['met', 'broken'], False)
+    """
+    from tideover.scenarios.objectives import check as checks
+
+    if isinstance(objectives, str):
+        raise TypeError(f"objectives is the text {objectives!r}; give a list, {[objectives]}")
+    found = loaded(scenario, settings)
+    return checks.check(
+        found, checks.asked(found, objectives, "objectives", found.name), strict=strict, report=report
+    )
 
 
 def hours(

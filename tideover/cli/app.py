@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from tideover import __version__
-from tideover.cli import calibrate, doctor, hours, plan, scenarios, simulate, sweeps
+from tideover.cli import calibrate, check, doctor, hours, plan, scenarios, simulate, sweeps
 from tideover.cli.output import BadInput
 from tideover.scenarios.errors import ScenarioError
 
@@ -30,6 +30,7 @@ app.command("run")(simulate.run)
 app.command("compare")(simulate.compare)
 app.command("hours")(hours.hours)
 app.command("sweep")(sweeps.sweep)
+app.command("check")(check.check)
 app.command("plan")(plan.plan)
 app.command("reproduce")(sweeps.reproduce)
 app.command("calibrate")(calibrate.calibrate)

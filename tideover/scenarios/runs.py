@@ -35,7 +35,7 @@ Report = Callable[[int, int], None]
 _HISTOGRAMS = ("latency", "end_to_end")
 _TRACES = ("trace", "world")
 """Of a replication that was traced; they are not kept."""
-_WITHOUT_EFFECT = ("name", "description", "profile")
+_WITHOUT_EFFECT = ("name", "description", "slo", "profile")
 _LONGEST_ERROR = 500
 
 
