@@ -47,6 +47,10 @@ def sentences(plan: Plan) -> Iterator[str]:
             f"{many} other {'candidate' if many == 1 else 'candidates'} may be better all the same: "
             "more replications (search.replications) would tell."
         )
+    down = plan.availability
+    if down is not None and down.minutes_per_year is not None and down.value is not None:
+        minutes = number(down.minutes_per_year)
+        yield f"Failures take it down for {minutes} minutes a year: {down.value:.4%} available."
     yield from _headroom(plan)
     if plan.impossible:
         first = next(iter(plan.impossible.items()))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.planning.candidate import Candidate, best_of
 from tideover.scenarios.planning.evaluator import Ask, Evaluator, InProcess
 from tideover.scenarios.planning.headroom import Headroom, headroom
@@ -12,6 +11,7 @@ from tideover.scenarios.planning.result import Plan
 from tideover.scenarios.planning.search import Racing, Search
 from tideover.scenarios.planning.session import Session
 from tideover.scenarios.planning.spec import Spec
+from tideover.scenarios.probe import scales
 
 MakeSearch = Callable[[Spec, Session], Search]
 Report = Callable[[str, int, int], None]
@@ -49,14 +49,10 @@ def plan(
 
 def _headroom(spec: Spec, session: Session, best: Candidate | None) -> tuple[Headroom | None, str]:
     """What more load the optimum takes, or why that is not known."""
-    from tideover.scenarios.saturation import check
-
     if best is None:
         return None, "nothing is feasible"
-    try:
-        check(best.scenario)
-    except ScenarioError as error:
-        return None, error.problems[0].message
+    if not scales(best.scenario):
+        return None, "its arrivals have no rate to scale"
 
     def at_load(load: float) -> Candidate:
         (found,) = session.evaluate([Ask(best.values, 0, best.n - 1, load)])

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tideover.models.config import topology_of
+from tideover.models.schema.fields import HEADLINE
 from tideover.scenarios.planning import checkpoint_interval as formulas
 from tideover.scenarios.planning.candidate import Candidate, best_of, margin
 from tideover.scenarios.planning.headroom import Headroom
@@ -16,6 +17,7 @@ from tideover.scenarios.planning.offers import mean_time_between
 from tideover.scenarios.planning.rows import row, shown
 from tideover.scenarios.planning.search import contends
 from tideover.scenarios.planning.spec import Spec
+from tideover.scenarios.statistics.availability import Availability, conditioned
 from tideover.scenarios.writer import to_data
 from tideover.sim.units import S
 
@@ -116,8 +118,6 @@ class Plan:
         """The Pareto front of what was tried: no other costs as little, recovers as soon (mean) and has as
         low a p99 latency, and is better in one of these. By cost.
         """
-        from tideover.models.schema.fields import HEADLINE
-
         every = [one for one in self.found if one.error is None]
         figures = [
             (one.cost, _mean(one.recoveries, HEADLINE), _mean(one.runs, "latency_p99_ms")) for one in every
@@ -148,6 +148,20 @@ class Plan:
     def units(self) -> dict[str, str]:
         """The unit of each choice in ``candidates``."""
         return {choice.key: choice.unit for choice in self.spec.space.choices}
+
+    @cached_property
+    def availability(self) -> Availability | None:
+        """That of the optimum, with the time that it is down in a year; None: nothing is feasible, or the
+        plan does not say how often something fails.
+        """
+        best, failures = self.best, self.spec.wanted.failures
+        if best is None or not failures:
+            return None
+        means = best.recoveries.groupby(["kind", "replication"])[HEADLINE].agg(lambda s: s.mean(skipna=False))
+        return conditioned(
+            {kind: means[kind].to_list() for kind in failures},
+            {kind: breaks.per_s(best.scenario) for kind, breaks in failures.items()},
+        )
 
     @cached_property
     def checkpoint_interval(self) -> Intervals | None:
@@ -183,6 +197,7 @@ class Plan:
                 ],
             },
             "checkpoint_interval_s": None if intervals is None else vars(intervals),
+            "availability": None if self.availability is None else self.availability.to_dict(),
             "headroom": None if self.headroom is None else self.headroom.to_dict(),
             "no_headroom": self.no_headroom or None,
             "undecided": [dict(one.values) for one in self.undecided],
