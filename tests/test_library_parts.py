@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import tideover
 from tests import parts_stubs
 from tideover import parts
+from tideover.models.config import Slo
 from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig, Store
 from tideover.models.job.machines import MachineType
@@ -27,7 +28,7 @@ from tideover.sim.units import format_duration
 
 BUILT_IN = [
     *(part for registry in REGISTRIES.values() for _, part in registry.items()),
-    *(Window, SpoutConfig, BoltConfig, Hosts, MachineType, Links, Store, Run),
+    *(Window, SpoutConfig, BoltConfig, Hosts, MachineType, Links, Store, Run, Slo),
 ]
 OURS = {part.__name__: part for part in BUILT_IN if part.__module__.startswith("tideover.")}
 

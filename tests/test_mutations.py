@@ -289,7 +289,7 @@ QUEUES = (
         "a place that is free at an instant is there for what came before, in trains",
         "wrong = begins[:n] >= late[:n]",
         "wrong = begins[:n] > late[:n]",
-        (f"{MODELS}/test_bounded_queues.py", "-k", "no_place_is_lost"),
+        (f"{MODELS}/test_dropping_queues.py", "-k", "no_place_is_lost"),
     ),
     Mutation(
         "guesses in blocks are never wrong",

@@ -1,6 +1,9 @@
 from tideover.api import Comparison as Comparison
 from tideover.api import availability as availability
+from tideover.api import check as check
 from tideover.api import compare as compare
+from tideover.api import hours as hours
+from tideover.api import plan as plan
 from tideover.api import run as run
 from tideover.api import saturate as saturate
 from tideover.api import sweep as sweep
@@ -25,6 +28,8 @@ from tideover.parts import SlowLink as SlowLink
 from tideover.parts import SourceReplay as SourceReplay
 from tideover.parts import StateManagement as StateManagement
 from tideover.scenarios.errors import ScenarioError as ScenarioError
+from tideover.scenarios.hours import Hours as Hours
+from tideover.scenarios.objectives.check import Check as Check
 from tideover.scenarios.quantities import bytes_per_second as bytes_per_second
 from tideover.scenarios.quantities import milliseconds as milliseconds
 from tideover.scenarios.quantities import n_bytes as n_bytes

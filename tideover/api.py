@@ -29,6 +29,13 @@ if TYPE_CHECKING:
 
     from tideover.models.results.result import Result
     from tideover.reports.verdict import Verdict
+    from tideover.scenarios.hours import Hours
+    from tideover.scenarios.objectives.check import Check
+    from tideover.scenarios.planning.evaluator import Evaluator
+    from tideover.scenarios.planning.result import Plan
+    from tideover.scenarios.planning.search import Search
+    from tideover.scenarios.planning.session import Session
+    from tideover.scenarios.planning.spec import Spec
     from tideover.scenarios.saturation import Saturation
     from tideover.scenarios.statistics.conditioning import Dependability
     from tideover.scenarios.sweep import Sweep
@@ -142,6 +149,32 @@ def sweep(
     )
 
 
+def plan(
+    spec: str | Path | Mapping[str, Any],
+    settings: Settings = (),
+    *,
+    evaluator: Evaluator | None = None,
+    search: Callable[[Spec, Session], Search] | None = None,
+    report: Callable[[str, int, int], None] | None = None,
+) -> Plan:
+    """Find the cheapest configuration that meets objectives: of a plan's file, or a mapping as such a file
+    would hold it, of which the scenario may also be a ``Scenario``.
+
+    ``settings``: as for ``run``. ``evaluator``: who does the runs
+    (`tideover.scenarios.planning.evaluator.Evaluator`); None: this process. ``search``: makes what decides
+    which runs to do (`tideover.scenarios.planning.search.Search`) from the plan's file and what was found;
+    None: the planner's own. ``report``: called with what is being done, how many runs are done, and how many
+    there may be.
+
+    Raises ScenarioError.
+    """
+    from tideover.scenarios.planning import plan as planning
+    from tideover.scenarios.planning import spec as specs
+
+    asked = specs.read(Path(spec) if isinstance(spec, str) else spec, settings)
+    return planning.plan(asked, evaluator, search, report or (lambda what, done, most: None))
+
+
 def saturate(
     scenario: Source, settings: Settings = (), *, report: Callable[[int, float], None] | None = None
 ) -> Saturation:
@@ -186,6 +219,55 @@ def availability(
     over_s = YEAR_S if over is None else parse_duration(over) / S
     found = loaded(scenario, settings)
     return conditioning.find(found, mtbf, objective=slo, over_s=over_s, report=report)
+
+
+def check(
+    scenario: Source,
+    objectives: Iterable[str] | None = None,
+    settings: Settings = (),
+    *,
+    strict: bool = False,
+    report: Callable[[int, int], None] | None = None,
+) -> Check:
+    """Simulate a scenario and hold it against objectives, such as ``recovery_p95 <= 20 s``.
+
+    ``objectives``: None for those of the scenario's block ``slo``. ``strict``: one whose interval has the
+    limit in it counts as broken. The rest as for ``run``. Raises like ``run``, and ScenarioError if there are
+    no objectives, or for a text that is none.
+
+    >>> import tideover
+    >>> found = tideover.check("wordcount", ["lost = 0", "recovery_mean <= 20 s"])
+    >>> [one.verdict for one in found.judgements], found.ok
+    (['met', 'broken'], False)
+    """
+    from tideover.scenarios.objectives import check as checks
+
+    if isinstance(objectives, str):
+        raise TypeError(f"objectives is the text {objectives!r}; give a list, {[objectives]}")
+    found = loaded(scenario, settings)
+    return checks.check(
+        found, checks.asked(found, objectives, "objectives", found.name), strict=strict, report=report
+    )
+
+
+def hours(
+    scenario: Source,
+    times: Sequence[str] | None = None,
+    settings: Settings = (),
+    *,
+    report: Callable[[str, int, int], None] | None = None,
+) -> Hours:
+    """Let a scenario's first failure strike at each of these times of day (``["4:00", "18:00"]``; None: every
+    two hours), where load follows the time of day: what it costs hour by hour, and over the day.
+
+    ``scenario`` and ``settings`` as for ``tideover.load``. ``report``: called with what is being done, how
+    many runs are done, and of how many.
+
+    Raises like ``run``, and ValueError for what is no time of day.
+    """
+    from tideover.scenarios import hours as by_hour
+
+    return by_hour.hours(loaded(scenario, settings), times, report)
 
 
 KEPT = ".runs"

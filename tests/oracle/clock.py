@@ -56,12 +56,9 @@ class Clock:
 
     def __init__(self) -> None:
         self._env = simpy.Environment()
+        self.now = 0
         self.actions = 0
         """Control actions until now."""
-
-    @property
-    def now(self) -> int:
-        return int(self._env.now)
 
     def at(self, time: int, priority: Priority, action: Callable[[], None]) -> simpy.Event:
         """Call ``action`` at ``time``."""
@@ -87,19 +84,26 @@ class Clock:
         if event is not None and event.callbacks is not None:
             event.callbacks.clear()
 
-    def run(self, until: int, passes: Callable[[int], None], decides: Callable[[], None]) -> None:
+    def run(
+        self,
+        until: int,
+        passes: Callable[[int], None] = lambda then: None,
+        decides: Callable[[], None] = lambda: None,
+    ) -> None:
         """Everything up to ``until``, included. Whenever an instant is over ``passes`` is told the next;
         ``decides`` is called before each control action.
         """
-        while self._env.peek() <= until:
-            if self._env.peek() > self.now:
-                passes(int(self._env.peek()))
-            if self._env._queue[0][1] >= CONTROL:  # type: ignore[operator]
+        queue = self._env._queue
+        while queue and queue[0][0] <= until:
+            if queue[0][0] > self.now:
+                passes(int(queue[0][0]))
+            if queue[0][1] >= CONTROL:  # type: ignore[operator]
                 decides()
                 self.actions += 1
-            self._env.step()
+            self.step()
         passes(until)
 
     def step(self) -> None:
         """The next event."""
+        self.now = int(self._env.peek())
         self._env.step()

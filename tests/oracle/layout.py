@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -62,6 +62,14 @@ def drawn(seed: int, replication: int, name: str, purpose: Purpose, index: int, 
     return draws.bits(name, purpose, np.array([index], np.int64), np.array([attempt], np.int64))
 
 
+@lru_cache(1 << 16)
+def sampled(
+    what: Distribution, seed: int, replication: int, name: str, purpose: Purpose, index: int, attempt: int
+) -> int:
+    """One duration; kept for the same reason."""
+    return int(what.sample(drawn(seed, replication, name, purpose, index, attempt).copy())[0])
+
+
 class Layout:
     """The scenario, looked at without time."""
 
@@ -70,6 +78,7 @@ class Layout:
         self.draws = draws
         self.needs = scenario.strategy.needs
         self.config = scenario.topology
+        self._inputs = {name: getattr(config, "from_", {}) for name, config in self.config.items()}
         self.order = self._topological()
         self.spouts = [name for name in self.order if isinstance(self.config[name], SpoutConfig)]
         self.spout_tasks = [
@@ -93,7 +102,7 @@ class Layout:
 
     def inputs(self, name: str) -> dict:
         """{upstream: grouping}, in the order of the file."""
-        return getattr(self.config[name], "from_", {})
+        return self._inputs[name]
 
     def kind(self, name: str) -> str:
         """The registered name of the bolt, or of the spout."""
@@ -310,7 +319,7 @@ class Layout:
             return [int(below(self._bits(edge, Purpose.TARGET, uid), n)[0])]
         return [key % n]  # fields, direct
 
-    @property
+    @cached_property
     def measured(self) -> str:
         """Where latency and throughput are taken: the last stateful bolt for anchored tuples, else the last
         component that gets any.
@@ -336,7 +345,7 @@ class Layout:
 
     def sample(self, what: Distribution, name: str, purpose: Purpose, index: int, attempt: int = 0) -> int:
         """One duration."""
-        return int(what.sample(self._bits(name, purpose, index, attempt))[0])
+        return sampled(what, self.draws.seed, self.draws.replication, name, purpose, index, attempt)
 
     def root(self, spout: str, task: int, number: int) -> Datum | None:
         """The spout task's new tuple of that number (from 0); None: it has no more."""

@@ -100,6 +100,9 @@ class World:
         for rank, physical in enumerate(self.layout.physical):
             kind = SpoutTask if physical[0] in self.layout.spouts else Bolt
             self.tasks.append(kind(self, physical, rank))
+        self.replicas: dict[Logical, list[Task]] = {}
+        for task in self.tasks:
+            self.replicas.setdefault(task.logical, []).append(task)
         self.spouts = [task for task in self.tasks if isinstance(task, SpoutTask)]
         for up in self.tasks:
             for down in self.tasks:

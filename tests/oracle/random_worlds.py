@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,7 @@ class Stream:
     used: bool = False
 
 
+@cache
 def up_to(top: int) -> st.SearchStrategy[int]:
     """Any integer from 0 to ``top``, all alike, made of small ones.
 
@@ -60,6 +62,7 @@ def up_to(top: int) -> st.SearchStrategy[int]:
     return digits.map(lambda ds: sum(d << 6 * i for i, d in enumerate(ds)) * (top + 1) >> 6 * places)
 
 
+@cache
 def times(ties: bool, *small: float) -> st.SearchStrategy[float]:
     """Milliseconds: some of the given ticks, or any."""
     some = up_to(len(small) - 1).map(lambda i: small[i] * TICK_MS)
@@ -67,6 +70,7 @@ def times(ties: bool, *small: float) -> st.SearchStrategy[float]:
     return some if ties else st.one_of(some, odd)
 
 
+@cache
 def durations(ties: bool, *small: float) -> st.SearchStrategy[Distribution]:
     """Constant; if not for ties, also exponential."""
     constant = times(ties, *small).map(ms)

@@ -94,18 +94,21 @@ class Record:
 
     def lead(self, task: Task) -> Task:
         """The replica that is measured: the live one with the lowest number, of those that say anything."""
-        heard = [one for one in self.world.tasks if one.logical == task.logical and not one.silent]
+        heard = [one for one in self.world.replicas[task.logical] if not one.silent]
         return next((one for one in heard if one.live), heard[0])
 
     # -- time ----------------------------------------------------------------------------------------------
 
     def passes(self, until: int) -> None:
         """All events of this instant are over, and the next is at ``until``."""
-        span = until - self.world.clock.now
+        span, is_busy = until - self.world.clock.now, self.world.protocol.is_busy
         for task in self.world.tasks:
-            self.busy[task] += span * self.world.protocol.is_busy(task)
-            self.blocked[task] += span * task.line.full
-            self.up[task] += span * (not task.down)
+            if is_busy(task):
+                self.busy[task] += span
+            if task.line.full:
+                self.blocked[task] += span
+            if not task.down:
+                self.up[task] += span
         self.looks()
 
     def looks(self) -> None:

@@ -217,9 +217,19 @@ def test_the_front_is_a_stair_of_what_is_cheaper_or_quicker():
 def test_a_race_has_a_bar_for_each_candidate_the_cheapest_first():
     axes = figures.race(CANDIDATES, most=5)
     heights = {round(bar.get_x() + bar.get_width() / 2): bar.get_height() for bar in axes.patches[5:]}
-    assert [heights[place] for place in range(5)] == [1, 2, 5, 5, 4]
+    assert [heights[place] for place in range(1, 6)] == [1, 2, 5, 5, 4]
     colours = {
         round(bar.get_x() + bar.get_width() / 2): to_hex(bar.get_facecolor()) for bar in axes.patches[5:]
     }
-    assert [colours[place] == style.GREEN for place in range(5)] == [False, False, True, True, True]
-    assert axes.lines[0].get_xdata().tolist() == [2]
+    assert [colours[place] == style.GREEN for place in range(1, 6)] == [False, False, True, True, True]
+    assert axes.lines[0].get_xdata().tolist() == [3]
+
+
+def test_formulas_are_lines_among_what_intervals_cost():
+    """A candidate without checkpoints is left out; those that meet all objectives are discs."""
+    table = CANDIDATES.assign(interval_s=[1.0, 2.0, 4.0, NAN, 8.0])
+    axes = figures.checkpoint_intervals(table, {"Young": 3.0, "Daly": 2.5})
+    crosses, discs, ring = offsets(axes)
+    assert (crosses, discs, ring) == ([[2, 100], [8, 50]], [[1, 300], [4, 200]], [[4, 200]])
+    lines = {line.get_label(): line.get_xdata()[0] for line in axes.lines}
+    assert lines == {"Young: 3.00 s": 3.0, "Daly: 2.50 s": 2.5}

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from pyspark import cloudpickle
 
 from tideover.models.strategies.base import STRATEGIES, Strategy
+from tideover.scenarios import library
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import load
 from tideover.scenarios.sweeps.recipe import Fixed
@@ -140,3 +141,34 @@ def test_parts_of_others_travel_with_the_recipe(tmp_path: Path) -> None:
     command = [sys.executable, "-c", AWAY, str(tmp_path / "recipe")]
     found = subprocess.run(command, capture_output=True, text=True, timeout=100, check=True)
     assert found.stdout == "Own\n"
+
+
+FROM_AFAR = """
+import pickle, sys
+recipe = pickle.load(open(sys.argv[1], "rb"))
+print([recipe.point(number).scenario.profile.name for number in range(recipe.total)])
+"""
+
+
+@pytest.mark.parametrize("swept", [False, True])
+def test_a_recipe_needs_no_file_of_a_profile(swept: bool, tmp_path: Path) -> None:
+    """Law: the points of a pickled recipe are the same where the files that it was made from are not: in
+    another process and directory, after they are gone.
+    """
+    names = ["one", "two"] if swept else ["one"]
+    for name in names:
+        text = f"name: {name}\nvalues: {{failures: {{lose_state: {{detection: 5 s}}}}}}\n"
+        (tmp_path / f"{name}.yaml").write_text(text)
+    scenario = (Path(library.__file__).parent / "library" / "wordcount.yaml").read_text()
+    (tmp_path / "mine.yaml").write_text(scenario + ("" if swept else "profile: one.yaml\n"))
+    paths = [str(tmp_path / f"{name}.yaml") for name in names]
+    grid = {"strategy.kind": ["rsm"]} | ({"profile": paths} if swept else {})
+    recipe = read({"scenario": tmp_path / "mine.yaml", "grid": grid})
+    (tmp_path / "recipe").write_bytes(pickle.dumps(recipe))
+    here = recipe.checked()
+    for file in tmp_path.glob("*.yaml"):
+        file.unlink()
+    assert pickle.loads(pickle.dumps(recipe)).checked() == here
+    command = [sys.executable, "-c", FROM_AFAR, str(tmp_path / "recipe")]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=100, check=True, cwd=tmp_path)
+    assert found.stdout == f"{names}\n"

@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from tideover import __version__
-from tideover.cli import availability, calibrate, doctor, scenarios, simulate, sweeps
+from tideover.cli import availability, calibrate, check, doctor, hours, plan, scenarios, simulate, sweeps
 from tideover.cli.output import BadInput
 from tideover.scenarios.errors import ScenarioError
 
@@ -28,8 +28,11 @@ app = typer.Typer(
 )
 app.command("run")(simulate.run)
 app.command("compare")(simulate.compare)
+app.command("hours")(hours.hours)
 app.command("sweep")(sweeps.sweep)
 app.command("availability")(availability.availability)
+app.command("plan")(plan.plan)
+app.command("check")(check.check)
 app.command("reproduce")(sweeps.reproduce)
 app.command("calibrate")(calibrate.calibrate)
 app.add_typer(scenarios.app, name="scenarios")

@@ -195,10 +195,12 @@ def stream(*, errors: bool) -> TextIO:
 
 
 @contextmanager
-def writing(path: Path, preposition: str = "") -> Iterator[None]:
-    """Raises BadInput where the system refuses to write ``path``, a file, or ``to`` it, a directory."""
+def writing(path: Path, preposition: str = "", option: str = "--out") -> Iterator[None]:
+    """Raises BadInput where the system refuses to write ``path``, a file, or ``to`` it, a directory, that an
+    option names.
+    """
     try:
         yield
     except OSError as error:
         refused = f"cannot be written {preposition}".rstrip()
-        raise BadInput(f"--out: {path}: {refused}: {error.strerror or error}") from None
+        raise BadInput(f"{option}: {path}: {refused}: {error.strerror or error}") from None

@@ -32,10 +32,19 @@ class AppliedProfile(Part):
     ]
 
 
-class Scenario(Part):
-    """Everything that one simulation depends on."""
+class Slo(Part):
+    """A service level objective: what a run is held against once it is done. Not simulated."""
 
-    unsaid: ClassVar[frozenset[str]] = frozenset({"detector", "queues", "stores"})
+    objective: Annotated[
+        str, Field(description="metric, statistic, limit and maybe a part, as in recovery_p95 <= 20 s")
+    ]
+    level: Annotated[float, Field(gt=0.5, lt=1, description="confidence level of the interval")] = 0.95
+
+
+class Scenario(Part):
+    """Everything that one simulation depends on, and what its results are held against."""
+
+    unsaid: ClassVar[frozenset[str]] = frozenset({"detector", "queues", "stores", "slo"})
 
     name: str
     description: str = ""
@@ -49,6 +58,7 @@ class Scenario(Part):
     store: Store = Store()
     stores: dict[str, StoreKind] = Field(default_factory=dict, description="more stores, by name")
     run: Run
+    slo: tuple[Slo, ...] = ()
     profile: AppliedProfile | None = None
 
     def with_strategy(self, strategy: Strategy) -> Scenario:

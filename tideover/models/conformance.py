@@ -40,6 +40,7 @@ from tideover.sim.distributions.constant import Constant
 from tideover.sim.distributions.exponential import Exponential
 from tideover.sim.draws import Draws, Purpose, uniform01
 from tideover.sim.faults.base import FAULTS, Fault
+from tideover.sim.memory import standing
 from tideover.sim.units import S
 
 Trigger = Literal["marker", "tick"]
@@ -316,10 +317,15 @@ def conserves_roots(strategy: Strategy, bolt: type[Stateful] = WindowedCount) ->
         for first, second in where:
             one = list(single_faults((kind,), (first,)))[2]
             other = list(single_faults((then,), (second,)))[3]
-            # roots are all that counts: nobody has to judge the windows
-            world = World(word_count(strategy, (one, other), bolt=bolt), judge_windows=False)
-            world.run()
-            _add_up(world.balance())
+            _conserves_roots_in(word_count(strategy, (one, other), bolt=bolt))
+
+
+@standing()  # the world goes when it ends
+def _conserves_roots_in(scenario: Scenario) -> None:
+    """Roots are all that counts: nobody has to judge the windows."""
+    world = World(scenario, judge_windows=False)
+    world.run()
+    _add_up(world.balance())
 
 
 def draws_its_luck(strategy: Strategy, bolt: type[Stateful] = WindowedCount) -> None:

@@ -1,5 +1,6 @@
 """The run, the cluster, links, store and detector, and distributions of durations, as typed objects."""
 
+from tideover.models import config
 from tideover.models.detectors import given, heartbeats, storm
 from tideover.models.detectors.restarts import exponential_delay, failure_rate, fixed_delay
 from tideover.models.job import cluster, components, machines
@@ -16,6 +17,7 @@ KSafe = typed(k_safe.KSafe)
 RoundRobin = typed(round_robin.RoundRobin)
 Links = typed(components.Links)
 Run = typed(components.Run)
+Slo = typed(config.Slo)
 Store = typed(components.Store)
 Given = typed(given.Given)
 Heartbeats = typed(heartbeats.Heartbeats)

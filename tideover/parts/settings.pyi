@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+from tideover.models import config
 from tideover.models.detectors import given, heartbeats, storm
 from tideover.models.detectors.restarts import exponential_delay, failure_rate, fixed_delay
 from tideover.models.detectors.restarts.base import RestartStrategy
@@ -161,6 +162,15 @@ class Run(components.Run):
         lump: int = 1,
         lump_rate: Rate | None = None,
     ) -> None: ...
+
+class Slo(config.Slo):
+    """A service level objective: what a run is held against once it is done. Not simulated.
+
+    objective: metric, statistic, limit and maybe a part, as in recovery_p95 <= 20 s
+    level: confidence level of the interval
+    """
+
+    def __init__(self, *, objective: str, level: float = 0.95) -> None: ...
 
 class Store(components.Store):
     """The store for checkpoints: one request after the other, each ``latency`` plus bytes / ``bandwidth``

@@ -14,13 +14,14 @@ from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from tideover.reports import availability, saturation, tables
+from tideover.reports import availability, checks, saturation, tables
 from tideover.reports.formatting import filled
 from tideover.reports.scenario_summary import collected_warnings, headline
 from tideover.reports.tables import Record, Table
 
 if TYPE_CHECKING:
     from tideover.reports.verdict import Verdict
+    from tideover.scenarios.objectives.check import Check
     from tideover.scenarios.saturation import Saturation
     from tideover.scenarios.statistics.conditioning import Dependability
 
@@ -77,6 +78,17 @@ def compare_view(results: Sequence[Record], verdict: Verdict) -> Group:
         *rendered([tables.pairs_table(verdict.pairs)]),
         Text(verdict.text, style="bold"),
         warnings_view(collected_warnings(results)),
+    )
+
+
+def check_view(check: Check) -> Group:
+    """Objectives, and what became of them."""
+    result = check.result
+    return Group(
+        _title(headline(result.to_dict())),
+        render(checks.table(check)),
+        Text(checks.sentence(check), style="bold"),
+        warnings_view([*check.remarks, *result.warnings]),
     )
 
 

@@ -21,6 +21,7 @@ from tideover.scenarios import day_checks, failure_checks, queue_checks, source_
 from tideover.scenarios.draft import Draft
 from tideover.scenarios.errors import Problem, suggest
 from tideover.scenarios.host_checks import host_fault, missing, most_replicas
+from tideover.scenarios.objectives import block
 from tideover.sim.units import format_duration
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
@@ -46,6 +47,7 @@ def check(draft: Draft, scenario: Scenario | None) -> list[Problem]:
         *_links(draft),
         *_strategy(draft),
         *failure_checks.check(draft),
+        *block.problems(draft.root),
         *day_checks.check(draft),
     ]
     if scenario is not None and not problems:

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
-from tideover.models.config import AppliedProfile, Scenario
+from tideover.models.config import AppliedProfile, Scenario, Slo
 from tideover.models.detectors.base import Detector
 from tideover.models.detectors.restarts.base import RestartStrategy
 from tideover.models.job.arrivals.base import Arrivals
@@ -117,7 +117,7 @@ def part_schemas(*more: type[Part]) -> dict[type[Part], Schema]:
     """
     load_plugins()
     parts: list[type[Part]] = [SpoutConfig, BoltConfig, MachineType, Hosts, Links, Store, Run]
-    parts += [AppliedProfile, Scenario, *more]
+    parts += [AppliedProfile, Scenario, Slo, *more]
     parts += [part for registry in REGISTRIES.values() for _, part in registry.items()]
     refs, whole = models_json_schema([(part, "validation") for part in parts], schema_generator=_Keys)
     definitions = whole["$defs"]
@@ -163,6 +163,7 @@ def json_schema() -> Schema:
         "store": parts[Store],
         "stores": {"type": "object", "additionalProperties": {"$ref": "#/$defs/StoreKind"}},
         "run": parts[Run],
+        "slo": scenario["slo"],
         "profile": {"anyOf": [{"type": "string"}, parts[AppliedProfile]]},
         "parameters": {"type": "object", "additionalProperties": closed(_PARAMETER, ["sets"])},
     }

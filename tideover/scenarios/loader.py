@@ -150,8 +150,11 @@ def build_all(roots: Iterable[Node], directory: Path) -> list[Resolved]:
     return found
 
 
-def build_one(root: Node, directory: Path) -> Resolved:
-    """The same of one among several, whose profile may give it nothing. Raises ScenarioError."""
+def build_one(root: Node, directory: Path, texts: Mapping[str, str] = {}) -> Resolved:
+    """The same of one among several, whose profile may give it nothing. Raises ScenarioError.
+
+    ``texts``: of files of profiles that were read before (`profiles.texts_of`).
+    """
     root = precedence.with_block(root)
     known = shorthand.declared(root, TOP)
     node = root.get(profiles.KEY)
@@ -163,7 +166,7 @@ def build_one(root: Node, directory: Path) -> Resolved:
         if applied is None:
             raise ScenarioError(builder.problems)
         return _with(_built(root, known, directory), applied)
-    profile = profiles.named(node, directory)
+    profile = profiles.named(node, directory, texts)
     completed, taken = completion.apply(root, profile)
     idle: tuple[Problem, ...] = ()
     if not taken:

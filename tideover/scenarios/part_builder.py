@@ -18,6 +18,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
+from tideover.models.config import Slo
 from tideover.models.detectors.base import DETECTORS, Detector
 from tideover.models.detectors.restarts.base import RESTARTS, RestartStrategy
 from tideover.models.job.arrivals.base import ARRIVALS, Arrivals
@@ -55,7 +56,7 @@ REGISTRIES: dict[type[Part], Registry[Any]] = {
     Strategy: STRATEGIES,
 }
 
-BARE: dict[type[Part], str] = {Constant: "value", QueueSettings: "length", Window: "length"}
+BARE: dict[type[Part], str] = {Constant: "value", QueueSettings: "length", Slo: "objective", Window: "length"}
 """Parts of which one field may be written alone: ``service: 0.2 ms``, ``window: 30 s``, ``queue: 1000``."""
 
 _RENAMED = {"fixed_offset": "offset"}

@@ -186,7 +186,11 @@ def _holder(above: Node, setting: Setting) -> Node:
 
 
 def _written_out(path: Sequence[str]) -> str | None:
-    """The key that a text alone stands for: ``strategy: rsm``, ``placement: k_safe``, ``window: 30 s``."""
+    """The key that a text alone stands for: ``strategy: rsm``, ``placement: k_safe``, ``window: 30 s``;
+    in ``slo`` an objective.
+    """
     if list(path) in (["strategy"], ["hosts", "placement"]):
         return "kind"
+    if path[0] == "slo" and len(path) == 2:
+        return "objective"
     return "length" if path[0] == "topology" and path[-1] == "window" else None

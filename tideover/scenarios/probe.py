@@ -16,9 +16,10 @@ from tideover.models.job.components import BoltConfig, SpoutConfig
 from tideover.models.job.queues import bounds_of
 from tideover.models.strategies.base import given
 from tideover.models.world import World
+from tideover.scenarios.part_builder import unit_of
 from tideover.sim.memory import standing
 from tideover.sim.recorder import SLOT
-from tideover.sim.units import S
+from tideover.sim.units import RATE, S
 
 ROUGH, THOROUGH = 20_000, 150_000
 """Roots that a probe counts, if these are not too many tuples."""
@@ -139,10 +140,30 @@ def at_rate(scenario: Scenario, factor: float) -> Scenario:
     return scenario.model_copy(update={"topology": topology})
 
 
+def scales(scenario: Scenario) -> bool:
+    """Whether all its spouts have rates, or a pause, that can be scaled."""
+    spouts = (config.arrivals for config in scenario.topology.values() if isinstance(config, SpoutConfig))
+    return all(isinstance(arrivals, Periodic) or bool(_rates(arrivals)) for arrivals in spouts)
+
+
+def _rates(arrivals: Arrivals) -> dict[str, float]:
+    """What makes all of its rates greater if it is multiplied: a factor of them, or they themselves."""
+    factors = {name: getattr(arrivals, name) for name in arrivals.rate_factors}
+    if factors:
+        return factors
+    fields = type(arrivals).model_fields.items()
+    given = {
+        name: getattr(arrivals, name)
+        for name, info in fields
+        if unit_of(info.annotation, info.metadata) is RATE
+    }
+    return {name: rate for name, rate in given.items() if rate is not None}
+
+
 def _faster(arrivals: Arrivals, factor: float) -> Arrivals:
-    rate = getattr(arrivals, "rate", None)
-    if rate is not None:
-        return arrivals.model_copy(update={"rate": rate * factor})
+    rates = _rates(arrivals)
+    if rates:
+        return arrivals.model_copy(update={name: rate * factor for name, rate in rates.items()})
     assert isinstance(arrivals, Periodic)
     pause = max(round(arrivals.gap_ns / factor) - arrivals.emit_cost, 0 if arrivals.emit_cost else 1)
     return arrivals.model_copy(update={"pause": pause})

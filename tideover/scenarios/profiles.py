@@ -23,7 +23,7 @@ gives none; values of ``run`` only beside others, since they say how the others 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache, partial
 from pathlib import Path
@@ -106,16 +106,19 @@ class Profile:
     errors: dict[str, Any] = field(default_factory=dict)
 
 
-def named(node: Node, directory: Path) -> Profile:
+def named(node: Node, directory: Path, texts: Mapping[str, str] = {}) -> Profile:
     """The profile that a scenario's key ``profile`` names: a file, or a built-in one; raises ScenarioError.
 
-    ``directory``: of the scenario; what ``--set`` names is looked for where the command runs.
+    ``directory``: of the scenario; what ``--set`` names is looked for where the command runs. ``texts``: of
+    files that were read before (``texts_of``), by their paths.
     """
     if not isinstance(node.value, str) or not node.value:
         raise ScenarioError([node.problem(KEY, f"must be the path of a profile, not {node.shown()}")])
     if node.value in library.profiles():
         return parse(library.profile_text(node.value), library.file_name(node.value))
-    path = Path(node.value) if node.is_outside else directory / node.value
+    path = _path(node.value, node, directory)
+    if str(path) in texts:
+        return parse(texts[str(path)], str(path))
     if not path.is_file():
         hint = suggest(node.value, library.profiles())
         message = f"there is no file {str(path)!r}; give the path of a profile, or a built-in one: {hint}"
@@ -123,9 +126,26 @@ def named(node: Node, directory: Path) -> Profile:
     return read(path)
 
 
+def texts_of(nodes: Iterable[Node], directory: Path) -> dict[str, str]:
+    """The texts of the files that values of a scenario's key ``profile`` name, by path, for processes that
+    may not see the files; what is no file is left for ``named`` to tell. Raises ScenarioError.
+    """
+    names = ((node.value, node) for node in nodes if isinstance(node.value, str))
+    paths = (_path(name, node, directory) for name, node in names if name not in library.profiles())
+    return {str(path): _text(path) for path in paths if path.is_file()}
+
+
+def _path(name: str, node: Node, directory: Path) -> Path:
+    return Path(name) if node.is_outside else directory / name
+
+
+def _text(path: Path) -> str:
+    return yaml_source.text_of(path, "give the path of a profile")
+
+
 def read(path: Path) -> Profile:
     """The profile in a file; raises ScenarioError."""
-    return parse(yaml_source.text_of(path, "give the path of a profile"), str(path))
+    return parse(_text(path), str(path))
 
 
 def again(name: str) -> Profile:

@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic.fields import FieldInfo
 
+from tideover.models.config import Slo
 from tideover.models.detectors.base import Detector
 from tideover.models.detectors.restarts.base import RestartStrategy
 from tideover.models.job.arrivals.base import Arrivals
@@ -28,6 +29,7 @@ from tideover.models.operators.base import Bolt
 from tideover.models.strategies.base import Strategy
 from tideover.scenarios import profiles
 from tideover.scenarios.json_schema import Schema, json_schema, keys_of, meaning_of, part_schemas
+from tideover.scenarios.objectives import reference as objectives
 from tideover.scenarios.part_builder import REGISTRIES, unit_of, without_none
 from tideover.scenarios.results_reference import results_reference
 from tideover.scenarios.sweeps import sweep_file
@@ -63,6 +65,7 @@ _TOP = {
     "store": "[store](#store)",
     "stores": "mapping of names to a [store of a kind](#stores)",
     "run": "[run](#run)",
+    "slo": "list, each a text or an [objective](#objectives)",
     "parameters": "mapping of names to [short parameters](#short-parameters)",
     "profile": "text",
     "topology": "mapping of names to a " + _LINKS["Component"],
@@ -133,7 +136,7 @@ _STORES = (
     "What uses one says which: `strategy: {…, store: memory}`."
 )
 _SHORT = "The key `parameters` gives names to keys that are mostly changed: `--set rate=30000/s`."
-_SWEEPS = "`tideover sweep FILE`: one scenario, and lists of values that some of its keys take."
+_SWEEPS = "`tideover sweep FILE`: one scenario, and values that some of its keys take. [Examples](sweeps.md)."
 _PROFILES = (
     "A file that a scenario names with `profile`: measured values for keys that the scenario does not give."
 )
@@ -150,6 +153,7 @@ _HEADINGS = (
     "Store",
     "Stores",
     "Run",
+    "Objectives",
     "Short parameters",
     "Sweep files",
     "Profiles",
@@ -195,6 +199,7 @@ class _Reference:
             self.part(Store, "The key `store`: where checkpoints and snapshots are written to."),
             "\n".join(self.kinds("Stores", StoreKind, _STORES)),
             self.part(Run, "The key `run`."),
+            "\n".join(self.objectives()),
             _section("Short parameters", _SHORT, _schema_rows(schema["properties"]["parameters"])),
             _meanings("Sweep files", _SWEEPS, sweep_file.TOP),
             _meanings("Profiles", _PROFILES, profiles.TOP),
@@ -240,6 +245,11 @@ class _Reference:
         yield self.part(Hosts, "The key `hosts`, if it is no number.")
         yield _section("Machines", f"{_MACHINES} {_prose(MachineType)}", self.rows(MachineType), level=3)
         yield from self.kinds("Placements", Placement, "The key `placement` of `hosts`.", level=3)
+
+    def objectives(self) -> Iterator[str]:
+        """Their keys, and the names that they know besides those of columns."""
+        yield _section("Objectives", objectives.INTRODUCTION, self.rows(Slo))
+        yield from ("### Names of metrics", "", *objectives.everyday_names(), "")
 
     def kinds(self, title: str, base: type[Part], intro: str, level: int = 2) -> Iterator[str]:
         """A registry."""
@@ -321,7 +331,7 @@ def _default(entry: Schema, required: bool) -> str:
     if required:
         return "**required**"
     value = entry.get("default")
-    if value in (None, "", {}):
+    if value in (None, "", {}, ()):
         return "–"
     if isinstance(value, bool):
         return str(value).lower()

@@ -26,7 +26,8 @@ _COLUMN = 60
 def is_sweep(source: str) -> bool:
     """Whether a file, or a built-in name, is that of a sweep; raises ScenarioError."""
     if library.is_path(source):
-        return yaml_source.read(Path(source)).get("grid") is not None
+        root = yaml_source.read(Path(source))
+        return any(root.get(block) is not None for block in sweep_file.FACTORS)
     return source in library.sweeps()
 
 

@@ -35,7 +35,7 @@ Report = Callable[[int, int], None]
 _HISTOGRAMS = ("latency", "end_to_end")
 _TRACES = ("trace", "world")
 """Of a replication that was traced; they are not kept."""
-_WITHOUT_EFFECT = ("name", "description", "profile")
+_WITHOUT_EFFECT = ("name", "description", "slo", "profile")
 _LONGEST_ERROR = 500
 
 
@@ -68,7 +68,7 @@ def run(scenario: Scenario, *, trace: bool = False, report: Report | None = None
         try:
             done.append(simulate(scenario, number, trace=trace))
         except Exception as error:
-            raise RunFailed(f"replication {number}: {_told(error)}") from error
+            raise RunFailed(f"replication {number}: {told(error)}") from error
     result = Result(scenario, done, to_data(scenario))
     result.prediction, remarks = predict(scenario, [row for one in done for row in one.recoveries])
     result.warnings += remarks
@@ -80,10 +80,10 @@ def attempt(scenario: Scenario, replication: int, run_key: str, timeline: bool) 
     try:
         return Outcome(run_key, encode(simulate(scenario, replication), timeline), None)
     except Exception as error:
-        return Outcome(run_key, None, shorten(f"replication {replication}: {_told(error)}", _LONGEST_ERROR))
+        return Outcome(run_key, None, shorten(f"replication {replication}: {told(error)}", _LONGEST_ERROR))
 
 
-def _told(error: Exception) -> str:
+def told(error: Exception) -> str:
     said = " ".join(str(error).split())
     return f"{type(error).__name__}: {said}" if said else type(error).__name__
 

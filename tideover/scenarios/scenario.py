@@ -11,7 +11,7 @@ from typing import Any, ParamSpec, Self
 from pydantic import PrivateAttr
 
 from tideover.models import config
-from tideover.models.config import AppliedProfile
+from tideover.models.config import AppliedProfile, Slo
 from tideover.models.detectors.base import Detector
 from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig, Store
@@ -76,6 +76,7 @@ class Scenario(config.Scenario):
         queues: QueueSettings | int | None = None,
         store: Store | None = None,
         stores: Mapping[str, StoreKind | str] | None = None,
+        slo: Sequence[Slo | str] = (),
         profile: AppliedProfile | str | None = None,
     ) -> None:
         given = {
@@ -91,6 +92,7 @@ class Scenario(config.Scenario):
             "store": store,
             "stores": stores,
             "run": run,
+            "slo": slo or None,
             "profile": profile,
         }
         data = {key: value for key, value in given.items() if value is not None}
@@ -123,6 +125,7 @@ class Scenario(config.Scenario):
         store: Store = _KEEP,
         stores: Mapping[str, StoreKind | str] = _KEEP,
         run: Run = _KEEP,
+        slo: Sequence[Slo | str] = _KEEP,
         profile: str | None = _KEEP,
         **parameters: Any,
     ) -> Scenario:
@@ -157,6 +160,7 @@ class Scenario(config.Scenario):
             "store": store,
             "stores": stores,
             "run": run,
+            "slo": slo,
             "profile": profile,
         }
         given = {key: value for key, value in named.items() if value is not _KEEP}

@@ -41,6 +41,7 @@ TOP = {
     "store": "the store that checkpoints are written to",
     "stores": "more stores by name, each of a kind, for whatever names one: a strategy, a failure",
     "run": "how long, how often, with which luck",
+    "slo": "objectives that results are held against (tideover check): [recovery_p95 <= 20 s, lost = 0]",
     "profile": "measured values for keys that are not given here: a profile's path, from the file's folder",
     "parameters": "short names for --set, and the dotted keys that they set",
 }
@@ -83,7 +84,7 @@ class ScenarioBuilder(PartBuilder):
         draft.hosts = self._hosts(root)
         if draft.hosts is not None or draft.hosts_unknown:
             given["hosts"] = draft.hosts
-        top = {key: root.value[key] for key in ("name", "description", "stores") if key in root.value}
+        top = {key: root.value[key] for key in ("name", "description", "stores", "slo") if key in root.value}
         top.setdefault("name", root.like(Path(root.origin.file).stem))
         scenario = self.part(Scenario, root.like(top), "", given)
         self.problems += checks.check(draft, scenario if not self.problems else None)

@@ -55,3 +55,21 @@ def test_undefined_values_are_counted_and_left_out() -> None:
     assert quantile_interval([], 0.5).value is None
     with pytest.raises(ValueError, match="less than 1"):
         quantile_interval([1.0], 1.0)
+
+
+@given(st.lists(st.floats(-10, 10), min_size=6, max_size=90), st.integers(0, 90), st.sampled_from([0.5, 0.9]))
+def test_infinite_values_are_only_the_last(values: list[float], never: int, q: float) -> None:
+    """As many very late ones in their place give the same figures, until these are very late or infinite."""
+    never = min(never, len(values))
+    late, infinite = ([*values[never:], *[end] * never] for end in (1e9, np.inf))
+    there, here = quantile_interval(late, q, 0.9), quantile_interval(infinite, q, 0.9)
+    for one, other in ((there.value, here.value), (there.low, here.low), (there.high, here.high)):
+        assert other == (one if one is None or one <= 10 else pytest.approx(one) if other < 1e9 else np.inf)
+
+
+def test_a_higher_level_takes_a_wider_interval() -> None:
+    """n = 10 and the median: the 2nd to the 9th value cover 97.9 %, the 1st and the last 99.8 %."""
+    found = [quantile_interval(range(1, 11), 0.5, level) for level in (0.9, 0.95, 1 - 22 / 1024, 0.99)]
+    assert [one.low for one in found] == sorted((one.low for one in found), reverse=True)
+    assert found[2].low == pytest.approx(2)
+    assert found[2].high == pytest.approx(9)

@@ -53,8 +53,8 @@ def without_failures(scenario: Scenario) -> Scenario:
 def identity(quiet: Scenario, replication: int) -> str:
     """Everything that a run without failures depends on, as a text."""
     data = dump(quiet)
-    for name in ("name", "description", "profile"):
-        del data[name]
+    for name in ("name", "description", "profile", "slo"):
+        data.pop(name, None)
     for name in ("warmup", "replications", "log_resolution", "lag_window", "calm"):
         data["run"].pop(name, None)  # said of a run, not simulated
     return json.dumps([data, replication], sort_keys=True)

@@ -3,6 +3,7 @@
 matplotlib and seaborn are imported inside the functions that draw.
 """
 
+from tideover.reports.figures.by_hour import by_hour
 from tideover.reports.figures.calibration import backlogs, predictions, residuals
 from tideover.reports.figures.cost import RESOURCES, cost, relative_to
 from tideover.reports.figures.costs_over import costs_over
@@ -10,6 +11,7 @@ from tideover.reports.figures.differences import paired_differences
 from tideover.reports.figures.effects import main_effects
 from tideover.reports.figures.heat_maps import heat_maps
 from tideover.reports.figures.hosts import hosts
+from tideover.reports.figures.intervals import checkpoint_intervals
 from tideover.reports.figures.multiples import small_multiples
 from tideover.reports.figures.pareto import pareto_front
 from tideover.reports.figures.published import published
@@ -28,6 +30,8 @@ from tideover.reports.figures.waterfall import waterfall
 __all__ = [
     "RESOURCES",
     "backlogs",
+    "by_hour",
+    "checkpoint_intervals",
     "cost",
     "costs_over",
     "heat_maps",

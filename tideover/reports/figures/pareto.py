@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 
 MOST_NAMED = 9
 """Most candidates of the front that are numbered, as tables do."""
+PALEST = 0.18
+"""Where the colours begin: what is paler does not show on white."""
+DARKEST = 0.86
+"""Where they end: what is darker does not show on black."""
 
 
 def pareto_front(
@@ -21,15 +25,16 @@ def pareto_front(
     *,
     currency: str = "",
     quantity: str = "time to recover (s)",
+    ringed: str = "optimum",
     ax: Axes | None = None,
 ) -> Axes:
     """A mark for each candidate at its cost and recovery; the colour is its latency.
 
     ``candidates``: ``cost_per_month``, ``recovery`` (s), ``latency`` (ms; NaN: not known), ``feasible``,
-    ``on_front``; and ``chosen``, if one is to be ringed. Discs meet all objectives, crosses do not; marks of
-    the front have an edge and, if they are few, numbers by cost. The line joins those that are cheaper or
-    quicker than every other: of the front, those that latency alone keeps on it stand off the line.
-    Candidates that do not recover are left out.
+    ``on_front``; and ``chosen``, if one is to be ringed (``ringed``: as what). Discs meet all objectives,
+    crosses do not; marks of the front have an edge and, if they are few, numbers by cost. The line joins
+    those that are cheaper or quicker than every other: of the front, those that latency alone keeps on it
+    stand off the line. Candidates that do not recover are left out.
     """
     known = candidates[candidates["recovery"].notna() & np.isfinite(candidates["recovery"])]
     with style.applied():
@@ -42,9 +47,7 @@ def pareto_front(
         if "chosen" in known.columns:
             one = known[known["chosen"].astype(bool)]
             ring: dict[str, Any] = {"s": 190, "facecolors": "none", "edgecolors": style.VERMILION}
-            ax.scatter(
-                one["cost_per_month"], one["recovery"], linewidths=1.6, zorder=5, label="optimum", **ring
-            )
+            ax.scatter(one["cost_per_month"], one["recovery"], linewidths=1.6, zorder=5, label=ringed, **ring)
         unit = f" ({currency})" if currency else ""
         ax.set(xlabel=f"cost per month{unit}", ylabel=quantity, ylim=(0, None))
         ax.grid()
@@ -61,16 +64,16 @@ def pareto_front(
 
 def _shades(latency: Any) -> dict[str, Any]:
     """How latencies become colours; nothing if they are not known, or all the same."""
-    from matplotlib.colors import LogNorm, Normalize
+    import matplotlib
+    from matplotlib.colors import ListedColormap, LogNorm, Normalize
 
     found = latency[~np.isnan(latency)]
     if not len(found) or float(np.ptp(found)) == 0:
         return {}
     low, high = float(found.min()), float(found.max())
-    return {
-        "cmap": "viridis_r",
-        "norm": LogNorm(low, high) if low > 0 and high > 20 * low else Normalize(low, high),
-    }
+    wide = low > 0 and high > 20 * low
+    visible = matplotlib.colormaps["viridis_r"](np.linspace(PALEST, DARKEST, 200))
+    return {"cmap": ListedColormap(visible), "norm": LogNorm(low, high) if wide else Normalize(low, high)}
 
 
 def _mappable(shade: dict[str, Any]) -> Any:
@@ -84,7 +87,7 @@ def _marks(ax: Axes, mine: pd.DataFrame, marker: str, shade: dict[str, Any]) -> 
         return
     xs, ys = (mine[name].to_numpy(dtype=float) for name in ("cost_per_month", "recovery"))
     meets = marker == "o"
-    look: dict[str, Any] = {"s": 34, "alpha": 0.9} if meets else {"s": 20, "linewidths": 1.1, "alpha": 0.6}
+    look: dict[str, Any] = {"s": 34, "alpha": 0.9} if meets else {"s": 22, "linewidths": 1.3, "alpha": 0.9}
     look |= {"c": mine["latency"].to_numpy(dtype=float), **shade} if shade else {"color": style.BLUE}
     look |= {"label": "meets all objectives" if meets else "misses an objective", "marker": marker}
     ax.scatter(xs, ys, rasterized=len(mine) > 400, plotnonfinite=True, **look)

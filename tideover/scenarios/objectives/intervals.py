@@ -56,20 +56,3 @@ def least_tries(share: float, level: float) -> int:
     (72, 368)
     """
     return max(1, math.ceil(math.log((1 - level) / 2) / math.log(share) - 1e-9)) if share > 0 else 1
-
-
-def of_quantile(values: npt.NDArray[np.float64], q: float, level: float) -> Interval:
-    """The interval of the q-quantile between two of the sorted values, for any distribution (Conover (1999),
-    "Practical Nonparametric Statistics", 3.2). An end that so few values do not allow is infinite.
-    """
-    from scipy.special import bdtr
-
-    ordered, tail = np.sort(values), (1 - level) / 2
-    at_most = bdtr(np.arange(ordered.size, dtype=np.float64), ordered.size, q)
-    # The r-th value is below the quantile if at least r are, and above it if at most r - 1 are.
-    low = int(np.searchsorted(at_most, tail, side="right"))
-    high = int(np.searchsorted(at_most, 1 - tail, side="left"))
-    return (
-        float(ordered[low - 1]) if low else -math.inf,
-        float(ordered[high]) if high < ordered.size else math.inf,
-    )

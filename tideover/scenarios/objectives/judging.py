@@ -19,6 +19,7 @@ import numpy.typing as npt
 from tideover.models.schema.fields import HEADLINE
 from tideover.scenarios.objectives import intervals
 from tideover.scenarios.objectives.terms import Terms
+from tideover.scenarios.statistics.quantiles import quantile_interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,7 +79,8 @@ def judge(objective: Terms, frames: Mapping[str, pd.DataFrame | None], warmup_s:
     if frame is None or runs is None:
         raise ValueError(f"{objective.text}: needs the table {table}")
     if objective.metric.column.name not in frame.columns and len(frame):
-        return _nothing(objective, (f"this scenario has no {objective.metric.column.name}",))
+        column = objective.metric.column
+        return _nothing(objective, (f"this scenario has no {column.name} ({column.meaning})",))
     sample = _samples(objective, runs, frame, warmup_s)
     if not sample.values.size:
         return _nothing(objective, sample.notes)
@@ -93,9 +95,6 @@ def _nothing(objective: Terms, notes: tuple[str, ...]) -> Judgement:
     """No run says anything of it."""
     limit = objective.share if objective.rule in ("runs", "time") else objective.limit
     return Judgement(objective, None, None, None, limit, 0, "unsure", False, notes=notes)
-
-
-# From frames to one value a replication.
 
 
 def _samples(objective: Terms, runs: pd.DataFrame, frame: pd.DataFrame, warmup_s: float) -> _Sample:
@@ -122,12 +121,8 @@ def _samples(objective: Terms, runs: pd.DataFrame, frame: pd.DataFrame, warmup_s
             without += 1
     notes += rows.notes
     if without:
-        what = _WITHOUT.get(objective.metric.table, "nothing to judge")
-        notes.append(f"{without} of {len(numbers)} runs have {what}, and are left out")
+        notes.append(f"{without} of {len(numbers)} runs have nothing of it to judge, and are left out")
     return _Sample(np.array(found, dtype=np.float64), tuple(notes))
-
-
-_WITHOUT = {"recoveries": "no failure that it speaks of", "timeline": "no second that it speaks of"}
 
 
 @dataclass(frozen=True)
@@ -177,7 +172,7 @@ def _by_run(numbers: npt.NDArray[np.int64], values: Floats) -> dict[int, Floats]
     """The values of each replication that has any."""
     order = np.argsort(numbers, kind="stable")
     found, first = np.unique(numbers[order], return_index=True)
-    return dict(zip(found.tolist(), np.split(values[order], first[1:]), strict=True)) if len(found) else {}
+    return dict(zip(found.tolist(), np.split(values[order], first[1:]), strict=bool(len(found))))
 
 
 def _reduced(objective: Terms, values: Floats) -> float:
@@ -193,9 +188,6 @@ def _worst(objective: Terms, values: Floats) -> float:
     if objective.sign == "=":
         return float(values[np.argmax(np.abs(values - objective.limit))])
     return float(values.min() if objective.sign in (">=", ">") else values.max())
-
-
-# From these values to a verdict.
 
 
 def _every(objective: Terms, sample: _Sample) -> Judgement:
@@ -251,10 +243,14 @@ def _estimated(objective: Terms, sample: _Sample) -> Judgement:
 
 
 def _quantile(objective: Terms, sample: _Sample) -> Judgement:
-    """The least value that a part ``share`` of the runs does not exceed."""
+    """The least value that a part ``share`` of the runs does not exceed, so that none is taken for a better
+    one. An end of the interval that so few runs do not allow is infinite.
+    """
     values, n, limit = sample.values, sample.values.size, objective.limit
     value = float(np.sort(values)[max(1, math.ceil(n * objective.share - _ROUNDING)) - 1])
-    low, high = intervals.of_quantile(values, objective.share, objective.level)
+    found = quantile_interval(values, objective.share, objective.level)
+    low = -math.inf if found.low is None else found.low
+    high = math.inf if found.high is None else found.high
     meets = [bool(objective.meets(end)) for end in (value, low, high)]
     verdict = _verdict(meets[0], len({*meets}) == 1)
     hits = int(objective.meets(values).sum())

@@ -16,22 +16,24 @@ from tideover.models.schema.fields import HEADLINE, TABLES, named
 
 EVERYDAY = {
     "recovery": ("recoveries", HEADLINE),
-    "median_latency": ("runs", "latency_median_ms"),
-    "mean_latency": ("runs", "latency_mean_ms"),
-    "p95_latency": ("runs", "latency_p95_ms"),
-    "p99_latency": ("runs", "latency_p99_ms"),
-    "max_latency": ("runs", "latency_max_ms"),
+    "median_latency": ("runs", "end_to_end_median_ms"),
+    "mean_latency": ("runs", "end_to_end_mean_ms"),
+    "p95_latency": ("runs", "end_to_end_p95_ms"),
+    "p99_latency": ("runs", "end_to_end_p99_ms"),
+    "max_latency": ("runs", "end_to_end_max_ms"),
     "throughput": ("runs", "throughput_mean_per_s"),
     "wrong_windows": ("runs", "windows_wrong"),
     "missing_windows": ("runs", "windows_missing"),
     "cost": ("runs", "price_per_h"),
     "utilisation": ("tasks", "utilisation"),
 }
-"""Everyday names, and the table and column that each stands for. ``utilisation``: of the busiest task."""
+"""Everyday names, and the table and column that each stands for. Latencies are those that somebody waits:
+from a root's first emission, however often it is sent again. ``utilisation``: of the busiest task.
+"""
 
 EVERYDAY_IN_TIME = {
-    "mean_latency": ("timeline", "latency_mean_ms"),
-    "max_latency": ("timeline", "latency_max_ms"),
+    "mean_latency": ("timeline", "end_to_end_mean_ms"),
+    "max_latency": ("timeline", "end_to_end_max_ms"),
 }
 """The same where an objective is to hold for a part of the time."""
 

@@ -38,7 +38,7 @@ class Objective(Terms):
 
         >>> found = Objective.parse("p99_latency <= 500 ms")
         >>> found.metric.column.name, found.rule, found.limit
-        ('latency_p99_ms', 'mean', 500.0)
+        ('end_to_end_p99_ms', 'mean', 500.0)
         >>> Objective.parse("recovery <= 20 s in 95 % of runs").share
         0.95
         """
@@ -84,7 +84,9 @@ def _parsed(text: str, level: float) -> Objective:
     if metric.column.name == "availability" and sign == ">" and limit == 1:
         raise ValueError("nothing is available for more than 100 %; ask for less")
     rule, share = _rule(metric, statistic, sign, share, in_time)
-    return Objective(" ".join(text.split()), metric, rule, sign, limit, share, level)
+    tail = f" in {found['share']} of {found['of']}" if found["share"] else ""
+    written = " ".join(f"{found['name']} {sign} {found['limit']}{tail}".split())
+    return Objective(written, metric, rule, sign, limit, share, level)
 
 
 def _rule(

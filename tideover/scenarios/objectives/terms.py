@@ -29,7 +29,7 @@ _MEETS: dict[str, Callable[[Any, Any], Any]] = {
 class Terms:
     """What is asked of a run.
 
-    text       as it was written
+    text       as it was written, but for spaces
     metric     table and column
     rule       what of the replications has to meet the limit:
                every     each of them

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,11 +17,11 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Quantile:
-    """A quantile of the defined values, and a 95 % interval of it.
+    """A quantile of the defined values, and an interval of it.
 
     ``n``: values; ``undefined``: values that were missing and are in none of the figures. ``low`` and
-    ``high`` are each None where so few values have no limit: of the 95 % quantile 72 values are needed for a
-    ``high`` one, of the median 6.
+    ``high`` are each None where so few values have no limit: at the 95 % level, of the 95 % quantile 72
+    values are needed for a ``high`` one, of the median 6.
     """
 
     n: int
@@ -30,8 +31,9 @@ class Quantile:
     high: float | None
 
 
-def quantile_interval(values: Iterable[float | None], q: float) -> Quantile:
+def quantile_interval(values: Iterable[float | None], q: float, level: float = LEVEL) -> Quantile:
     """The quantile ``q`` (0 < q < 1) of independent values, one a replication; None and NaN are undefined.
+    Values may be infinite: what was never reached.
 
     How many of n values are below the quantile is binomial, whatever their distribution, so two of the
     ordered values are an interval (David and Nagaraja, Order Statistics, 2003, section 7.1). Those at or
@@ -48,28 +50,31 @@ def quantile_interval(values: Iterable[float | None], q: float) -> Quantile:
     n, undefined = len(known), len(every) - len(known)
     if n == 0:
         return Quantile(0, undefined, None, None, None)
-    low, high = _limit(known, q), _limit(-known[::-1], 1 - q)
-    return Quantile(n, undefined, float(np.quantile(known, q)), low, None if high is None else -high)
+    low, high = _limit(known, q, level), _limit(-known[::-1], 1 - q, level)
+    part, below = math.modf(round(q * (n - 1), 9))
+    return Quantile(n, undefined, _mixed(known, int(below), part), low, None if high is None else -high)
 
 
-def _limit(ordered: Floats, q: float) -> float | None:
+def _limit(ordered: Floats, q: float, level: float) -> float | None:
     """What the quantile is not below, with a probability of half the level and one half; None: too few."""
-    found = _between(len(ordered), q)
-    if found is None:
-        return None
-    rank, part = found
-    low, high = ordered[rank - 1], ordered[min(rank, len(ordered) - 1)]
-    return float(low + part * (high - low))
+    found = _between(len(ordered), q, level)
+    return None if found is None else _mixed(ordered, found[0] - 1, found[1])
+
+
+def _mixed(ordered: Floats, index: int, part: float) -> float:
+    """What lies this part of the way from a value to the next one; infinite values are no numbers to mix."""
+    low, high = float(ordered[index]), float(ordered[min(index + 1, len(ordered) - 1)])
+    return low if part == 0 or low == high else low + part * (high - low)
 
 
 @lru_cache(maxsize=4096)
-def _between(n: int, q: float) -> tuple[int, float] | None:
+def _between(n: int, q: float, level: float) -> tuple[int, float] | None:
     """The rank (from 1) of the value below the limit, and how far the limit is from there to the next one:
     Nyblom's formula, which for the median is that of Hettmansperger and Sheather.
     """
     from scipy.special import bdtrc
 
-    wanted = 0.5 + LEVEL / 2
+    wanted = 0.5 + level / 2
     chances = bdtrc(np.arange(n), n, q)  # that at least 1, 2, … n values are below the quantile
     rank = int((chances >= wanted).sum())
     if rank == 0:

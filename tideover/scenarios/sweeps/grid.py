@@ -22,6 +22,7 @@ class Grid:
     name: str
     parameters: Mapping[str, str]
     points: tuple[Point, ...]
+    remarks: tuple[str, ...] = ()
 
     @property
     def runs(self) -> int:
@@ -33,7 +34,8 @@ class Grid:
         """What an expert would remark about the points, one remark of a kind."""
         from tideover.models.advice import in_short, warnings
 
-        return in_short(remark for point in self.points for remark in warnings(point.scenario))
+        found = (remark for point in self.points for remark in warnings(point.scenario))
+        return in_short([*self.remarks, *found])
 
 
 def read(
@@ -45,4 +47,4 @@ def read(
     ``report`` hears how many points have been.
     """
     recipe = sweep_file.read(source, settings)
-    return Grid(recipe.name, recipe.parameters, recipe.checked(report))
+    return Grid(recipe.name, recipe.parameters, recipe.checked(report), recipe.remarks)

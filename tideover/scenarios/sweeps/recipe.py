@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from tideover.scenarios import loader, precedence
 from tideover.scenarios.errors import MOST_SHOWN, Problem, ScenarioError, suggest
@@ -17,7 +19,9 @@ from tideover.scenarios.part_builder import REGISTRIES
 from tideover.scenarios.python_values import from_plain
 from tideover.scenarios.scenario import Scenario
 from tideover.scenarios.settings import Setting
+from tideover.scenarios.sweeps.constraints import Constraint
 from tideover.scenarios.sweeps.factors.axes import Axis, Factor
+from tideover.scenarios.sweeps.replications import Fixed, Until
 from tideover.sim.registry import Part
 
 Report = Callable[[int, int], None]
@@ -25,23 +29,6 @@ Report = Callable[[int, int], None]
 
 REPLICATIONS = "run.replications"
 """The key of a scenario that a sweep decides for all points alike."""
-
-
-@dataclass(frozen=True)
-class Fixed:
-    """So many replications of every point."""
-
-    count: int
-
-    @property
-    def least(self) -> int:
-        """Replications that every point has."""
-        return self.count
-
-    @property
-    def most(self) -> int:
-        """More than these no point has."""
-        return self.count
 
 
 @dataclass(frozen=True)
@@ -63,15 +50,19 @@ class Recipe:
     it is asked for, and whoever has the recipe (it can be pickled) makes the same.
 
     ``base``: what all points have in common; ``directory``: where that looks for files; ``axes``: what
-    differs; ``origin``: of the sweep's file.
+    differs, every combination but those that break one of the ``constraints``; ``origin``: of the sweep's
+    file; ``remarks``: what an expert would say of it; ``profiles``: texts of profiles' files, by path.
     """
 
     name: str
     base: Node
     directory: Path
     axes: tuple[Axis, ...]
-    replications: Fixed
+    replications: Fixed | Until
     origin: Origin
+    constraints: tuple[Constraint, ...] = ()
+    remarks: tuple[str, ...] = ()
+    profiles: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def factors(self) -> dict[str, Factor]:
@@ -87,7 +78,22 @@ class Recipe:
     @cached_property
     def total(self) -> int:
         """Number of points."""
+        return self.combinations if self._kept is None else len(self._kept)
+
+    @property
+    def combinations(self) -> int:
+        """Number of points, had they no constraints."""
         return math.prod(len(axis) for axis in self.axes)
+
+    @cached_property
+    def _kept(self) -> np.ndarray | None:
+        """Numbers of the combinations that break no constraint; None for all."""
+        if not self.constraints:
+            return None
+        kept = np.ones([len(axis) for axis in self.axes], bool)
+        for constraint in self.constraints:
+            kept &= constraint.holds(self.axes)
+        return np.flatnonzero(kept)
 
     def values(self, number: int) -> dict[str, Any]:
         """The swept values of a point by key, as they were written; raises ScenarioError if there is none."""
@@ -120,7 +126,8 @@ class Recipe:
 
     def resolved(self, number: int) -> Resolved:
         """The scenario of a point, and the tree that it was made of; raises ScenarioError."""
-        return loader.build_one(precedence.settle(self.base, self._settings(number)), self.directory)
+        root = precedence.settle(self.base, self._settings(number))
+        return loader.build_one(root, self.directory, self.profiles)
 
     def checked(self, report: Report = lambda done, total: None) -> tuple[Point, ...]:
         """All points; raises ScenarioError with what is wrong with them, up to a number of problems.
@@ -152,7 +159,7 @@ class Recipe:
         if not 0 <= number < self.total:
             message = f"there is no point {number}; points are 0 to {self.total - 1}"
             raise Node(None, self.origin).refused("grid", message)
-        rest, found = number, []
+        rest, found = number if self._kept is None else int(self._kept[number]), []
         for axis in reversed(self.axes):
             rest, position = divmod(rest, len(axis))
             nodes = zip(axis.factors, axis.at(position), strict=True)
@@ -164,7 +171,7 @@ class Recipe:
         if root.get(*REPLICATIONS.split(".")) is None:  # a profile has no say in it
             node = Node(self.replications.least, self.origin._replace(giver=Giver.SWEEP))
             root = precedence.settle(root, [Setting(REPLICATIONS, node)])
-        found = loader.build_one(precedence.settle(root, settings), self.directory)
+        found = loader.build_one(precedence.settle(root, settings), self.directory, self.profiles)
         count = found.scenario.run.replications
         if count != self.replications.least:
             message = f"is {count} in point {number}; it cannot be swept: give replications for all points"

@@ -1,35 +1,41 @@
-"""Sweep files: one scenario, and values that some of its keys take; every combination is a point of the grid.
+"""Sweep files: one scenario, and values that some of its keys take; every combination is a point.
 
 ```yaml
 scenario: wordcount                       # a built-in name, a path from this file's folder, or a mapping
 set: {run.duration: 180 s}                # keys for all points
 grid:
   strategy.kind: [source_replay, rsm]     # the first key changes slowest
-  failures.0.at: [65 s, 75 s]
-replications: 10                          # optional; short for run.replications
+  failures.0.at: {from: 65 s, to: 75 s, steps: 3}
+zip:                                      # in step: the first values of all, then the second ones
+  topology.sentences.rate: [10/s, 100/s]
+  topology.count.parallelism: [1, 4]
+where: [failures.0.at < run.duration]     # only points for which this holds
+replications: 10                          # optional; or {until: time_to_recover_s, half_width: 5 %}
 seed: 1                                   # optional; short for run.seed
 ```
 """
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tideover.models import config
 from tideover.models.job.components import Run
-from tideover.scenarios import library, loader, precedence, swept, yaml_source
+from tideover.scenarios import library, loader, precedence, profiles, yaml_source
 from tideover.scenarios.errors import Problem, ScenarioError, suggest
 from tideover.scenarios.loader import Tree
 from tideover.scenarios.nodes import WHOLE, Giver, Node, Origin
 from tideover.scenarios.python_values import from_plain
 from tideover.scenarios.scenario import tree_of
 from tideover.scenarios.settings import Setting, Settings, read_settings
-from tideover.scenarios.sweeps.factors.axes import Factor, one
-from tideover.scenarios.sweeps.recipe import REPLICATIONS, Fixed, Recipe
+from tideover.scenarios.sweeps import constraints, replications
+from tideover.scenarios.sweeps.factors import lists, samples
+from tideover.scenarios.sweeps.factors.axes import Axis, Factor
+from tideover.scenarios.sweeps.recipe import REPLICATIONS, Recipe
+from tideover.scenarios.sweeps.replications import Fixed, Until
 
 TOP = {
     "name": "a short title; default: the scenario's",
@@ -37,16 +43,31 @@ TOP = {
     "scenario": "what is swept: a built-in name, a path from this file's folder, or a mapping as in a "
     "scenario file; has to be given",
     "set": "values by dotted key of the scenario, for all points: `run.duration: 180 s`",
-    "grid": "lists of values by dotted key; every combination is a point, and the last key changes fastest",
-    "replications": "short for `run.replications`",
+    "grid": "by dotted key a list of values, or a range `{from: 1 s, to: 60 s, steps: 8, scale: log}`; every "
+    "combination is a point, and the last key changes fastest",
+    "zip": "by dotted key lists or ranges of one length, whose values go together in step; or a list of such "
+    "groups, combined with one another and with the grid",
+    "sample": "points drawn from ranges and lists: `design` (`latin_hypercube`, `sobol`, or for "
+    "sensitivity `saltelli` or `morris`), `size`, `seed` (default 1) and, by dotted key, `factors`; combined "
+    "with all the others",
+    "where": "list of comparisons of keys and values, as in `checkpoint_interval < count.window`; points "
+    "that break one are left out",
+    "replications": "of every point, short for `run.replications`; or as many as narrow an interval down: "
+    "`until` (a column of runs or recoveries), `half_width` of the interval of its mean (`5 %` of it, or "
+    "`2 s`), `least` (default 5), `most` (default 200), `level` (default 95 %)",
     "seed": "short for `run.seed`",
 }
 """The keys of a sweep file, and what they mean."""
+
+FACTORS = ("grid", "zip", "sample")
+"""Keys under which keys of the scenario take several values."""
 
 SHORT = {"replications": REPLICATIONS, "seed": "run.seed"}
 """Keys of a sweep file that stand for a key of its scenario."""
 
 MOST_POINTS = 100_000
+MOST_COMBINATIONS = 1_000_000
+"""Of which constraints leave points."""
 MOST_RUNS = 1_000_000
 
 
@@ -88,37 +109,103 @@ class _SweepFile:
         self.base = base
         self.directory = directory
         self.problems: list[Problem] = []
+        self.remarks: list[str] = []
         self.fixed = [_given(key, node, Giver.SWEEP, f"set.{key}") for key, node in self._mapping("set")]
+        self.until = self._until()
         given = [(name, root.get(name)) for name in SHORT]
+        given = [(name, node) for name, node in given if node is not None and not node.is_mapping]
         self.fixed += [_given(SHORT[name], node, Giver.SWEEP, name) for name, node in given if node]
-        self.swept = {key: self._values(key, node) for key, node in self._mapping("grid")}
-        self.settings = [setting for setting in settings if not self._replaces(setting)]
+        self.written: dict[str, Node] = {}
+        """What the file has for each swept key, by what the file calls it."""
+        self.settings = settings
+        """For keys that are not swept; of one that is, they have taken the file's place."""
+        self.axes = tuple(axis for axis in self._axes() if axis.factors)
 
     def recipe(self) -> Recipe:
         """Everything that the file says."""
         base, directory = self._base()
         title = self.root.get("name") or base.get("name")
         name = str(title.plain()) if title is not None and title.value is not None else "sweep"
-        axes = tuple(one(Factor(key, f"grid.{key}"), nodes) for key, nodes in self.swept.items())
-        recipe = Recipe(name, base, directory, axes, self._replications(base), self.root.origin)
+        where = tuple(constraints.read(self.root.get("where"), self.axes, base, self.problems))
+        if self.problems:
+            raise ScenarioError(self.problems)
+        found = Recipe(
+            name=name,
+            base=base,
+            directory=directory,
+            axes=self.axes,
+            replications=self._replications(base),
+            origin=self.root.origin,
+            constraints=where,
+            remarks=tuple(self.remarks),
+            profiles=profiles.texts_of(self._values(base, profiles.KEY), directory),
+        )
+        self._check_size(found)
+        return found
+
+    def _axes(self) -> Iterator[Axis]:
+        """What differs between points; the last axis changes fastest."""
+        yield from lists.grid(self._factors(self.root.get("grid"), "grid"), self.problems)
+        block = self.root.get("zip")
+        groups = block.value if block is not None and isinstance(block.value, list) else [block]
+        for number, group in enumerate(groups):
+            shown = "zip" if group is block else f"zip.{number}"
+            yield lists.in_step(self._factors(group, shown), self.problems)
+        block = self.root.get("sample")
+        if block is not None and self._is_block(block, "sample", "design: NAME"):
+            given = self._factors(block.get("factors"), "sample.factors")
+            axis, remark = samples.sampled(block, given, self.problems)
+            self.remarks += [remark] if remark else []
+            yield from [axis] if axis else []
+
+    def _factors(self, block: Node | None, shown: str) -> list[tuple[Factor, Node]]:
+        """The factors of a block, each with what is to be read: the file's, or what was set instead."""
+        found = []
+        for key, node in self._items(block, shown, "key: [value, value]"):
+            factor = Factor(key, f"{shown}.{key}")
+            self.written[factor.shown] = node
+            replaced = [one for one in self.settings if one.key == key and not one.faults]
+            self.settings = [one for one in self.settings if one not in replaced]
+            found.append((factor, replaced[-1].node if replaced else node))
+        return found
+
+    def _values(self, base: Node, key: str) -> Iterator[Node]:
+        """All values of a key, given by whoever does, each as in a point."""
+        node = base.get(key)
+        yield from [node] if node is not None else []
+        for axis in self.axes:
+            for column, factor in enumerate(axis.factors):
+                if factor.key == key:
+                    every = (axis.at(position)[column] for position in range(len(axis)))
+                    yield from (factor.set_to(value).node for value in every)
+
+    def _check_size(self, recipe: Recipe) -> None:
+        if recipe.total == 0:
+            message = f"leaves none of {recipe.combinations:,} points; take a constraint away, or add values"
+            raise self.root.value["where"].refused("where", message)
         runs = recipe.total * recipe.replications.most
         if runs > MOST_RUNS:
             message = f"amounts to {runs:,} runs; at most {MOST_RUNS:,} are allowed"
-            raise self.root.refused("grid", message)
-        return recipe
+            raise self.root.refused(self._block, message)
 
     @property
-    def total(self) -> int:
-        """Number of points."""
-        return math.prod(len(values) for values in self.swept.values())
+    def _block(self) -> str:
+        """The first key of the file that has factors."""
+        return next((name for name in FACTORS if self.root.get(name) is not None), FACTORS[0])
 
-    def _replications(self, base: Node) -> Fixed:
+    def _until(self) -> Until | None:
+        """What ends the replications of a point, if not their number."""
+        node = self.root.get("replications")
+        return replications.read(node, self.problems) if node is not None and node.is_mapping else None
+
+    def _replications(self, base: Node) -> Fixed | Until:
         """Of every point. A count that is none is told with the points, which it spoils all."""
         node = base.get(*REPLICATIONS.split("."))
+        if self.until is not None and (node is None or node.origin.giver is not Giver.SETTING):
+            return self.until
         count = node.value if node is not None else None
-        return Fixed(
-            count if isinstance(count, int) and count > 0 else Run.model_fields["replications"].default
-        )
+        default = Run.model_fields["replications"].default
+        return Fixed(count if isinstance(count, int) and count > 0 else default)
 
     def _base(self) -> tuple[Node, Path]:
         """The tree that all points have in common, and where it looks for files."""
@@ -126,21 +213,17 @@ class _SweepFile:
         scenario = self._scenario()
         if self.problems or scenario is None:
             raise ScenarioError(self.problems)
-        if self.total > MOST_POINTS:
-            message = f"has {self.total:,} combinations; at most {MOST_POINTS:,} are allowed"
-            raise self.root.value["grid"].refused("grid", message)
+        total = math.prod(len(axis) for axis in self.axes)
+        most = MOST_POINTS if self.root.get("where") is None else MOST_COMBINATIONS
+        if total > most:
+            message = f"has {total:,} combinations; at most {most:,} are allowed"
+            raise self.root.value[self._block].refused(self._block, message)
         tree, directory = scenario
-        return precedence.settle(precedence.settle(tree, self.fixed), self.settings), directory
-
-    def _replaces(self, setting: Setting) -> bool:
-        """Whether a setting gives other values to a key of the grid; then it is done."""
-        if setting.faults or setting.key not in self.swept:
-            return False
-        node = setting.node
-        self.swept[setting.key] = node.value if isinstance(node.value, list) else [node]
-        if not self.swept[setting.key]:
-            raise node.refused(setting.key, "lists no value; give at least one")
-        return True
+        fixed = self.fixed
+        if self.until is not None:
+            node = Node(self.until.least, self.root.value["replications"].origin)
+            fixed = [*fixed, _given(REPLICATIONS, node, Giver.SWEEP, "replications.least")]
+        return precedence.settle(precedence.settle(tree, fixed), self.settings), directory
 
     def _scenario(self) -> Tree | None:
         """The tree of the scenario."""
@@ -179,35 +262,31 @@ class _SweepFile:
             node = self.root.value.get(key)
             if node is not None and not isinstance(node.value, str):
                 self.problems.append(node.problem(key, f"must be a text, not {node.shown()}"))
-        every = [*self.swept, *(setting.key for setting in self.fixed)]
-        for i, key in enumerate(self.swept):
+        self._check_clashes()
+
+    def _check_clashes(self) -> None:
+        swept = {factor: self.written[factor.shown] for axis in self.axes for factor in axis.factors}
+        every = [*(factor.key for factor in swept), *(setting.key for setting in self.fixed)]
+        for i, (factor, node) in enumerate(swept.items()):
             others = [*every[:i], *every[i + 1 :]]
-            if clash := next((o for o in others if f"{o}.".startswith(f"{key}.")), None):
+            if clash := next((o for o in others if f"{o}.".startswith(f"{factor.key}.")), None):
                 message = f"is swept, so {clash} cannot be set as well; keep one of the two"
-                self.problems.append(self.root.value["grid"].value[key].problem(f"grid.{key}", message))
+                self.problems.append(node.problem(factor.shown, message))
 
     def _mapping(self, name: str) -> Iterable[tuple[str, Node]]:
-        node = self.root.get(name)
-        if node is None or node.value is None:
-            return ()
-        if not node.is_mapping:
-            hint = "key: [value, value]" if name == "grid" else "key: value"
-            message = f"must be a mapping {hint}, not {node.shown()}"
-            self.problems.append(node.problem(name, message))
-        return node.items()
+        return self._items(self.root.get(name), name, "key: value")
 
-    def _values(self, key: str, node: Node) -> list[Node]:
-        if not isinstance(node.value, list) or not node.value:
-            what = "an empty list" if node.value == [] else node.shown()
-            message = f"must be a list of values, as in [10/s, 20/s], not {what}"
-            self.problems.append(node.problem(f"grid.{key}", message))
-            return []
-        plain = [json.dumps(item.plain()) for item in node.value]
-        for i, item in enumerate(node.value):
-            if plain[i] in plain[:i]:
-                message = f"lists {swept.text(item.plain())} twice; give each value once"
-                self.problems.append(item.problem(f"grid.{key}", message))
-        return node.value
+    def _items(self, node: Node | None, name: str, form: str) -> Iterable[tuple[str, Node]]:
+        """The entries of a block, none if it is not there."""
+        return node.items() if node is not None and self._is_block(node, name, form) else ()
+
+    def _is_block(self, node: Node, name: str, form: str) -> bool:
+        """Whether a block is there; one that is no mapping is a problem."""
+        if node.value is None:
+            return False
+        if not node.is_mapping:
+            self.problems.append(node.problem(name, f"must be a mapping {form}, not {node.shown()}"))
+        return node.is_mapping
 
 
 def _given(key: str, node: Node, giver: Giver, shown: str) -> Setting:

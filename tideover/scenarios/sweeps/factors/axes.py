@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -59,8 +59,3 @@ class Listed:
         """The unit of each factor's values."""
         for column in zip(*self.rows, strict=True):
             yield unit_of(node.plain() for node in column)
-
-
-def one(factor: Factor, values: Sequence[Node]) -> Listed:
-    """The axis of one factor."""
-    return Listed((factor,), tuple((node,) for node in values))

@@ -1,0 +1,69 @@
+"""``tideover plan``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tideover.cli import output
+from tideover.cli.output import Json, Out, Settings
+from tideover.cli.progress import Bar
+
+if TYPE_CHECKING:
+    from tideover.scenarios.planning.result import Plan
+    from tideover.scenarios.planning.spec import Spec
+
+
+def plan(
+    spec: Annotated[str, typer.Argument(metavar="SPEC", help="A plan's file: objectives, prices, choices.")],
+    settings: Settings = None,
+    as_json: Json = False,
+    out: Out = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Count candidates and runs; simulate nothing.")
+    ] = False,
+) -> None:
+    """Find the cheapest configuration that meets the objectives. Exits with 1 if there is none.
+
+    For example: tideover plan examples/plan.yaml --out report
+    """
+    from tideover.scenarios.planning import plan as planning
+    from tideover.scenarios.planning import spec as specs
+
+    asked = specs.read(Path(spec), settings or ())
+    if dry_run:
+        _count(asked, as_json)
+        return
+    output.prepare(out, "plan")
+    with Bar() as bar:
+        found = planning.plan(asked, report=bar)
+    _tell(found, as_json, out)
+    if found.best is None:
+        raise typer.Exit(1)
+
+
+def _count(asked: Spec, as_json: bool) -> None:
+    """What would be tried."""
+    candidates, most = asked.space.total, asked.space.total * asked.effort.most
+    if as_json:
+        output.print_json({"candidates": candidates, "runs": most})
+        return
+    from rich.text import Text
+
+    said = f"{candidates:,} candidates, {most:,} runs if all took {asked.effort.most} replications"
+    output.show(Text(f"{said}; mostly at most a quarter of them are needed; nothing was simulated"))
+
+
+def _tell(found: Plan, as_json: bool, out: Path | None) -> None:
+    if as_json:
+        output.print_json(found.to_dict())
+    else:
+        from tideover.reports.plans.view import plan_view
+
+        output.show(plan_view(found))
+    if out is not None:
+        from tideover.reports.plans.page import plan_page
+
+        output.write(out, {}, plan_page(found), found.to_dict(), errors=as_json)

@@ -1,0 +1,147 @@
+"""What ``tideover hours`` shows: a failure hour by hour, and over the day."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from rich.console import Group
+from rich.text import Text
+
+from tideover.models.schema.fields import HEADLINE
+from tideover.reports import figures
+from tideover.reports.figures.by_hour import KEYS
+from tideover.reports.figures.svg import css, to_svg
+from tideover.reports.formatting import capitalised, number, strategy_name
+from tideover.reports.html import Page, Picture, Section
+from tideover.reports.tables import Notes, Table
+from tideover.reports.terminal import render, warnings_view
+from tideover.scenarios.hours import MEASURES
+from tideover.scenarios.writer import to_data
+from tideover.sim.registry import kind_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from tideover.scenarios.hours import Hour, Hours
+    from tideover.scenarios.statistics.estimates import Estimate
+
+KEY = "run.fails_at"
+PARAMETERS = {KEY: "h"}
+"""What the tables have besides, and its unit."""
+_BEFORE = (
+    "Look at the hours before the peak, too: a failure just before it is caught up with while the load is "
+    "highest, which can take longer than one at the peak itself."
+)
+
+
+def answer(found: Hours) -> str:
+    """The longest and the shortest, and the day's mean, in a sentence."""
+    day = found.of_the_day(HEADLINE)
+    mean = "" if day.mean is None else f"; over the day {number(day.mean)} s on average"
+    told = _told(found, found.worst, "takes ")
+    if found.best != found.worst:
+        told += f", one {_told(found, found.best)}"
+    return f"A failure {told}{mean}."
+
+
+def _told(found: Hours, each: Hour, verb: str = "") -> str:
+    one = found.estimates(HEADLINE)[found.every.index(each)]
+    if one.undefined:
+        return f"at {each.time} is not over at the end of {one.undefined} of {one.n + one.undefined} runs"
+    return f"at {each.time} {verb}{number(one.mean)} s"
+
+
+def hours_table(found: Hours) -> Table:
+    """One row an hour, and one for the day."""
+    notes = Notes()
+
+    def cells(estimates: list[Estimate]) -> tuple[str, ...]:
+        pairs = zip(estimates, MEASURES, strict=True)
+        return tuple(notes.mean(one, column.label, column) for one, column in pairs)
+
+    by_name = [found.estimates(column.name) for column in MEASURES]
+    rows = [
+        (each.time, number(each.rate), *cells([column[place] for column in by_name]))
+        for place, each in enumerate(found.every)
+    ]
+    day = ("day's mean", "", *cells([found.of_the_day(column.name) for column in MEASURES]))
+    columns = ("failure at", "load, tuples/s", *(column.label_with_unit for column in MEASURES))
+    return Table("By hour of the day", columns, (*rows, day), notes.lines())
+
+
+def view(found: Hours) -> Group:
+    """For the terminal."""
+    name = found.scenario.name
+    return Group(
+        Text(f"{name}: {strategy_name(kind_of(found.scenario.strategy))}, by hour of the day", style="bold"),
+        Text(""),
+        render(hours_table(found)),
+        Text(answer(found), style="bold"),
+        warnings_view(found.warnings),
+    )
+
+
+def pictures(found: Hours) -> tuple[Picture, ...]:
+    """Time to recover and greatest backlog by hour."""
+    captions = {
+        HEADLINE: f"How long a failure takes by the hour at which it strikes. {_BEFORE}",
+        "peak_backlog": "How much waits at most after the failure: what queues, logs or memory have to hold.",
+    }
+    drawn = []
+    frame, load = found.frame, found.load
+    for column in MEASURES:
+        if column.name in captions:
+            points = frame[frame["measure"] == column.name]
+            ax = figures.by_hour(points, load, f"{column.label} ({column.unit})", legend=False)
+            alt = f"{capitalised(column.label)} by hour of the day, over the load; the table has the figures."
+            svg = to_svg(ax.figure, prefix=f"hours-{column.name}", alt=alt)
+            legend = tuple((key.label, key.shape, css(key.colour)) for key in KEYS)
+            title = f"{capitalised(column.label)} by hour of the day"
+            drawn.append(Picture(title, captions[column.name], svg, legend))
+    return tuple(drawn)
+
+
+def page(found: Hours) -> Page:
+    """All on one page."""
+    scenario = found.scenario
+    setup = [
+        ("Scenario", scenario.name),
+        ("Description", scenario.description),
+        ("Strategy", strategy_name(kind_of(scenario.strategy))),
+        ("Hours", ", ".join(each.time for each in found.every)),
+        ("Replications", f"{scenario.run.replications} for each hour"),
+        ("Seed", str(scenario.run.seed)),
+    ]
+    return Page(
+        title=scenario.name,
+        kind="a failure by hour of the day",
+        verdict=answer(found),
+        setup=tuple((label, text) for label, text in setup if text),
+        sections=(
+            Section("By hour of the day", "hours", pictures=pictures(found)),
+            Section("Results", "results", tables=(hours_table(found),)),
+        ),
+        warnings=tuple(found.warnings),
+        scenarios=(
+            (
+                strategy_name(kind_of(scenario.strategy)),
+                json.dumps(to_data(scenario), indent=2, ensure_ascii=False),
+            ),
+        ),
+    )
+
+
+def tables(found: Hours) -> dict[str, pd.DataFrame]:
+    """The tables of all hours: ``point``, ``run.fails_at`` (h), then the columns of ``run``."""
+    import pandas as pd
+
+    joined = {}
+    for name in ("recoveries", "runs"):
+        parts = []
+        for place, each in enumerate(found.every):
+            part = getattr(each.result, name)
+            swept = pd.DataFrame({"point": place, KEY: each.hour}, index=part.index)
+            parts.append(pd.concat([swept, part], axis=1))
+        joined[name] = pd.concat(parts, ignore_index=True)
+    return joined

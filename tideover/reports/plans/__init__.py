@@ -1,0 +1,1 @@
+"""What a plan found, for readers."""

@@ -1,0 +1,169 @@
+"""A plan's answer in sentences and tables, for the terminal and for the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tideover.models.schema.fields import HEADLINE
+from tideover.reports.formatting import listed, number
+from tideover.reports.tables import Table
+from tideover.scenarios.objectives.judging import Judgement
+from tideover.scenarios.planning.candidate import PARTS, Candidate
+from tideover.scenarios.planning.result import Plan
+from tideover.scenarios.swept import text
+
+MOST_LISTED = 8
+_PLAIN = 0.01
+"""Less than this part of a limit is no margin to speak of."""
+
+
+def verdict(plan: Plan) -> str:
+    """The answer in a sentence or two."""
+    best, nearest = plan.best, plan.nearest
+    if best is not None:
+        return f"The cheapest that meets all objectives costs {_cost(best)} per month: {_values(best)}."
+    if nearest is None:
+        return "Nothing is feasible: no run was done well."
+    worst = min((one for one in nearest.judgements if not one.holds), key=lambda one: one.holds)
+    missed = [one for one in nearest.judgements if one.objective.text == nearest.missed[0]] or [worst]
+    return (
+        f"Nothing is feasible. {nearest.missed[0]} cannot be met: the nearest has "
+        f"{_value(missed[0])}, {number(nearest.violation)} times the limit beyond it ({_values(nearest)})."
+    )
+
+
+def sentences(plan: Plan) -> Iterator[str]:
+    """What binds, what is undecided, what checkpoints should be, and how much more load it takes."""
+    yield from _binding(plan)
+    best = plan.best
+    if best is not None:
+        unsure = [one.objective.text for one in best.judgements if one.verdict == "unsure"]
+        if unsure:
+            met = "is met by" if len(unsure) == 1 else "are met by"
+            yield f"{listed(unsure)} {met} the value, but the interval of {best.n} replications leaves doubt."
+    if plan.undecided:
+        many = len(plan.undecided)
+        yield (
+            f"{many} other {'candidate' if many == 1 else 'candidates'} may be better all the same: "
+            "more replications (search.replications) would tell."
+        )
+    down = plan.availability
+    if down is not None and down.minutes_per_year is not None and down.value is not None:
+        minutes = number(down.minutes_per_year)
+        yield f"Failures take it down for {minutes} minutes a year: {down.value:.4%} available."
+    yield from _headroom(plan)
+    if plan.impossible:
+        first = next(iter(plan.impossible.items()))
+        yield f"{len(plan.impossible)} candidates cannot be built; {first[0]}: {first[1]}."
+    share = plan.runs / plan.exhaustive
+    yield (
+        f"{plan.runs:,} runs of the {plan.exhaustive:,} that all {plan.spec.space.total:,} candidates would "
+        f"take ({share:.0%}); {plan.runs_for_headroom:,} more at other loads."
+    )
+
+
+def _binding(plan: Plan) -> Iterator[str]:
+    binding = plan.binding
+    if binding is None or plan.best is None:
+        return
+    failing = [missed[0] for _, missed in binding.cheaper if missed]
+    if failing:
+        many = {name: failing.count(name) for name in dict.fromkeys(failing)}
+        found = listed([f"{name} ({count})" for name, count in many.items()])
+        yield f"What binds: of the cheaper candidates that were tried, each misses {found}."
+    else:
+        yield "No objective binds: of all that was tried, nothing is cheaper."
+    if binding.margin < float("inf"):
+        yield f"Least margin at the optimum: {binding.objective}, {binding.margin:.0%} of the limit."
+
+
+def _headroom(plan: Plan) -> Iterator[str]:
+    found = plan.headroom
+    if found is None:
+        if plan.best is not None:
+            yield f"Headroom is not known: {plan.no_headroom}."
+    elif found.breaks is None:
+        yield f"Headroom: all objectives still hold at {found.holds:g} times the load."
+    else:
+        broken = listed(found.first[:2])
+        yield f"Headroom: {found.holds:.2f} times the load; at {found.breaks:.2f} times, {broken} breaks."
+
+
+def tables(plan: Plan) -> list[Table]:
+    """All of them."""
+    return [cheapest(plan), cheaper(plan), front(plan), *intervals(plan)]
+
+
+def cheapest(plan: Plan) -> Table:
+    """The cheapest candidates that meet all objectives; where there are none, those that miss least."""
+    feasible = plan.feasible
+    shown = feasible or sorted(plan.found, key=lambda one: (one.violation, one.cost))
+    title = "The cheapest that meet all objectives" if feasible else "What misses the objectives least"
+    rest = len(shown) - MOST_LISTED
+    notes = (f"and {rest:,} more",) if rest > 0 else ()
+    return _table(plan, title, shown[:MOST_LISTED], notes)
+
+
+def cheaper(plan: Plan) -> Table:
+    """Cheaper ones, and what they miss."""
+    binding = plan.binding
+    rows = [] if binding is None else binding.cheaper[:MOST_LISTED]
+    found = tuple((_values(one), _cost(one), listed(missed), str(one.n)) for one, missed in rows)
+    return Table("Cheaper, but", ("choices", "per month", "misses", "runs"), found, (), 1)
+
+
+def front(plan: Plan) -> Table:
+    """Cost against recovery against latency."""
+    rows = tuple(
+        (
+            _values(one),
+            number(one.cost),
+            number(float(one.recoveries[HEADLINE].mean())),
+            number(float(one.runs["latency_p99_ms"].mean())),
+            "yes" if one.holds else "no",
+        )
+        for one in plan.front[: 2 * MOST_LISTED]
+    )
+    columns = ("choices", "per month", "recovery, s", "p99 latency, ms", "meets all")
+    return Table("Pareto front of what was tried", columns, rows if len(rows) > 1 else ())
+
+
+def intervals(plan: Plan) -> list[Table]:
+    """The checkpoint interval beside formulas."""
+    found = plan.checkpoint_interval
+    if found is None:
+        return []
+    rows = (
+        ("this plan", number(found.chosen), "what costs least and meets the objectives"),
+        ("Young (1974)", number(found.young), "work lost and done twice, to first order"),
+        ("Daly (2006)", number(found.daly), "the same, to higher order"),
+        ("closed form", number(found.closed_form), "the greatest part of time for work that stays"),
+    )
+    note = f"A checkpoint keeps a task for {number(found.cost)} s; {number(found.mtbf)} s between failures."
+    return [Table("Checkpoint interval", ("", "s", "optimum of"), rows, (note,))]
+
+
+def _table(plan: Plan, title: str, shown: Sequence[Candidate], notes: tuple[str, ...]) -> Table:
+    objectives = [one.text for one in plan.spec.wanted.objectives]
+    rows = []
+    for one in shown:
+        parts = " + ".join(number(float(one.costs[part].mean())) for part in PARTS if one.costs[part].any())
+        rows.append((_values(one), _cost(one), parts, *map(_value, one.judgements), str(one.n)))
+    used = [part for part in PARTS if any(one.costs[part].any() for one in shown)]
+    columns = ("choices", "per month", " + ".join(used) or "parts", *objectives, "runs")
+    return Table(title, columns, tuple(rows), notes)
+
+
+def _values(one: Candidate) -> str:
+    return ", ".join(f"{key.removeprefix('strategy.')} {text(value)}" for key, value in one.values.items())
+
+
+def _cost(one: Candidate) -> str:
+    low, high = one.cost_interval
+    half = (high - low) / 2
+    return number(one.cost) if half < 1e-9 * max(1.0, one.cost) else f"{number(one.cost)} ± {number(half, 2)}"
+
+
+def _value(one: Judgement) -> str:
+    mark = {"met": "", "broken": " broken", "unsure": " ?" if one.holds else " broken?"}[one.verdict]
+    return f"{number(one.value)}{mark}"

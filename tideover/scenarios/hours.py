@@ -1,0 +1,239 @@
+"""What a failure costs by the hour of the day: one scenario, whose failure strikes at hour after hour.
+
+Each hour is a run of its own, around its failure, with the load of that hour (``run.fails_at``). Luck is the
+same in all of them. A day's mean weights each hour with the part of the day that is nearest to it,
+replication by replication, as the hours of one replication have their luck in common.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tideover.models import config
+from tideover.models.advice import in_short
+from tideover.models.schema.columns import Column
+from tideover.models.schema.fields import HEADLINE, named
+from tideover.models.simulation import Replication
+from tideover.models.time_of_day import rate_at
+from tideover.scenarios import runs
+from tideover.scenarios.scenario import Scenario, load
+from tideover.scenarios.statistics.estimates import Estimate, estimate
+from tideover.scenarios.writer import to_data
+from tideover.sim.registry import kind_of
+from tideover.sim.time_of_day import format_time_of_day, parse_time_of_day
+from tideover.sim.units import DAY, HOUR, MINUTE
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from tideover.models.results.result import Result
+
+Floats = npt.NDArray[np.float64]
+Report = Callable[[str, int, int], None]
+"""Called with what is being done, how many runs are done, and of how many."""
+
+_AFTER = "from the first failure until the end of the run"
+_NOTHING = "nothing failed"
+MEASURES = (
+    named("recoveries", HEADLINE),
+    named("recoveries", "catch_up_s"),
+    Column(
+        "peak_backlog", f"greatest backlog {_AFTER}", "roots", "float64", _NOTHING, label="greatest backlog"
+    ),
+    Column(
+        "end_to_end_max_ms",
+        f"greatest end-to-end latency {_AFTER}",
+        "ms",
+        undefined=_NOTHING,
+        label="greatest latency, ms",
+    ),
+    Column(
+        "end_to_end_p99_ms",
+        "99th percentile of the end-to-end latency outside of recoveries",
+        "ms",
+        undefined="no tuple was processed in that time",
+        label="p99 otherwise, ms",
+    ),
+)
+"""What is said of each hour; of several failures in one run their mean, if all are over."""
+STEP = 2 * HOUR
+"""Distance of the hours that are asked for unless others are named (ns)."""
+_CURVE_STEP = 10 * MINUTE
+
+
+@dataclass(frozen=True)
+class Hour:
+    """The failure at one hour.
+
+    time    of day: ``18:00``
+    hour    the same in hours since midnight
+    rate    roots/s that the spouts are to emit then, all together
+    """
+
+    time: str
+    hour: float
+    rate: float
+    result: Result
+
+
+@dataclass(frozen=True)
+class Hours:
+    """What ``tideover hours`` says: an answer for each hour, and for the day. Hours rise."""
+
+    scenario: Scenario
+    every: tuple[Hour, ...]
+
+    def values(self, measure: str) -> Floats:
+        """A measure by hour (rows) and replication (columns); undefined is NaN."""
+        return np.array(
+            [[_value(one, measure) for one in each.result.replications] for each in self.every], np.float64
+        )
+
+    def estimates(self, measure: str) -> list[Estimate]:
+        """The mean of a measure in each hour, over its replications."""
+        return [estimate(row, resample=False) for row in self.values(measure)]
+
+    def of_the_day(self, measure: str) -> Estimate:
+        """The mean over a moment of failure that is uniform over the day. A replication in which the measure
+        is undefined in some hour has none.
+        """
+        return estimate(self.weights @ self.values(measure), resample=False)
+
+    @property
+    def weights(self) -> Floats:
+        """Which part of the day each hour stands for: half the way to its neighbours, over midnight too."""
+        hours = np.array([each.hour for each in self.every])
+        gaps = np.diff(np.append(hours, hours[0] + 24))
+        return np.asarray((gaps + np.roll(gaps, 1)) / 48, np.float64)
+
+    @property
+    def worst(self) -> Hour:
+        """The hour with the longest time to recover; longer than any is one that is not over in some run."""
+        return self._extreme(lambda found: (found.undefined, found.mean or 0.0))
+
+    @property
+    def best(self) -> Hour:
+        """The hour with the shortest time to recover."""
+        return self._extreme(lambda found: (-found.undefined, -(found.mean or 0.0)))
+
+    def _extreme(self, rank: Callable[[Estimate], tuple[float, float]]) -> Hour:
+        found = self.estimates(HEADLINE)
+        return self.every[max(range(len(found)), key=lambda place: rank(found[place]))]
+
+    @property
+    def warnings(self) -> list[str]:
+        """One remark of a kind."""
+        return in_short(text for each in self.every for text in each.result.warnings)
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """One row an hour and measure: ``time``, ``hour``, ``rate_per_s``, ``measure``, ``unit``, ``n``,
+        ``undefined``, ``mean``, and the 95 % interval ``low`` to ``high``.
+        """
+        import pandas as pd
+
+        rows = [
+            {"time": each.time, "hour": each.hour, "rate_per_s": each.rate}
+            | {"measure": column.name, "unit": column.unit}
+            | _record(found)
+            for column in MEASURES
+            for each, found in zip(self.every, self.estimates(column.name), strict=True)
+        ]
+        return pd.DataFrame(rows)
+
+    @property
+    def load(self) -> pd.DataFrame:
+        """The load over the day: ``hour``, ``rate_per_s``, every ten minutes from midnight to midnight."""
+        import pandas as pd
+
+        times = range(0, DAY + 1, _CURVE_STEP)
+        rates = [rate_at(self.scenario, time) for time in times]
+        return pd.DataFrame({"hour": [time / HOUR for time in times], "rate_per_s": rates})
+
+    def to_dict(self) -> dict[str, Any]:
+        """What ``tideover hours --json`` prints."""
+        by_name = {column.name: self.estimates(column.name) for column in MEASURES}
+        return {
+            "scenario": to_data(self.scenario),
+            "strategy": kind_of(self.scenario.strategy),
+            "seed": self.scenario.run.seed,
+            "replications": self.scenario.run.replications,
+            "warnings": self.warnings,
+            "hours": [
+                {"time": each.time, "rate_per_s": each.rate}
+                | {name: _record(found[place]) for name, found in by_name.items()}
+                for place, each in enumerate(self.every)
+            ],
+            "day": {column.name: _record(self.of_the_day(column.name)) for column in MEASURES},
+            "worst": self.worst.time,
+            "best": self.best.time,
+        }
+
+
+def times_of_day(step: int = STEP) -> list[str]:
+    """Times of day at this distance (ns), from midnight on."""
+    return [format_time_of_day(time) for time in range(0, DAY, step)]
+
+
+def hours(
+    scenario: config.Scenario, times: Sequence[str] | None = None, report: Report | None = None
+) -> Hours:
+    """Let the scenario's first failure strike at each of these times of day; None: every two hours.
+
+    Raises ScenarioError for a scenario whose load follows no time of day, or in which nothing fails at a
+    given moment (``at``), ValueError for what is no time of day, or for none, and RunFailed.
+    """
+    asked = at_hours(scenario, times_of_day() if times is None else times)
+    found: list[Hour] = []
+    total = sum(one.run.replications for one in asked.values())
+    for text, one in asked.items():
+        before = len(found) * one.run.replications
+
+        def tell(done: int, _: int, text: str = text, before: int = before) -> None:
+            if report is not None:
+                report(f"a failure at {text}", before + done, total)
+
+        result, time = runs.run(one, report=tell), parse_time_of_day(text)
+        found.append(Hour(text, time / HOUR, rate_at(one, time), result))
+    return Hours(Scenario.of(scenario), tuple(found))
+
+
+def at_hours(scenario: config.Scenario, times: Sequence[str]) -> dict[str, Scenario]:
+    """The scenario with its first failure at each of these times of day, by time, early ones first; raises
+    like ``hours``.
+    """
+    asked = sorted({parse_time_of_day(text) for text in times})
+    if not asked:
+        raise ValueError("no time of day is given; name at least one")
+    texts = map(format_time_of_day, asked)
+    return {text: load(scenario, {"run.starts_at": None, "run.fails_at": text}) for text in texts}
+
+
+def _value(one: Replication, measure: str) -> float:
+    """A measure of one replication."""
+    if measure == "end_to_end_p99_ms":
+        return _known(one.end_to_end.summary(1e6)["p99"])
+    if not one.recoveries:
+        return math.nan
+    first = min(row["failed_at_s"] for row in one.recoveries)
+    after = [row for row in one.timeline if row["second"] >= math.floor(first)]
+    if measure == "peak_backlog":
+        return max(float(row["backlog"]) for row in after)
+    if measure == "end_to_end_max_ms":
+        return max((row[measure] for row in after if row[measure] is not None), default=math.nan)
+    return float(np.mean([_known(row[measure]) for row in one.recoveries]))
+
+
+def _known(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def _record(found: Estimate) -> dict[str, float | None]:
+    low, high = found.t or (None, None)
+    return {"n": found.n, "undefined": found.undefined, "mean": found.mean, "low": low, "high": high}

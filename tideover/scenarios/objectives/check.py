@@ -1,0 +1,164 @@
+"""A scenario run and held against its objectives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tideover.models.config import Scenario
+from tideover.scenarios import runs
+from tideover.scenarios.errors import Problem, ScenarioError
+from tideover.scenarios.objectives import block
+from tideover.scenarios.objectives.judging import Judgement
+from tideover.scenarios.objectives.objective import Objective
+from tideover.sim.units import S
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from tideover.models.results.result import Result
+
+LAYOUT = 1
+"""Version of the record's layout."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """What ``check`` found.
+
+    result       of the runs that were made
+    judgements   one for each objective, in their order
+    strict       whether what is unsure counts as broken
+    """
+
+    result: Result
+    judgements: tuple[Judgement, ...]
+    strict: bool = False
+
+    @property
+    def ok(self) -> bool:
+        """No objective is broken."""
+        return not self.broken
+
+    @property
+    def broken(self) -> tuple[Judgement, ...]:
+        """Those whose value breaks the limit; if ``strict``, also those that are unsure."""
+        return tuple(one for one in self.judgements if not self.passes(one))
+
+    def passes(self, one: Judgement) -> bool:
+        """Whether an objective counts as met."""
+        return one.verdict == "met" if self.strict else one.holds
+
+    @property
+    def remarks(self) -> list[str]:
+        """What an expert would say of the objectives themselves."""
+        return [remark for one in self.judgements for remark in one.objective.remarks]
+
+    def to_dict(self) -> dict[str, Any]:
+        """What ``check --json`` prints. A value that is infinite, since something was not reached by the end
+        of a run, is None there, as is one that there is not; ``notes`` say which.
+        """
+        return {
+            "schema": LAYOUT,
+            "scenario": self.result.scenario.name,
+            "strategy": self.result.strategy,
+            "seed": self.result.scenario.run.seed,
+            "replications": len(self.result.replications),
+            "strict": self.strict,
+            "ok": self.ok,
+            "objectives": [_row(one) | {"notes": list(one.notes)} for one in self.judgements],
+            "remarks": self.remarks,
+            "version": self.result.version,
+        }
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row an objective: value, interval, limit, verdict."""
+        import pandas as pd
+
+        return pd.DataFrame([_row(one) | {"notes": "; ".join(one.notes)} for one in self.judgements])
+
+    def __repr__(self) -> str:
+        said = [f"{one.objective.text}: {one.verdict}" for one in self.judgements]
+        return "\n  ".join([f"<Check {self.result.scenario.name!r}: {_OK[self.ok]}", *said]) + ">"
+
+    def _repr_html_(self) -> str:
+        from tideover.models.results.headline import html
+
+        return html(_row(one) for one in self.judgements)
+
+
+_OK = {True: "met", False: "broken"}
+
+
+def _row(one: Judgement) -> dict[str, Any]:
+    shares = one.objective.rule in ("runs", "time")
+    return {
+        "objective": one.objective.text,
+        "value": one.value,
+        "low": one.low,
+        "high": one.high,
+        "level": one.objective.level,
+        "limit": one.limit,
+        "unit": "ratio" if shares else one.objective.metric.column.unit,
+        "n": one.n,
+        "breaking": one.breaking,
+        "bound": one.bound,
+        "verdict": one.verdict,
+        "holds": one.holds,
+    }
+
+
+def asked(scenario: Scenario, texts: Iterable[str] | None, source: str, file: str) -> list[Objective]:
+    """The objectives to be checked: those of ``texts``, or the scenario's own for None.
+
+    ``source``, ``file``: who gives these texts, and the scenario, as messages name it. Raises
+    ScenarioError for a text that is none, for none at all, and for recoveries where nothing fails.
+    """
+    if texts is None:
+        found = block.objectives_of(scenario)
+        places = [(file, f"{block.KEY}.{number}") for number in range(len(found))]
+    else:
+        given = list(texts)
+        found = block.read(given, source)
+        places = [(source, text) for text in given]
+    if not found:
+        raise ScenarioError([Problem(file, None, block.KEY, _NONE)])
+    idle = not scenario.failures and scenario.detector is None
+    problems = [
+        Problem(place, None, key, "nothing fails in this scenario, so nothing recovers; give it failures")
+        for one, (place, key) in zip(found, places, strict=True)
+        if idle and one.metric.table == "recoveries"
+    ]
+    if problems:
+        raise ScenarioError(problems)
+    return found
+
+
+_NONE = "has no objectives; give some there, slo: [recovery_p95 <= 20 s, lost = 0], or by --objective"
+
+
+def check(
+    scenario: Scenario,
+    objectives: Iterable[Objective],
+    *,
+    strict: bool = False,
+    report: Callable[[int, int], None] | None = None,
+) -> Check:
+    """Run a scenario and judge it; ``report`` as for ``runs.run``. Raises RunFailed."""
+    return judged(runs.run(scenario, report=report), objectives, strict=strict)
+
+
+def judged(result: Result, objectives: Iterable[Objective], *, strict: bool = False) -> Check:
+    """A result, held against objectives."""
+    found = [
+        one.judge(
+            result.runs,
+            result.recoveries,
+            result.timeline if one.metric.table == "timeline" else None,
+            result.tasks if one.metric.table == "tasks" else None,
+            warmup_s=result.scenario.run.warmup / S,
+        )
+        for one in objectives
+    ]
+    return Check(result, tuple(found), strict)

@@ -1,0 +1,1 @@
+"""Plans: the cheapest configuration of a scenario that meets its objectives."""

@@ -1,0 +1,61 @@
+"""Finding a plan: who searches is asked, who runs is told, until there is nothing to ask."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tideover.scenarios.planning.candidate import Candidate, best_of
+from tideover.scenarios.planning.evaluator import Ask, Evaluator, InProcess
+from tideover.scenarios.planning.headroom import Headroom, headroom
+from tideover.scenarios.planning.result import Plan
+from tideover.scenarios.planning.search import Racing, Search
+from tideover.scenarios.planning.session import Session
+from tideover.scenarios.planning.spec import Spec
+from tideover.scenarios.probe import scales
+
+MakeSearch = Callable[[Spec, Session], Search]
+Report = Callable[[str, int, int], None]
+"""Called with what is done, the number of runs so far, and the most that there may be."""
+
+
+def plan(
+    spec: Spec,
+    evaluator: Evaluator | None = None,
+    search: MakeSearch | None = None,
+    report: Report = lambda what, done, most: None,
+) -> Plan:
+    """Find the cheapest candidate on which all objectives hold.
+
+    ``evaluator``: who does the runs; None: this process. ``search``: makes who decides what is run, from the
+    plan and what it has found (`tideover.scenarios.planning.search.Search`); None: `Racing`. ``report`` hears
+    how many runs are done.
+    """
+    exhaustive = spec.space.total * spec.effort.most
+    session: Session
+
+    def tell(done: int) -> None:
+        report("simulating", session.runs + done, exhaustive)
+
+    session = Session(spec.space, spec.wanted, evaluator or InProcess(spec.space, tell))
+    level = spec.wanted.level
+    searching = search(spec, session) if search else Racing(spec.space, spec.effort, level, session.floor)
+    while asks := searching.ask():
+        searching.tell(session.evaluate(asks))
+    found = session.candidates
+    best = best_of(found)
+    more, why = _headroom(spec, session, best)
+    return Plan(spec, found, session.runs, session.elsewhere, exhaustive, more, why, dict(session.impossible))
+
+
+def _headroom(spec: Spec, session: Session, best: Candidate | None) -> tuple[Headroom | None, str]:
+    """What more load the optimum takes, or why that is not known."""
+    if best is None:
+        return None, "nothing is feasible"
+    if not scales(best.scenario):
+        return None, "its arrivals have no rate to scale"
+
+    def at_load(load: float) -> Candidate:
+        (found,) = session.evaluate([Ask(best.values, 0, best.n - 1, load)])
+        return found
+
+    return headroom(best, at_load), ""

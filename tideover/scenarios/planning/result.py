@@ -1,0 +1,233 @@
+"""The answer: the cheapest candidates that meet the objectives, and why not cheaper ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from tideover.models.config import topology_of
+from tideover.models.schema.fields import HEADLINE
+from tideover.scenarios.planning import checkpoint_interval as formulas
+from tideover.scenarios.planning.candidate import Candidate, best_of, margin
+from tideover.scenarios.planning.headroom import Headroom
+from tideover.scenarios.planning.offers import mean_time_between
+from tideover.scenarios.planning.rows import row, shown
+from tideover.scenarios.planning.search import contends
+from tideover.scenarios.planning.spec import Spec
+from tideover.scenarios.statistics.availability import Availability, conditioned
+from tideover.scenarios.writer import to_data
+from tideover.sim.units import S
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Binding:
+    """What keeps the optimum from being cheaper.
+
+    objective   the one with the least margin at the optimum; where nothing is feasible, the one that is
+                missed most by the candidate that misses least
+    margin      how far its value is from its limit, in parts of the limit; negative: missed by so much
+    cheaper     the cheaper candidates, and for each the objectives that it misses, the worst first
+    """
+
+    objective: str
+    margin: float
+    cheaper: tuple[tuple[Candidate, tuple[str, ...]], ...]
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """How far apart checkpoints are at the optimum, and how far apart formulas would have them, seconds from
+    start to start (`tideover.scenarios.planning.checkpoint_interval`).
+
+    chosen    at the optimum
+    cost      how long one checkpoint keeps the task that it keeps longest
+    mtbf      mean time between failures of any kind that the plan names
+    young, daly, closed_form    the formulas, which know no objective and no price
+    """
+
+    chosen: float
+    cost: float
+    mtbf: float
+    young: float
+    daly: float
+    closed_form: float
+
+
+@dataclass
+class Plan:
+    """What ``tideover plan`` says.
+
+    spec          what was asked
+    found         all candidates that were tried
+    runs          made in the search; ``exhaustive``: what all candidates with all replications would take
+    headroom      how much more load the optimum takes; None: nothing is feasible, or ``no_headroom`` says why
+    """
+
+    spec: Spec
+    found: list[Candidate]
+    runs: int
+    runs_for_headroom: int
+    exhaustive: int
+    headroom: Headroom | None
+    no_headroom: str
+    impossible: Mapping[str, str]
+
+    @cached_property
+    def best(self) -> Candidate | None:
+        """The cheapest on which all objectives hold, with all replications; None: nothing is feasible."""
+        return best_of(self.found)
+
+    @cached_property
+    def nearest(self) -> Candidate | None:
+        """The one that misses its objectives by the least, and the cheapest of these."""
+        tried = [one for one in self.found if one.error is None]
+        return self.best or min(tried, key=lambda one: (one.violation, one.cost), default=None)
+
+    @cached_property
+    def feasible(self) -> list[Candidate]:
+        """All on which all objectives hold, the cheapest first."""
+        return sorted((one for one in self.found if one.holds), key=lambda one: one.cost)
+
+    @cached_property
+    def undecided(self) -> list[Candidate]:
+        """Those that may be better than the optimum all the same, and were not run so often that it shows."""
+        few = (one for one in self.found if one is not self.best and one.n < self.spec.effort.most)
+        return [one for one in few if contends(one, self.best, self.spec.wanted.level)]
+
+    @cached_property
+    def binding(self) -> Binding | None:
+        """What binds; None: no run was done well."""
+        at = self.nearest
+        if at is None or not at.judgements:
+            return None
+        least = min(at.judgements, key=margin)
+        cheaper = [one for one in self.found if self.best and one.cost < self.best.cost]
+        cheaper.sort(key=lambda one: -one.cost)
+        return Binding(
+            least.objective.text, margin(least), tuple((one, tuple(one.missed)) for one in cheaper)
+        )
+
+    @cached_property
+    def front(self) -> list[Candidate]:
+        """The Pareto front of what was tried: no other costs as little, recovers as soon (mean) and has as
+        low a p99 latency, and is better in one of these. By cost.
+        """
+        every = [one for one in self.found if one.error is None]
+        figures = [
+            (one.cost, _mean(one.recoveries, HEADLINE), _mean(one.runs, "latency_p99_ms")) for one in every
+        ]
+        found = [
+            one
+            for one, mine in zip(every, figures, strict=True)
+            if not any(_better(o, mine) for o in figures)
+        ]
+        return sorted(found, key=lambda one: one.cost)
+
+    @cached_property
+    def candidates(self) -> pd.DataFrame:
+        """One row a candidate that was tried, the cheapest first.
+
+        The values of the choices (quantities as numbers, in the units of ``units``; missing: without effect),
+        ``cost_per_month``, ``cost_low``, ``cost_high``, ``machines``, ``store``, ``network``, ``downtime``;
+        for each objective, by its text, ``… value``, ``… low``, ``… high`` and ``… verdict``; then
+        ``violation``, ``feasible``, ``replications``, ``on_front``, ``error``.
+        """
+        import pandas as pd
+
+        front = {id(one) for one in self.front}
+        every = sorted(self.found, key=lambda one: one.cost)
+        return pd.DataFrame([row(self.spec.space, one) | {"on_front": id(one) in front} for one in every])
+
+    @cached_property
+    def units(self) -> dict[str, str]:
+        """The unit of each choice in ``candidates``."""
+        return {choice.key: choice.unit for choice in self.spec.space.choices}
+
+    @cached_property
+    def availability(self) -> Availability | None:
+        """That of the optimum, with the time that it is down in a year; None: nothing is feasible, or the
+        plan does not say how often something fails.
+        """
+        best, failures = self.best, self.spec.wanted.failures
+        if best is None or not failures:
+            return None
+        means = best.recoveries.groupby(["kind", "replication"])[HEADLINE].agg(lambda s: s.mean(skipna=False))
+        return conditioned(
+            {kind: means[kind].to_list() for kind in failures},
+            {kind: breaks.per_s(best.scenario) for kind, breaks in failures.items()},
+        )
+
+    @cached_property
+    def checkpoint_interval(self) -> Intervals | None:
+        """The optimum's interval beside those of formulas; None: it makes no checkpoints that keep a task, or
+        the plan does not say how often something fails.
+        """
+        best = self.nearest
+        if best is None:
+            return None
+        mtbf = mean_time_between(best.scenario, self.spec.wanted.failures.values())
+        cost, chosen = _checkpoint(best)
+        if mtbf is None or not cost:
+            return None
+        each = (formula(cost, mtbf) for formula in (formulas.young, formulas.daly, formulas.closed_form))
+        return Intervals(chosen, cost, mtbf, *each)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What ``--json`` prints."""
+        best, binding, intervals = self.best, self.binding, self.checkpoint_interval
+        return {
+            "plan": self.spec.name,
+            "feasible": best is not None,
+            "best": None if best is None else shown(best) | {"scenario": to_data(best.scenario)},
+            "nearest": None if best is not None or self.nearest is None else shown(self.nearest),
+            "binding": None
+            if binding is None
+            else {
+                "objective": binding.objective,
+                "margin": binding.margin,
+                "cheaper": [
+                    {"values": dict(one.values), "cost_per_month": one.cost, "missed": list(missed)}
+                    for one, missed in binding.cheaper
+                ],
+            },
+            "checkpoint_interval_s": None if intervals is None else vars(intervals),
+            "availability": None if self.availability is None else self.availability.to_dict(),
+            "headroom": None if self.headroom is None else self.headroom.to_dict(),
+            "no_headroom": self.no_headroom or None,
+            "undecided": [dict(one.values) for one in self.undecided],
+            "front": [dict(one.values) for one in self.front],
+            "candidates": [shown(one) for one in sorted(self.found, key=lambda one: one.cost)],
+            "impossible": dict(self.impossible),
+            "runs": {
+                "search": self.runs,
+                "headroom": self.runs_for_headroom,
+                "exhaustive": self.exhaustive,
+            },
+        }
+
+
+def _checkpoint(candidate: Candidate) -> tuple[float, float]:
+    """How long one checkpoint keeps a task, at most, and how far apart they are (s); 0: there are none."""
+    strategy = candidate.scenario.strategy
+    cycle = strategy.cycle()
+    if cycle is None:
+        return 0.0, 0.0
+    components = topology_of(candidate.scenario).components
+    part = max((strategy.load(one).saving for one in components if not one.is_spout), default=0.0)
+    return part * cycle[1] / S, cycle[1] / S
+
+
+def _mean(table: pd.DataFrame, column: str) -> float:
+    """The mean of a column; infinite if something is missing in it."""
+    found = float(table[column].mean(skipna=False)) if len(table) else 0.0
+    return math.inf if math.isnan(found) else found
+
+
+def _better(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
+    return one != other and all(mine <= its for mine, its in zip(one, other, strict=True))

@@ -1,0 +1,296 @@
+"""A plan's file: what is asked, of what, at which prices, and what may be chosen.
+
+```yaml
+scenario: wordcount                # a built-in name, a path from this file's folder, or a mapping
+set: {run.duration: 180 s}         # keys for all candidates
+load: 50000/s                      # roots/s of all spouts together, or keys: {topology.sentences.rate: 10/s}
+failures: {crash_host: {every: 200 d, of: host}, lose_state: 30 d}
+machines: {small: {per_hour: 0.2, cores: 4, nic: 1 Gbit/s}}
+prices: {store_per_gb: 0.02, network_per_gb: 0.01, downtime_per_hour: 500}
+objectives: [recovery_p95 <= 20 s, lost = 0]
+choices:
+  strategy.kind: [rsm, active_replication]
+  strategies.rsm.checkpoint_interval: {from: 5 s, to: 300 s, steps: 9, scale: log}
+  hosts.type: [small]
+  hosts.count: [4, 8]
+search: {replications: {least: 5, most: 40}, confidence: 95 %, seed: 1}
+```
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from tideover.models import config
+from tideover.scenarios import library, loader, precedence, yaml_source
+from tideover.scenarios.errors import ScenarioError, is_misspelt, listed
+from tideover.scenarios.loader import Tree
+from tideover.scenarios.nodes import WHOLE, Giver, Node, Origin
+from tideover.scenarios.objectives.limits import parse_share
+from tideover.scenarios.objectives.objective import LEVEL, Objective
+from tideover.scenarios.part_builder import PartBuilder
+from tideover.scenarios.planning.candidate import Wanted
+from tideover.scenarios.planning.offers import Breaks, Effort, Machine, Prices, kinds_of
+from tideover.scenarios.planning.ranges import spaced
+from tideover.scenarios.planning.space import MOST, Choice, Space
+from tideover.scenarios.python_values import from_plain
+from tideover.scenarios.scenario import Scenario, tree_of
+from tideover.scenarios.settings import Setting, Settings, read_settings
+from tideover.sim.registry import Part
+from tideover.sim.units import parse_rate
+
+TOP = {
+    "name": "a short title; default: the scenario's",
+    "description": "what the plan is for",
+    "scenario": "what is planned: a built-in name, a path from this file's folder, or a mapping as in a "
+    "scenario file; has to be given",
+    "set": "values by dotted key of the scenario, for all candidates: `run.duration: 180 s`",
+    "load": "roots per second of all spouts together, as in `50000/s`; or values by dotted "
+    "key of the scenario",
+    "failures": "how often failures come, by their kind: `lose_state: 30 d`, or "
+    "`crash_host: {every: 200 d, of: host}`",
+    "machines": "which machines can be had, by name, and at which price",
+    "prices": "what is paid besides machines, in the same currency",
+    "objectives": "a list of what has to hold, as in `recovery_p95 <= 20 s`; has to be given",
+    "choices": "what may be chosen: lists of values, or ranges, by dotted key of the scenario; `hosts.type` "
+    "and `hosts.count` choose among `machines`; has to be given",
+    "search": "how many replications a candidate may take (`replications: {least: 5, most: 40}`), how sure "
+    "the plan is to be (`confidence: 95 %`), and the `seed`",
+}
+"""The keys of a plan's file, and what they mean."""
+
+MOST_TRIED = 1000
+"""So many candidates are tried, until one can be built, before a plan is refused."""
+
+P = TypeVar("P", bound=Part)
+Source = str | Path | Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What a plan's file says."""
+
+    name: str
+    space: Space
+    wanted: Wanted
+    effort: Effort
+
+
+def read(source: Source, settings: Settings = ()) -> Spec:
+    """The plan of a file, or of a mapping as a file would hold it, of which the scenario may also be a
+    ``Scenario``. ``settings``: texts ``key=value`` as given to ``--set``, or a mapping, for keys of the
+    scenario. Raises ScenarioError.
+    """
+    loader.load_plugins()
+    base = None
+    if isinstance(source, Mapping):
+        if isinstance(source.get("scenario"), config.Scenario):
+            base = tree_of(source["scenario"])
+            source = {**source, "scenario": {}}
+        root, directory = from_plain(source, Origin("plan")), Path()
+    else:
+        text = yaml_source.text_of(Path(source), "give the YAML file of a plan")
+        root = yaml_source.parse(
+            text, str(source), "a plan is a mapping with scenario, objectives and choices"
+        )
+        directory = Path(source).parent
+    return _Reader(root, directory).spec(base, settings)
+
+
+class _Reader(PartBuilder):
+    """A plan's file that is being read."""
+
+    def __init__(self, root: Node, directory: Path) -> None:
+        super().__init__(directory)
+        self._root, self._directory = root, directory
+
+    def spec(self, base: Tree | None, settings: Settings) -> Spec:
+        """All of it; raises ScenarioError."""
+        root = self._root
+        self._unknown = self.unknown_keys(root, "", TOP)
+        for key in ("name", "description"):
+            node = root.get(key)
+            if node is not None and not isinstance(node.value, str):
+                self.refuse(node, key, f"must be a text, not {node.shown()}")
+        level = self._level()
+        objectives = self._objectives(level)
+        prices = self._part(Prices, "prices")
+        failures = self._parts(Breaks, "failures", "every")
+        effort = self._effort()
+        machines = self._parts(Machine, "machines")
+        choices = self._choices()
+        self._stop()
+        tree, directory, rate = self._base(base, settings)
+        space = Space(tree, directory, choices, machines, rate)
+        self._check(space, failures)
+        title = root.get("name") or tree.get("name")
+        name = str(title.plain()) if title is not None and title.value is not None else "plan"
+        return Spec(name, space, Wanted(objectives, prices, failures, level), effort)
+
+    def _stop(self) -> None:
+        if self.problems:
+            raise ScenarioError(self.problems)
+
+    def _missing(self, node: Node | None, key: str, said: str) -> None:
+        """A key that has to be given; nothing is said of it if it was misspelt, which is told already."""
+        if node is not None or not is_misspelt(key, self._unknown):
+            self.refuse(node or self._root, key, said)
+
+    def _part(self, cls: type[P], key: str) -> P:
+        """A block of the file; the default where it is not given, or broken, which is told in the end."""
+        node = self._root.get(key)
+        return (self.part(cls, node, key) if node is not None and node.value is not None else None) or cls()
+
+    def _parts(self, cls: type[P], key: str, short: str = "") -> dict[str, P]:
+        """Parts by name; of one that is no mapping the key ``short`` is meant."""
+        found = {}
+        for name, node in self.entries(self._root, key).items():
+            whole = node if node.is_mapping or not short else node.like({short: node})
+            part = self.part(cls, whole, f"{key}.{name}")
+            if part is not None:
+                found[name] = part
+        return found
+
+    def _level(self) -> float:
+        node = self._root.get("search", "confidence")
+        if node is None or node.value is None:
+            return LEVEL
+        try:
+            level = parse_share(str(node.value))
+        except ValueError as error:
+            self.refuse(node, "search.confidence", str(error))
+            return LEVEL
+        if not 0.5 < level < 1:
+            self.refuse(
+                node, "search.confidence", f"must be more than 50 % and less than 100 %, not {node.value}"
+            )
+            return LEVEL
+        return level
+
+    def _effort(self) -> Effort:
+        self.entries(self._root, "search", ("replications", "confidence", "seed"))
+        node = self._root.get("search", "replications")
+        return (self.part(Effort, node, "search.replications") if node is not None else None) or Effort()
+
+    def _objectives(self, level: float) -> tuple[Objective, ...]:
+        node = self._root.get("objectives")
+        if node is None or not isinstance(node.value, list) or not node.value:
+            self._missing(node, "objectives", "give a list, as in [recovery_p95 <= 20 s, lost = 0]")
+            return ()
+        found = []
+        for number, item in enumerate(node.value):
+            if not isinstance(item.value, str):
+                said = f"must be a text, as in recovery_p95 <= 20 s, not {item.shown()}"
+                self.refuse(item, f"objectives.{number}", said)
+                continue
+            try:
+                found.append(Objective.parse(item.value, level, at=item, key=f"objectives.{number}"))
+            except ScenarioError as error:
+                self.problems += error.problems
+        for one in found:
+            if one.metric.table in ("timeline", "tasks"):
+                self.refuse(
+                    node, "objectives", f"{one.text}: a plan keeps no {one.metric.table}; ask it of runs"
+                )
+        return tuple(found)
+
+    def _choices(self) -> tuple[Choice, ...]:
+        node = self._root.get("choices")
+        if node is None or not node.is_mapping or not node.value:
+            self._missing(node, "choices", "give lists of values by key, as in {strategy.kind: [rsm]}")
+            return ()
+        return tuple(Choice(key, self._levels(key, child)) for key, child in node.items())
+
+    def _levels(self, key: str, node: Node) -> tuple[Node, ...]:
+        """The values of a choice."""
+        found = node.value
+        if node.is_mapping:
+            found = spaced(self, node, f"choices.{key}")
+        elif not isinstance(found, list) or not found:
+            said = f"must be a list of values, as in [10 s, 20 s], or a range, not {node.shown()}"
+            self.refuse(node, f"choices.{key}", said)
+            found = []
+        return tuple(found)
+
+    def _base(self, base: Tree | None, settings: Settings) -> tuple[Node, Path, float | None]:
+        """What all candidates have in common, where it looks for files, and the rate that is asked."""
+        tree, directory = base or self._scenario()
+        fixed = [
+            self._given(key, node, f"set.{key}") for key, node in self.entries(self._root, "set").items()
+        ]
+        if (seed := self._root.get("search", "seed")) is not None:
+            fixed.append(self._given("run.seed", seed, "search.seed"))
+        load, rate = self._root.get("load"), None
+        if load is not None and load.is_mapping:
+            fixed += [self._given(key, node, f"load.{key}") for key, node in load.items()]
+        elif load is not None and load.value is not None:
+            try:
+                rate = parse_rate(load.value if isinstance(load.value, str) else str(load.value))
+            except ValueError as error:
+                self.refuse(load, "load", f"{error}; or a mapping of keys")
+        self._stop()
+        tree = precedence.settle(tree, fixed)
+        return precedence.settle(tree, read_settings(settings)), directory, rate
+
+    def _given(self, key: str, node: Node, shown: str) -> Setting:
+        return Setting(key, node.given(giver=Giver.SWEEP, key=key, shown=shown))
+
+    def _scenario(self) -> Tree:
+        node = self._root.get("scenario")
+        if node is not None and node.is_mapping:
+            return Tree(node, self._directory)
+        if node is None or not isinstance(node.value, str):
+            said = "give a built-in name, a path, or a mapping as in a scenario file"
+            raise (node or self._root).refused("scenario", said)
+        path = self._directory / node.value
+        is_path = library.is_path(node.value) or (node.value not in library.names() and path.exists())
+        try:
+            return loader.tree(path if is_path else node.value)
+        except ScenarioError as error:
+            if not any(problem.key == WHOLE for problem in error.problems):
+                raise
+            messages = [f"{problem.file!r}: {problem.message}" for problem in error.problems]
+            raise ScenarioError(node.problem("scenario", each) for each in messages) from None
+
+    def _check(self, space: Space, failures: Mapping[str, Breaks]) -> None:
+        """What can be told before any candidate is built but one."""
+        if space.most > MOST:
+            said = f"are {space.most:,} combinations; at most {MOST:,} are allowed"
+            raise self._root.value["choices"].refused("choices", said)
+        space.check()
+        self._check_levels(space)
+        first = self._first(space)
+        known = kinds_of(first)
+        for kind in failures:
+            if kind not in known:
+                node = self._root.value["failures"].value[kind]
+                has = f"it has {listed(known) or 'none'}"
+                said = f"the scenario has no failure of this kind, so no recovery from one is seen; {has}"
+                raise node.refused(f"failures.{kind}", said)
+
+    def _check_levels(self, space: Space) -> None:
+        """Raises ScenarioError for a value that is wrong by itself, whatever goes with it. What only has no
+        place on its machines may be fine elsewhere.
+        """
+        for index in space.alone():
+            try:
+                space.at(space.values(index))
+            except ScenarioError as error:
+                wrong = [problem for problem in error.problems if problem.key.startswith("choices.")]
+                if wrong:
+                    raise ScenarioError(wrong) from None
+
+    def _first(self, space: Space) -> Scenario:
+        """The first candidate that can be built; raises ScenarioError if none of the first ones can."""
+        error = None
+        for index in itertools.islice(space, MOST_TRIED):
+            try:
+                return space.at(space.values(index))
+            except ScenarioError as found:
+                error = error or found
+        assert error is not None
+        raise error

@@ -1,0 +1,104 @@
+"""Sensitivity: which of the factors of a sweep a metric depends on, and how much."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tideover.scenarios.statistics.estimates import BOOTSTRAP_SEED, LEVEL
+from tideover.scenarios.sweeps.factors import designs
+from tideover.scenarios.sweeps.factors.samples import Sampled
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from tideover.scenarios.sweeps.recipe import Recipe
+
+RESAMPLES = 300
+"""Of the bootstrap that finds the intervals."""
+
+
+def indices(recipe: Recipe, metric: Mapping[int, float]) -> pd.DataFrame:
+    """How much each factor of a sweep's sample matters for a metric, given by the number of the point.
+
+    One row a factor, or, if the sample is combined with other factors, one for each of their combinations (in
+    columns by their keys) and factor:
+
+    - of a ``saltelli`` sample Sobol' indices: ``first_order``, the part of the metric's variance that a
+      factor explains alone, and ``total``, the part that it explains alone or with others (estimators of
+      Saltelli et al. 2010, Computer Physics Communications 181, by SALib). NaN if the metric is constant.
+    - of a ``morris`` sample ``mu_star``, the mean absolute effect of the factor over its whole range, in the
+      metric's unit; ``mu``, with its sign; ``sigma``, how much the effect varies: large if it depends on
+      other factors or is not linear (Morris 1991; Campolongo et al. 2007).
+
+    ``_low`` and ``_high`` are the ends of 95 % bootstrap intervals. Raises ValueError if the sweep has no
+    such sample, or a point no value.
+    """
+    import pandas as pd
+
+    axis = recipe.axes[-1] if recipe.axes else None
+    if not isinstance(axis, Sampled) or axis.design not in designs.FOR_INDICES:
+        known = " or ".join(designs.FOR_INDICES)
+        raise ValueError(f"{recipe.name}: indices need a sample of design {known}")
+    values = np.array([metric.get(number, np.nan) for number in range(recipe.total)], float)
+    if missing := int(np.isnan(values).sum()):
+        raise ValueError(f"{missing} of {values.size} points have no value; indices need all of them")
+    rows = [row for one in range(recipe.total // len(axis)) for row in _rows(recipe, axis, values, one)]
+    return pd.DataFrame(rows)
+
+
+def _rows(recipe: Recipe, axis: Sampled, values: np.ndarray, block: int) -> Iterator[dict[str, Any]]:
+    """A row for each factor, of one combination of the others."""
+    first = block * len(axis)
+    found = _ANALYSES[axis.design](axis, values[first : first + len(axis)])
+    keys = [factor.key for factor in axis.factors]
+    others = {key: value for key, value in recipe.values(first).items() if key not in keys}
+    for number, key in enumerate(keys):
+        yield others | {"factor": key} | {name: float(column[number]) for name, column in found.items()}
+
+
+def _sobol(axis: Sampled, values: np.ndarray) -> dict[str, np.ndarray]:
+    from SALib.analyze import sobol
+
+    count = len(axis.factors)
+    if np.ptp(values) == 0:
+        found = {name: np.full(count, np.nan) for name in ("S1", "S1_conf", "ST", "ST_conf")}
+    else:
+        found = sobol.analyze(
+            designs.problem(count),
+            values,
+            calc_second_order=False,
+            num_resamples=RESAMPLES,
+            conf_level=LEVEL,
+            seed=BOOTSTRAP_SEED,
+        )
+    return _interval("first_order", found["S1"], found["S1_conf"]) | _interval(
+        "total", found["ST"], found["ST_conf"]
+    )
+
+
+def _morris(axis: Sampled, values: np.ndarray) -> dict[str, np.ndarray]:
+    from SALib.analyze import morris
+
+    count = len(axis.factors)
+    found = morris.analyze(
+        designs.problem(count),
+        np.array(axis.draws).reshape(-1, count),
+        values,
+        num_resamples=RESAMPLES,
+        conf_level=LEVEL,
+        num_levels=designs.MORRIS_LEVELS,
+        seed=BOOTSTRAP_SEED,
+    )
+    star = _interval("mu_star", found["mu_star"], found["mu_star_conf"])
+    return star | {"mu": np.asarray(found["mu"]), "sigma": np.asarray(found["sigma"])}
+
+
+def _interval(name: str, value: Any, half: Any) -> dict[str, np.ndarray]:
+    mean, width = np.asarray(value, float), np.asarray(half, float)
+    return {name: mean, f"{name}_low": mean - width, f"{name}_high": mean + width}
+
+
+_ANALYSES = {"saltelli": _sobol, "morris": _morris}
