@@ -78,7 +78,7 @@ def test_an_interrupted_sweep_says_only_how_to_go_on(spark, tmp_path):
     command = [sys.executable, "-m", "tideover", *args, "--out", str(out)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as running:
         try:
-            while not list(out.glob(".runs/*.parquet")) and running.poll() is None:
+            while not list(out.glob("dataset/data/*.parquet")) and running.poll() is None:
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     running.wait(timeout=0.2)
             for _ in range(2):
@@ -88,7 +88,7 @@ def test_an_interrupted_sweep_says_only_how_to_go_on(spark, tmp_path):
             running.kill()
     assert running.returncode == 130
     assert err == "Interrupted. The same command goes on where it was.\n"
-    assert list(out.glob(".runs/*.parquet"))
+    assert list(out.glob("dataset/data/*.parquet"))
 
 
 def test_a_bar_appears_on_a_terminal_and_goes_away():

@@ -5,7 +5,9 @@ import json
 import pytest
 
 from tideover.cli import main, sweeps
-from tideover.scenarios import inputs, work
+from tideover.scenarios import inputs
+from tideover.scenarios.sweeps import manifest, simulating
+from tideover.scenarios.sweeps.files import LocalFiles
 
 SWEEP = """\
 scenario: mine.yaml
@@ -44,8 +46,10 @@ def main_with(*args):
 def made(monkeypatch):
     """How often a sweep was simulated, or its kept runs were read, since the last look."""
     calls = []
-    simulated = sweeps._simulated
-    monkeypatch.setattr(sweeps, "_simulated", lambda *given: calls.append(1) or simulated(*given))
+    simulated = sweeps.simulated
+    monkeypatch.setattr(
+        sweeps, "simulated", lambda *given, **more: calls.append(1) or simulated(*given, **more)
+    )
 
     def since():
         count = len(calls)
@@ -74,17 +78,16 @@ def test_a_finished_sweep_says_the_same_again_and_writes_nothing(sweep, made, tm
 
 
 def test_whatever_it_depends_on_makes_it_anew(sweep, made, tmp_path, monkeypatch):
-    """A setting, the sweep's file, the scenario that it names, an output that is gone or was changed, and the
-    code: after each the report is made again, and then stays.
+    """A setting, the sweep's file, the scenario that it names, a file of the dataset that is gone, and the
+    code: after each it is done again, as far as it has to be, and then stays.
     """
     out = tmp_path / "out"
     sweep()
     changes = [
         lambda: (tmp_path / "sweep.yaml").write_text(SWEEP.replace("50 s", "60 s")),
         lambda: (tmp_path / "mine.yaml").write_text((tmp_path / "mine.yaml").read_text() + "\n"),
-        lambda: (out / "runs.parquet").unlink(),
-        lambda: (out / "report.html").write_text("mine"),
-        lambda: (out / ".finished").write_text("[]"),
+        lambda: (out / "dataset" / manifest.read(LocalFiles(out / "dataset")).files[0]).unlink(),
+        lambda: (out / "dataset" / "manifest.json").unlink(),
         lambda: monkeypatch.setattr(inputs, "_package", lambda: "another"),
     ]
     made()
@@ -98,11 +101,20 @@ def test_whatever_it_depends_on_makes_it_anew(sweep, made, tmp_path, monkeypatch
     assert made() == 0
 
 
-def test_a_sweep_with_a_failed_run_is_not_finished(sweep, made, monkeypatch):
-    """What failed is tried again, so a report with a failed run is made again, too."""
-    from tideover.scenarios import runs
+def test_a_page_that_was_changed_is_made_anew_from_the_dataset(sweep, made, tmp_path):
+    sweep()
+    page = tmp_path / "out" / "report.html"
+    whole = page.read_bytes()
+    made()
+    for change in (lambda: page.write_text("mine"), page.unlink, (tmp_path / "out" / ".finished").unlink):
+        change()
+        assert sweep()[0] == 0
+        assert page.read_bytes() == whole
+    assert made() == 0
 
-    simulate = runs.simulate
+
+def test_a_failed_run_is_told_again_and_done_again_if_that_is_asked(sweep, made, monkeypatch):
+    simulate = simulating.simulate
 
     def fail(scenario, number, **more):
         if scenario.failures[0].at == 50_000_000_000:
@@ -110,19 +122,13 @@ def test_a_sweep_with_a_failed_run_is_not_finished(sweep, made, monkeypatch):
         return simulate(scenario, number, **more)
 
     with monkeypatch.context() as patch:
-        patch.setattr(runs, "simulate", fail)
-        assert sweep()[0] == 1
-        assert sweep()[0] == 1
-    assert made() == 2
-    assert sweep()[0] == 0
+        patch.setattr(simulating, "simulate", fail)
+        first = sweep()
+        assert first[0] == 1
     assert made() == 1
-
-
-def test_kept_runs_are_not_written_again_if_none_was_added(sweep, tmp_path, monkeypatch):
-    """A report that is gone is made from the runs that are kept; these are read, and left as they are."""
-    sweep()
-    kept = times(tmp_path / "out" / ".runs")
-    (tmp_path / "out" / ".finished").unlink()
-    monkeypatch.setattr(work, "attempt", None)  # none is simulated
+    assert sweep() == first
+    assert made() == 0
+    assert sweep("--retry-failed")[0] == 0
+    assert made() == 1
     assert sweep()[0] == 0
-    assert times(tmp_path / "out" / ".runs") == kept
+    assert made() == 0

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+import tideover
+
 ROOT = Path(__file__).parents[1]
 
 DOCTESTS = [
@@ -57,6 +59,17 @@ def test_the_readmes_example_prints_what_it_shows(tmp_path: Path, monkeypatch: p
 def test_the_pages_examples_print_what_they_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     check((ROOT / "docs" / "library.md").read_text("utf-8"), tmp_path, monkeypatch)
     assert (tmp_path / "timeline.png").exists()
+
+
+def test_a_sweeps_dataset_is_read_as_the_page_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = {
+        "scenario": "wordcount",
+        "set": {"run.duration": "40 s", "run.warmup": "10 s", "failures": []},
+        "grid": {"run.seed": [1, 2, 3, 4]},
+        "replications": 1,
+    }
+    tideover.sweep(spec, master=None, out=tmp_path / "sweep")
+    check((ROOT / "docs" / "dataset.md").read_text("utf-8"), tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize("name", DOCTESTS)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import tideover
 from tideover import api
 from tideover.scenarios import library
-from tideover.scenarios.sweeps import grid
+from tideover.scenarios.sweeps import sweep_file
 from tideover.scenarios.writer import to_data
 from tideover.sim.units import parse_bandwidth, parse_duration, parse_rate, parse_size
 
@@ -40,18 +40,18 @@ def test_numpys_numbers_are_numbers_in_a_mapping() -> None:
 def test_a_grid_takes_any_list_of_numbers(values: object) -> None:
     """The points of ``run.seed`` in 0, 1, 2, whatever the list is made of; as settings, too."""
     spec = {"scenario": "wordcount", "grid": {"run.seed": [0, 1, 2]}}
-    wanted = grid.read(spec)
-    assert [point.scenario.run.seed for point in wanted.points] == [0, 1, 2]
-    assert grid.read(spec | {"grid": {"run.seed": values}}) == wanted
-    assert grid.read(spec | {"grid": {"run.seed": [7]}}, {"run.seed": values}) == wanted
+    wanted = sweep_file.read(spec).checked()
+    assert [point.scenario.run.seed for point in wanted] == [0, 1, 2]
+    assert sweep_file.read(spec | {"grid": {"run.seed": values}}).checked() == wanted
+    assert sweep_file.read(spec | {"grid": {"run.seed": [7]}}, {"run.seed": values}).checked() == wanted
 
 
 def test_paths_are_texts(tmp_path: Path) -> None:
     """A sweep in Python names its scenario by a ``Path`` as well as by a text."""
     path = tmp_path / "mine.yaml"
     path.write_text(library.text("wordcount"))
-    found = grid.read({"scenario": path, "grid": {"run.seed": [1]}})
-    assert found.points[0].scenario == tideover.load(path)
+    found = sweep_file.read({"scenario": path, "grid": {"run.seed": [1]}})
+    assert found.point(0).scenario == tideover.load(path)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_paths_are_texts(tmp_path: Path) -> None:
 def test_what_no_file_could_hold_is_refused_with_its_key(source: dict[str, object], key: str) -> None:
     """A set, an object or a complex number is named with its place, before numpy, json or pydantic see it."""
     with pytest.raises(tideover.ScenarioError, match=rf"^sweep: {key}: is an? \w+; give a number, a text"):
-        grid.read(source)
+        sweep_file.read(source)
 
 
 def test_a_setting_that_no_file_could_hold_is_refused_with_its_key() -> None:
@@ -103,7 +103,7 @@ def test_settings_may_be_a_mapping() -> None:
     compared = [api.compared("wordcount", TWO_STRATEGIES, given) for given in (mapping, texts)]
     assert compared[0] == compared[1]
     spec = {"scenario": "wordcount", "grid": {"failures.0.at": ["65 s", "75 s"]}}
-    assert grid.read(spec, mapping) == grid.read(spec, texts)
+    assert sweep_file.read(spec, mapping).checked() == sweep_file.read(spec, texts).checked()
 
 
 def test_a_short_parameter_may_be_set_by_a_mapping() -> None:
@@ -170,7 +170,10 @@ def test_of_several_numbers_it_is_a_list(values: object) -> None:
     """As a grid takes it: the swept values are then these texts."""
     assert tideover.seconds(values) == ["1 s", "2.5 s"]
     spec = {"scenario": "wordcount", "grid": {"failures.0.at": tideover.seconds(np.array([65, 75.5]))}}
-    assert [point.scenario.failures[0].at for point in grid.read(spec).points] == [65 * 10**9, 75_500_000_000]
+    assert [point.scenario.failures[0].at for point in sweep_file.read(spec).checked()] == [
+        65 * 10**9,
+        75_500_000_000,
+    ]
 
 
 @pytest.mark.parametrize("value", ["3", "3 s", True, None, 3j])

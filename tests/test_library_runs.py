@@ -12,7 +12,7 @@ import tideover
 from tideover import api, parts
 from tideover.models.strategies.base import STRATEGIES
 from tideover.parts.typed import typed
-from tideover.scenarios.sweeps import grid
+from tideover.scenarios.sweeps import sweep_file
 
 ROOT = Path(__file__).parents[1]
 SHORT = {"run.duration": "100 s", "run.warmup": "30 s", "run.replications": 1}
@@ -70,8 +70,8 @@ def test_every_point_of_a_sweep_is_a_change_of_the_scenario(base: tideover.Scena
         for strategy in (REPLAY, RESTORE, "none")
         for rate in ("5/s", "10/s")
     ]
-    assert [point.scenario for point in found.grid.points] == wanted
-    assert [len(result.recoveries) for result in found.results] == [1] * 6
+    assert [found.result(point).scenario for point in range(6)] == wanted
+    assert [len(found.result(point).recoveries) for point in range(6)] == [1] * 6
     assert found.parameters == {"strategy": "", "topology.sentences.rate": "1/s"}
     whole = tideover.sweep({"scenario": base, "grid": values, "seed": 1}, master=None)
     assert whole.runs.equals(found.runs)
@@ -89,8 +89,8 @@ def test_a_sweep_of_a_scenario_knows_its_short_parameters_and_its_folder(tmp_pat
         "run: {duration: 60 s}\n"
     )
     scenario = tideover.load(tmp_path / "mine.yaml")
-    wanted = grid.read({"scenario": tmp_path / "mine.yaml", "grid": {"scale": [1, 2]}})
-    assert grid.read({"scenario": scenario, "grid": {"scale": [1, 2]}}) == wanted
+    wanted = sweep_file.read({"scenario": tmp_path / "mine.yaml", "grid": {"scale": [1, 2]}}).checked()
+    assert sweep_file.read({"scenario": scenario, "grid": {"scale": [1, 2]}}).checked() == wanted
 
 
 def test_a_sweep_sets_what_was_changed_before(base: tideover.Scenario, tmp_path: Path) -> None:
@@ -101,14 +101,14 @@ def test_a_sweep_sets_what_was_changed_before(base: tideover.Scenario, tmp_path:
         "set": {"run.seed": 4, "run.warmup": "20 s", "strategy.timeout_phase": "2 s"},
         "grid": {"strategy.message_timeout": ["8 s", "9 s"]},
     }
-    found = grid.read({"scenario": changed, **sweep})
-    assert found == grid.read({"scenario": tmp_path / "mine.yaml", **sweep})
+    found = sweep_file.read({"scenario": changed, **sweep}).checked()
+    assert found == sweep_file.read({"scenario": tmp_path / "mine.yaml", **sweep}).checked()
     wanted = tideover.SourceReplay(message_timeout="9 s", timeout_phase="2 s")
-    assert found.points[1].scenario == changed.with_({"run.seed": 4, "run.warmup": "20 s"}, strategy=wanted)
+    assert found[1].scenario == changed.with_({"run.seed": 4, "run.warmup": "20 s"}, strategy=wanted)
 
 
 def test_points_and_compared_scenarios_can_be_varied(base: tideover.Scenario) -> None:
-    points = grid.read({"scenario": base, "grid": {"run.seed": [5]}}).points
+    points = sweep_file.read({"scenario": base, "grid": {"run.seed": [5]}}).checked()
     assert tideover.load(points[0].scenario, {"run.seed": 1}) == base
     compared = api.compared(base, [REPLAY, RESTORE])
     assert compared["rsm"].with_(strategy=REPLAY) == compared["source_replay"]

@@ -78,7 +78,7 @@ def test_a_run_without_failures_has_the_columns_of_one_with_failures() -> None:
 
 def test_a_timeline_that_was_left_out_has_its_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     """A sweep over the limit of simulated seconds keeps no timeline."""
-    monkeypatch.setattr("tideover.scenarios.sweep.MOST_SECONDS", 0)
+    monkeypatch.setattr("tideover.scenarios.sweeps.completing.MOST_SECONDS", 0)
     found = tideover.sweep(SPEC | {"grid": {"run.seed": [1]}}, master=None)
     assert dtypes(found.timeline) == {"point": "int64", "run.seed": "int64"} | documented("timeline")
     assert len(found.timeline) == 0

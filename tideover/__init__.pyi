@@ -1,11 +1,13 @@
-from tideover.api import Comparison as Comparison
+from tideover.api import availability as availability
 from tideover.api import check as check
 from tideover.api import compare as compare
 from tideover.api import hours as hours
+from tideover.api import load as load
 from tideover.api import plan as plan
 from tideover.api import run as run
 from tideover.api import saturate as saturate
 from tideover.api import sweep as sweep
+from tideover.comparison import Comparison as Comparison
 from tideover.models.results.result import Result as Result
 from tideover.parts import ActiveReplication as ActiveReplication
 from tideover.parts import AlignedSnapshots as AlignedSnapshots
@@ -37,7 +39,7 @@ from tideover.scenarios.quantities import seconds as seconds
 from tideover.scenarios.runs import RunFailed as RunFailed
 from tideover.scenarios.saturation import Saturation as Saturation
 from tideover.scenarios.scenario import Scenario as Scenario
-from tideover.scenarios.scenario import load as load
-from tideover.scenarios.sweep import Sweep as Sweep
+from tideover.scenarios.statistics.conditioning import Dependability as Dependability
+from tideover.scenarios.sweeps.dataset import Sweep as Sweep
 
 __version__: str

@@ -9,26 +9,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
+from tideover.comparison import Comparison
 from tideover.models import config
-from tideover.models.results import headline
-from tideover.models.schema.fields import frame
 from tideover.models.strategies.base import Strategy
-from tideover.scenarios import runs
+from tideover.scenarios import library, runs
 from tideover.scenarios.loader import load_for_strategies
-from tideover.scenarios.scenario import Scenario, Source, load, tree_of
+from tideover.scenarios.scenario import Scenario, Source, tree_of
+from tideover.scenarios.scenario import load as load_scenario
 from tideover.scenarios.settings import Settings, read_settings
 from tideover.sim.registry import kind_of
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from tideover.models.results.result import Result
-    from tideover.reports.verdict import Verdict
     from tideover.scenarios.hours import Hours
     from tideover.scenarios.objectives.check import Check
     from tideover.scenarios.planning.evaluator import Evaluator
@@ -37,7 +32,8 @@ if TYPE_CHECKING:
     from tideover.scenarios.planning.session import Session
     from tideover.scenarios.planning.spec import Spec
     from tideover.scenarios.saturation import Saturation
-    from tideover.scenarios.sweep import Sweep
+    from tideover.scenarios.statistics.conditioning import Dependability
+    from tideover.scenarios.sweeps.dataset import Sweep
 
 
 def run(
@@ -94,8 +90,11 @@ def sweep(
     master: str | None = "local[*,4]",
     remote: str | None = None,
     conf: Mapping[str, Any] | None = None,
+    archive: str | Path | None = None,
     out: str | Path | None = None,
-    partitions: int | None = None,
+    data: str | Path | None = None,
+    fail_fast: bool = False,
+    retry_failed: bool = False,
     report: Callable[[str, float, int], None] | None = None,
 ) -> Sweep: ...
 @overload
@@ -106,8 +105,11 @@ def sweep(
     master: str | None = "local[*,4]",
     remote: str | None = None,
     conf: Mapping[str, Any] | None = None,
+    archive: str | Path | None = None,
     out: str | Path | None = None,
-    partitions: int | None = None,
+    data: str | Path | None = None,
+    fail_fast: bool = False,
+    retry_failed: bool = False,
     report: Callable[[str, float, int], None] | None = None,
 ) -> Sweep: ...
 def sweep(
@@ -117,8 +119,11 @@ def sweep(
     master: str | None = "local[*,4]",
     remote: str | None = None,
     conf: Mapping[str, Any] | None = None,
+    archive: str | Path | None = None,
     out: str | Path | None = None,
-    partitions: int | None = None,
+    data: str | Path | None = None,
+    fail_fast: bool = False,
+    retry_failed: bool = False,
     report: Callable[[str, float, int], None] | None = None,
 ) -> Sweep:
     """Simulate every point of a grid: a scenario and the values that some of its keys take, or a sweep file,
@@ -128,30 +133,60 @@ def sweep(
     as for ``run``; a list of values for a key of the grid takes the place of the grid's.
     ``master``: Spark's; None does without Spark, in this process. ``remote``: a Spark Connect server,
     ``sc://host:port``, in place of a master. ``conf``: Spark's settings, ``{"spark.executor.memory": "2g"}``.
-    ``out``: a directory in which runs are kept as they are done; what is there already is not done again.
-    ``partitions``: of one Spark job for all runs.
+    ``archive``: packages for workers that lack them, as ``tideover sweep --package`` makes it.
+    ``out``: a directory in which the dataset is kept, as the command line does; what is there already is not
+    done again. ``data``: instead of it, where the dataset itself lies, which may be a URL that Spark knows.
+    ``fail_fast``: end with the first run that fails; ``retry_failed``: do those again that
+    are there, and failed.
     ``report``: called with what is being done, how many runs are done, and of how many.
 
-    Raises ScenarioError; JavaNotFound, SparkNotStarted and SweepFailed if Spark does not work; ValueError and
-    OSError for ``out``.
+    Raises ScenarioError; JavaNotFound, SparkNotStarted and SweepFailed if Spark does not work; RunsFailed
+    with ``fail_fast``; ValueError and OSError for ``out`` and ``data``.
     """
     if isinstance(spec, config.Scenario):
         spec, settings = {"scenario": spec, "grid": settings}, ()
     from tideover.reports.parquet import prepare
-    from tideover.scenarios import sweep as sweeps
-    from tideover.scenarios.sweeps import grid
+    from tideover.scenarios.spark.place import Place
+    from tideover.scenarios.sweeps import sweep as sweeps
+    from tideover.scenarios.sweeps import sweep_file
+    from tideover.scenarios.sweeps.completing import Options
+    from tideover.scenarios.sweeps.dataset import FOLDER
 
-    points = grid.read(spec, settings)
-    keep = None if out is None else prepare(out) / KEPT
+    recipe = sweep_file.read(spec, settings)
     return sweeps.sweep(
-        points, master=master, remote=remote, conf=conf, keep=keep, partitions=partitions, report=report
+        recipe,
+        data if out is None else prepare(out) / FOLDER,
+        where=Place(master, remote, conf or {}, None if archive is None else Path(archive)),
+        options=Options(fail_fast, retry_failed),
+        report=report or (lambda *_: None),
     )
+
+
+def load(source: Source, settings: Settings = ()) -> Scenario:
+    """The scenario of a built-in name, a path, a mapping as a file would hold it, or of another scenario; of
+    a directory what a sweep has left there (for type checkers: ``Sweep.open``).
+
+    ``settings``: texts ``key=value`` as given to ``--set``, or a mapping: ``{"run.seed": 3}``.
+
+    Raises ScenarioError for a scenario that cannot be used, TypeError for settings that are neither a list of
+    texts nor a mapping, NoDataset (a ValueError) for a directory without the dataset of a whole sweep.
+    """
+    if isinstance(source, str | Path) and Path(source).is_dir() and str(source) not in library.names():
+        from tideover.scenarios.sweeps.dataset import Sweep
+
+        found: Any = Sweep.open(source)  # what nearly all calls return keeps its type
+        return found
+    return load_scenario(source, settings)
 
 
 def plan(
     spec: str | Path | Mapping[str, Any],
     settings: Settings = (),
     *,
+    master: str | None = "local[*,4]",
+    remote: str | None = None,
+    conf: Mapping[str, Any] | None = None,
+    out: str | Path | None = None,
     evaluator: Evaluator | None = None,
     search: Callable[[Spec, Session], Search] | None = None,
     report: Callable[[str, int, int], None] | None = None,
@@ -159,19 +194,26 @@ def plan(
     """Find the cheapest configuration that meets objectives: of a plan's file, or a mapping as such a file
     would hold it, of which the scenario may also be a ``Scenario``.
 
-    ``settings``: as for ``run``. ``evaluator``: who does the runs
-    (`tideover.scenarios.planning.evaluator.Evaluator`); None: this process. ``search``: makes what decides
+    ``settings``: as for ``run``; ``master``, ``remote``, ``conf``: as for ``sweep``. ``out``: a directory in
+    which runs are kept; what is there already is not done again. ``evaluator``: who does the runs instead
+    (`tideover.scenarios.planning.evaluator.Evaluator`). ``search``: makes what decides
     which runs to do (`tideover.scenarios.planning.search.Search`) from the plan's file and what was found;
     None: the planner's own. ``report``: called with what is being done, how many runs are done, and how many
     there may be.
 
-    Raises ScenarioError.
+    Raises like ``sweep``.
     """
     from tideover.scenarios.planning import plan as planning
     from tideover.scenarios.planning import spec as specs
+    from tideover.scenarios.planning.on_engine import kept
+    from tideover.scenarios.spark.place import Place
 
     asked = specs.read(Path(spec) if isinstance(spec, str) else spec, settings)
-    return planning.plan(asked, evaluator, search, report or (lambda what, done, most: None))
+    tell = report or (lambda what, done, most: None)
+    if evaluator is not None:
+        return planning.plan(asked, evaluator, search, tell)
+    with kept(asked.space, out, Place(master, remote, conf or {}), lambda what: tell(what, 0, 0)) as engine:
+        return planning.plan(asked, engine, search, tell)
 
 
 def saturate(
@@ -187,6 +229,37 @@ def saturate(
     from tideover.scenarios import saturation
 
     return saturation.saturate(loaded(scenario, settings), report)
+
+
+def availability(
+    scenario: Source,
+    mtbf: Mapping[str, str] = {},
+    settings: Settings = (),
+    *,
+    slo: float | None = None,
+    over: str | None = None,
+    report: Callable[[int, int], None] | None = None,
+) -> Dependability:
+    """Find the availability of a scenario whose failures are too rare to wait for.
+
+    Each cause of failures strikes once in each of ``run.replications`` runs, at a drawn moment; from how long
+    it then takes to recover, and how often failures come, follow the availability, the minutes in a year that
+    are down, and how much of an error budget that burns.
+
+    ``scenario`` and ``settings`` as for ``tideover.load``. ``mtbf``: mean time between failures of each host,
+    rack, worker or task, or of one of the scenario's failures: ``{"host": "30 d", "failures.1": "90 d"}``.
+    ``slo``: the availability that is demanded, as 0.9995; ``over``: the period of its budget, as ``"30 d"``;
+    by default a year. ``report``: called with the number of runs that are done, and of all.
+
+    Raises like ``run``, ScenarioError for ``mtbf`` too, ValueError for ``slo`` and ``over``.
+    """
+    from tideover.scenarios.statistics import conditioning
+    from tideover.scenarios.statistics.availability import YEAR_S
+    from tideover.sim.units import S, parse_duration
+
+    over_s = YEAR_S if over is None else parse_duration(over) / S
+    found = loaded(scenario, settings)
+    return conditioning.find(found, mtbf, objective=slo, over_s=over_s, report=report)
 
 
 def check(
@@ -238,112 +311,11 @@ def hours(
     return by_hour.hours(loaded(scenario, settings), times, report)
 
 
-KEPT = ".runs"
-"""Where, in the directory for results, single runs are kept."""
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """What ``compare`` found: ``results`` by strategy, the reference first.
-
-    recoveries, runs, timeline, tasks, usage    tidy tables of all strategies together
-    differences                          paired differences: each strategy minus the reference, by replication
-    verdict                              the figures in a few sentences, and the best strategy
-    """
-
-    results: dict[str, Result]
-
-    def __repr__(self) -> str:
-        rows = self._headlines()
-        shown = [f"{row['strategy']}: {headline.sentence(row)}" for row in rows]
-        return "\n  ".join([f"<Comparison {rows[0]['scenario']!r}", *shown]) + ">"
-
-    def _repr_html_(self) -> str:
-        return headline.html(self._headlines())
-
-    def _headlines(self) -> list[dict[str, Any]]:
-        return [result.headline() for result in self.results.values()]
-
-    @property
-    def recoveries(self) -> pd.DataFrame:
-        """One row a failure."""
-        return self._joined("recoveries")
-
-    @property
-    def runs(self) -> pd.DataFrame:
-        """One row a run."""
-        return self._joined("runs")
-
-    @property
-    def timeline(self) -> pd.DataFrame:
-        """One row a simulated second."""
-        return self._joined("timeline")
-
-    @property
-    def tasks(self) -> pd.DataFrame:
-        """One row a task and run: how busy it was."""
-        return self._joined("tasks")
-
-    @property
-    def usage(self) -> pd.DataFrame:
-        """One row a resource, stretch of the run, and run."""
-        return self._joined("usage")
-
-    @cached_property
-    def verdict(self) -> Verdict:
-        """``text``, ``reference``, ``best``, and ``pairs`` for every compared column."""
-        from tideover.reports.verdict import verdict
-
-        return verdict(self.recoveries, self.runs)
-
-    @property
-    def differences(self) -> pd.DataFrame:
-        """One row a strategy and column: mean of the paired differences, with two 95 % intervals."""
-        import pandas as pd
-
-        return pd.DataFrame([row for rows in self._differences().values() for row in rows])
-
-    def to_list(self) -> list[dict[str, Any]]:
-        """For each strategy what ``run --json`` prints, and ``differences``, ``reference``, ``verdict``."""
-        found = self.verdict
-        rows = self._differences()
-        more = {"reference": found.reference, "best": found.best, "verdict": found.text}
-        return [
-            result.to_dict() | {"differences": rows.get(kind, [])} | more
-            for kind, result in self.results.items()
-        ]
-
-    def _joined(self, name: str) -> pd.DataFrame:
-        return frame(name, [row for result in self.results.values() for row in result.rows(name)])
-
-    def _differences(self) -> dict[str, list[dict[str, Any]]]:
-        rows: dict[str, list[dict[str, Any]]] = {}
-        for pair in self.verdict.pairs:
-            found = pair.difference
-            low, high = found.t or (None, None)
-            boot_low, boot_high = found.bootstrap or (None, None)
-            rows.setdefault(pair.first, []).append(
-                {
-                    "strategy": pair.first,
-                    "minus": pair.second,
-                    "column": pair.column,
-                    "mean": found.mean,
-                    "t_low": low,
-                    "t_high": high,
-                    "bootstrap_low": boot_low,
-                    "bootstrap_high": boot_high,
-                    "pairs": found.n,
-                    "undefined": found.undefined,
-                }
-            )
-        return rows
-
-
 def loaded(scenario: Source, settings: Settings = ()) -> config.Scenario:
     """The scenario of a source, with the settings applied; raises ScenarioError."""
     if isinstance(scenario, config.Scenario) and not len(settings):
         return scenario
-    return load(scenario, settings)
+    return load_scenario(scenario, settings)
 
 
 def compared(

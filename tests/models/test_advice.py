@@ -14,7 +14,7 @@ from tideover.models.config import topology_of
 from tideover.models.simulation import simulate
 from tideover.scenarios.loader import load, load_text
 from tideover.scenarios.runs import run
-from tideover.scenarios.sweeps import grid
+from tideover.scenarios.sweeps import sweep_file
 from tideover.sim.units import S
 
 SKEWED = """
@@ -298,8 +298,8 @@ def test_of_many_scenarios_one_remark_of_a_kind_is_shown() -> None:
         "strategy.kind": ["rsm", "aligned_snapshots"],
         "strategy.checkpoint_interval": ["2 s", "4 s", "8 s"],
     }
-    points = grid.read({"scenario": "wordcount", "set": {"failures.0.within": None}, "grid": swept})
-    (said,) = points.warnings
+    recipe = sweep_file.read({"scenario": "wordcount", "set": {"failures.0.within": None}, "grid": swept})
+    (said,) = in_short(text for point in recipe.checked() for text in warnings(point.scenario))
     assert said.startswith("failures.0.at: in every replication it strikes 1 s into an interval of 2 s")
     assert said.endswith("(and 2 more of this kind)")
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from tests.kept import as_kept
 from tests.oracle.worlds import MS, bolt, fault, spout, world
 from tideover.models.evaluation.bottleneck import Load, Used, mean_loads, sentence
 from tideover.models.results.result import Result
 from tideover.models.schema.shared import SHARED_RECORD
 from tideover.models.simulation import Replication, simulate
 from tideover.models.world import World
-from tideover.scenarios.runs import decode, encode
 
 ONES: dict[str, Any] = {"kind": "values", "values": (1,), "repeat": True}
 
@@ -122,6 +122,6 @@ def test_a_result_has_it_where_it_was_measured(shared: Result) -> None:
 
 def test_it_is_kept_on_disk(shared: Result) -> None:
     """What a sweep keeps of a run gives the same record again."""
-    again = Result(shared.scenario, [decode(encode(one)) for one in shared.replications])
+    again = Result(shared.scenario, [as_kept(one) for one in shared.replications])
     assert again.to_json() == shared.to_json()
     assert again.usage.equals(shared.usage)

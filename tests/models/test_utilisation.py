@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from tests.kept import as_kept
 from tests.oracle.worlds import MS, bolt, fault, queued, spout, world
 from tideover.models.results.result import Result
 from tideover.models.simulation import simulate
 from tideover.reports.tables import blocked_table, overview
-from tideover.scenarios.runs import decode, encode
 
 ONES: dict[str, Any] = {"kind": "values", "values": (1,), "repeat": True}
 
@@ -83,7 +83,7 @@ def test_a_result_has_the_mean_of_each_task_and_the_peak() -> None:
     assert told["tasks"] == {"p.0": pytest.approx((0.36 + 0.32) / 2)}
     assert (told["busiest"], told["peak"]) == ("p.0", pytest.approx(0.36))
     assert found.tasks[["replication", "task", "queued"]].values.tolist() == [[0, "p.0", 1], [1, "p.0", 0]]
-    assert decode(encode(one)).tasks == one.tasks
+    assert as_kept(one).tasks == one.tasks
 
 
 def test_lumps_change_only_the_grain() -> None:
@@ -130,7 +130,7 @@ def test_results_say_who_is_blocked_where_queues_have_an_end() -> None:
     assert blocked_table(record).rows[0] == ("p.0", "33.7 %", "29.5 %", "36.8 %")
     roomy = Result(chain(9), [simulate(chain(9))])
     assert ("most blocked task", "0") in overview([roomy.to_dict()]).rows
-    again = Result(chain(1), [decode(encode(one)) for one in result.replications])
+    again = Result(chain(1), [as_kept(one) for one in result.replications])
     assert again.to_json() == result.to_json()
     plain = Result(chain(None), [simulate(chain(None))])
     assert "blocked" not in plain.to_dict()["utilisation"]

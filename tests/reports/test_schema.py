@@ -6,6 +6,7 @@ from dataclasses import replace
 import pyarrow.parquet as pq
 import pytest
 
+from tests.kept import as_kept
 from tideover.models.results.result import Result
 from tideover.models.schema.columns import Column
 from tideover.models.schema.fields import RECORD, TABLES, block
@@ -16,7 +17,6 @@ from tideover.reports.tables import overview
 from tideover.scenarios import runs
 from tideover.scenarios.loader import load
 from tideover.scenarios.results_reference import results_reference
-from tideover.scenarios.runs import decode, encode
 
 SPILLED = Column(
     "spilled_s",
@@ -113,7 +113,7 @@ def test_a_registered_field_is_in_the_reference(registered: None) -> None:
 
 def test_a_registered_field_is_kept_on_disk(registered: None, measured: Result) -> None:
     """What a sweep keeps of a run gives the same result again."""
-    again = [decode(encode(one)) for one in measured.replications]
+    again = [as_kept(one) for one in measured.replications]
     assert (
         Result(measured.scenario, again).to_json()
         == Result(measured.scenario, measured.replications).to_json()

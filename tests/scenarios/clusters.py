@@ -19,7 +19,7 @@ import pyspark
 from tideover.scenarios.java import find_java, java_environment
 
 SPARK = Path(pyspark.__file__).parent
-START_S = 120.0
+START_S = 300.0
 _TOGETHER = '("$@" < /dev/null; kill -9 0) & cat > /dev/null; kill -9 0'
 """A shell's program: a command that ends when the shell's input does, with all of its process group."""
 _DAEMON = {

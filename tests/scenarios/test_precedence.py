@@ -19,7 +19,7 @@ from tideover.scenarios.nodes import Giver, Node, Origin
 from tideover.scenarios.precedence import put
 from tideover.scenarios.resolved import said
 from tideover.scenarios.settings import Setting
-from tideover.scenarios.sweeps import grid, sweep_file
+from tideover.scenarios.sweeps import sweep_file
 from tideover.scenarios.yaml_source import parse
 from tideover.sim.units import S
 
@@ -158,7 +158,7 @@ def check(folder: Path, key: Key, sources: set[str], short: frozenset[str]) -> N
 
 def test_a_set_of_a_swept_key_takes_the_place_of_the_grids_values() -> None:
     spec = {"scenario": "wordcount", "grid": {"run.seed": [1, 2]}}
-    assert [p.scenario.run.seed for p in grid.read(spec, ["run.seed=[5, 6, 7]"]).points] == [5, 6, 7]
+    assert [p.scenario.run.seed for p in sweep_file.read(spec, ["run.seed=[5, 6, 7]"]).checked()] == [5, 6, 7]
     assert (
         said(sweep_file.read(spec, ["run.seed=5"]).resolved(0).root.get("run", "seed").origin)
         == "--set: grid.run.seed"
@@ -236,7 +236,7 @@ def test_problems_of_settings_are_told_where_they_were_set(tmp_path: Path) -> No
         "grid:\n  rate: [10/s, 7 s]\n  run.warmup: [3]\n"
     )
     with pytest.raises(ScenarioError) as caught:
-        grid.read(path, {"run.replications": 0})
+        sweep_file.read(path, {"run.replications": 0}).checked()
     assert [(p.file, p.line, p.key) for p in caught.value.problems] == [
         (str(path), 2, "set.restart"),
         (str(path), 3, "seed"),

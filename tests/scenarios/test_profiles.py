@@ -14,7 +14,7 @@ from tideover.scenarios import library, loader, profiles
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.json_schema import json_schema
 from tideover.scenarios.loader import load
-from tideover.scenarios.sweeps import grid
+from tideover.scenarios.sweeps import sweep_file
 from tideover.scenarios.writer import to_data
 from tideover.sim.units import MS, S
 
@@ -234,9 +234,9 @@ def test_a_profile_may_give_nothing_to_some_of_several(files: Path) -> None:
     with pytest.raises(ScenarioError, match="other gives nothing"):
         loader.load_for_strategies(files, ["source_replay", "none"])
     swept = {"scenario": str(files), "grid": {"strategy.kind": ["none", "aligned_snapshots"]}}
-    assert len(grid.read(swept).points) == 2
+    assert len(sweep_file.read(swept).checked()) == 2
     with pytest.raises(ScenarioError, match=f"^{files}:12: profile: other gives nothing"):
-        grid.read(swept | {"grid": {"strategy.kind": ["none", "source_replay"]}})
+        sweep_file.read(swept | {"grid": {"strategy.kind": ["none", "source_replay"]}}).checked()
 
 
 def test_what_is_missing_is_told_with_the_profile(files: Path) -> None:

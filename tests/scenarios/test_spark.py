@@ -56,6 +56,17 @@ def test_a_session_that_runs_already_is_used_and_left_running(spark):
     assert spark.range(3).count() == 3
 
 
+def test_a_session_that_runs_already_is_not_set_up_anew(spark):
+    """What it has already may be asked for; anything else is refused, and nothing is changed."""
+    with spark_session("local[1]", conf={"spark.ui.enabled": False}) as session:
+        assert session.sparkContext is spark.sparkContext
+    with (
+        pytest.raises(SparkNotStarted, match=r"has a Spark session already.* not '77g'"),
+        spark_session("local[1]", conf={"spark.executor.memory": "77g"}),
+    ):
+        pass
+
+
 def test_nothing_of_the_users_is_changed_and_nothing_is_left(tmp_path):
     code = """
 import os, signal
@@ -225,6 +236,21 @@ def test_a_cluster_keeps_its_own_settings(master):
     assert not is_embedded(master)
     assert "spark.driver.host" not in settings(master, "name", Path("/scratch"))
     assert environment(master, {"JAVA_HOME": "/jdk"}) == {"JAVA_HOME": "/jdk"}
+
+
+@pytest.mark.long
+def test_settings_reach_spark_and_are_gone_with_the_session():
+    """They win over ours; Spark's process, which keeps what it was started with, does not hand them on."""
+    done = run("""
+from tideover.scenarios.spark.session import spark_session
+
+names = "spark.sql.shuffle.partitions", "spark.speculation", "spark.driver.memory"
+for conf in {}, dict(zip(names, ["3", True, "600m"])), {}:
+    with spark_session("local[1]", conf=conf) as session:
+        heap = session._jvm.Runtime.getRuntime().maxMemory() // 2**20
+        print(*[session.conf.get(name, None) for name in names], heap < 601)
+""")
+    assert done.stdout == "8 None None False\n3 true 600m True\n8 None None False\n", done.stderr
 
 
 @pytest.mark.long

@@ -14,7 +14,18 @@ from typing import Annotated
 import typer
 
 from tideover import __version__
-from tideover.cli import calibrate, check, doctor, hours, plan, scenarios, simulate, sweeps
+from tideover.cli import (
+    availability,
+    calibrate,
+    check,
+    doctor,
+    hours,
+    papers,
+    plan,
+    scenarios,
+    simulate,
+    sweeps,
+)
 from tideover.cli.output import BadInput
 from tideover.scenarios.errors import ScenarioError
 
@@ -30,9 +41,10 @@ app.command("run")(simulate.run)
 app.command("compare")(simulate.compare)
 app.command("hours")(hours.hours)
 app.command("sweep")(sweeps.sweep)
+app.command("availability")(availability.availability)
 app.command("plan")(plan.plan)
 app.command("check")(check.check)
-app.command("reproduce")(sweeps.reproduce)
+app.command("reproduce")(papers.reproduce)
 app.command("calibrate")(calibrate.calibrate)
 app.add_typer(scenarios.app, name="scenarios")
 app.command("doctor")(doctor.doctor)
@@ -93,7 +105,7 @@ def _failure(error: Exception) -> str:
     from tideover.scenarios.java import JavaNotFound
 
     told = (JavaNotFound, OSError)
-    failed = ("RunFailed", "SweepFailed", "SparkNotStarted", "NothingToFit")
+    failed = ("RunFailed", "RunsFailed", "SweepFailed", "SparkNotStarted", "NothingToFit")
     if isinstance(error, told) or type(error).__name__ in failed:
         lines = [line for line in f"tideover: {error}".splitlines() if not _of_java(line)]
         return "\n".join(lines)

@@ -18,6 +18,8 @@ from tideover.cli.output import Json, print_json, show
 from tideover.cli.progress import Bar
 
 PACKAGES = ("numpy", "pandas", "pyarrow", "pydantic", "pyspark", "seaborn", "simpy")
+CONNECT = ("grpcio", "grpcio-status", "googleapis-common-protos", "zstandard")
+"""What ``--remote`` needs beside PySpark; the extra ``connect`` names the same."""
 LEAST_MEMORY = 2 * 2**30
 
 
@@ -36,7 +38,7 @@ def doctor(
     no_spark: Annotated[bool, typer.Option("--no-spark", help="Do not try to start Spark.")] = False,
 ) -> None:
     """Check Java, Python, versions and memory, and start Spark; say how to mend what does not work."""
-    steps: list[Callable[[], Iterator[Check]]] = [_software, _machine, _java, _engine, _calibration]
+    steps: list[Callable[[], Iterator[Check]]] = [_software, _connect, _machine, _java, _engine, _calibration]
     if not no_spark:
         steps.append(_spark)
     checks: list[Check] = []
@@ -86,6 +88,22 @@ def _software() -> Iterator[Check]:
             yield Check(package, False, found, 'PySpark needs an older one: pip install "pandas<3"')
         else:
             yield Check(package, True, found)
+
+
+def _connect() -> Iterator[Check]:
+    from importlib.metadata import PackageNotFoundError, version
+
+    missing = []
+    for package in CONNECT:
+        try:
+            version(package)
+        except PackageNotFoundError:
+            missing.append(package)
+    if missing:
+        lack = f'no {", ".join(missing)}; only --remote needs them: pip install "tideover[connect]"'
+        yield Check("Spark Connect", None, lack)
+    else:
+        yield Check("Spark Connect", True, f"grpcio {version('grpcio')}")
 
 
 def _machine() -> Iterator[Check]:

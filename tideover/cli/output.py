@@ -6,9 +6,10 @@ import json
 import math
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from textwrap import indent
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
@@ -71,6 +72,15 @@ def json_text(value: Any) -> str:
 def print_json(value: Any) -> None:
     """One JSON value on standard output."""
     print_text(json_text(value))
+
+
+def print_json_list(values: Iterable[Any]) -> None:
+    """A list of JSON values on standard output, each as soon as it is there."""
+    begin = "["
+    for value in values:
+        print_text(f"{begin}\n{indent(json_text(value), '  ').rstrip()}")
+        begin = ","
+    print_text("[]\n" if begin == "[" else "\n]\n")
 
 
 def print_text(text: str) -> None:
@@ -180,6 +190,20 @@ def write(
         )
     tell(paths, errors=errors)
     return paths
+
+
+def write_page(directory: Path, make: Callable[[], Page], inputs: str) -> Path:
+    """Write a sweep's page to ``--out``, unless it is there as it was made from the same inputs."""
+    from tideover.reports.output import REPORT, write_all
+    from tideover.reports.sweeps.finished import finished, stamp, unstamp
+
+    page = directory / REPORT
+    if not finished(directory, inputs, page):
+        with writing(directory, "to"):
+            unstamp(directory)
+            write_all(directory, tables={}, page=make())
+            stamp(directory, inputs, page)
+    return page
 
 
 def tell(paths: Sequence[Path], *, errors: bool) -> None:

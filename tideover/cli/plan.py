@@ -10,6 +10,7 @@ import typer
 from tideover.cli import output
 from tideover.cli.output import Json, Out, Settings
 from tideover.cli.progress import Bar
+from tideover.cli.spark import Archive, Conf, Master, NoSpark, Remote, place
 
 if TYPE_CHECKING:
     from tideover.scenarios.planning.result import Plan
@@ -21,6 +22,11 @@ def plan(
     settings: Settings = None,
     as_json: Json = False,
     out: Out = None,
+    master: Master = None,
+    remote: Remote = None,
+    conf: Conf = None,
+    archive: Archive = None,
+    no_spark: NoSpark = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Count candidates and runs; simulate nothing.")
     ] = False,
@@ -31,14 +37,16 @@ def plan(
     """
     from tideover.scenarios.planning import plan as planning
     from tideover.scenarios.planning import spec as specs
+    from tideover.scenarios.planning.on_engine import kept
 
+    where = place(master, remote, conf, archive, no_spark)
     asked = specs.read(Path(spec), settings or ())
     if dry_run:
         _count(asked, as_json)
         return
     output.prepare(out, "plan")
-    with Bar() as bar:
-        found = planning.plan(asked, report=bar)
+    with Bar() as bar, kept(asked.space, out, where, lambda what: bar(what, 0, 0)) as engine:
+        found = planning.plan(asked, engine, report=bar)
     _tell(found, as_json, out)
     if found.best is None:
         raise typer.Exit(1)

@@ -38,6 +38,10 @@ def run(
         bool, typer.Option("--trace", help="Print what the protocol did, in order. For small runs.")
     ] = False,
     saturate: Saturate = False,
+    find_warmup: Annotated[
+        bool,
+        typer.Option("--find-warmup", help="Find where the warm-up ends, on runs in which nothing fails."),
+    ] = False,
 ) -> None:
     """Simulate one scenario.
 
@@ -47,6 +51,9 @@ def run(
         if trace:
             raise BadInput("--trace: goes with a run, not with --saturate, which makes many")
         saturation.run(scenario, settings, as_json, out)
+        return
+    if find_warmup:
+        _find_warmup(scenario, settings, as_json, trace or out is not None)
         return
     from tideover import api
     from tideover.scenarios.loader import unused
@@ -74,6 +81,23 @@ def run(
         from tideover.reports import pages
 
         output.write(out, _tables(result), pages.run_page(result), record, errors=as_json)
+
+
+def _find_warmup(source: str, settings: list[str] | None, as_json: bool, more: bool) -> None:
+    """Say when the scenario has settled."""
+    from tideover import api
+    from tideover.scenarios.statistics.settling import settling
+
+    if more:
+        raise BadInput("--find-warmup: goes with --set and --json alone")
+    with Bar() as bar:
+        found = settling(api.loaded(source, settings or ()), bar.runs)
+    if as_json:
+        output.print_json(found.to_dict())
+    else:
+        from rich.text import Text
+
+        output.show(Text(f"{found.sentence[:1].upper()}{found.sentence[1:]}."))
 
 
 def compare(

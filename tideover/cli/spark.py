@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tideover.cli.output import BadInput
+from tideover.cli.output import BadInput, show
 from tideover.scenarios.spark import conf as settings
-from tideover.scenarios.spark.masters import LOCAL, check_master, check_remote, is_embedded, shown
+from tideover.scenarios.spark.masters import LOCAL, check_master, check_remote
+from tideover.scenarios.spark.package import check_archive, write_archive
+from tideover.scenarios.spark.place import Place
 
 Master = Annotated[
     str | None,
@@ -34,28 +36,24 @@ Conf = Annotated[
         show_default=False,
     ),
 ]
+Archive = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="Packages for workers that lack them; --package makes it.", show_default=False
+    ),
+]
 NoSpark = Annotated[bool, typer.Option("--no-spark", help="Simulate in this process, one run after another.")]
 
 
-@dataclass(frozen=True)
-class Place:
-    """Where runs are done; ``master``: None for this process, without Spark."""
-
-    master: str | None = LOCAL
-    remote: str | None = None
-    conf: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def elsewhere(self) -> str | None:
-        """The cluster or server that has to be connected to, or None."""
-        if self.remote is not None:
-            return shown(self.remote)
-        return None if self.master is None or is_embedded(self.master) else self.master
-
-
-def place(master: str | None, remote: str | None, conf: Sequence[str] | None, no_spark: bool) -> Place:
+def place(
+    master: str | None,
+    remote: str | None,
+    conf: Sequence[str] | None,
+    archive: Path | None,
+    no_spark: bool,
+) -> Place:
     """What the options mean together; raises BadInput and ScenarioError for what means nothing to Spark."""
-    given = {"--master": master, "--remote": remote, "--conf": conf or None}
+    given = {"--master": master, "--remote": remote, "--conf": conf or None, "--archive": archive}
     named = [option for option, value in given.items() if value is not None]
     if no_spark and named:
         raise BadInput(f"{named[0]}: does not go with --no-spark")
@@ -65,4 +63,35 @@ def place(master: str | None, remote: str | None, conf: Sequence[str] | None, no
         return Place(None)
     if remote is not None:
         check_remote(remote, "--remote")
-    return Place(check_master(master or LOCAL, "--master"), remote, settings.parse(conf or ()))
+    where = Place(
+        check_master(master or LOCAL, "--master"),
+        remote,
+        settings.parse(conf or ()),
+        None if archive is None else check_archive(archive, "--archive"),
+    )
+    if archive is not None and where.elsewhere is None:
+        raise BadInput("--archive: goes with --remote, or the --master of a cluster")
+    return where
+
+
+def _make_package(path: Path | None) -> None:
+    """Make the archive, and end."""
+    if path is None:
+        return
+    packages = write_archive(path)
+    megabytes = path.stat().st_size / 1e6
+    show(f"{path}: {megabytes:.0f} MB: Tideover, {', '.join(packages)}", whole_lines=True)
+    raise typer.Exit()
+
+
+Package = Annotated[
+    Path | None,
+    typer.Option(
+        "--package",
+        metavar="FILE",
+        help="Make an archive (.tar.gz) of what workers need, for --archive, and end.",
+        show_default=False,
+        is_eager=True,
+        callback=_make_package,
+    ),
+]

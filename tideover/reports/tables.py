@@ -20,6 +20,7 @@ from tideover.reports.formatting import (
     strategy_name,
 )
 from tideover.scenarios.statistics.estimates import Estimate, estimate
+from tideover.scenarios.statistics.replications import of_replications
 from tideover.sim.faults.base import FAULTS
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ class Notes:
     def lines(self) -> tuple[str, ...]:
         lines = ["±: half the width of the 95 % t-interval of the mean"] if self.interval else []
         if self.partial:
-            lines.append("(n of m): mean over the n recoveries in which the value is defined")
+            lines.append("(n of m): mean over the n replications in which the value is defined")
         told = self._reasons.items()
         return (
             *lines,
@@ -164,19 +165,19 @@ def _present(recoveries: Sequence[Sequence[Record]]) -> set[str]:
 def _recovery_rows(
     heading: str, recoveries: Sequence[Sequence[Record]], notes: Notes, brief: bool
 ) -> list[tuple[str, ...]]:
-    """Means over the recoveries of each result."""
+    """Means over the replications of each result; recoveries of one replication are averaged first."""
 
     def rows(columns: Iterable[Column], noted: str = "") -> list[tuple[str, ...]]:
         found = []
         for column in columns:
             label = column.label if len(column.record) > 1 else column.label_with_unit
-            means = [estimate(_value(recovery, column) for recovery in mine) for mine in recoveries]
+            values = [[(each["replication"], _value(each, column)) for each in mine] for mine in recoveries]
+            means = [estimate(of_replications(mine, column)) for mine in values]
             found.append((label, *(notes.mean(mean, noted or label, column) for mean in means)))
         return found
 
-    count = max(len(mine) for mine in recoveries)
     first, *others = rows(_measured(recoveries))
-    shown: list[tuple[str, ...]] = [(f"{heading} (mean of {count})" if count > 1 else heading,), first]
+    shown: list[tuple[str, ...]] = [(f"{heading}{_counted(recoveries)}",), first]
     shown += [("Its stages, s",), *rows(block("recoveries", "stages_s", _present(recoveries)))]
     shown += [("Other measures of the recovery",), *others]
     if not brief:
@@ -185,6 +186,18 @@ def _recovery_rows(
         label = f"{_LABELS[name]} in recovery"
         shown += [(f"{label}, ms",), *rows(_chosen("recoveries", name, brief), label.lower())]
     return shown
+
+
+def _counted(recoveries: Sequence[Sequence[Record]]) -> str:
+    """How many replications the means are of, and how many failures they had, if that is not one each."""
+    mine = max(recoveries, key=len)
+    count = len({recovery["replication"] for recovery in mine})
+    if len(mine) == 1:
+        return ""
+    if len(mine) == count:
+        return f" (mean of {count})"
+    one = "replication" if count == 1 else "replications"
+    return f" (mean of {count} {one}, {len(mine)} failures)"
 
 
 def _chosen(table: str, name: str, brief: bool, present: Collection[str] = ()) -> list[Column]:

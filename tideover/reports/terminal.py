@@ -14,7 +14,7 @@ from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from tideover.reports import checks, saturation, tables
+from tideover.reports import availability, checks, saturation, tables
 from tideover.reports.formatting import filled
 from tideover.reports.scenario_summary import collected_warnings, headline
 from tideover.reports.tables import Record, Table
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tideover.reports.verdict import Verdict
     from tideover.scenarios.objectives.check import Check
     from tideover.scenarios.saturation import Saturation
+    from tideover.scenarios.statistics.conditioning import Dependability
 
 MOST_SIDE_BY_SIDE = 5
 """So many strategies fit into one table; more are shown in several tables, one below the other."""
@@ -52,6 +53,18 @@ def saturation_view(found: Sequence[Saturation]) -> Group:
         render(saturation.carried_table(found)),
         *(render(saturation.resources_table(each)) for each in found),
         Text(saturation.answer(found), style="bold"),
+    )
+
+
+def availability_view(found: Dependability) -> Group:
+    """Availability with rare failures, what it is made of, and the answer in a sentence."""
+    run = found.scenario.run
+    return Group(
+        _title(f"{found.scenario.name}: seed {run.seed}, {run.replications} replications of each failure"),
+        render(availability.availability_table(found)),
+        render(availability.causes_table(found)),
+        Text(availability.answer(found), style="bold"),
+        warnings_view(found.warnings),
     )
 
 

@@ -1,7 +1,5 @@
-"""Single runs: one replication of one scenario each, and what is kept of them until all are there.
-
-A run's identity is everything that it depends on (``keys``), and what it says is a text (``encode``) from
-which its results come back exactly (``decode``). So it does not matter where or when a run was made.
+"""A scenario's runs in this process, and what a run depends on: with the same ``digest`` and replication it
+does not matter where or when it was made.
 """
 
 from __future__ import annotations
@@ -10,7 +8,6 @@ import hashlib
 import inspect
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -18,13 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tideover.models.config import Scenario
-from tideover.models.evaluation.bottleneck import Used
 from tideover.models.simulation import Replication, simulate
-from tideover.scenarios.errors import shorten
 from tideover.scenarios.part_builder import REGISTRIES
 from tideover.scenarios.prediction import predict
 from tideover.scenarios.writer import to_data
-from tideover.sim.histogram import Histogram
 
 if TYPE_CHECKING:
     from tideover.models.results.result import Result
@@ -32,24 +26,13 @@ if TYPE_CHECKING:
 Report = Callable[[int, int], None]
 """Called with what is done, and of how many."""
 
-_HISTOGRAMS = ("latency", "end_to_end")
-_TRACES = ("trace", "world")
-"""Of a replication that was traced; they are not kept."""
 _WITHOUT_EFFECT = ("name", "description", "slo", "profile")
-_LONGEST_ERROR = 500
+LONGEST_ERROR = 500
+"""Of an error that is kept, in characters."""
 
 
 class RunFailed(RuntimeError):
     """A replication could not be simulated; the message says which one, and why."""
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What became of a run: its record (see ``encode``), or the error that it ended with."""
-
-    key: str
-    record: str | None
-    error: str | None
 
 
 def run(scenario: Scenario, *, trace: bool = False, report: Report | None = None) -> Result:
@@ -75,26 +58,20 @@ def run(scenario: Scenario, *, trace: bool = False, report: Report | None = None
     return result
 
 
-def attempt(scenario: Scenario, replication: int, run_key: str, timeline: bool) -> Outcome:
-    """One run, whatever comes of it. ``timeline``: keep the rows per second as well."""
-    try:
-        return Outcome(run_key, encode(simulate(scenario, replication), timeline), None)
-    except Exception as error:
-        return Outcome(run_key, None, shorten(f"replication {replication}: {told(error)}", _LONGEST_ERROR))
-
-
 def told(error: Exception) -> str:
+    """An error in one line: its class, and what it says."""
     said = " ".join(str(error).split())
     return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
-def keys(scenario: Scenario) -> list[str]:
-    """For each replication a hash of all that its result depends on: the scenario, its seed, the code."""
+def digest(scenario: Scenario, model: str) -> str:
+    """A hash of all that a scenario's runs depend on, but for their replication: its keys, seed and files,
+    and ``model``, the ``code``.
+    """
     data = {name: value for name, value in to_data(scenario).items() if name not in _WITHOUT_EFFECT}
     data["run"] = {name: value for name, value in data["run"].items() if name != "replications"}
-    whole = hashlib.sha256(json.dumps([data, code(), [*_files(data)]], ensure_ascii=False).encode()).digest()
-    numbers = range(scenario.run.replications)
-    return [hashlib.sha256(whole + str(number).encode()).hexdigest()[:32] for number in numbers]
+    whole = json.dumps([data, model, [*_files(data)]], ensure_ascii=False)
+    return hashlib.sha256(whole.encode()).hexdigest()
 
 
 def _files(data: Any) -> Iterator[str]:
@@ -142,37 +119,3 @@ def _source(part: type) -> str:
         return inspect.getsource(inspect.getmodule(part) or part)
     except (OSError, TypeError):
         return ""
-
-
-def encode(replication: Replication, timeline: bool = True) -> str:
-    """What a replication says, as JSON; ``timeline``: with its rows per second."""
-    data = {one.name: getattr(replication, one.name) for one in fields(Replication)}
-    histograms = {name: data[name].state() for name in _HISTOGRAMS}
-    if histograms["end_to_end"] == histograms["latency"]:
-        histograms["end_to_end"] = None  # most of a record; where nothing is replayed, they are the same
-    histograms["complete"] = None if replication.complete is None else replication.complete.state()
-    rows = {"timeline": _columns(replication.timeline) if timeline else None}
-    data |= histograms | rows | dict.fromkeys(_TRACES)
-    return json.dumps(data, separators=(",", ":"), allow_nan=False)
-
-
-def decode(record: str) -> Replication:
-    """The replication that ``encode`` wrote; without a timeline if that was left out."""
-    data: dict[str, Any] = json.loads(record)
-    columns = data["timeline"] or {}
-    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    histograms = {name: Histogram.of_state(data[name] or data["latency"]) for name in _HISTOGRAMS}
-    shared = {
-        "used": None if data["used"] is None else Used(*data["used"]),
-        "complete": None if data["complete"] is None else Histogram.of_state(data["complete"]),
-    }
-    return Replication(**data | histograms | shared | {"timeline": rows})
-
-
-def has_timeline(record: str) -> bool:
-    """Whether ``encode`` was asked for the timeline."""
-    return '"timeline":null' not in record
-
-
-def _columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
-    return {name: [row[name] for row in rows] for name in rows[0]} if rows else {}

@@ -12,10 +12,12 @@ from tests.scenarios.planning.worlds import BASE, World
 from tideover.scenarios import probe
 from tideover.scenarios.objectives.objective import Objective
 from tideover.scenarios.planning.candidate import judged, margin, saved
-from tideover.scenarios.planning.evaluator import Ask, InProcess, tables
+from tideover.scenarios.planning.evaluator import Ask, tables
+from tideover.scenarios.planning.on_engine import kept
 from tideover.scenarios.planning.session import Session
 from tideover.scenarios.planning.spec import read
 from tideover.scenarios.planning.surrogate import promising
+from tideover.scenarios.spark.place import Place
 
 ROOT = Path(tideover.__file__).parents[1]
 INTERVAL = "strategy.checkpoint_interval"
@@ -157,8 +159,9 @@ def test_the_example_is_a_plan():
         "strategies.aligned_snapshots.checkpoint_interval": "16 s",
         "hosts.count": 6,
     }
-    session = Session(spec.space, spec.wanted, InProcess(spec.space))
-    (one,) = session.evaluate([Ask(values, 0, 1)])
+    with kept(spec.space, None, Place(None), print) as evaluator:
+        session = Session(spec.space, spec.wanted, evaluator)
+        (one,) = session.evaluate([Ask(values, 0, 1)])
     assert one.error is None
     assert one.costs["machines"] == pytest.approx([6 * 0.20 * 730] * 2)
     assert [judgement.n for judgement in one.judgements] == [2] * 4

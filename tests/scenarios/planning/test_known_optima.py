@@ -120,7 +120,7 @@ def test_only_one_replica_more_is_feasible():
         },
         "search": {"replications": {"least": 2, "most": 4}},
     }
-    plan = tideover.plan(spec)
+    plan = tideover.plan(spec, master=None)
     assert plan.best.values == {
         "strategy.kind": "active_replication",
         "strategies.active_replication.k": 1,
@@ -139,7 +139,7 @@ def test_nothing_is_feasible_and_by_how_much():
         "choices": {INTERVAL: ["2 s", "4 s"]},
         "search": {"replications": {"least": 2, "most": 4}},
     }
-    plan = tideover.plan(spec)
+    plan = tideover.plan(spec, master=None)
     assert plan.best is None
     assert plan.feasible == []
     assert plan.nearest.values == {INTERVAL: "2 s"}

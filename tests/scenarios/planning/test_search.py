@@ -7,9 +7,11 @@ import pytest
 
 import tideover
 from tests.scenarios.planning.worlds import BASE, World, bytes_that_cost, noise, seconds
-from tideover.scenarios.planning.evaluator import Ask, InProcess
+from tideover.scenarios.planning.evaluator import Ask
+from tideover.scenarios.planning.on_engine import kept
 from tideover.scenarios.planning.space import Space
 from tideover.scenarios.planning.spec import read
+from tideover.scenarios.spark.place import Place
 
 INTERVAL, PHASE, KIND = "strategy.checkpoint_interval", "strategy.checkpoint_phase", "strategy.kind"
 LEAST, MOST = 4, 40
@@ -56,7 +58,7 @@ def exhaustive(spec, figures, limit):
     for kind, t, p in itertools.product(("aligned_snapshots", "rsm"), ts, range(1, 10)):
         if kind == "rsm" and p > 1:
             continue  # it has no phase
-        values = {KIND: kind, INTERVAL: f"{float(f'{t:.4g}'):g} s"}
+        values = {KIND: kind, INTERVAL: f"{t:.6g} s"}
         values |= {PHASE: f"{p} s"} if kind == "aligned_snapshots" else {}
         each = [figures(values, n) for n in range(MOST)]
         if sum(one["recovery"] for one in each) / MOST <= limit:
@@ -147,7 +149,8 @@ def test_what_a_run_in_this_process_says_is_what_run_says():
         }
     )
     asks = [Ask({INTERVAL: "5 s", "run.seed": 2}, 1, 2), Ask({INTERVAL: "2 s", "run.seed": 1}, 0, 0, 2.0)]
-    found = InProcess(read_spec.space)(asks)
+    with kept(read_spec.space, None, Place(None), print) as evaluator:
+        found = evaluator(asks)
     for number, (settings, replications, rate) in enumerate(
         [({INTERVAL: "5 s", "run.seed": 2}, [1, 2], "10/s"), ({INTERVAL: "2 s", "run.seed": 1}, [0], "20/s")]
     ):

@@ -32,7 +32,7 @@ DURATION_S = 40.0
 def seconds(text: str) -> float:
     """Of ``8.165 s`` or ``250 ms``."""
     number, unit = text.split()
-    return float(number) * {"s": 1.0, "ms": 1e-3, "min": 60.0, "h": 3600.0}[unit]
+    return float(number) * {"s": 1.0, "ms": 1e-3, "us": 1e-6, "min": 60.0, "h": 3600.0}[unit]
 
 
 def noise(replication: int, *what: object) -> float:

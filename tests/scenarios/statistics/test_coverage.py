@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import signal, stats
 
+from tests.theory.queues import SERVICE, bolt, queue
+from tideover.models.simulation import simulate
 from tideover.scenarios.statistics.availability import conditioned
 from tideover.scenarios.statistics.batch_means import batch_means
 from tideover.scenarios.statistics.estimates import estimates
-from tideover.scenarios.statistics.paired import paired
+from tideover.scenarios.statistics.paired import paired, paired_quantiles
 from tideover.scenarios.statistics.quantiles import quantile_interval
+from tideover.sim.distributions.exponential import Exponential
 
 EXPERIMENTS = 1_000
 
 
-def covered(intervals: Iterable[tuple[float, float]], truth: float) -> float:
-    """The part of the intervals that have the truth in them."""
+def covered(intervals: Iterable[tuple[float, float]], truth: float, of: int = EXPERIMENTS) -> float:
+    """The part of the intervals that have the truth in them; nearly all experiments have one."""
     ends = np.array(list(intervals))
-    assert len(ends) >= 0.97 * EXPERIMENTS
+    assert len(ends) >= 0.97 * of
     return float(((ends[:, 0] <= truth) & (truth <= ends[:, 1])).mean())
 
 
@@ -79,17 +82,49 @@ def test_of_batch_means_of_waiting_times() -> None:
     assert 0.93 <= covered(((one.low, one.high) for one in found if not one.correlated), 1.0) <= 0.97
 
 
-def test_of_paired_differences() -> None:
-    """Ten replications of two settings that share most of their luck; the second takes 3 s longer."""
-    rng = np.random.default_rng(6)
-    luck = rng.gamma(4, 10, (EXPERIMENTS, 10))
+@pytest.mark.long
+def test_of_batch_means_of_the_engine() -> None:
+    """M/M/1 at a load of 0.5, simulated: 12,000 tuples a run, of which the first 500 are warm-up. The mean
+    time in the system is twice a service.
+    """
+    service = Exponential(mean=SERVICE)
     ends = []
+    for experiment in range(EXPERIMENTS):
+        scenario = queue(2 * SERVICE, {"b": bolt("source", service)}, 0.24, seed=experiment)
+        trace = simulate(scenario, trace=True).trace
+        assert trace is not None
+        found = batch_means([row[-1] - row[-2] for row in trace.processed][500:])
+        if not found.correlated:
+            ends.append((found.low, found.high))
+    assert 0.93 <= covered(ends, 2.0 * SERVICE) <= 0.97
+
+
+def pairs(experiments: int, replications: int) -> Iterator[pd.DataFrame]:
+    """Two settings that share most of their luck; the second takes 3 s longer."""
+    rng = np.random.default_rng(6)
+    luck = rng.gamma(4, 10, (experiments, replications))
+    names = {"strategy": np.repeat(["a", "b"], replications), "replication": [*range(replications)] * 2}
     for shared in luck:
-        own = rng.normal(0, 2, (2, 10))
-        rows = {"strategy": ["a"] * 10 + ["b"] * 10, "seed": 1, "replication": [*range(10)] * 2}
-        frame = pd.DataFrame(rows | {"cpu_s": np.concatenate([shared + own[0], shared + own[1] + 3])})
-        ends.append(paired(frame, "b", "a", "cpu_s").difference.t)
-    assert 0.93 <= covered(ends, 3.0) <= 0.97
+        own = rng.normal([[0.0], [3.0]], 2, (2, replications))
+        yield pd.DataFrame(names | {"seed": 1, "cpu_s": (shared + own).ravel()})
+
+
+FEW_OR_ALL = pytest.mark.parametrize(
+    ("n", "slack"), [(200, 0.02), pytest.param(EXPERIMENTS, 0.0, marks=pytest.mark.long)], ids=["few", "all"]
+)
+
+
+@FEW_OR_ALL
+def test_of_paired_differences(n: int, slack: float) -> None:
+    found = (paired(frame, "b", "a", "cpu_s", resample=False).difference.t for frame in pairs(n, 10))
+    assert 0.93 - slack <= covered(found, 3.0, n) <= 0.97 + slack
+
+
+@FEW_OR_ALL
+def test_of_differences_of_quantiles(n: int, slack: float) -> None:
+    """Of medians of 40 replications: the interval is a little too wide."""
+    found = (paired_quantiles(frame, "b", "a", "cpu_s", 0.5) for frame in pairs(n, 40))
+    assert 0.93 - slack <= covered(((one.low, one.high) for one in found), 3.0, n) <= 0.985 + slack
 
 
 def test_of_availability() -> None:

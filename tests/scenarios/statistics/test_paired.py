@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tideover.scenarios.statistics.paired import paired
+from tideover.scenarios.statistics.paired import paired, paired_quantiles
 
 DRAWS = np.random.default_rng(7).normal(57.8, 1.0, 10)
 
@@ -56,3 +56,62 @@ def test_what_has_no_partner_is_counted_and_left_out():
     data = frame({"rsm": [1.0, 1.0, 1.0], "none": [2.0, 2.0]})
     found = paired(data, "rsm", "none", "time_to_recover_s")
     assert (found.difference.n, found.unmatched) == (2, 1)
+
+
+RATE, INTERVAL = "topology.sentences.rate", "strategy.checkpoint_interval"
+
+
+def swept(n: int = 12) -> pd.DataFrame:
+    """Two rates and two intervals: the longer interval costs 4 s more, at the high rate 9 s more."""
+    luck = np.random.default_rng(3).gamma(4, 10, n)
+    rows = [
+        {RATE: rate, INTERVAL: interval, "strategy": "rsm", "seed": 1, "replication": r, "kind": "crash_task"}
+        | {"component": "count", "failed_at_s": 70.0 + r, "time_to_recover_s": luck[r] + more}
+        for rate, interval, more in [("5/s", 1, 0), ("5/s", 2, 4), ("50/s", 1, 20), ("50/s", 2, 29)]
+        for r in range(n)
+    ]
+    return pd.DataFrame(rows)
+
+
+def test_pairs_of_any_factor_share_all_others() -> None:
+    """Both rates make pairs: half of the replications differ by 4 s, half by 9 s."""
+    found = paired(swept(), 2, 1, "time_to_recover_s", key=INTERVAL)
+    assert (found.difference.n, found.unmatched, found.difference.mean) == (24, 0, pytest.approx(6.5))
+    back = paired(swept(), 1, 2, "time_to_recover_s", key=INTERVAL).difference
+    assert back.t == (-found.difference.t[1], -found.difference.t[0])
+    alone = swept().query(f"`{RATE}` == '50/s'")
+    assert paired(alone, 2, 1, "time_to_recover_s", key=INTERVAL).difference.mean == pytest.approx(9)
+    assert paired(swept(), "50/s", "5/s", "time_to_recover_s", key=RATE).difference.mean == pytest.approx(
+        22.5
+    )
+
+
+def test_without_the_bootstrap_the_rest_is_the_same() -> None:
+    one, other = (
+        paired(swept(), 2, 1, "time_to_recover_s", key=INTERVAL, resample=way).difference
+        for way in (True, False)
+    )
+    assert (one.t, one.mean, other.bootstrap) == (other.t, other.mean, None)
+
+
+def test_a_shift_of_all_values_is_a_shift_of_their_quantiles() -> None:
+    """All of a side are 9 s longer, whatever their luck: so is each quantile, and nothing is uncertain."""
+    alone = swept(80).query(f"`{RATE}` == '50/s'")
+    for q in (0.5, 0.9):
+        found = paired_quantiles(alone, 2, 1, "time_to_recover_s", q, key=INTERVAL)
+        assert (found.n, found.value, found.low, found.high) == pytest.approx((80, 9, 9, 9))
+        back = paired_quantiles(alone, 1, 2, "time_to_recover_s", q, key=INTERVAL)
+        assert (back.value, back.low, back.high) == pytest.approx((-9, -9, -9))
+
+
+def test_quantiles_of_few_pairs_have_no_interval() -> None:
+    alone = swept(30).query(f"`{RATE}` == '50/s'")
+    found = paired_quantiles(alone, 2, 1, "time_to_recover_s", 0.95, key=INTERVAL)
+    assert (found.value, found.low, found.high) == (pytest.approx(9), None, None)
+
+
+def test_what_is_undefined_on_one_side_is_left_out_of_both() -> None:
+    alone = swept(40).query(f"`{RATE}` == '50/s'")
+    alone.loc[(alone[INTERVAL] == 2) & (alone["replication"] < 3), "time_to_recover_s"] = float("nan")
+    found = paired_quantiles(alone, 2, 1, "time_to_recover_s", 0.5, key=INTERVAL)
+    assert (found.n, found.undefined, found.value) == (37, 3, pytest.approx(9))

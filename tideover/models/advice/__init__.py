@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from tideover.models.advice import costs, loads, moments
@@ -39,13 +40,16 @@ def planned(scenario: Scenario) -> Plan:
     )
 
 
+_NUMBER = re.compile(r"\d[\d.,]*")
+
+
 def in_short(remarks: Iterable[str]) -> list[str]:
-    """The remarks on many scenarios: of those on one key (what stands before the colon) the first, and how
-    many others there are.
+    """The remarks on many scenarios: of those on one key (what stands before the colon, numbers aside) the
+    first, and how many others there are.
     """
     found: dict[str, dict[str, None]] = {}
     for text in remarks:
-        found.setdefault(text.partition(":")[0], {})[text] = None
+        found.setdefault(_NUMBER.sub("", text.partition(":")[0]), {})[text] = None
     shown = []
     for first, *others in found.values():
         shown.append(f"{first} (and {len(others)} more of this kind)" if others else first)

@@ -51,14 +51,22 @@ class Result:
         self.document = dump(scenario) if document is None else document
         self.replications = list(replications)
         self.version = tideover.__version__
-        self.warnings = [
-            *warnings(scenario),
-            *afterwards.remarks(scenario, self.replications),
-            *endings.remarks(scenario, self.replications),
-        ]
         self.prediction: dict[str, Any] | None = None
         """Estimates with intervals, if the scenario was completed from a profile that allows them."""
         self.strategy = kind_of(scenario.strategy)
+
+    @cached_property
+    def warnings(self) -> list[str]:
+        """What an expert would remark before running, and then of the run."""
+        return [*warnings(self.scenario), *self.remarks]
+
+    @property
+    def remarks(self) -> list[str]:
+        """What an expert would remark of the run."""
+        return [
+            *afterwards.remarks(self.scenario, self.replications),
+            *endings.remarks(self.scenario, self.replications),
+        ]
 
     def __repr__(self) -> str:
         found = headline.figures(self.replications)

@@ -38,6 +38,7 @@ def recovery(
     named = recoveries.assign(
         _row=[labels[row] for row in recoveries[["strategy", *by]].itertuples(index=False, name=None)],
         _value=recoveries[column].to_numpy(dtype=float),
+        _unit=recoveries.groupby(["seed", "replication"]).ngroup(),
     )
     with style.applied():
         ax = style.new_axes(0.9 + (0.36 if len(rows) < 8 else 0.26) * len(rows), ax)
@@ -79,7 +80,10 @@ def _points(data: pd.DataFrame, labels: list[str], ax: Axes) -> None:
     common = {"data": data, "x": "_value", "y": "_row", "order": labels, "ax": ax, "legend": False}
     common |= {"hue": "strategy", "hue_order": strategies, "palette": style.colours(strategies)}
     sns.stripplot(**common, size=3.2, alpha=0.35, jitter=False, zorder=2)
-    interval = {"errorbar": ("ci", 95), "n_boot": 2000, "seed": BOOTSTRAP_SEED, "capsize": 0.25}
+    interval: dict[str, Any] = {"errorbar": ("ci", 95), "n_boot": 2000, "seed": BOOTSTRAP_SEED}
+    interval["capsize"] = 0.25
+    if data.duplicated(["_row", "_unit"]).any():
+        interval["units"] = "_unit"  # failures of one replication are not independent
     shapes = {"linestyle": "none", "markers": list(style.markers(strategies).values()), "markersize": 6}
     sns.pointplot(**common, **interval, **shapes, err_kws={"linewidth": 1.6})
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tideover.models.schema.fields import HEADLINE, block
+from tideover.models.schema.fields import HEADLINE, block, named
 from tideover.reports.columns import conform
 from tideover.reports.figures import style
 from tideover.reports.formatting import fixed, places_for, strategy_name
 from tideover.scenarios.statistics.estimates import Estimate, estimate
+from tideover.scenarios.statistics.replications import of_replications
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,7 +49,8 @@ def recovery_stages(recoveries: pd.DataFrame, *, ax: Axes | None = None, legend:
 
 def _row(ax: Axes, place: int, mine: pd.DataFrame) -> float:
     """Draw a strategy; how far to the right (s) it reaches."""
-    found = estimate(mine[HEADLINE])
+    failures = zip(zip(mine["seed"], mine["replication"], strict=True), mine[HEADLINE], strict=True)
+    found = estimate(of_replications(failures, named("recoveries", HEADLINE)))
     over = mine[mine[HEADLINE].notna()] if found.n else mine
     at = 0.0
     for stage in block("recoveries", "stages_s", mine.columns):

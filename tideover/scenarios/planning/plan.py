@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tideover.scenarios.planning.candidate import Candidate, best_of
-from tideover.scenarios.planning.evaluator import Ask, Evaluator, InProcess
+from tideover.scenarios.planning.evaluator import Ask, Evaluator
 from tideover.scenarios.planning.headroom import Headroom, headroom
 from tideover.scenarios.planning.result import Plan
 from tideover.scenarios.planning.search import Racing, Search
@@ -20,27 +20,23 @@ Report = Callable[[str, int, int], None]
 
 def plan(
     spec: Spec,
-    evaluator: Evaluator | None = None,
+    evaluator: Evaluator,
     search: MakeSearch | None = None,
     report: Report = lambda what, done, most: None,
 ) -> Plan:
     """Find the cheapest candidate on which all objectives hold.
 
-    ``evaluator``: who does the runs; None: this process. ``search``: makes who decides what is run, from the
+    ``evaluator``: who does the runs. ``search``: makes who decides what is run, from the
     plan and what it has found (`tideover.scenarios.planning.search.Search`); None: `Racing`. ``report`` hears
     how many runs are done.
     """
     exhaustive = spec.space.total * spec.effort.most
-    session: Session
-
-    def tell(done: int) -> None:
-        report("simulating", session.runs + done, exhaustive)
-
-    session = Session(spec.space, spec.wanted, evaluator or InProcess(spec.space, tell))
+    session = Session(spec.space, spec.wanted, evaluator)
     level = spec.wanted.level
     searching = search(spec, session) if search else Racing(spec.space, spec.effort, level, session.floor)
     while asks := searching.ask():
         searching.tell(session.evaluate(asks))
+        report("simulating", session.runs, exhaustive)
     found = session.candidates
     best = best_of(found)
     more, why = _headroom(spec, session, best)

@@ -35,11 +35,11 @@ from tideover.scenarios.objectives.objective import LEVEL, Objective
 from tideover.scenarios.part_builder import PartBuilder
 from tideover.scenarios.planning.candidate import Wanted
 from tideover.scenarios.planning.offers import Breaks, Effort, Machine, Prices, kinds_of
-from tideover.scenarios.planning.ranges import spaced
 from tideover.scenarios.planning.space import MOST, Choice, Space
 from tideover.scenarios.python_values import from_plain
 from tideover.scenarios.scenario import Scenario, tree_of
 from tideover.scenarios.settings import Setting, Settings, read_settings
+from tideover.scenarios.sweeps.factors import ranges
 from tideover.sim.registry import Part
 from tideover.sim.units import parse_rate
 
@@ -209,7 +209,7 @@ class _Reader(PartBuilder):
         """The values of a choice."""
         found = node.value
         if node.is_mapping:
-            found = spaced(self, node, f"choices.{key}")
+            found = ranges.values(node, f"choices.{key}", self.problems)
         elif not isinstance(found, list) or not found:
             said = f"must be a list of values, as in [10 s, 20 s], or a range, not {node.shown()}"
             self.refuse(node, f"choices.{key}", said)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tideover.scenarios.spark.conf import REQUIRED
 from tideover.scenarios.spark.masters import CONNECT_S, SparkNotStarted, reach_server, shown
-from tideover.scenarios.spark.package import zipped
+from tideover.scenarios.spark.package import NAME, PYTHON, zipped
 from tideover.scenarios.spark.scratch import changed_environment
 
 if TYPE_CHECKING:
@@ -16,19 +17,23 @@ if TYPE_CHECKING:
 
 _PATIENCE = {"max_retries": 8, "max_backoff": 4000}
 """The client's own patience with a server that has gone away is ten minutes; with this, half a minute."""
+_COORDINATED = "spark.hadoop.outputCommitCoordination.enabled"
+_OF_SERVER = {_COORDINATED, "spark.submit.deployMode"}
+"""Settings that a server has for all of its sessions."""
+_WORKERS_PYTHON = "spark.sql.execution.pyspark.python"
 _MODE = "SPARK_CONNECT_MODE_ENABLED"
 """By this variable PySpark's functions know which kind of column they are to make."""
 
 
 @contextmanager
-def connected(remote: str, conf: Mapping[str, str]) -> Iterator[SparkSession]:
+def connected(remote: str, conf: Mapping[str, str], archive: Path | None) -> Iterator[SparkSession]:
     """A session of its own at this server, which has Tideover for its workers; it ends with the block.
 
     Raises SparkNotStarted if packages for it are missing, nobody answers, or the server refuses something.
     """
     session = _connect(remote)
     try:
-        _set_up(session, remote, conf)
+        _set_up(session, remote, conf, archive)
         with changed_environment({_MODE: "1"}):
             yield session
     finally:
@@ -65,18 +70,24 @@ def _connect(remote: str) -> Any:
     return session
 
 
-def _set_up(session: Any, remote: str, conf: Mapping[str, str]) -> None:
+def _set_up(session: Any, remote: str, conf: Mapping[str, str], archive: Path | None) -> None:
     from pyspark.errors import PySparkException
 
     try:
         session.version  # noqa: B018  the first question to the server
         session.addArtifacts(str(zipped()), pyfile=True)
+        if archive is not None:
+            session.addArtifacts(f"{archive}#{NAME}", archive=True)
     except PySparkException as error:
         raise SparkNotStarted(f"the server {shown(remote)} refuses us: {_first_line(error)}") from error
-    required = {key: value for key, (value, _) in REQUIRED.items() if key.startswith("spark.sql.")}
-    for key, value in (required | {**conf}).items():
+    if session.conf.get(_COORDINATED, REQUIRED[_COORDINATED][0]) != REQUIRED[_COORDINATED][0]:
+        raise SparkNotStarted(f"the server {shown(remote)} has {_COORDINATED} off: a row could count twice")
+    required = {key: value for key, (value, _) in REQUIRED.items() if key not in _OF_SERVER}
+    packages = {} if archive is None else {_WORKERS_PYTHON: PYTHON}
+    for key, value in (required | packages | {**conf}).items():
         try:
-            session.conf.set(key, value)
+            # What is meant for Hadoop goes there from a session under its own name alone.
+            session.conf.set(key.removeprefix("spark.hadoop."), value)
         except PySparkException as error:
             raise SparkNotStarted(
                 f"the server {shown(remote)} does not let a session set {key}: {_first_line(error)} "

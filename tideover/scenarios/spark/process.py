@@ -2,34 +2,40 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tideover.scenarios.java import JavaNotFound, find_java, java_environment
 from tideover.scenarios.spark.masters import SparkNotStarted, is_embedded, reach
-from tideover.scenarios.spark.package import zipped
+from tideover.scenarios.spark.package import NAME, PYTHON, zipped
 from tideover.scenarios.spark.scratch import LOG, changed_environment, last_words, scratch
 from tideover.scenarios.spark.settings import environment, settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_Launch = tuple[bool, dict[str, str], Path | None]
+
 END_S = 10.0
 """How long Spark's process may take to end."""
 
 
 @contextmanager
-def started(master: str, app_name: str, conf: Mapping[str, str]) -> Iterator[SparkSession]:
-    """A session with this master, stopped at the end of the block."""
+def started(
+    master: str, app_name: str, conf: Mapping[str, str], archive: Path | None
+) -> Iterator[SparkSession]:
+    """A session with this master, stopped at the end of the block; ``archive``: packages for its workers."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
     interrupt = signal.getsignal(signal.SIGINT)
-    context = _start(master, app_name, conf)
+    context = _start(master, app_name, conf, archive)
     session = SparkSession(context)
     try:
         yield session
@@ -49,7 +55,7 @@ def started(master: str, app_name: str, conf: Mapping[str, str]) -> Iterator[Spa
             signal.signal(signal.SIGINT, interrupt)
 
 
-def _start(master: str, app_name: str, conf: Mapping[str, str]) -> Any:
+def _start(master: str, app_name: str, conf: Mapping[str, str], archive: Path | None) -> Any:
     """A SparkContext. Its process is the one of the session before, if that one was started alike."""
     from py4j.protocol import Py4JError
     from pyspark import SparkConf, SparkContext
@@ -59,9 +65,15 @@ def _start(master: str, app_name: str, conf: Mapping[str, str]) -> Any:
     if java is None:
         raise JavaNotFound()
     asked = settings(master, app_name, scratch()) | dict(conf)
+    variables = environment(master, java_environment(java))
+    if archive is not None:
+        asked["spark.archives"] = f"{archive}#{NAME}"
+        if own := os.environ.get("PYSPARK_PYTHON"):
+            asked["spark.executorEnv.TIDEOVER_PYTHON"] = own
+        variables["PYSPARK_PYTHON"] = f"./{PYTHON}"
     spark_conf = SparkConf(loadDefaults=False).setAll(list(asked.items()))
-    with changed_environment(environment(master, java_environment(java))):
-        gateway = _gateway(spark_conf, (is_embedded(master), dict(conf)))
+    with changed_environment(variables):
+        gateway = _gateway(spark_conf, (is_embedded(master), dict(conf), archive))
         try:
             context = SparkContext(conf=spark_conf, gateway=gateway)
             if not is_embedded(master):
@@ -73,11 +85,11 @@ def _start(master: str, app_name: str, conf: Mapping[str, str]) -> Any:
     return context
 
 
-_launched: tuple[bool, dict[str, str]] | None = None
-"""What Spark's process was started with: embedded or not, and the user's settings."""
+_launched: _Launch | None = None
+"""What Spark's process was started with: embedded or not, and what else a user says."""
 
 
-def _gateway(spark_conf: Any, launch: tuple[bool, dict[str, str]]) -> Any:
+def _gateway(spark_conf: Any, launch: _Launch) -> Any:
     """Spark's process, with no context in it.
 
     It keeps what it was started with as defaults of its own, so one that was started otherwise is ended.

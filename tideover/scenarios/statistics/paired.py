@@ -1,4 +1,4 @@
-"""Paired differences: the same replication, seed and failure under two strategies.
+"""Paired differences: the same replication, seed and failures with two values of one factor.
 
 Common random numbers make the two runs of a pair share their luck, so the difference is known far better than
 that of either run.
@@ -7,72 +7,144 @@ that of either run.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
 
 from tideover.models.schema.fields import POINT
-from tideover.scenarios.statistics.estimates import Estimate, estimate
+from tideover.scenarios.statistics.estimates import BOOTSTRAP_SEED, LEVEL, Estimate, estimate
+from tideover.scenarios.statistics.quantiles import Quantile, quantile_interval
 
 if TYPE_CHECKING:
     import pandas as pd
 
+STRATEGY = "strategy"
 _FAULT = ("kind", "component", "failed_at_s")
+_RESAMPLES = 1_999
 
 
 @dataclass(frozen=True)
 class Paired:
-    """``column`` of ``first`` minus that of ``second``.
+    """``column`` of ``first`` minus that of ``second``: two values of the factor ``key``.
 
     ``difference.n``: pairs; one pair is one replication, in which the failures are averaged.
     ``difference.undefined``: replications with a partner in which one of the two values is undefined.
     ``unmatched``: without a partner.
     """
 
-    first: str
-    second: str
+    first: Any
+    second: Any
     column: str
     difference: Estimate
     unmatched: int
+    key: str = STRATEGY
 
     def mirrored(self) -> Paired:
-        """The same comparison, seen from the other strategy."""
+        """The same comparison, seen from the other value."""
         d = self.difference
         turned = Estimate(d.n, d.undefined, _minus(d.mean), d.std, _turn(d.t), _turn(d.bootstrap))
-        return Paired(self.second, self.first, self.column, turned, self.unmatched)
+        return Paired(self.second, self.first, self.column, turned, self.unmatched, self.key)
 
 
-def paired(frame: pd.DataFrame, first: str, second: str, column: str) -> Paired:
-    """Compare ``column`` of two strategies in ``recoveries`` or ``runs``.
+def paired(
+    frame: pd.DataFrame,
+    first: Any,
+    second: Any,
+    column: str,
+    *,
+    key: str = STRATEGY,
+    resample: bool = True,
+) -> Paired:
+    """Compare ``column`` in ``recoveries`` or ``runs`` with two values of the factor ``key``.
 
-    Rows match by seed, replication, swept values other than the strategy's, and (in ``recoveries``) by the
-    failure's kind, component and time; several equal failures match in their order. Always evaluated with the
-    names in alphabetical order, so that swapping the strategies only swaps the sign.
+    ``key``: the column that has them: a swept key, or the strategy. Rows match by seed, replication, all
+    other swept columns (for the strategy: those that are not of one strategy alone, ``strategy.…``), and (in
+    ``recoveries``) by the failure's kind, component and time; several equal failures match in their order.
+    If the time of failures depends on the factor, give a frame without ``failed_at_s``. Always evaluated
+    with the values in one order, so that swapping them only swaps the sign. ``resample``: find the bootstrap
+    interval, too.
     """
-    if first > second:
-        return paired(frame, second, first, column).mirrored()
-    unit = _replication_keys(frame)
+    if str(first) > str(second):
+        return paired(frame, second, first, column, key=key, resample=resample).mirrored()
+    unit, means, unmatched = _matched(frame, first, second, column, key)
+    differences = means["_first"] - means["_second"]
+    found = estimate(differences.groupby([means[name] for name in unit], sort=True).mean(), resample=resample)
+    return Paired(first, second, column, found, unmatched, key)
+
+
+def paired_quantiles(
+    frame: pd.DataFrame, first: Any, second: Any, column: str, q: float, *, key: str = STRATEGY
+) -> Quantile:
+    """The quantile ``q`` over replications with the first value minus that with the second, as ``paired``
+    matches them.
+
+    Quantiles are Harrell and Davis's (A New Distribution-Free Quantile Estimator, Biometrika 69, 1982): means
+    of all ordered values, weighted by how likely each is the quantile. The interval has the percentiles of
+    what resampled pairs give, with a fixed seed (Wilcox and Erceg-Hurn, Comparing Two Dependent Groups via
+    Quantiles, Journal of Applied Statistics 39, 2012); with quantiles that are one value, or two, it would be
+    far too wide.
+
+    None for an end that ``quantile_interval`` does not know of either value: too few pairs. Replications in
+    which one of the two is undefined are left out, and counted. Raises ValueError like that.
+    """
+    if str(first) > str(second):
+        found = paired_quantiles(frame, second, first, column, q, key=key)
+        return Quantile(found.n, found.undefined, _minus(found.value), _minus(found.high), _minus(found.low))
+    unit, rows, _ = _matched(frame, first, second, column, key)
+    both = rows.groupby(unit, sort=True)[["_first", "_second"]].mean().to_numpy(dtype=np.float64)
+    known = both[~np.isnan(both).any(axis=1)]
+    sides = [quantile_interval(side, q) for side in known.T]
+    n, undefined = len(known), len(both) - len(known)
+    if n == 0:
+        return Quantile(0, undefined, None, None, None)
+    weights = _weights(n, q)
+    value = float(np.subtract(*(np.sort(side) @ weights for side in known.T)))
+    if any(side.low is None or side.high is None for side in sides):
+        return Quantile(n, undefined, value, None, None)
+    places = np.random.default_rng(BOOTSTRAP_SEED).integers(0, n, (_RESAMPLES, n))
+    resampled = np.subtract(*(np.sort(side[places], axis=1) @ weights for side in known.T))
+    tail = (1 - LEVEL) / 2
+    low, high = np.quantile(resampled, [tail, 1 - tail])
+    return Quantile(n, undefined, value, float(low), float(high))
+
+
+def _weights(n: int, q: float) -> npt.NDArray[np.float64]:
+    """How likely the quantile is each of the ordered values."""
+    from scipy.special import betainc
+
+    return np.diff(betainc((n + 1) * q, (n + 1) * (1 - q), np.arange(n + 1) / n))
+
+
+def _matched(
+    frame: pd.DataFrame, first: Any, second: Any, column: str, key: str
+) -> tuple[list[str], pd.DataFrame, int]:
+    """Columns that say which replication it is; a row for each pair of failures, or runs, with both values
+    (both undefined if one is); and how many replications have no partner.
+    """
+    unit = _replication_keys(frame, key)
     keys = [*unit, *(name for name in _FAULT if name in frame.columns)]
-    sides = [_side(frame, strategy, keys, column) for strategy in (first, second)]
+    sides = [_side(frame[frame[key] == value], keys, column) for value in (first, second)]
     joined = sides[0].merge(
         sides[1], on=[*keys, "_order"], how="outer", suffixes=("_first", "_second"), indicator=True
     )
-    both = joined[joined["_merge"] == "both"]
-    differences = (both["_value_first"] - both["_value_second"]).astype(float)
-    if both.empty:
-        return Paired(first, second, column, estimate([]), _units(joined, unit))
-    means = differences.groupby([both[name] for name in unit], sort=True).mean()
-    unmatched = _units(joined, unit) - _units(both, unit)
-    return Paired(first, second, column, estimate(float(value) for value in means), unmatched)
+    rows = joined[joined["_merge"] == "both"]
+    values = {"_first": rows["_value_first"].astype(float), "_second": rows["_value_second"].astype(float)}
+    undefined = values["_first"].isna() | values["_second"].isna()
+    rows = rows.assign(**{name: side.mask(undefined) for name, side in values.items()})
+    return unit, rows, _units(joined, unit) - _units(rows, unit)
 
 
-def _replication_keys(frame: pd.DataFrame) -> list[str]:
-    swept = [
-        str(name) for name in frame.columns if "." in str(name) and not str(name).startswith("strategy.")
-    ]
-    return [*(name for name in swept if name != POINT.name), "seed", "replication"]
+def _replication_keys(frame: pd.DataFrame, key: str) -> list[str]:
+    """The columns that say which replication of which point a row is of, whatever the factor's value."""
+    of_strategy = key in (STRATEGY, "strategy.kind")
+    swept = [name for name in map(str, frame.columns) if "." in name and name not in (key, POINT.name)]
+    others = [name for name in swept if not (of_strategy and name.startswith("strategy."))]
+    same = [] if of_strategy or STRATEGY not in frame.columns else [STRATEGY]
+    return [*others, *same, "seed", "replication"]
 
 
-def _side(frame: pd.DataFrame, strategy: str, keys: list[str], column: str) -> pd.DataFrame:
-    rows = frame[frame["strategy"] == strategy]
+def _side(rows: pd.DataFrame, keys: list[str], column: str) -> pd.DataFrame:
     side = rows[keys].assign(_value=rows[column].astype(float))
     return side.assign(_order=rows.groupby(keys, dropna=False).cumcount())
 

@@ -64,7 +64,7 @@ def _limit(ordered: Floats, q: float, level: float) -> float | None:
 def _mixed(ordered: Floats, index: int, part: float) -> float:
     """What lies this part of the way from a value to the next one; infinite values are no numbers to mix."""
     low, high = float(ordered[index]), float(ordered[min(index + 1, len(ordered) - 1)])
-    return low if part == 0 or low == high else low + part * (high - low)
+    return low if part == 0 or low == high or math.isinf(low) else low + part * (high - low)
 
 
 @lru_cache(maxsize=4096)

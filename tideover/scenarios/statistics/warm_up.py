@@ -43,5 +43,7 @@ def mser5(series: npt.ArrayLike) -> Truncation:
     left = np.arange(count, 0, -1)
     sums, squares = (np.cumsum(each[::-1])[::-1] for each in (means, means**2))
     errors = (squares - sums**2 / left) / left**2
-    least = int(np.argmin(np.maximum(errors, 0.0)[: count - BATCH + 1]))
+    candidates = np.maximum(errors, 0.0)[: count - BATCH + 1]
+    # of points that differ by rounding alone, the first: a series that is constant at last has many
+    least = int(np.argmax(candidates <= candidates.min() + 1e-14 * squares[0]))
     return Truncation(least * BATCH, too_short=least > count // 2)

@@ -36,17 +36,20 @@ _ORDER = ("failed_at_s", "component", "kind")
 def summarise(
     recoveries: pd.DataFrame, runs: pd.DataFrame, parameters: Collection[str]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The points of a sweep, and the summary of each; ``parameters``: the swept keys.
+    """The points of a sweep (``points_of``), and the summary of each (``summarise_points``); the frames are
+    ``recoveries`` and ``runs`` with ``point`` and the swept keys, ``parameters``, as columns.
+    """
+    return points_of(runs, parameters), summarise_points(recoveries, runs)
 
-    The frames are ``recoveries`` and ``runs`` with ``point`` and the swept keys as columns. Of those that
-    come back, the first has a row a point: ``point``, the swept keys, ``strategy``, ``runs``, ``failed``; the
-    second a row for each point and metric, with ``COLUMNS``, if the metric has any value there.
+
+def points_of(runs: pd.DataFrame, parameters: Collection[str]) -> pd.DataFrame:
+    """A row for each point of these runs: ``point``, the swept keys, ``strategy``, and how many ``runs``
+    there are and ``failed``; ``parameters``: the swept keys, columns of the runs like ``point``.
     """
     names = list(dict.fromkeys([*(key for key in parameters if key in runs.columns), "strategy"]))
     grouped = runs.groupby("point", sort=True)
     points = grouped[names].first()
-    points = points.assign(runs=grouped.size(), failed=grouped["error"].count()).reset_index()
-    return points, summarise_points(recoveries, runs)
+    return points.assign(runs=grouped.size(), failed=grouped["error"].count()).reset_index()
 
 
 def summarise_points(

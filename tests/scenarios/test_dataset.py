@@ -1,0 +1,288 @@
+"""A sweep's dataset: whole runs, found again by their names, the same bytes whatever happened on the way."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pandas as pd
+import polars
+import pytest
+
+from tests.sweeps import SHORT, content, done
+from tideover.models.results.result import Result
+from tideover.models.simulation import simulate
+from tideover.models.strategies.base import STRATEGIES, Strategy
+from tideover.scenarios import runs
+from tideover.scenarios.loader import load
+from tideover.scenarios.sweeps import manifest, rows, simulating, sweep_file
+from tideover.scenarios.sweeps.completing import RunsFailed
+from tideover.scenarios.sweeps.dataset import Sweep
+from tideover.scenarios.sweeps.files import ASIDE, aside
+from tideover.scenarios.sweeps.manifest import NoDataset
+from tideover.scenarios.sweeps.recipe import Recipe
+
+CORES = {"machines": {"node": {"count": 2, "cores": 2}}}
+RATE = "topology.sentences.rate"
+
+
+def recipe(
+    kinds: tuple[str, ...] = ("none", "rsm"), rates: tuple[str, ...] = ("10/s", "20/s"), **more: Any
+) -> Recipe:
+    spec = {"scenario": "wordcount", "set": SHORT, "replications": 2}
+    return sweep_file.read(spec | {"grid": {"strategy.kind": list(kinds), RATE: list(rates)}} | more)
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One run in each."""
+    monkeypatch.setattr("tideover.scenarios.sweeps.chunks.CHUNK_S", 0.01)
+
+
+@pytest.fixture
+def simulated(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
+    """Which runs were simulated: strategy and replication."""
+    made: list[tuple[str, int]] = []
+    really = simulating.simulate
+
+    def noted(scenario: Any, replication: int) -> Any:
+        made.append((scenario.strategy.kind, replication))
+        return really(scenario, replication)
+
+    monkeypatch.setattr(simulating, "simulate", noted)
+    return made
+
+
+# A run as a row.
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"strategy.kind": "rsm", "queues": 1000}, {"strategy.kind": "none", "hosts": CORES}],
+)
+def test_a_row_gives_the_replication_back(settings: dict[str, Any], tmp_path: Path) -> None:
+    scenario = load("wordcount", SHORT | settings | {"run.replications": 2})
+    spec = {"scenario": "wordcount", "set": SHORT | settings}
+    found = done(sweep_file.read(spec | {"grid": {"run.seed": [1]}, "replications": 2}), tmp_path)
+    again = found.result(0)
+    first = Result(scenario, [simulate(scenario, number) for number in range(2)])
+    assert again.to_dict() | {"scenario": 0} == first.to_dict() | {"scenario": 0}
+    for table in ("recoveries", "runs", "timeline", "tasks", "usage"):
+        shown, known = (
+            getattr(one, table).drop(columns="scenario_json", errors="ignore") for one in (again, first)
+        )
+        pd.testing.assert_frame_equal(shown, known)
+
+
+def test_a_point_says_what_run_says(tmp_path: Path) -> None:
+    found = done(recipe(), tmp_path)
+    text = [f"{key}={value}" for key, value in SHORT.items()]
+    last = list(found.records())[-1]
+    alone = runs.run(load("wordcount", [*text, "strategy.kind=rsm", f"{RATE}=20/s", "run.replications=2"]))
+    said = alone.to_dict()
+    assert {key: last[key] for key in said if key != "warnings"} == {
+        k: said[k] for k in said if k != "warnings"
+    }
+    assert last["swept"] == {"strategy.kind": "rsm", RATE: "20/s"}
+    assert (last["point"], last["errors"]) == (3, [])
+
+
+def test_a_run_has_the_name_of_what_its_result_depends_on() -> None:
+    base = load("wordcount")
+    model = runs.code()
+    same = load("wordcount", ["name=another", "run.replications=50"])
+    assert runs.digest(same, model) == runs.digest(base, model)
+    others = [load("wordcount", [setting]) for setting in ("run.seed=2", "strategy.kind=rsm", "hosts=9")]
+    names = {runs.digest(one, model) for one in [base, *others]} | {runs.digest(base, "another code")}
+    assert len(names) == 5
+
+
+# The same bytes, whatever happened.
+
+
+def test_a_sweep_that_is_done_is_not_done_again(tmp_path: Path, simulated: list[tuple[str, int]]) -> None:
+    first = done(recipe(), tmp_path)
+    assert sorted(simulated) == sorted([(kind, n) for kind in ("none", "rsm") for n in (0, 1)] * 2)
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    again = done(recipe(), tmp_path)
+    assert (len(simulated), again.manifest) == (8, first.manifest)
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+
+
+def test_whatever_is_missing_or_broken_is_made_again_with_the_same_bytes(
+    tmp_path: Path, simulated: list[tuple[str, int]]
+) -> None:
+    """A chunk gone, one cut off, one that is no Parquet at all, the manifest gone."""
+    done(recipe(), tmp_path)
+    whole = content(tmp_path)
+    chunks = sorted((tmp_path / "data").iterdir())
+    assert len(chunks) == 8
+    for break_it in (
+        lambda: chunks[0].unlink(),
+        lambda: chunks[1].write_bytes(chunks[1].read_bytes()[:-20]),
+        lambda: chunks[2].write_bytes(b"not ours"),
+        lambda: (tmp_path / manifest.NAME).unlink(),
+    ):
+        simulated.clear()
+        break_it()
+        done(recipe(), tmp_path)
+        assert content(tmp_path) == whole
+        assert len(simulated) in (0, 1)
+
+
+def test_what_a_dead_process_left_is_removed_and_what_a_living_one_writes_is_not(tmp_path: Path) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True
+    )
+    dead = aside().replace(f"-{os.getpid()}-", f"-{int(ended.stdout)}-")
+    for name in (dead, aside(), f"{ASIDE}another-machine-1-00"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "part.parquet").write_bytes(b"half")
+    done(recipe(), tmp_path)
+    left = [path.name for path in tmp_path.iterdir() if path.name.startswith(ASIDE)]
+    assert len(left) == 2
+    assert dead not in left
+
+
+def test_two_sweeps_at_once_in_one_place_end_with_the_same_bytes(tmp_path: Path) -> None:
+    """As processes of their own, started together."""
+    spec = {"scenario": "wordcount", "set": SHORT, "grid": {RATE: ["10/s", "20/s"]}, "replications": 2}
+    done(sweep_file.read(spec), tmp_path / "alone")
+    code = (
+        "import json, sys, tideover\nfrom tideover.scenarios.sweeps import chunks\nchunks.CHUNK_S = 0.01\n"
+        "tideover.sweep(json.loads(sys.argv[1]), master=None, data=sys.argv[2])"
+    )
+    asked = [sys.executable, "-c", code, json.dumps(spec), str(tmp_path / "both")]
+    both = [subprocess.Popen(asked) for _ in range(2)]
+    assert [one.wait(120) for one in both] == [0, 0]
+    assert content(tmp_path / "both") == content(tmp_path / "alone")
+
+
+def test_a_changed_grid_reuses_the_runs_that_it_shares(
+    tmp_path: Path, simulated: list[tuple[str, int]]
+) -> None:
+    """Another strategy, another order, a new name: only what is new is simulated, and the bytes are those of
+    a sweep that never knew the old ones.
+    """
+    done(recipe(), tmp_path / "here")
+    simulated.clear()
+    wider = recipe(("source_replay", "rsm", "none"), ("20/s", "10/s"), set=SHORT | {"name": "wider"})
+    done(wider, tmp_path / "here")
+    assert sorted(simulated) == sorted([("source_replay", n) for n in (0, 1)] * 2)
+    done(wider, tmp_path / "fresh")
+    fresh = content(tmp_path / "fresh")
+    assert {path: text for path, text in content(tmp_path / "here").items() if path in fresh} == fresh
+    assert set(Sweep.open(tmp_path / "here").runs["scenario"]) == {"wider"}
+
+
+def test_more_replications_add_to_those_that_are_there(
+    tmp_path: Path, simulated: list[tuple[str, int]]
+) -> None:
+    done(recipe(), tmp_path)
+    simulated.clear()
+    done(recipe(replications=3), tmp_path)
+    assert sorted(simulated) == sorted([(kind, 2) for kind in ("none", "rsm")] * 2)
+
+
+# Failed runs.
+
+
+@pytest.fixture
+def failing() -> Iterator[list[bool]]:
+    """A strategy that fails as long as the list says so."""
+    asked = [True]
+
+    class Failing(Strategy):
+        def protocol(self, world: Any) -> Any:
+            if asked[0]:
+                raise ValueError("it cannot\nbe done")
+            return super().protocol(world)
+
+    STRATEGIES.register("failing")(Failing)
+    runs.code.cache_clear()
+    yield asked
+    STRATEGIES.discard("failing")
+    runs.code.cache_clear()
+
+
+def test_a_failed_run_is_a_row_with_its_error(failing: list[bool], tmp_path: Path) -> None:
+    found = done(recipe(("none", "failing"), ("10/s",)), tmp_path)
+    frame = found.runs
+    assert list(zip(frame["point"], frame["replication"], strict=True)) == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    assert frame["error"].isna().tolist() == [True, True, False, False]
+    assert frame["error"].iloc[2] == "replication 0: ValueError: it cannot be done"
+    assert frame["emitted"].isna().tolist() == [False, False, True, True]
+    assert frame["scenario_json"].notna().all()
+    assert found.failed == [(1, n, f"replication {n}: ValueError: it cannot be done") for n in (0, 1)]
+    assert found.points["failed"].tolist() == [0, 2]
+    assert [len(record["errors"]) for record in found.records()] == [0, 2]
+
+
+def test_failed_runs_are_done_again_only_if_that_is_asked(
+    failing: list[bool], tmp_path: Path, simulated: list[tuple[str, int]]
+) -> None:
+    asked = recipe(("none", "failing"), ("10/s",))
+    done(asked, tmp_path)
+    simulated.clear()
+    failing[0] = False
+    assert len(done(asked, tmp_path).failed) == 2
+    assert simulated == []
+    done(asked, tmp_path, retry_failed=True)
+    assert simulated == [("failing", 0), ("failing", 1)]
+
+
+def test_fail_fast_ends_with_the_first_failed_run(
+    failing: list[bool], tmp_path: Path, simulated: list[tuple[str, int]]
+) -> None:
+    with pytest.raises(RunsFailed):
+        done(recipe(("failing", "none"), ("10/s",)), tmp_path, fail_fast=True)
+    assert {kind for kind, _ in simulated} == {"failing"}
+    with pytest.raises(NoDataset, match="has not ended"):
+        Sweep.open(tmp_path)
+
+
+# Readers.
+
+
+def test_others_read_it_by_its_manifest(tmp_path: Path) -> None:
+    """DuckDB, Polars and pandas know nothing of Tideover; all find what ``Sweep.open`` does."""
+    done(recipe(), tmp_path)
+    known = json.loads((tmp_path / "manifest.json").read_text())
+    paths = [str(tmp_path / chunk["file"]) for chunk in known["chunks"]]
+    found = Sweep.open(tmp_path)
+    emitted = int(found.runs["emitted"].sum())
+    assert duckdb.sql("SELECT sum(emitted) FROM read_parquet($f)", params={"f": paths}).fetchall() == [
+        (emitted,)
+    ]
+    query = "SELECT sum(r.catch_up_s) FROM (SELECT unnest(recoveries) AS r FROM read_parquet($f))"
+    ((caught_up,),) = duckdb.sql(query, params={"f": paths}).fetchall()
+    assert caught_up == pytest.approx(found.recoveries["catch_up_s"].sum())
+    lazy = polars.scan_parquet(paths).select("point", "recoveries").explode("recoveries").unnest("recoveries")
+    assert lazy.collect()["catch_up_s"].sum() == pytest.approx(caught_up)
+    whole = pd.concat(map(pd.read_parquet, paths))
+    assert int(whole["emitted"].sum()) == emitted
+    described = {column["name"]: column for column in known["columns"]}
+    assert set(whole.columns) == {name for name in described if "." not in name or name in known["swept"]}
+    assert described["recoveries.catch_up_s"]["unit"] == "s"
+    assert described[RATE]["unit"] == "1/s"
+
+
+def test_a_place_without_a_dataset_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(NoDataset, match=r"holds no dataset .*manifest\.json is missing"):
+        Sweep.open(tmp_path)
+    (tmp_path / "manifest.json").write_text('{"format": 1}')
+    with pytest.raises(NoDataset, match="is not a manifest of Tideover"):
+        Sweep.open(tmp_path)
+
+
+def test_a_sweep_of_many_seconds_keeps_no_timeline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tideover.scenarios.sweeps.completing.MOST_SECONDS", 300)
+    found = done(recipe(), tmp_path)
+    assert (len(found.timeline), len(found.runs)) == (0, 8)
+    assert set(rows.LISTS) <= set(found.scan().column_names)

@@ -1,0 +1,70 @@
+"""Replications until an interval is narrow enough: round by round, for each point as many as it needs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from scipy import stats
+
+from tests.sweeps import SHORT, content, done
+from tideover.scenarios.sweeps import sweep_file
+from tideover.scenarios.sweeps.replications import Fixed, Until
+from tideover.scenarios.sweeps.rounds import rounds
+
+UNTIL = {"until": "time_to_recover_s", "half_width": "10 %", "least": 3, "most": 24}
+SPEC = {
+    "scenario": "wordcount",
+    "set": SHORT | {"run.duration": "60s"},
+    "grid": {"strategy.kind": ["rsm"], "topology.sentences.rate": ["10/s", "40/s"]},
+    "replications": UNTIL,
+}
+
+
+def half_width(values: np.ndarray) -> float:
+    low, high = stats.t.interval(0.95, len(values) - 1, values.mean(), stats.sem(values))
+    return (high - low) / 2
+
+
+def test_a_fixed_number_is_one_round() -> None:
+    assert list(rounds(Fixed(4), 2, lambda metric: pytest.fail(metric))) == [[(0, 4), (0, 4)]]
+
+
+def test_each_point_has_as_many_as_it_needs() -> None:
+    """One point is constant, one has a known deviation, one is never defined and stops at the cap."""
+    luck = np.random.default_rng(1).normal(10, 2, 400)
+    counts = [0, 0, 0]
+
+    def estimates(metric: str) -> pa.Table:
+        assert metric == "lost"
+        known = luck[: counts[1]]
+        rows = [
+            {"point": 0, "n": counts[0], "mean": 5.0, "std": 0.0},
+            {"point": 1, "n": counts[1], "mean": known.mean(), "std": known.std(ddof=1)},
+        ]
+        return pa.Table.from_pylist(rows)
+
+    for wanted in rounds(Until("lost", 0.5, False, least=4, most=200), 3, estimates):
+        assert [first for first, _ in wanted] == counts
+        counts = [last for _, last in wanted]
+    assert counts[0] == 4
+    assert counts[2] == 200
+    assert half_width(luck[: counts[1]]) <= 0.5
+    assert counts[1] == pytest.approx((1.96 * 2 / 0.5) ** 2, rel=0.4)
+
+
+def test_a_sweep_goes_on_until_all_are_narrow_and_again_from_where_it_was(tmp_path: Path) -> None:
+    found = done(sweep_file.read(SPEC), tmp_path / "whole")
+    values = found.recoveries.groupby(["point", "replication"])["time_to_recover_s"].mean()
+    for point, n in found.points[["point", "runs"]].itertuples(index=False):
+        mine = values.loc[point].to_numpy()
+        assert len(mine) == n
+        assert n == UNTIL["most"] or half_width(mine) <= 0.1 * mine.mean()
+    assert found.points["runs"].max() > 3
+    whole = content(tmp_path / "whole")
+    next((tmp_path / "whole" / "data").iterdir()).unlink()
+    (tmp_path / "whole" / "manifest.json").unlink()
+    done(sweep_file.read(SPEC), tmp_path / "whole")
+    assert content(tmp_path / "whole") == whole

@@ -1,0 +1,92 @@
+"""A plan's runs as those of a sweep: Spark jobs or this process, and a dataset that keeps them.
+
+Each call is a sweep whose points are the requests. A run is known by its scenario, so what an earlier call or
+an interrupted plan has done is not done again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from tideover.scenarios.planning.evaluator import ASK, Ask, Tables
+from tideover.scenarios.planning.space import Space
+from tideover.scenarios.spark.place import Place
+from tideover.scenarios.sweeps import tables
+from tideover.scenarios.sweeps.completing import KEEP_GOING, Work
+from tideover.scenarios.sweeps.dataset import FOLDER
+from tideover.scenarios.sweeps.engine import Engine
+from tideover.scenarios.sweeps.recipe import Point
+from tideover.scenarios.sweeps.simulating import Task
+from tideover.scenarios.sweeps.survey import checked
+from tideover.scenarios.sweeps.sweep import engine
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Requests as the points of a sweep, each by its number."""
+
+    space: Space
+    asks: tuple[Ask, ...]
+    name: str = "plan"
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def total(self) -> int:
+        """Number of requests."""
+        return len(self.asks)
+
+    def values(self, number: int) -> Mapping[str, Any]:
+        """What the columns of a dataset say of a request: nothing."""
+        return {}
+
+    def point(self, number: int) -> Point:
+        """The scenario of a request; raises ScenarioError."""
+        ask = self.asks[number]
+        return Point(number, {}, self.space.at(ask.values, ask.load))
+
+
+class OnEngine:
+    """The evaluator that leaves the runs to an engine."""
+
+    def __init__(self, space: Space, doer: Engine) -> None:
+        self._space, self._engine = space, doer
+
+    def __call__(self, asks: Sequence[Ask]) -> Tables:
+        asked = Asked(self._space, tuple(asks))
+        points = checked(self._engine.survey(asked, range(asked.total), lambda what, done: None))
+        task = Task(asked, {}, timeline=False)
+        work = Work(points, task, self._engine, KEEP_GOING, lambda what, done, total: None)
+        wanted = [(ask.first, ask.last + 1) for ask in asks]
+        if work.plan(wanted):
+            work.make(wanted)
+        found = self._engine.files.table(work.known.files)
+        return Tables(*(self._frame(found, name) for name in ("runs", "recoveries")))
+
+    def _frame(self, found: Any, name: str) -> pd.DataFrame:
+        from tideover.models.schema.columns import conform
+        from tideover.models.schema.fields import TABLES
+
+        frame = tables.tidy(found, name, {}).to_pandas()
+        return conform(frame.rename(columns={"point": ASK}), TABLES[name])
+
+
+@contextmanager
+def kept(
+    space: Space, out: str | os.PathLike[str] | None, where: Place, say: Callable[[str], None]
+) -> Iterator[OnEngine]:
+    """The evaluator of a plan's runs, which are kept in ``out``, a directory for results; None: only for now.
+
+    ``where``: who does them; ``say`` hears of what takes a while before that. Raises as a sweep does.
+    """
+    with ExitStack() as stack:
+        folder = out or stack.enter_context(TemporaryDirectory(prefix="tideover-plan-"))
+        yield OnEngine(space, stack.enter_context(engine(where, Path(folder) / FOLDER, say)))

@@ -1,0 +1,215 @@
+"""A sweep's work: every replication of every point, as Spark jobs or in this process, into a dataset.
+
+A run is one row, a failed one too. What is to be done is cut into chunks in a way that depends on nothing but
+what was asked (`chunks`), each of which becomes a file, whole or not at all (`files`). So a sweep that was
+interrupted, by whatever, goes on with the chunks that are missing, and ends with the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import tideover
+from tideover.models.advice import in_short
+from tideover.models.schema.columns import Column, Dtype
+from tideover.scenarios.runs import code
+from tideover.scenarios.sweeps import manifest
+from tideover.scenarios.sweeps.chunks import WITH_SECONDS, WITHOUT_SECONDS, Chunk, chunks, units
+from tideover.scenarios.sweeps.engine import Engine
+from tideover.scenarios.sweeps.manifest import Manifest, path_of, swept_column
+from tideover.scenarios.sweeps.reduction import of_figures, of_points
+from tideover.scenarios.sweeps.reuse import Reuse, reuse
+from tideover.scenarios.sweeps.rounds import Wanted, rounds
+from tideover.scenarios.sweeps.simulating import Task
+from tideover.scenarios.sweeps.survey import Surveyed, checked
+from tideover.scenarios.swept import number as as_number
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from tideover.scenarios.sweeps.recipe import Recipe
+
+MOST_SECONDS = 500_000
+"""A sweep of more simulated seconds than this keeps no timeline: it would be most of the result."""
+
+Report = Callable[[str, float, int], None]
+"""Called with what is being done, how much is done (a fraction counts), and of how much."""
+
+
+class RunsFailed(RuntimeError):
+    """A run failed, and the sweep was asked to end with the first one that does."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a sweep deals with runs that fail.
+
+    fail_fast      it ends with the first
+    retry_failed   those that are there already are done again
+    """
+
+    fail_fast: bool = False
+    retry_failed: bool = False
+
+
+KEEP_GOING = Options()
+
+
+def complete(
+    recipe: Recipe,
+    engine: Engine,
+    *,
+    options: Options = KEEP_GOING,
+    inputs: str | None = None,
+    report: Report = lambda what, done, total: None,
+) -> Manifest:
+    """Do what is missing of a sweep's dataset; returns the manifest of the whole.
+
+    ``inputs``: hash of all that the sweep was made from (`tideover.scenarios.inputs`), to be kept. Raises
+    ScenarioError for a point that cannot be built, RunsFailed, and what the engine and the files raise.
+    """
+    files = engine.files
+    files.tidy_up()
+    before = manifest.read(files)
+    work = begun(recipe, engine, options, report, inputs)
+    for wanted in rounds(recipe.replications, len(work.points), work.estimates):
+        if work.plan(wanted):
+            files.write(manifest.NAME, work.known.to_bytes())
+            work.make(wanted)
+    return work.settled(before)
+
+
+def begun(
+    recipe: Recipe, engine: Engine, options: Options, report: Report, inputs: str | None = None
+) -> Work:
+    """A sweep's points are looked at, and what is there of it; raises as ``complete`` does."""
+    total = recipe.total
+    found = engine.survey(recipe, range(total), lambda what, done: report(what, done, total))
+    points = checked(found)
+    simulated = sum(point.simulated_s for point in points) * recipe.replications.most
+    task = Task(recipe, _swept(recipe), simulated <= MOST_SECONDS)
+    return Work(points, task, engine, options, report, inputs)
+
+
+class Work:
+    """A sweep's runs, as far as they are missing."""
+
+    def __init__(
+        self,
+        points: Sequence[Surveyed],
+        task: Task,
+        engine: Engine,
+        options: Options,
+        report: Report,
+        inputs: str | None = None,
+    ) -> None:
+        self.points, self.task, self.engine, self.files = points, task, engine, engine.files
+        self.options, self.report = options, report
+        self.index = engine.index([f"{manifest.DATA}/{name}" for name in self.files.names(manifest.DATA)])
+        """A row for each run that is there: its name, its file, and whether it failed."""
+        self.made: set[str] = set()
+        self.known = self._nothing(inputs)
+        """The manifest of what is planned so far."""
+
+    def _nothing(self, inputs: str | None) -> Manifest:
+        """The manifest before anything is planned."""
+        return Manifest(
+            name=self.task.recipe.name,
+            inputs=inputs,
+            model=code(),
+            version=tideover.__version__,
+            swept=self.task.swept,
+            points=len(self.points),
+            timeline=self.task.timeline,
+            remarks=[*self.task.recipe.remarks, *in_short(t for p in self.points for t in p.remarks)],
+            chunks=(),
+            complete=False,
+            columns=manifest.described(self.task.schema),
+        )
+
+    def chunks(self, wanted: Wanted) -> Iterator[Chunk]:
+        """The runs of each point from one replication up to another, in chunks."""
+        return chunks(units(self.points, wanted), self.task.timeline)
+
+    def plan(self, wanted: Wanted) -> bool:
+        """Add these runs to what is planned; returns whether any chunk is missing."""
+        names = [(chunk.name, len(chunk.units)) for chunk in self.chunks(wanted)]
+        self.known = replace(self.known, chunks=[*self.known.chunks, *names])
+        return len(self.whole(self.known.chunks)) < len(self.known.chunks)
+
+    def make(self, wanted: Wanted) -> None:
+        """Do the chunks of these runs that are not there."""
+        known = self.known
+        there = self.whole(known.chunks)
+        missing = (chunk for chunk in self.chunks(wanted) if chunk.name not in there)
+        before = sum(runs for name, runs in known.chunks if name in there)
+
+        def tell(what: str, more: float) -> None:
+            self.report(what, before + more, known.runs)
+
+        tell("simulating", 0)
+        for done in self.engine.make(self.task, missing, self.usable(there), tell):
+            before += done.runs
+            self.made.update(done.chunks)
+            tell("simulating", 0)
+            if done.failed and self.options.fail_fast:
+                raise RunsFailed(f"{done.failed} of {done.runs} runs failed, and no more were begun")
+
+    def estimates(self, metric: str) -> pa.Table:
+        """``n``, ``mean`` and ``std`` of a metric, for each point."""
+        return self.engine.reduced(self.known, of_figures((metric,)))
+
+    def settled(self, before: Manifest | None) -> Manifest:
+        """All runs are done: what is said of them, point by point, and the manifest that says so. It may have
+        been said ``before``.
+        """
+        whole = replace(self.known, complete=True)
+        if whole == before and not self.made:
+            return whole
+        for one in (of_points(self.task.swept), of_figures()):
+            self.engine.reduce(self.known, one)
+        self.files.write(manifest.NAME, whole.to_bytes())
+        return whole
+
+    def whole(self, planned: Sequence[tuple[str, int]]) -> set[str]:
+        """The names of those chunks that are there and need not be done again."""
+        failed = self.index.filter(self.index["failed"])["file"].unique().to_pylist()
+        again = set(failed) if self.options.retry_failed else set()
+        there = set(self.index["file"].unique().to_pylist()) - again
+        return {name for name, _ in planned if name in self.made or path_of(name) in there}
+
+    def usable(self, whole: set[str]) -> Reuse:
+        """Runs of other sweeps, and those beside failed ones."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        kinds = (WITH_SECONDS,) if self.task.timeline else (WITH_SECONDS, WITHOUT_SECONDS)
+        paths = self.index["file"].unique().to_pylist()
+        others = [
+            path
+            for path in paths
+            if path.removeprefix(f"{manifest.DATA}/").startswith(kinds)
+            and path not in {path_of(name) for name in whole}
+        ]
+        mine = pc.is_in(self.index["file"], pa.array(others, pa.string()))
+        mine = pc.and_(mine, pc.invert(self.index["failed"]))
+        return reuse(self.index.filter(mine))
+
+
+def _swept(recipe: Recipe) -> dict[str, Column]:
+    """The columns of the swept keys: texts, unless all values are numbers or truths."""
+    kinds: dict[str, set[type]] = {key: set() for key in recipe.parameters}
+    for number in range(recipe.total):
+        for key, value in recipe.values(number).items():
+            kinds[key].add(type(as_number(value, recipe.parameters[key])))
+    return {key: swept_column(key, unit, _dtype(kinds[key])) for key, unit in recipe.parameters.items()}
+
+
+def _dtype(kinds: set[type]) -> Dtype:
+    if kinds == {bool}:
+        return "bool"
+    if kinds == {int}:
+        return "int64"
+    return "float64" if kinds <= {int, float} else "string"

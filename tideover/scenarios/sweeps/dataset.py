@@ -1,0 +1,232 @@
+"""What a sweep found, read from its dataset: summaries at once, rows when they are asked for."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from tideover.models.results import headline
+from tideover.models.results.result import Result
+from tideover.models.schema.columns import conform
+from tideover.models.schema.fields import HEADLINE, TABLES
+from tideover.scenarios.loader import load
+from tideover.scenarios.sweeps import manifest, reduction, rows, tables
+from tideover.scenarios.sweeps.files import Files, LocalFiles, local_path
+from tideover.scenarios.sweeps.manifest import Manifest, NoDataset
+from tideover.scenarios.swept import written
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+_SHOWN = 50
+"""Points that a notebook shows."""
+
+FOLDER = "dataset"
+"""Where a directory for results has the dataset."""
+
+
+class Sweep:
+    """What a sweep found.
+
+    parameters           the swept keys, and the unit of each in the tables (``""``: as they were written)
+    points, summary      a row a point; a row a point and metric: mean, interval, quantiles
+    runs, recoveries, timeline, tasks    tidy tables: ``point``, the swept keys, then the columns of ``run``;
+                         they are read when they are asked for, whole
+    failed, warnings     (point, replication, error) of every run that failed; remarks
+    """
+
+    def __init__(self, known: Manifest, files: Files, keeps: object = None) -> None:
+        """``keeps``: a temporary directory that has to live as long as this does."""
+        self.manifest = known
+        self._files = files
+        self._keeps = keeps
+
+    @staticmethod
+    def open(place: str | os.PathLike[str]) -> Sweep:
+        """What a sweep found and kept: ``place`` is its directory for results, or that of the dataset itself.
+
+        Raises NoDataset if there is none, or if the sweep has not ended.
+        """
+        directory = local_path(place)
+        if directory is None:
+            raise NoDataset(f"{place}: is not on this machine; give Spark the files that its manifest names")
+        for folder in (directory / FOLDER, directory):
+            files = LocalFiles(folder)
+            if (known := manifest.read(files)) is not None:
+                if not known.complete:
+                    raise NoDataset(f"{folder}: the sweep has not ended; the same command goes on with it")
+                return Sweep(known, files)
+        raise NoDataset(f"{directory}: holds no dataset of a sweep ({manifest.NAME} is missing)")
+
+    def __repr__(self) -> str:
+        times = self._of(HEADLINE)["mean"].dropna()
+        span = f"; time to recover {times.min():.4g} to {times.max():.4g} s" if len(times) else ""
+        points = headline.counted(self.manifest.points, "point")
+        done = f"{headline.counted(self.manifest.runs, 'run')}, {int(self.points['failed'].sum())} failed"
+        return f"<Sweep {self.manifest.name!r}: {points} of {', '.join(self.parameters)}; {done}{span}>"
+
+    def _repr_html_(self) -> str:
+        shown = self.points["point"].head(_SHOWN)
+        swept = (self._swept(point) for point in self.points.head(_SHOWN).to_dict("records"))
+        rows = [one | self.result(number).headline() for one, number in zip(swept, shown, strict=True)]
+        return headline.html(rows)
+
+    @property
+    def name(self) -> str:
+        """Of the sweep."""
+        return self.manifest.name
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """The swept keys, and the unit of each in the tables."""
+        return {key: column.unit for key, column in self.manifest.swept.items()}
+
+    @cached_property
+    def points(self) -> pd.DataFrame:
+        """One row a point: its number, the swept values, the strategy, how many runs it has and how many
+        failed.
+        """
+        return self._reduced("points")
+
+    @cached_property
+    def summary(self) -> pd.DataFrame:
+        """One row a point and metric (`tideover.scenarios.sweeps.summary`)."""
+        return self._reduced("summary")
+
+    @cached_property
+    def runs(self) -> pd.DataFrame:
+        """One row a run; of a failed one, ``error`` says why."""
+        return self._table("runs")
+
+    @cached_property
+    def recoveries(self) -> pd.DataFrame:
+        """One row a failure."""
+        return self._table("recoveries")
+
+    @cached_property
+    def timeline(self) -> pd.DataFrame:
+        """One row a simulated second; empty if a sweep of more than 500,000 left them out."""
+        return self._table("timeline")
+
+    @cached_property
+    def tasks(self) -> pd.DataFrame:
+        """One row a task and run."""
+        return self._table("tasks")
+
+    @cached_property
+    def failed(self) -> list[tuple[int, int, str]]:
+        """Point, replication and error of every run that failed."""
+        import pyarrow.compute as pc
+
+        if not self.points["failed"].any():
+            return []
+        found = self.scan(["point", "replication", "error"], pc.field("error").is_valid())
+        found = found.sort_by(tables.ORDER)
+        return list(zip(*(found[name].to_pylist() for name in found.column_names), strict=True))
+
+    @cached_property
+    def warnings(self) -> list[str]:
+        """One remark of a kind: before running, and then of the runs."""
+        from tideover.models.advice import in_short
+
+        found = self.scan(["point", "replication", "remarks"]).sort_by(tables.ORDER)
+        of_runs = dict.fromkeys(remark for each in found["remarks"].to_pylist() for remark in each or ())
+        return [*self.manifest.remarks, *in_short(of_runs)]
+
+    @property
+    def place(self) -> str:
+        """Where the dataset lies."""
+        return str(self._files.directory) if isinstance(self._files, LocalFiles) else self._files.url
+
+    def whole(self) -> bool:
+        """Whether all files are there."""
+        there = set(self._files.names(manifest.DATA))
+        return {f"{name}.parquet" for name, _ in self.manifest.chunks} <= there
+
+    def fingerprint(self) -> str:
+        """A hash of what the dataset is said to hold, and of the summaries of it."""
+        found = hashlib.sha256(self.manifest.to_bytes())
+        for path in [*self._parts("points"), *self._parts("summary")]:
+            found.update(self._files.read(path) or b"")
+        return found.hexdigest()
+
+    def fetch(self) -> None:
+        """Read what a report shows: points, summary, failed runs and remarks."""
+        _ = self.points, self.summary, self.failed, self.warnings
+
+    def scan(self, columns: Sequence[str] | None = None, where: Any = None) -> pa.Table:
+        """Rows of the dataset, one a run, as an Arrow table; ``where``: an expression of pyarrow.dataset."""
+        return self._files.table(self.manifest.files, columns, where)
+
+    @property
+    def urls(self) -> list[str]:
+        """The Parquet files that count, in their order."""
+        return [f"{self._files.url}/{path}" for path in self.manifest.files]
+
+    def spark(self, session: SparkSession) -> DataFrame:
+        """The dataset, one row a run, as a DataFrame of a Spark session."""
+        return session.read.parquet(*self.urls)
+
+    def result(self, point: int) -> Result:
+        """All replications of a point that did not fail, as ``run`` would give them."""
+        import pyarrow.compute as pc
+
+        found = self.scan(where=pc.field("point") == point).sort_by(tables.ORDER).to_pylist()
+        document = json.loads(found[0]["scenario_json"])
+        done = [rows.replication_of(row) for row in found if row["error"] is None]
+        return Result(load(document), done, document)
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """For each point what ``run --json`` prints, and ``point``, ``swept`` (values by key), ``errors``."""
+        errors: dict[int, list[str]] = {}
+        for number, _, error in self.failed:
+            errors.setdefault(number, []).append(error)
+        for point in self.points.to_dict("records"):
+            number = point["point"]
+            extra = {"point": number, "swept": self._swept(point), "errors": errors.get(number, [])}
+            yield self.result(number).to_dict() | extra
+
+    def to_list(self) -> list[dict[str, Any]]:
+        """The ``records``, all at once."""
+        return list(self.records())
+
+    def _swept(self, point: Mapping[Any, Any]) -> dict[str, Any]:
+        """The swept values of a point, with their units."""
+        units = self.parameters
+        return {key: written(point[key], units[key]) if units[key] else point[key] for key in units}
+
+    def _of(self, metric: str) -> pd.DataFrame:
+        return self.summary[self.summary["metric"] == metric]
+
+    def _reduced(self, folder: str) -> pd.DataFrame:
+        return self._files.table(self._parts(folder)).to_pandas()
+
+    def _parts(self, folder: str) -> list[str]:
+        count = reduction.parts(self.manifest.points, self.manifest.runs)
+        return [reduction.path_of(folder, number) for number in range(count)]
+
+    @property
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """The tidy tables by name, those that have rows (``runs`` and ``recoveries`` always)."""
+        found = {name: getattr(self, name) for name in ("recoveries", "runs", "timeline", "tasks")}
+        return {name: frame for name, frame in found.items() if name in ("recoveries", "runs") or len(frame)}
+
+    def of_point(self, table: str, point: int) -> pd.DataFrame:
+        """A tidy table's rows of one point."""
+        import pyarrow.compute as pc
+
+        return self._table(table, pc.field("point") == point)
+
+    def _table(self, name: str, where: Any = None) -> pd.DataFrame:
+        swept = self.manifest.swept
+        found = tables.tidy(self.scan(tables.needed(name, swept), where), name, swept).to_pandas()
+        documented = conform(found, TABLES[name])
+        known = {column.name for column in TABLES[name]}
+        added = [key for key in ("point", *swept) if key in found and key not in known]
+        return documented[[*added, *(c for c in documented.columns if c not in added)]]

@@ -1,0 +1,117 @@
+"""What a sweep would do: runs, why they are not there; time and memory, from a pilot."""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tideover.scenarios.runs import code
+from tideover.scenarios.sweeps import manifest
+from tideover.scenarios.sweeps.chunks import Unit
+from tideover.scenarios.sweeps.completing import Options, Work, begun
+from tideover.scenarios.sweeps.files import LocalFiles
+from tideover.scenarios.sweeps.in_process import InProcess
+
+if TYPE_CHECKING:
+    from tideover.scenarios.sweeps.recipe import Recipe
+
+_PILOTS = 3
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """Of a sweep.
+
+    points, runs   how many there are in all; with replications until an interval is narrow at least
+    most_runs      at most
+    there          runs that are done already
+    reused         runs that another sweep in the same place has done
+    failed         runs that are done, and failed
+    to_do          runs that would be simulated
+    why            why they are not there, in words
+    core_s         how long they take on one core, by the pilot (s)
+    worker_bytes   memory of a process that does them
+    dataset_bytes  what they take on the disk
+    remarks        what an expert would remark on what is simulated
+    """
+
+    points: int
+    runs: int
+    most_runs: int
+    there: int
+    reused: int
+    failed: int
+    to_do: int
+    why: tuple[str, ...]
+    core_s: float
+    worker_bytes: int
+    dataset_bytes: int
+    remarks: tuple[str, ...]
+
+
+def forecast(recipe: Recipe, files: LocalFiles, options: Options) -> Forecast:
+    """Look at all points and at what is there, and simulate at most three runs; nothing is written.
+
+    Raises ScenarioError for a point that cannot be built.
+    """
+    work = begun(recipe, InProcess(files), options, lambda what, done, total: None)
+    wanted = [(0, recipe.replications.least)] * len(work.points)
+    chunks = list(work.chunks(wanted))
+    known = [(chunk.name, len(chunk.units)) for chunk in chunks]
+    whole = work.whole(known)
+    missing = [unit for chunk in chunks if chunk.name not in whole for unit in chunk.units]
+    reused, todo = work.usable(whole).split(missing)
+    taken = sum(map(len, reused.values()))
+    failed = work.index.filter(work.index["failed"])["file"].to_pylist()
+    mine = {manifest.path_of(name) for name, _ in known}
+    seconds, worker, row = _pilot(work, todo)
+    return Forecast(
+        points=len(work.points),
+        runs=len(work.points) * recipe.replications.least,
+        most_runs=len(work.points) * recipe.replications.most,
+        there=sum(runs for name, runs in known if name in whole),
+        reused=taken,
+        failed=sum(path in mine for path in failed),
+        to_do=len(todo),
+        why=tuple(_why(work, len(todo), files)),
+        core_s=seconds,
+        worker_bytes=worker,
+        dataset_bytes=round(row * len(todo)),
+        remarks=tuple(work.known.remarks),
+    )
+
+
+def _why(work: Work, todo: int, files: LocalFiles) -> list[str]:
+    """Why runs are not there."""
+    if not todo:
+        return []
+    before = manifest.read(files)
+    if before is None:
+        return ["nothing is there yet"]
+    if before.model != code():
+        return ["the code that simulates them has changed since"]
+    if not before.complete:
+        return ["the sweep was interrupted, or has been changed since"]
+    return ["the scenario, its points or the number of replications have changed since"]
+
+
+def _pilot(work: Work, todo: Sequence[Unit]) -> tuple[float, int, float]:
+    """Seconds of one core for all runs, memory of a process that did some (bytes), and bytes of a row: from
+    the runs that should take shortest, longest, and in between.
+    """
+    if not todo:
+        return 0.0, 0, 0.0
+    ordered = sorted(todo, key=lambda unit: unit.cost_s)
+    places = {round(i * (len(ordered) - 1) / (_PILOTS - 1)) for i in range(_PILOTS)}
+    measured, expected, size = 0.0, 0.0, 0
+    for place in sorted(places):
+        begun_at = time.perf_counter()
+        size += sum(rows.nbytes for rows in work.task.simulated([ordered[place]]))
+        measured += time.perf_counter() - begun_at
+        expected += ordered[place].cost_s
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    return sum(unit.cost_s for unit in todo) * measured / expected, peak, size / len(places)

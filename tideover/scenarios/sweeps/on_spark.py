@@ -1,0 +1,275 @@
+"""A sweep's runs as Spark jobs of a few seconds, two at a time so that no core waits for the last one.
+
+Only what Spark Connect has, too: ranges, ``mapInArrow``, readers and writers. Rows go from the executor that
+made them to the file; the driver sees names and counts.
+"""
+
+from __future__ import annotations
+
+import pickle
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from functools import cached_property
+from itertools import chain, count, islice
+from typing import TYPE_CHECKING, Any
+
+from tideover.scenarios.spark.cluster import Cluster, cluster
+from tideover.scenarios.sweeps import crashes, tables
+from tideover.scenarios.sweeps.chunks import Chunk, Unit, shares
+from tideover.scenarios.sweeps.engine import Done, Tell
+from tideover.scenarios.sweeps.executors import (
+    CHUNK,
+    PART,
+    Batches,
+    reducer,
+    renamer,
+    simulator,
+    surveyor,
+    with_chunk,
+)
+from tideover.scenarios.sweeps.files import Files, HadoopFiles, LocalFiles, aside, local_path
+from tideover.scenarios.sweeps.in_process import surveyed
+from tideover.scenarios.sweeps.interrupts import interrupts
+from tideover.scenarios.sweeps.manifest import Manifest, path_of
+from tideover.scenarios.sweeps.present import local_index, remote_index
+from tideover.scenarios.sweeps.reduction import Reduction, parts
+from tideover.scenarios.sweeps.reduction import path_of as part_path
+from tideover.scenarios.sweeps.reuse import Reuse
+from tideover.scenarios.sweeps.survey import Refused, Surveyed
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+    from tideover.scenarios.sweeps.points import Points
+    from tideover.scenarios.sweeps.simulating import Task
+
+JOB_S = 8.0
+"""How long one Spark job should take. Two are under way at a time."""
+FEW_POINTS = 1_000
+"""So many are looked at before Spark is started: what is wrong with one of them is said at once."""
+_PARTITIONS = 4
+"""Tasks per core in one job. Each costs about 15 ms."""
+
+
+class SweepFailed(RuntimeError):
+    """Spark could not do the job; the message has Spark's reason."""
+
+
+@contextmanager
+def on_spark(
+    session: AbstractContextManager[SparkSession], place: str, say: Callable[[str], None]
+) -> Iterator[OnSpark]:
+    """The engine that leaves the work to Spark, which starts when there is any; ``say`` hears of that.
+
+    Raises SweepFailed where Spark fails, and what starting it raises.
+    """
+    with ExitStack() as stack, interrupts() as interrupted:
+
+        def start() -> Cluster:
+            say("starting Spark")
+            return stack.enter_context(cluster(stack.enter_context(session)))
+
+        try:
+            yield OnSpark(start, interrupted, place)
+        except Exception as error:
+            if type(error).__module__.startswith(("py4j.", "pyspark.", "grpc.")):
+                raise SweepFailed(f"Spark failed: {crashes.reason(error)}") from error
+            raise
+
+
+class OnSpark:
+    """The engine that leaves the work to Spark.
+
+    ``start`` starts it; ``interrupted`` is set when the user wants all to stop; ``place``: where the dataset
+    lies, a directory of this machine or a URL.
+    """
+
+    def __init__(self, start: Callable[[], Cluster], interrupted: threading.Event, place: str) -> None:
+        self._start = start
+        self._url = place
+        self.interrupted = interrupted
+        self._number = count()
+
+    @cached_property
+    def cluster(self) -> Cluster:
+        """What runs Spark's jobs."""
+        return self._start()
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session."""
+        session: SparkSession = self.cluster.session
+        return session
+
+    @cached_property
+    def files(self) -> Files:
+        """Where the dataset lies."""
+        directory = local_path(self._url)
+        return HadoopFiles(self._url, self.spark) if directory is None else LocalFiles(directory)
+
+    @property
+    def cores(self) -> int:
+        """How many tasks run at a time."""
+        return self.cluster.cores
+
+    def survey(self, recipe: Points, numbers: Sequence[int], tell: Tell) -> Iterable[Surveyed | Refused]:
+        """Look at some points, on the executors if they are many."""
+        if len(numbers) <= FEW_POINTS:
+            yield from surveyed(recipe, numbers, tell)
+            return
+        shares = min(len(numbers), _PARTITIONS * self.cores)
+        shared = [numbers[i::shares] for i in range(shares)]
+        found = self._mapped(shares, surveyor(recipe, shared), "found binary").toLocalIterator()
+        done = 0
+        for row in found:
+            points = pickle.loads(row["found"])
+            done += len(points)
+            tell("checking points", done)
+            yield from points
+
+    def make(self, task: Task, chunks: Iterable[Chunk], reuse: Reuse, tell: Tell) -> Iterator[Done]:
+        """Do the runs of chunks, in jobs; raises KeyboardInterrupt soon after ``interrupted`` is set."""
+        chunks = iter(chunks)
+        if (first := next(chunks, None)) is None:
+            return  # and Spark is not started for that
+        waiting = self._jobs(chain([first], chunks))
+        with ThreadPoolExecutor(2, "tideover-job") as pool:
+            active: dict[Future[list[Done]], tuple[str, int]] = {}
+            try:
+                while True:
+                    for job in islice(waiting, 2 - len(active)):
+                        tag = f"tideover-{next(self._number)}"
+                        future = pool.submit(self._tagged, tag, task, reuse, job)
+                        active[future] = tag, sum(len(chunk.units) for chunk in job)
+                    if not active:
+                        return
+                    finished, _ = wait(active, timeout=0.25, return_when=FIRST_COMPLETED)
+                    if self.interrupted.is_set():
+                        raise KeyboardInterrupt
+                    for future in finished:
+                        del active[future]
+                        yield from future.result()
+                    done = (self.cluster.fraction(tag) * runs for tag, runs in active.values())
+                    tell("simulating", sum(done))
+            except BaseException:
+                for tag, _ in active.values():
+                    with suppress(Exception):  # it may be Spark that is gone
+                        self.cluster.interrupt(tag)
+                raise
+
+    def index(self, paths: Sequence[str]) -> pa.Table:
+        """Which runs are in which of some files."""
+        if isinstance(self.files, LocalFiles):
+            return local_index(self.files, paths)
+        return remote_index(self.spark, self.files.url, paths)
+
+    def reduced(self, known: Manifest, how: Reduction) -> pa.Table:
+        """What is made of the rows of each point."""
+        return self._reduction(known, how).drop(PART).toArrow()
+
+    def reduce(self, known: Manifest, how: Reduction) -> None:
+        """Write what is made of the rows of each point."""
+        names = {number: part_path(how.folder, number) for number in range(parts(known.points, known.runs))}
+        self._place(self._reduction(known, how), PART, names)
+
+    def _reduction(self, known: Manifest, how: Reduction) -> DataFrame:
+        """The rows of all parts, with the part's number in a column of its own."""
+        from pyspark.sql import functions as f
+        from pyspark.sql.pandas.types import from_arrow_schema
+        from pyspark.sql.types import LongType
+
+        number = parts(known.points, known.runs)
+        rows = self.spark.read.parquet(*(f"{self.files.url}/{path}" for path in known.files))
+        part = f.floor(((f.col("point") + 1) * number - 1) / known.points).cast("long")
+        # mapInArrow takes a dot in the name of what it is given for a field of a struct
+        plain = (f.col(f"`{name}`").alias(f"column{i}") for i, name in enumerate(how.needs))
+        shared = rows.select(*plain, part.alias(PART))
+        shared = shared.repartition(min(number, _PARTITIONS * self.cores), PART)
+        return shared.mapInArrow(reducer(how), from_arrow_schema(how.schema).add(PART, LongType()))
+
+    def _jobs(self, chunks: Iterable[Chunk]) -> Iterator[list[Chunk]]:
+        """Chunks that are done in one job: enough for all cores."""
+        job: list[Chunk] = []
+        for chunk in chunks:
+            job.append(chunk)
+            if sum(each.cost_s for each in job) >= JOB_S * self.cores:
+                yield job
+                job = []
+        if job:
+            yield job
+
+    def _tagged(self, tag: str, task: Task, reuse: Reuse, job: Sequence[Chunk]) -> list[Done]:
+        with self.cluster.tagged(tag):
+            return self._job(task, reuse, job)
+
+    def _job(self, task: Task, reuse: Reuse, job: Sequence[Chunk]) -> list[Done]:
+        """One job. If it loses its workers, each chunk is tried alone, and then its runs in halves."""
+        try:
+            return [self.placed(self.rows(task, reuse, job), job)]
+        except Exception as error:
+            if not crashes.lost_worker(error):
+                raise
+        if len(job) > 1:
+            return [done for chunk in job for done in self._job(task, reuse, [chunk])]
+        return [crashes.halved(self, task, reuse, job[0])]
+
+    def rows(self, task: Task, reuse: Reuse, job: Sequence[Chunk]) -> DataFrame:
+        """The rows of some chunks, with the chunk's name in a column of its own."""
+        known, todo = reuse.split([unit for chunk in job for unit in chunk.units])
+        place = {unit.run: chunk.name for chunk in job for unit in chunk.units}
+        kind = _kind(task)
+        parts = shares(todo, _PARTITIONS * self.cores)
+        found = self._mapped(len(parts), simulator(task, parts, place), kind)
+        if known:
+            names = [name for each in known.values() for name in each]
+            there = self.spark.read.parquet(*(f"{self.files.url}/{path}" for path in known))
+            there = there.where(there["run"].isin(names)).drop(*tables.names(task.swept))
+            units = [unit for chunk in job for unit in chunk.units]
+            found = found.unionByName(there.mapInArrow(renamer(task, units, place), kind))
+        return found
+
+    def failed(self, task: Task, unit: Unit, chunk: str, why: str) -> DataFrame:
+        """The row of a run that cannot be done."""
+
+        def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for _ in batches:
+                yield with_chunk(task.failed(unit, why), {unit.run: chunk})
+
+        return self._mapped(1, work, _kind(task))
+
+    def placed(self, rows: DataFrame, job: Sequence[Chunk]) -> Done:
+        """Write the rows of chunks, a file each, and give the files their names."""
+        from pyspark.sql import Observation
+        from pyspark.sql import functions as f
+
+        seen = Observation()
+        ordered = rows.repartition(min(len(job), self.cores), CHUNK)
+        ordered = ordered.sortWithinPartitions(CHUNK, "point", "replication")
+        ordered = ordered.observe(seen, f.count(f.lit(1)).alias("runs"), f.count("error").alias("failed"))
+        self._place(ordered, CHUNK, {chunk.name: path_of(chunk.name) for chunk in job})
+        return Done(tuple(chunk.name for chunk in job), seen.get["runs"], seen.get["failed"])
+
+    def _place(self, rows: DataFrame, by: str, names: Mapping[Any, str]) -> None:
+        """Write rows, a file for each value of a column, and then give each file its name."""
+        part = aside()
+        try:
+            rows.write.partitionBy(by).option("compression", "zstd").parquet(f"{self.files.url}/{part}")
+            for value, path in names.items():
+                self.files.place(f"{part}/{by}={value}", path)
+        finally:
+            self.files.remove(part)
+
+    def _mapped(self, count: int, work: Batches, kind: Any) -> DataFrame:
+        """What is made of the numbers from 0 to ``count`` - 1, each in a task of its own."""
+        return self.spark.range(0, count, 1, max(count, 1)).mapInArrow(work, kind)
+
+
+def _kind(task: Task) -> Any:
+    """Spark's form of a row."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+    from pyspark.sql.types import StringType
+
+    return from_arrow_schema(task.schema).add(CHUNK, StringType())

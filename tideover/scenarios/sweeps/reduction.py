@@ -1,0 +1,96 @@
+"""What is made of all rows of some points together: how many runs there are, and the figures of each metric.
+
+Points are cut into parts by their number alone, so a part has the same bytes wherever it is made.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from tideover.models.schema.columns import Column
+from tideover.scenarios.sweeps import summary, tables
+from tideover.scenarios.sweeps.rows import arrow_type, identity
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+_POINTS, _RUNS = 2_000, 50_000
+"""Most of them in one part, if it has more than one point."""
+_UNUSED = frozenset({"scenario_json", "version", "scenario"})
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """``of`` makes rows of the rows of some points, in the columns ``needs``; they are kept in ``folder``."""
+
+    folder: str
+    needs: tuple[str, ...]
+    of: Callable[[pa.Table], pd.DataFrame]
+    schema: pa.Schema
+
+    def __call__(self, found: pa.Table) -> pa.Table:
+        import pyarrow as pa
+
+        return pa.Table.from_pandas(self.of(found), self.schema, preserve_index=False)
+
+
+def parts(points: int, runs: int) -> int:
+    """Into how many parts the points are cut."""
+    return max(1, min(points, max(math.ceil(points / _POINTS), math.ceil(runs / _RUNS))))
+
+
+def first_point(part: int, count: int, points: int) -> int:
+    """The first point of a part, of ``count``: all parts have as many, but for one."""
+    return part * points // count
+
+
+def part_of(point: int, count: int, points: int) -> int:
+    """The part that has a point.
+
+    >>> [part_of(point, 3, 8) for point in range(8)], [first_point(part, 3, 8) for part in range(4)]
+    ([0, 0, 1, 1, 1, 2, 2, 2], [0, 2, 5, 8])
+    """
+    return ((point + 1) * count - 1) // points
+
+
+def path_of(folder: str, part: int) -> str:
+    """Where a part is."""
+    return f"{folder}/part-{part:05}.parquet"
+
+
+def of_points(swept: Mapping[str, Column]) -> Reduction:
+    """A row for each point: the swept values, the strategy, and how many of its runs there are and failed."""
+    import pyarrow as pa
+
+    kinds = {"point": pa.int64()} | {key: arrow_type(column) for key, column in swept.items()}
+    kinds |= {"strategy": pa.string(), "runs": pa.int64(), "failed": pa.int64()}
+    needs = dict.fromkeys(["point", *tables.names(swept), "strategy", "replication", "error"])
+    return Reduction("points", tuple(needs), partial(_points, swept), pa.schema(list(kinds.items())))
+
+
+def of_figures(metrics: tuple[str, ...] | None = None) -> Reduction:
+    """A row for each point and metric: mean, interval and quantiles. None: of all metrics."""
+    import pyarrow as pa
+
+    counts = {"point", "n", "undefined"}
+    kinds = {name: pa.int64() if name in counts else pa.float64() for name in summary.COLUMNS}
+    needs = dict.fromkeys(name for table in ("runs", "recoveries") for name in tables.needed(table, {}))
+    used = tuple(name for name in needs if name not in _UNUSED)
+    schema = pa.schema(list((kinds | {"metric": pa.string()}).items()))
+    return Reduction("summary", used, partial(_figures, metrics), schema)
+
+
+def _points(swept: Mapping[str, Column], found: pa.Table) -> pd.DataFrame:
+    found = tables.named(found.sort_by(tables.ORDER), swept, identity())
+    return summary.points_of(found.to_pandas(), swept)
+
+
+def _figures(metrics: tuple[str, ...] | None, found: pa.Table) -> pd.DataFrame:
+    runs = found.drop_columns(["recoveries"]).to_pandas()
+    recoveries = tables.exploded(found.select(["point", "replication", "recoveries"]), "recoveries")
+    return summary.summarise_points(recoveries.to_pandas(), runs, metrics)

@@ -1,0 +1,44 @@
+"""How many replications: a number, or round by round as many as make an interval narrow enough."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from tideover.scenarios.sweeps.replications import Fixed, Until
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Wanted = list[tuple[int, int]]
+"""For each point from which replication up to which."""
+
+
+def rounds(
+    replications: Fixed | Until, points: int, estimates: Callable[[str], pa.Table]
+) -> Iterator[Wanted]:
+    """What is to be done, round by round; ``estimates`` of a metric (``point``, ``n``, ``mean``, ``std``) are
+    asked for when a round is over.
+
+    What a round asks for depends on what the rounds before found, and on nothing else.
+    """
+    counts = [replications.least] * points
+    yield [(0, count) for count in counts]
+    if isinstance(replications, Fixed):
+        return
+    while True:
+        found = {row["point"]: row for row in estimates(replications.metric).to_pylist()}
+        further = [_further(replications, count, found.get(n)) for n, count in enumerate(counts)]
+        if further == counts:
+            return
+        yield list(zip(counts, further, strict=True))
+        counts = further
+
+
+def _further(until: Until, done: int, row: dict[str, float | None] | None) -> int:
+    """How many replications a point is to have; ``row``: what is known of its metric, if anything is."""
+    if row is None:
+        return until.further(done, 0, math.nan, math.nan)
+    mean, std = (math.nan if row[name] is None else float(row[name] or 0.0) for name in ("mean", "std"))
+    return until.further(done, int(row["n"] or 0), mean, std)
