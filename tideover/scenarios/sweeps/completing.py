@@ -17,9 +17,10 @@ from tideover.models.schema.columns import Column, Dtype
 from tideover.scenarios.runs import code
 from tideover.scenarios.sweeps import manifest
 from tideover.scenarios.sweeps.chunks import WITH_SECONDS, WITHOUT_SECONDS, Chunk, chunks, units
+from tideover.scenarios.sweeps.differences import STRATEGIES, groups, of_differences
 from tideover.scenarios.sweeps.engine import Engine
 from tideover.scenarios.sweeps.manifest import Manifest, path_of, swept_column
-from tideover.scenarios.sweeps.reduction import of_figures, of_points
+from tideover.scenarios.sweeps.reduction import Reduction, of_figures, of_points
 from tideover.scenarios.sweeps.reuse import Reuse, reuse
 from tideover.scenarios.sweeps.rounds import Wanted, rounds
 from tideover.scenarios.sweeps.simulating import Task
@@ -168,10 +169,18 @@ class Work:
         whole = replace(self.known, complete=True)
         if whole == before and not self.made:
             return whole
-        for one in (of_points(self.task.swept), of_figures()):
+        for one in (of_points(self.task.swept), of_figures(), *self._differences()):
             self.engine.reduce(self.known, one)
         self.files.write(manifest.NAME, whole.to_bytes())
         return whole
+
+    def _differences(self) -> Iterator[Reduction]:
+        """Those between strategies, if they are swept."""
+        for key in STRATEGIES:
+            if key in self.task.swept:
+                values = [self.task.recipe.values(number) for number in range(len(self.points))]
+                if members := groups(values, key):
+                    yield of_differences(key, self.task.swept, members)
 
     def whole(self, planned: Sequence[tuple[str, int]]) -> set[str]:
         """The names of those chunks that are there and need not be done again."""

@@ -15,8 +15,11 @@ from tideover.models.schema.columns import conform
 from tideover.models.schema.fields import HEADLINE, TABLES
 from tideover.scenarios.loader import load
 from tideover.scenarios.sweeps import manifest, reduction, rows, tables
+from tideover.scenarios.sweeps.differences import STRATEGIES, groups, of_differences
 from tideover.scenarios.sweeps.files import Files, LocalFiles, local_path
+from tideover.scenarios.sweeps.in_process import InProcess
 from tideover.scenarios.sweeps.manifest import Manifest, NoDataset
+from tideover.scenarios.sweeps.reduction import cut
 from tideover.scenarios.swept import written
 
 if TYPE_CHECKING:
@@ -98,6 +101,37 @@ class Sweep:
     def summary(self) -> pd.DataFrame:
         """One row a point and metric (`tideover.scenarios.sweeps.summary`)."""
         return self._reduced("summary")
+
+    @cached_property
+    def differences(self) -> pd.DataFrame:
+        """Paired differences between strategies, if they were swept: one row for each combination of the other
+        swept values, pair of strategies, and metric (`tideover.scenarios.sweeps.differences`).
+        """
+        import pandas as pd
+
+        key = next((key for key in STRATEGIES if key in self.parameters), None)
+        how = None if key is None else self._differences(key)
+        if how is None:
+            return pd.DataFrame()
+        paths = [reduction.path_of(how.folder, number) for number in range(cut(how, 0, 0).count)]
+        return self._files.table(paths).to_pandas()
+
+    def differences_of(self, key: str) -> pd.DataFrame:
+        """The same for any swept key, found now, in this process. Raises KeyError for another."""
+        import pandas as pd
+
+        if key not in self.parameters:
+            raise KeyError(f"{key!r} was not swept; swept: {', '.join(self.parameters)}")
+        how = self._differences(key)
+        if how is None or not isinstance(self._files, LocalFiles):
+            return pd.DataFrame()
+        return InProcess(self._files).reduced(self.manifest, how).to_pandas()
+
+    def _differences(self, key: str) -> reduction.Reduction | None:
+        """How they are found; None if no two points differ in this key alone."""
+        values = self.points[[*self.parameters]].to_dict("records")
+        members = groups(values, key)
+        return of_differences(key, self.manifest.swept, members) if members else None
 
     @cached_property
     def runs(self) -> pd.DataFrame:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from tideover.scenarios.runs import code
@@ -12,7 +11,7 @@ from tideover.scenarios.sweeps.engine import Done, Tell
 from tideover.scenarios.sweeps.files import LocalFiles
 from tideover.scenarios.sweeps.manifest import Manifest, path_of
 from tideover.scenarios.sweeps.present import local_index, local_rows
-from tideover.scenarios.sweeps.reduction import Reduction, first_point, parts
+from tideover.scenarios.sweeps.reduction import Reduction, cut
 from tideover.scenarios.sweeps.reduction import path_of as part_path
 from tideover.scenarios.sweeps.reuse import Reuse
 from tideover.scenarios.sweeps.survey import Refused, Surveyed, survey
@@ -78,11 +77,12 @@ class InProcess:
         import pyarrow.dataset as ds
 
         rows = ds.dataset([str(self.files.directory / path) for path in known.files], format="parquet")
-        count, point = parts(known.points, known.runs), pc.field("point")
-        ends = [first_point(number, count, known.points) for number in range(count + 1)]
-        for first, last in pairwise(ends):
-            mine = (point >= first) & (point < last)
-            yield how(rows.to_table(columns=list(how.needs), filter=mine))
+        parts = cut(how, known.points, known.runs)
+        members: list[list[int]] = [[] for _ in range(parts.count)]
+        for point, part in parts.place.items():
+            members[part].append(point)
+        for mine in members:
+            yield how(rows.to_table(columns=list(how.needs), filter=pc.field("point").isin(mine)))
 
 
 def surveyed(recipe: Points, numbers: Sequence[int], tell: Tell) -> Iterator[Surveyed | Refused]:

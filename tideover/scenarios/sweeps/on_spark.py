@@ -34,7 +34,7 @@ from tideover.scenarios.sweeps.in_process import surveyed
 from tideover.scenarios.sweeps.interrupts import interrupts
 from tideover.scenarios.sweeps.manifest import Manifest, path_of
 from tideover.scenarios.sweeps.present import local_index, remote_index
-from tideover.scenarios.sweeps.reduction import Reduction, parts
+from tideover.scenarios.sweeps.reduction import Reduction, cut
 from tideover.scenarios.sweeps.reduction import path_of as part_path
 from tideover.scenarios.sweeps.reuse import Reuse
 from tideover.scenarios.sweeps.survey import Refused, Surveyed
@@ -172,22 +172,26 @@ class OnSpark:
 
     def reduce(self, known: Manifest, how: Reduction) -> None:
         """Write what is made of the rows of each point."""
-        names = {number: part_path(how.folder, number) for number in range(parts(known.points, known.runs))}
+        count = cut(how, known.points, known.runs).count
+        names = {number: part_path(how.folder, number) for number in range(count)}
         self._place(self._reduction(known, how), PART, names)
 
     def _reduction(self, known: Manifest, how: Reduction) -> DataFrame:
         """The rows of all parts, with the part's number in a column of its own."""
+        import pyarrow as pa
         from pyspark.sql import functions as f
         from pyspark.sql.pandas.types import from_arrow_schema
         from pyspark.sql.types import LongType
 
-        number = parts(known.points, known.runs)
+        parts = cut(how, known.points, known.runs)
         rows = self.spark.read.parquet(*(f"{self.files.url}/{path}" for path in known.files))
-        part = f.floor(((f.col("point") + 1) * number - 1) / known.points).cast("long")
+        pairs = {"point": [*parts.place], PART: [*parts.place.values()]}
+        place = self.spark.createDataFrame(pa.table(pairs))
+        rows = rows.join(f.broadcast(place), "point")
         # mapInArrow takes a dot in the name of what it is given for a field of a struct
         plain = (f.col(f"`{name}`").alias(f"column{i}") for i, name in enumerate(how.needs))
-        shared = rows.select(*plain, part.alias(PART))
-        shared = shared.repartition(min(number, _PARTITIONS * self.cores), PART)
+        shared = rows.select(*plain, PART)
+        shared = shared.repartition(min(parts.count, _PARTITIONS * self.cores), PART)
         return shared.mapInArrow(reducer(how), from_arrow_schema(how.schema).add(PART, LongType()))
 
     def _jobs(self, chunks: Iterable[Chunk]) -> Iterator[list[Chunk]]:

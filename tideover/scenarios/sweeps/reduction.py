@@ -25,13 +25,25 @@ _UNUSED = frozenset({"scenario_json", "version", "scenario"})
 
 
 @dataclass(frozen=True)
+class Parts:
+    """Points in so many parts; ``place``: the part of each point that counts."""
+
+    count: int
+    place: Mapping[int, int]
+
+
+@dataclass(frozen=True)
 class Reduction:
-    """``of`` makes rows of the rows of some points, in the columns ``needs``; they are kept in ``folder``."""
+    """``of`` makes rows of the rows of some points, in the columns ``needs``; they are kept in ``folder``.
+
+    ``parts``: which points have to come together; None: each may be by itself.
+    """
 
     folder: str
     needs: tuple[str, ...]
     of: Callable[[pa.Table], pd.DataFrame]
     schema: pa.Schema
+    parts: Parts | None = None
 
     def __call__(self, found: pa.Table) -> pa.Table:
         import pyarrow as pa
@@ -44,18 +56,12 @@ def parts(points: int, runs: int) -> int:
     return max(1, min(points, max(math.ceil(points / _POINTS), math.ceil(runs / _RUNS))))
 
 
-def first_point(part: int, count: int, points: int) -> int:
-    """The first point of a part, of ``count``: all parts have as many, but for one."""
-    return part * points // count
-
-
-def part_of(point: int, count: int, points: int) -> int:
-    """The part that has a point.
-
-    >>> [part_of(point, 3, 8) for point in range(8)], [first_point(part, 3, 8) for part in range(4)]
-    ([0, 0, 1, 1, 1, 2, 2, 2], [0, 2, 5, 8])
-    """
-    return ((point + 1) * count - 1) // points
+def cut(how: Reduction, points: int, runs: int) -> Parts:
+    """The parts of a reduction of so many points and runs."""
+    if how.parts is not None:
+        return how.parts
+    count = parts(points, runs)
+    return Parts(count, {point: point * count // points for point in range(points)})
 
 
 def path_of(folder: str, part: int) -> str:
