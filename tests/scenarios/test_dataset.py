@@ -24,12 +24,14 @@ from tideover.scenarios.loader import load
 from tideover.scenarios.sweeps import manifest, rows, simulating, sweep_file
 from tideover.scenarios.sweeps.completing import RunsFailed
 from tideover.scenarios.sweeps.dataset import Sweep
+from tideover.scenarios.sweeps.differences import METRICS
 from tideover.scenarios.sweeps.files import ASIDE, aside
 from tideover.scenarios.sweeps.manifest import NoDataset
 from tideover.scenarios.sweeps.recipe import Recipe
 
 CORES = {"machines": {"node": {"count": 2, "cores": 2}}}
 RATE = "topology.sentences.rate"
+KIND = "strategy.kind"
 
 
 def recipe(
@@ -286,3 +288,26 @@ def test_a_sweep_of_many_seconds_keeps_no_timeline(tmp_path: Path, monkeypatch: 
     found = done(recipe(), tmp_path)
     assert (len(found.timeline), len(found.runs)) == (0, 8)
     assert set(rows.LISTS) <= set(found.scan().column_names)
+
+
+# Summaries.
+
+
+def test_differences_are_those_of_pairs_of_replications(tmp_path: Path) -> None:
+    """Between strategies by themselves, between other values when asked for; each as by hand."""
+    found = done(recipe(("none", "rsm"), ("10/s", "20/s"), replications=4), tmp_path)
+    for key, frame in ((KIND, found.differences), (RATE, found.differences_of(RATE))):
+        other = RATE if key == KIND else KIND
+        assert len(frame) == 2 * 8
+        for row in frame.to_dict("records"):
+            table = found.recoveries if row["metric"] in METRICS["recoveries"] else found.runs
+            mine = table[table[other] == row[other]]
+            sides = [mine[mine[key].astype(str) == row[name]] for name in ("first", "second")]
+            values = [side.set_index("replication")[row["metric"]] for side in sides]
+            by_hand = values[0] - values[1]
+            assert row["n"] + row["undefined"] == 4
+            if row["n"] == 4:
+                assert row["mean"] == pytest.approx(by_hand.mean())
+                assert row["std"] == pytest.approx(by_hand.std())
+    with pytest.raises(KeyError, match="was not swept"):
+        found.differences_of("run.seed")

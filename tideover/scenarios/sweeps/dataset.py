@@ -104,8 +104,8 @@ class Sweep:
 
     @cached_property
     def differences(self) -> pd.DataFrame:
-        """Paired differences between strategies, if they were swept: one row for each combination of the other
-        swept values, pair of strategies, and metric (`tideover.scenarios.sweeps.differences`).
+        """Paired differences between strategies, if they were swept: one row for each combination of the
+        other swept values, pair of strategies, and metric (`tideover.scenarios.sweeps.differences`).
         """
         import pandas as pd
 

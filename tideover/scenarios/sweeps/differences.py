@@ -1,7 +1,8 @@
 """Paired differences between the values of one factor, all other swept keys equal, over all of a sweep.
 
 The same replication has the same luck with both values, so their difference is known far better than either.
-Points that differ in the factor alone form a group; groups are cut into parts, each reduced where its rows are.
+Points that differ in the factor alone form a group; groups are cut into parts, each reduced where its rows
+are.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _MANY = 6
 """Values of a factor from which on each is only compared with the first."""
 
 
-def groups(points: Sequence[Mapping[str, Any]], key: str) -> list[list[int]]:
+def groups(points: Sequence[Mapping[Any, Any]], key: str) -> list[list[int]]:
     """The numbers of the points that differ in one factor alone, those with a partner; ``points``: the swept
     values of each.
     """
@@ -50,8 +51,8 @@ def groups(points: Sequence[Mapping[str, Any]], key: str) -> list[list[int]]:
 
 
 def of_differences(key: str, swept: Mapping[str, Column], members: Sequence[Sequence[int]]) -> Reduction:
-    """A row for each group, pair of the factor's values, and metric: how many pairs there are, and the mean of
-    their differences, the first value's minus the second's, with its 95 % t-interval.
+    """A row for each group, pair of the factor's values, and metric: how many pairs there are, and the mean
+    of their differences, the first value's minus the second's, with its 95 % t-interval.
     """
     import pyarrow as pa
 
