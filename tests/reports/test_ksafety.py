@@ -7,14 +7,15 @@ from typing import Any
 import pytest
 
 import tideover
-from tideover.cli.sweeps import PAPERS
+from tideover.cli.papers import PAPERS
 from tideover.reports import ksafety
 
 
 @pytest.fixture(scope="module")
 def rows() -> list[dict[str, Any]]:
     found = tideover.sweep(PAPERS["ksafety"] | {"set": {"run.duration": "0.6 s"}}, master=None)
-    return ksafety.rows([point.scenario for point in found.grid.points], found.to_list())
+    points = [found.result(point).scenario for point in found.points["point"]]
+    return ksafety.rows(points, found.to_list())
 
 
 def test_all_published_rows_are_within_five_percent(rows: list[dict[str, Any]]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import tideover
-from tideover.cli.sweeps import PAPERS
+from tideover.cli.papers import PAPERS
 from tideover.reports import phase_one
 
 Rows = dict[tuple[str, int, float, float], dict[str, Any]]

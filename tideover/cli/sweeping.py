@@ -61,7 +61,7 @@ def page_of(found: Sweep) -> Page:
     around = None
     if len(shown) == 1 and found.manifest.timeline:
         around = (found.timeline, found.recoveries)
-    return sweep_page(shown, record, around=around, warnings=found.warnings)
+    return sweep_page(shown, record, around=around, differences=found.differences, warnings=found.warnings)
 
 
 def end(found: Sweep) -> None:

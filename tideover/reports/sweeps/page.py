@@ -36,12 +36,14 @@ def sweep_page(
     record: Record,
     *,
     around: tuple[pd.DataFrame, pd.DataFrame] | None = None,
+    differences: pd.DataFrame | None = None,
     warnings: Sequence[str] = (),
 ) -> Page:
     """A grid of parameters, as large as it may be.
 
     ``record``: of its first point (``scenario_summary.point_record`` has what is needed of it); ``around``:
-    timeline and recoveries of a sweep of one point.
+    timeline and recoveries of a sweep of one point; ``differences``: between strategies, by replication
+    (`tideover.scenarios.sweeps.differences`).
     """
     swept = points.varying
     said = [
@@ -49,13 +51,15 @@ def sweep_page(
         for label, text in setup([record])
         if not any(f"{key.name}.".startswith(f"{_SWEPT.get(label)}.") for key in swept)
     ]
-    shown = (*pictures.recovery_times(points), *pictures.main_effects(points), *pictures.costs(points))
+    compared = () if differences is None else pictures.differences(points, differences)
+    shown = (*pictures.recovery_times(points), *compared, *pictures.main_effects(points))
+    shown = (*shown, *pictures.costs(points))
     if around is not None and len(points) == 1:
         shown = (*shown, *shared.around_failure(*around))
     rest = len(warnings) - MOST_WARNINGS
     label = f"point {points.numbers[0]}: {strategy_name(record['strategy'])}"
     if len(points) > 1:
-        label += "; the others differ from it in the swept keys, runs.parquet holds each"
+        label += "; the others differ from it in the swept keys, the dataset has each"
     return Page(
         title=scenario_name(record),
         kind="a sweep over a grid of parameters",

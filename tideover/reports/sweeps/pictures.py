@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from tideover.models.schema.fields import HEADLINE
 from tideover.reports import figures
 from tideover.reports.figures.facets import kinds_of
 from tideover.reports.figures.svg import to_svg
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+MOST_DIFFERENCES = 24
+"""Most differences between strategies that are drawn."""
 MOST_EFFECTS = 6
 """Most factors of which the main effects are drawn."""
 MOST_NAMES = 12
@@ -60,6 +63,28 @@ def recovery(points: Points, at: Layout) -> list[Axes]:
     if at.y is None:
         return figures.small_multiples(table, at.x.name, lines=lines, columns=columns, rows=rows, about=about)
     return figures.heat_maps(table, at.x.name, at.y.name, columns=columns, rows=rows, about=about)
+
+
+def differences(points: Points, found: pd.DataFrame) -> tuple[Picture, ...]:
+    """What one strategy takes longer than another to recover; none without pairs of which that is known."""
+    known = found[(found["metric"] == HEADLINE) & (found["n"] > 1)] if len(found) else found
+    if not len(known):
+        return ()
+    shown = known.assign(size=known["mean"].abs()).nlargest(MOST_DIFFERENCES, "size").sort_index()
+    shown = shown.sort_values(["first", "second"], kind="stable")
+    by = [key.name for key in points.varying if key.name in shown.columns]
+    svg = to_svg(
+        _figure([figures.paired_differences(shown, by)]),
+        prefix="differences",
+        alt="Paired differences of the time to recover between strategies, with intervals.",
+    )
+    rest = len(known) - len(shown)
+    caption = (
+        "Each mark is the mean difference of replications with the same luck, with its 95 % t-interval; "
+        "filled: the interval leaves out 0."
+    )
+    caption += f" The {len(shown)} greatest of {len(known):,}." if rest else ""
+    return (Picture("What one strategy takes longer than another", caption, svg),)
 
 
 def main_effects(points: Points) -> tuple[Picture, ...]:

@@ -192,7 +192,7 @@ class Sweep:
 
     def fetch(self) -> None:
         """Read what a report shows: points, summary, failed runs and remarks."""
-        _ = self.points, self.summary, self.failed, self.warnings
+        _ = self.points, self.summary, self.differences, self.failed, self.warnings
 
     def scan(self, columns: Sequence[str] | None = None, where: Any = None) -> pa.Table:
         """Rows of the dataset, one a run, as an Arrow table; ``where``: an expression of pyarrow.dataset."""
