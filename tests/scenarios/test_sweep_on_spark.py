@@ -131,6 +131,13 @@ def test_a_failed_run_does_not_end_the_job(spark: Any, failing: None, tmp_path: 
     assert found.points["failed"].tolist() == [0, 3]
 
 
+def test_of_a_point_whose_runs_all_fail_nothing_is_said(spark: Any, failing: None, tmp_path: Path) -> None:
+    """What the last sweep in this place said of it is gone."""
+    sweep(sweep_file.read(SPEC | {"grid": {"strategy.kind": ["rsm"]}}), tmp_path)
+    found = sweep(sweep_file.read(SPEC | {"grid": {"strategy.kind": ["failing"]}}), tmp_path)
+    assert (found.points["failed"].tolist(), len(found.summary), found.warnings) == ([3], 0, [])
+
+
 def test_a_run_that_ends_its_process_is_a_row_with_its_error(
     spark: Any, failing: None, tmp_path: Path
 ) -> None:

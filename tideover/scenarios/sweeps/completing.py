@@ -167,9 +167,11 @@ class Work:
         been said ``before``.
         """
         whole = replace(self.known, complete=True)
-        if whole == before and not self.made:
+        reductions = (of_points(self.task.swept), of_figures(), of_remarks(), *self._differences())
+        told = bool(self.files.names(reductions[0].folder))
+        if whole == before and told and not self.made:
             return whole
-        for one in (of_points(self.task.swept), of_figures(), of_remarks(), *self._differences()):
+        for one in reductions:
             self.engine.reduce(self.known, one)
         self.files.write(manifest.NAME, whole.to_bytes())
         return whole

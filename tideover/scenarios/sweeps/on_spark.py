@@ -257,12 +257,16 @@ class OnSpark:
         return Done(tuple(chunk.name for chunk in job), seen.get["runs"], seen.get["failed"])
 
     def _place(self, rows: DataFrame, by: str, names: Mapping[Any, str]) -> None:
-        """Write rows, a file for each value of a column, and then give each file its name."""
+        """Write rows, a file for each value of a column that has any, and then give each file its name."""
         part = aside()
         try:
             rows.write.partitionBy(by).option("compression", "zstd").parquet(f"{self.files.url}/{part}")
             for value, path in names.items():
-                self.files.place(f"{part}/{by}={value}", path)
+                folder = f"{part}/{by}={value}"
+                if self.files.names(folder):
+                    self.files.place(folder, path)
+                else:  # there are no rows; what an earlier sweep had to say goes
+                    self.files.remove(path)
         finally:
             self.files.remove(part)
 
