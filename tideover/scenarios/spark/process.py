@@ -71,9 +71,9 @@ def _start(master: str, app_name: str, conf: Mapping[str, str], archive: Path | 
         if own := os.environ.get("PYSPARK_PYTHON"):
             asked["spark.executorEnv.TIDEOVER_PYTHON"] = own
         variables["PYSPARK_PYTHON"] = f"./{PYTHON}"
-    spark_conf = SparkConf(loadDefaults=False).setAll(list(asked.items()))
     with changed_environment(variables):
-        gateway = _gateway(spark_conf, (is_embedded(master), dict(conf), archive))
+        gateway = _gateway(asked, (is_embedded(master), dict(conf), archive))
+        spark_conf = SparkConf(loadDefaults=False, _jvm=gateway.jvm).setAll(list(asked.items()))
         try:
             context = SparkContext(conf=spark_conf, gateway=gateway)
             if not is_embedded(master):
@@ -89,12 +89,12 @@ _launched: _Launch | None = None
 """What Spark's process was started with: embedded or not, and what else a user says."""
 
 
-def _gateway(spark_conf: Any, launch: _Launch) -> Any:
+def _gateway(asked: Mapping[str, str], launch: _Launch) -> Any:
     """Spark's process, with no context in it.
 
     It keeps what it was started with as defaults of its own, so one that was started otherwise is ended.
     """
-    from pyspark import SparkContext
+    from pyspark import SparkConf, SparkContext
     from pyspark.errors import PySparkRuntimeError
     from pyspark.java_gateway import launch_gateway
 
@@ -107,7 +107,9 @@ def _gateway(spark_conf: Any, launch: _Launch) -> Any:
     # What it prints goes to a file: our standard output may be one JSON object, and nothing else.
     with (scratch() / LOG).open("ab") as log:
         try:
-            gateway = launch_gateway(spark_conf, {"stdout": log, "stderr": log})
+            gateway = launch_gateway(
+                SparkConf(loadDefaults=False).setAll(list(asked.items())), {"stdout": log, "stderr": log}
+            )
         except PySparkRuntimeError as error:
             raise SparkNotStarted(f"Spark did not start. It printed last:\n{last_words()}") from error
     _launched = launch
