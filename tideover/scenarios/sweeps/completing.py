@@ -2,7 +2,7 @@
 
 A run is one row, a failed one too. What is to be done is cut into chunks in a way that depends on nothing but
 what was asked (`chunks`), each of which becomes a file, whole or not at all (`files`). So a sweep that was
-interrupted, by whatever, goes on with the chunks that are missing, and ends with the same bytes.
+interrupted, by whatever, goes on with the chunks that are missing, and ends with the same rows.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ from tideover.scenarios.sweeps.executors import (
 )
 from tideover.scenarios.sweeps.files import Files, HadoopFiles, LocalFiles, aside, local_path
 from tideover.scenarios.sweeps.in_process import surveyed
-from tideover.scenarios.sweeps.interrupts import interrupts
+from tideover.scenarios.sweeps.interrupts import noted
 from tideover.scenarios.sweeps.manifest import Manifest, path_of
 from tideover.scenarios.sweeps.present import local_index, remote_index
 from tideover.scenarios.sweeps.reduction import Reduction, cut
@@ -66,11 +66,14 @@ def on_spark(
 
     Raises SweepFailed where Spark fails, and what starting it raises.
     """
-    with ExitStack() as stack, interrupts() as interrupted:
+    interrupted = threading.Event()
+    with ExitStack() as stack:
 
         def start() -> Cluster:
             say("starting Spark")
-            return stack.enter_context(cluster(stack.enter_context(session)))
+            started = stack.enter_context(session)
+            stack.enter_context(noted(interrupted))  # PySpark has just put its own handler in
+            return stack.enter_context(cluster(started))
 
         try:
             yield OnSpark(start, interrupted, place)
