@@ -20,7 +20,7 @@ from tideover.scenarios.sweeps.chunks import WITH_SECONDS, WITHOUT_SECONDS, Chun
 from tideover.scenarios.sweeps.differences import STRATEGIES, groups, of_differences
 from tideover.scenarios.sweeps.engine import Engine
 from tideover.scenarios.sweeps.manifest import Manifest, path_of, swept_column
-from tideover.scenarios.sweeps.reduction import Reduction, of_figures, of_points
+from tideover.scenarios.sweeps.reduction import Reduction, of_figures, of_points, of_remarks
 from tideover.scenarios.sweeps.reuse import Reuse, reuse
 from tideover.scenarios.sweeps.rounds import Wanted, rounds
 from tideover.scenarios.sweeps.simulating import Task
@@ -169,7 +169,7 @@ class Work:
         whole = replace(self.known, complete=True)
         if whole == before and not self.made:
             return whole
-        for one in (of_points(self.task.swept), of_figures(), *self._differences()):
+        for one in (of_points(self.task.swept), of_figures(), of_remarks(), *self._differences()):
             self.engine.reduce(self.known, one)
         self.files.write(manifest.NAME, whole.to_bytes())
         return whole

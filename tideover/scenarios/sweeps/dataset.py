@@ -169,9 +169,8 @@ class Sweep:
         """One remark of a kind: before running, and then of the runs."""
         from tideover.models.advice import in_short
 
-        found = self.scan(["point", "replication", "remarks"]).sort_by(tables.ORDER)
-        of_runs = dict.fromkeys(remark for each in found["remarks"].to_pylist() for remark in each or ())
-        return [*self.manifest.remarks, *in_short(of_runs)]
+        found = self._reduced("remarks").sort_values(["point", "replication"], kind="stable")
+        return [*self.manifest.remarks, *in_short(found["remark"])]
 
     @property
     def place(self) -> str:

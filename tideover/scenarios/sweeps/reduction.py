@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _POINTS, _RUNS = 2_000, 50_000
 """Most of them in one part, if it has more than one point."""
+_REMARKS = 1_000
+"""Most distinct remarks that are kept of one part."""
 _UNUSED = frozenset({"scenario_json", "version", "scenario"})
 
 
@@ -89,6 +91,21 @@ def of_figures(metrics: tuple[str, ...] | None = None) -> Reduction:
     used = tuple(name for name in needs if name not in _UNUSED)
     schema = pa.schema(list((kinds | {"metric": pa.string()}).items()))
     return Reduction("summary", used, partial(_figures, metrics), schema)
+
+
+def of_remarks() -> Reduction:
+    """A row for each distinct remark on the runs, with the first point and replication that has it."""
+    import pyarrow as pa
+
+    kinds = [("point", pa.int64()), ("replication", pa.int64()), ("remark", pa.string())]
+    needs = ("point", "replication", "remarks")
+    return Reduction("remarks", needs, _remarks, pa.schema(kinds))
+
+
+def _remarks(found: pa.Table) -> pd.DataFrame:
+    frame = found.sort_by(tables.ORDER).to_pandas().explode("remarks").dropna(subset="remarks")
+    first = frame.drop_duplicates("remarks").head(_REMARKS)
+    return first.rename(columns={"remarks": "remark"})
 
 
 def _points(swept: Mapping[str, Column], found: pa.Table) -> pd.DataFrame:
