@@ -32,11 +32,12 @@ def dataset(directory: Path, *options: str, **variables: str) -> dict[str, bytes
             "-m",
             "tideover",
             "sweep",
-            str(directory / "sweep.yaml"),
+            "sweep.yaml",  # what it is called is part of what was asked
             "--out",
             str(out),
             *options,
         ],
+        cwd=directory,
         env=os.environ | {"PYSPARK_PYTHON": sys.executable} | variables,
         capture_output=True,
         text=True,
