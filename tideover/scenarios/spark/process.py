@@ -73,7 +73,8 @@ def _start(master: str, app_name: str, conf: Mapping[str, str], archive: Path | 
         variables["PYSPARK_PYTHON"] = f"./{PYTHON}"
     with changed_environment(variables):
         gateway = _gateway(asked, (is_embedded(master), dict(conf), archive))
-        spark_conf = SparkConf(loadDefaults=False, _jvm=gateway.jvm).setAll(list(asked.items()))
+        # Made only now: it may hold on to the process that was there before.
+        spark_conf = SparkConf(loadDefaults=False).setAll(list(asked.items()))
         try:
             context = SparkContext(conf=spark_conf, gateway=gateway)
             if not is_embedded(master):
