@@ -5,6 +5,9 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from tideover.scenarios.sweeps.completing import Options, complete
 from tideover.scenarios.sweeps.dataset import Sweep
 from tideover.scenarios.sweeps.files import LocalFiles
@@ -30,3 +33,21 @@ def content(place: Path) -> dict[str, str]:
     """A hash of every file of a dataset, hidden ones too, by its path."""
     files = (path for path in place.rglob("*") if path.is_file())
     return {str(p.relative_to(place)): hashlib.sha256(p.read_bytes()).hexdigest() for p in files}
+
+
+def as_read(place: Path) -> dict[str, bytes]:
+    """Every file of a dataset, hidden ones too, by its path; of Parquet files the bytes of the rows that they
+    hold: the Java library lists the encodings of a column in an order that differs from process to process.
+    """
+    files = {str(path.relative_to(place)): path for path in place.rglob("*") if path.is_file()}
+    return {
+        name: _rows(path) if name.endswith(".parquet") else path.read_bytes() for name, path in files.items()
+    }
+
+
+def _rows(path: Path) -> bytes:
+    table = pq.read_table(path).replace_schema_metadata(None).combine_chunks()
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    return sink.getvalue().to_pybytes()

@@ -243,7 +243,7 @@ def test_dry_run_lists_and_counts(tideover, sweep_file):
     assert (code, err) == (0, "")
     assert "4 points, 8 runs; nothing was written" in out
     assert "8 would be simulated: nothing is there yet" in out
-    assert re.search(r"about .* of one core, .*MB of memory", out)
+    assert re.search(r"about .* of one core, .*[MG]B of memory", out)
     code, out, _ = tideover("sweep", sweep_file, "--dry-run", "--json", "--set", "failures.0.at=[41s]")
     assert [point["swept"]["failures.0.at"] for point in strict(out)["points"]] == ["41s", "41s"]
 

@@ -132,3 +132,29 @@ def test_a_failed_run_is_told_again_and_done_again_if_that_is_asked(sweep, made,
     assert made() == 1
     assert sweep()[0] == 0
     assert made() == 0
+
+
+MORRIS = """\
+scenario: mine.yaml
+set: {run.duration: 90 s, run.warmup: 30 s, failures.0.within: 0 s, failures.0.at: 40 s, strategy.kind: rsm}
+sample:
+  design: morris
+  size: 4
+  factors:
+    failures.0.detection: {from: 1 s, to: 9 s}
+    failures.0.restart: {from: 1 s, to: 3 s}
+replications: 1
+"""
+
+
+def test_a_sample_for_indices_says_what_matters(sweep, tmp_path):
+    """Detection, over 8 s, against restart, over 2: in the terminal, and as a picture on the page."""
+    (tmp_path / "sweep.yaml").write_text(MORRIS)
+    code, out, _ = sweep()
+    assert code == 0
+    table = out[out.index("What the time to recover depends on") :].splitlines()
+    first, second = (line.split() for line in table if line.startswith("failures.0."))
+    assert (first[0], second[0]) == ("failures.0.detection", "failures.0.restart")
+    assert float(first[1]) == pytest.approx(4 * float(second[1]), rel=0.3)
+    assert "elementary effects of the mean time to recover" in (tmp_path / "out" / "report.html").read_text()
+    assert sweep()[1] == out

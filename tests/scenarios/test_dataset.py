@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -120,7 +121,7 @@ def test_a_sweep_that_is_done_is_not_done_again(tmp_path: Path, simulated: list[
 def test_whatever_is_missing_or_broken_is_made_again_with_the_same_bytes(
     tmp_path: Path, simulated: list[tuple[str, int]]
 ) -> None:
-    """A chunk gone, one cut off, one that is no Parquet at all, the manifest gone."""
+    """A chunk gone, one cut off, one no Parquet at all, the manifest or what is said of points gone."""
     done(recipe(), tmp_path)
     whole = content(tmp_path)
     chunks = sorted((tmp_path / "data").iterdir())
@@ -130,6 +131,7 @@ def test_whatever_is_missing_or_broken_is_made_again_with_the_same_bytes(
         lambda: chunks[1].write_bytes(chunks[1].read_bytes()[:-20]),
         lambda: chunks[2].write_bytes(b"not ours"),
         lambda: (tmp_path / manifest.NAME).unlink(),
+        lambda: shutil.rmtree(tmp_path / "points"),
     ):
         simulated.clear()
         break_it()

@@ -232,10 +232,13 @@ def test_the_command_says_that_it_connects_and_that_it_could_not(tmp_path):
 @pytest.mark.parametrize(
     "master", ["local-cluster[1,1,512]", "spark://host:7077", "yarn", "k8s://https://host"]
 )
-def test_a_cluster_keeps_its_own_settings(master):
+def test_a_cluster_keeps_its_own_settings(master, monkeypatch):
+    """Of a cluster of this machine the workers are this very Python, unless another is named."""
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+    here = {"PYSPARK_PYTHON": sys.executable} if master.startswith("local-cluster") else {}
     assert not is_embedded(master)
     assert "spark.driver.host" not in settings(master, "name", Path("/scratch"))
-    assert environment(master, {"JAVA_HOME": "/jdk"}) == {"JAVA_HOME": "/jdk"}
+    assert environment(master, {"JAVA_HOME": "/jdk"}) == {"JAVA_HOME": "/jdk"} | here
 
 
 @pytest.mark.long

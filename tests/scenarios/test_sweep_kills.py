@@ -17,6 +17,8 @@ from typing import Any
 import psutil
 import pytest
 
+from tests.sweeps import as_read
+
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 SPEC = {
@@ -60,12 +62,8 @@ def ended(sweep: subprocess.Popen[bytes]) -> int:
 
 
 def content(place: Path) -> dict[str, bytes]:
-    """The files that count: those of the manifest, the summaries, and the manifest."""
-    return {
-        str(path.relative_to(place)): path.read_bytes()
-        for path in place.rglob("*")
-        if path.is_file() and not path.relative_to(place).parts[0].startswith(".")
-    }
+    """What counts: the rows of all files, and the manifest; not what dead processes wrote aside."""
+    return {path: text for path, text in as_read(place).items() if not path.startswith(".")}
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from tests.sweeps import as_read
 from tideover import api
 from tideover.models.strategies.base import STRATEGIES, Strategy
 from tideover.scenarios import runs
@@ -46,11 +47,6 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(on_spark, "JOB_S", 0.1)
 
 
-def content(place: Path) -> dict[str, bytes]:
-    """Every file of a dataset, hidden ones too."""
-    return {str(p.relative_to(place)): p.read_bytes() for p in place.rglob("*") if p.is_file()}
-
-
 @pytest.fixture(scope="module")
 def reference(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """The dataset of the sweep, undisturbed."""
@@ -58,7 +54,7 @@ def reference(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tideover.scenarios.sweeps.chunks.CHUNK_S", 0.04)
         sweep(sweep_file.read(SPEC), place)
-    return content(place)
+    return as_read(place)
 
 
 def same(one: Sweep, other: Sweep) -> None:
@@ -85,7 +81,7 @@ def test_the_bytes_do_not_depend_on_jobs_and_tasks(
     monkeypatch.setattr(on_spark, "_PARTITIONS", partitions)
     monkeypatch.setattr(on_spark, "FEW_POINTS", 0)
     sweep(sweep_file.read(SPEC), tmp_path)
-    assert content(tmp_path) == reference
+    assert as_read(tmp_path) == reference
 
 
 def test_a_changed_grid_reuses_what_is_there(spark: Any, tmp_path: Path) -> None:
@@ -95,8 +91,8 @@ def test_a_changed_grid_reuses_what_is_there(spark: Any, tmp_path: Path) -> None
     wider = SPEC | {"set": SHORT | {"name": "wider"}}
     sweep(sweep_file.read(wider), tmp_path / "here")
     sweep(sweep_file.read(wider), tmp_path / "fresh")
-    fresh = content(tmp_path / "fresh")
-    assert {path: text for path, text in content(tmp_path / "here").items() if path in fresh} == fresh
+    fresh = as_read(tmp_path / "fresh")
+    assert {path: text for path, text in as_read(tmp_path / "here").items() if path in fresh} == fresh
 
 
 # Runs that fail, and processes that die.
@@ -131,6 +127,13 @@ def test_a_failed_run_does_not_end_the_job(spark: Any, failing: None, tmp_path: 
     assert found.points["failed"].tolist() == [0, 3]
 
 
+def test_of_a_point_whose_runs_all_fail_nothing_is_said(spark: Any, failing: None, tmp_path: Path) -> None:
+    """What the last sweep in this place said of it is gone."""
+    sweep(sweep_file.read(SPEC | {"grid": {"strategy.kind": ["rsm"]}}), tmp_path)
+    found = sweep(sweep_file.read(SPEC | {"grid": {"strategy.kind": ["failing"]}}), tmp_path)
+    assert (found.points["failed"].tolist(), len(found.summary), found.warnings) == ([3], 0, [])
+
+
 def test_a_run_that_ends_its_process_is_a_row_with_its_error(
     spark: Any, failing: None, tmp_path: Path
 ) -> None:
@@ -163,7 +166,7 @@ def test_a_killed_driver_leaves_what_it_had_and_no_more_is_lost(
     """It is killed as soon as two chunks are there; what it wrote aside is removed by the next."""
     killed = subprocess.run([sys.executable, "-c", KILLED, json.dumps(SPEC), str(tmp_path)], check=False)
     assert killed.returncode == -signal.SIGKILL
-    there = {path: text for path, text in content(tmp_path).items() if path.startswith("data/seconds")}
+    there = {f"data/{name}": text for name, text in as_read(tmp_path / "data").items()}
     assert 2 <= len(there) < sum(path.startswith("data/") for path in reference)
     assert all(reference[path] == text for path, text in there.items())
     times = {path: (tmp_path / path).stat().st_mtime_ns for path in there}
@@ -171,7 +174,7 @@ def test_a_killed_driver_leaves_what_it_had_and_no_more_is_lost(
     while subprocess.run(["pgrep", "-f", str(tmp_path)], capture_output=True).stdout:
         assert time.monotonic() < deadline  # its Java goes when it sees that nobody is there
     sweep(sweep_file.read(SPEC), tmp_path)
-    assert content(tmp_path) == reference
+    assert as_read(tmp_path) == reference
     assert {path: (tmp_path / path).stat().st_mtime_ns for path in there} == times
 
 
@@ -196,7 +199,7 @@ def test_any_file_system_of_hadoops_holds_a_dataset(
 ) -> None:
     found = sweep(sweep_file.read(SPEC), elsewhere)
     far = tmp_path / "far" / "sweep"
-    kept = {path: text for path, text in content(far).items() if not path.endswith(".crc")}
+    kept = {path: text for path, text in as_read(far).items() if not path.endswith(".crc")}
     assert kept == reference
     assert len(found.points) == 4
     chunk = next((far / "data").glob("*.parquet"))

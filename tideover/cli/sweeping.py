@@ -13,6 +13,8 @@ from tideover.cli.progress import Bar
 from tideover.scenarios.spark.place import Place
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from tideover.reports.html import Page
     from tideover.scenarios.sweeps.completing import Options
     from tideover.scenarios.sweeps.dataset import Sweep
@@ -49,7 +51,7 @@ def simulated(
             raise output.BadInput(f"--data: {error}") from None
 
 
-def page_of(found: Sweep) -> Page:
+def page_of(found: Sweep, sensitivities: pd.DataFrame | None = None) -> Page:
     """The page of a sweep, from its summary."""
     from tideover.reports.scenario_summary import point_record
     from tideover.reports.sweeps.page import sweep_page
@@ -61,7 +63,14 @@ def page_of(found: Sweep) -> Page:
     around = None
     if len(shown) == 1 and found.manifest.timeline:
         around = (found.timeline, found.recoveries)
-    return sweep_page(shown, record, around=around, differences=found.differences, warnings=found.warnings)
+    return sweep_page(
+        shown,
+        record,
+        around=around,
+        differences=found.differences,
+        sensitivities=sensitivities,
+        warnings=found.warnings,
+    )
 
 
 def end(found: Sweep) -> None:

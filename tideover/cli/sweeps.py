@@ -14,6 +14,8 @@ from tideover.cli.spark import Archive, Conf, Master, NoSpark, Package, Remote, 
 from tideover.cli.sweeping import end, page_of, simulated
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from tideover.scenarios.sweeps.dataset import Sweep
     from tideover.scenarios.sweeps.recipe import Recipe
 
@@ -78,8 +80,25 @@ def sweep(
     if found is None:
         recipe = sweep_file.read(spec, settings or ())
         found = simulated("sweep", recipe, out, where, data=data, options=options, inputs=inputs)
-    _show(found, out, as_json)
+    _show(found, out, as_json, _sensitivities(found, spec, settings))
     end(found)
+
+
+def _sensitivities(found: Sweep, spec: str, settings: Settings) -> pd.DataFrame | None:
+    """Which factors the time to recover depends on, if the points were chosen to tell that."""
+    from tideover.models.schema.fields import HEADLINE
+    from tideover.scenarios.statistics.sensitivity import indices, tells
+    from tideover.scenarios.sweeps import sweep_file
+
+    recipe = sweep_file.read(spec, settings or ())
+    if not tells(recipe):
+        return None
+    rows = found.summary[found.summary["metric"] == HEADLINE]
+    try:
+        return indices(recipe, dict(zip(rows["point"], rows["mean"], strict=True)))
+    except ValueError as error:
+        output.note([f"nothing is said of sensitivities: {error}"])
+        return None
 
 
 def _finished(out: Path | None, data: str | None, inputs: str | None, options: Any) -> Sweep | None:
@@ -99,10 +118,12 @@ def _finished(out: Path | None, data: str | None, inputs: str | None, options: A
         return None
 
 
-def _show(found: Sweep, out: Path | None, as_json: bool) -> None:
+def _show(found: Sweep, out: Path | None, as_json: bool, sensitivities: pd.DataFrame | None) -> None:
     """Print it, and write the page if that is not there already."""
+    from tideover.reports.sweeps import sensitivities as factors
     from tideover.reports.sweeps.points import points
     from tideover.reports.sweeps.view import sweep_view
+    from tideover.reports.terminal import render
 
     if as_json:
         output.warn(found.warnings)
@@ -110,8 +131,10 @@ def _show(found: Sweep, out: Path | None, as_json: bool) -> None:
     else:
         shown = points(found.points, found.summary, found.parameters)
         output.show(sweep_view(shown, found.warnings, kept=out is not None))
+        if sensitivities is not None:
+            output.show(render(factors.table(sensitivities)))
     if out is not None:
-        page = output.write_page(out, lambda: page_of(found), found.fingerprint())
+        page = output.write_page(out, lambda: page_of(found, sensitivities), found.fingerprint())
         output.stream(errors=as_json).write(f"Report: {page}\nDataset: {found.place}\n")
 
 

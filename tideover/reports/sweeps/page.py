@@ -12,6 +12,7 @@ from tideover.reports.html import Page
 from tideover.reports.pages import figures_section, results_section
 from tideover.reports.scenario_summary import scenario_name, setup
 from tideover.reports.sweeps import pictures
+from tideover.reports.sweeps import sensitivities as factors
 from tideover.reports.sweeps.grid import grid
 from tideover.reports.sweeps.points import Points, spoken
 from tideover.reports.sweeps.tables import MOST_LISTED, key_tables, summary
@@ -37,13 +38,15 @@ def sweep_page(
     *,
     around: tuple[pd.DataFrame, pd.DataFrame] | None = None,
     differences: pd.DataFrame | None = None,
+    sensitivities: pd.DataFrame | None = None,
     warnings: Sequence[str] = (),
 ) -> Page:
     """A grid of parameters, as large as it may be.
 
     ``record``: of its first point (``scenario_summary.point_record`` has what is needed of it); ``around``:
     timeline and recoveries of a sweep of one point; ``differences``: between strategies, by replication
-    (`tideover.scenarios.sweeps.differences`).
+    (`tideover.scenarios.sweeps.differences`); ``sensitivities``: of its factors
+    (`tideover.scenarios.statistics.sensitivity`).
     """
     swept = points.varying
     said = [
@@ -53,9 +56,11 @@ def sweep_page(
     ]
     compared = () if differences is None else pictures.differences(points, differences)
     shown = (*pictures.recovery_times(points), *compared, *pictures.main_effects(points))
-    shown = (*shown, *pictures.costs(points))
+    said_of_factors = () if sensitivities is None else factors.picture(sensitivities)
+    shown = (*shown, *said_of_factors, *pictures.costs(points))
     if around is not None and len(points) == 1:
         shown = (*shown, *shared.around_failure(*around))
+    of_factors = () if sensitivities is None else (factors.table(sensitivities),)
     rest = len(warnings) - MOST_WARNINGS
     label = f"point {points.numbers[0]}: {strategy_name(record['strategy'])}"
     if len(points) > 1:
@@ -67,7 +72,9 @@ def sweep_page(
         setup=(*said, ("Swept", "; ".join(spoken(key) for key in swept) or "nothing")),
         sections=(
             figures_section(*shown),
-            results_section(*key_tables(points), grid=grid(points) if len(points) > MOST_LISTED else None),
+            results_section(
+                *key_tables(points), *of_factors, grid=grid(points) if len(points) > MOST_LISTED else None
+            ),
         ),
         warnings=(*warnings[:MOST_WARNINGS], *((f"and {rest:,} more remarks",) if rest > 0 else ())),
         scenarios=((label, json.dumps(record["scenario"], indent=2, ensure_ascii=False)),),

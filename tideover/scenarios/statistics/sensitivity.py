@@ -20,6 +20,12 @@ RESAMPLES = 300
 """Of the bootstrap that finds the intervals."""
 
 
+def tells(recipe: Recipe) -> bool:
+    """Whether a sweep's points were chosen so that indices can be found."""
+    axis = recipe.axes[-1] if recipe.axes else None
+    return isinstance(axis, Sampled) and axis.design in designs.FOR_INDICES
+
+
 def indices(recipe: Recipe, metric: Mapping[int, float]) -> pd.DataFrame:
     """How much each factor of a sweep's sample matters for a metric, given by the number of the point.
 
@@ -39,7 +45,7 @@ def indices(recipe: Recipe, metric: Mapping[int, float]) -> pd.DataFrame:
     import pandas as pd
 
     axis = recipe.axes[-1] if recipe.axes else None
-    if not isinstance(axis, Sampled) or axis.design not in designs.FOR_INDICES:
+    if not tells(recipe) or not isinstance(axis, Sampled):
         known = " or ".join(designs.FOR_INDICES)
         raise ValueError(f"{recipe.name}: indices need a sample of design {known}")
     values = np.array([metric.get(number, np.nan) for number in range(recipe.total)], float)

@@ -1,7 +1,7 @@
 """A sweep's runs in chunks: what is written, and kept, at once.
 
 Which runs a chunk has depends on what is to be run alone, not on machines, on time, or on what is there
-already. So a chunk has the same name and the same bytes whoever makes it, and however often; making it twice
+already. So a chunk has the same name and the same rows whoever makes it, and however often; making it twice
 is harmless.
 """
 

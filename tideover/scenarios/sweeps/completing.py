@@ -2,7 +2,7 @@
 
 A run is one row, a failed one too. What is to be done is cut into chunks in a way that depends on nothing but
 what was asked (`chunks`), each of which becomes a file, whole or not at all (`files`). So a sweep that was
-interrupted, by whatever, goes on with the chunks that are missing, and ends with the same bytes.
+interrupted, by whatever, goes on with the chunks that are missing, and ends with the same rows.
 """
 
 from __future__ import annotations
@@ -167,9 +167,11 @@ class Work:
         been said ``before``.
         """
         whole = replace(self.known, complete=True)
-        if whole == before and not self.made:
+        reductions = (of_points(self.task.swept), of_figures(), of_remarks(), *self._differences())
+        told = bool(self.files.names(reductions[0].folder))
+        if whole == before and told and not self.made:
             return whole
-        for one in (of_points(self.task.swept), of_figures(), of_remarks(), *self._differences()):
+        for one in reductions:
             self.engine.reduce(self.known, one)
         self.files.write(manifest.NAME, whole.to_bytes())
         return whole

@@ -19,7 +19,7 @@ from tideover.scenarios.sweeps.differences import STRATEGIES, groups, of_differe
 from tideover.scenarios.sweeps.files import Files, LocalFiles, local_path
 from tideover.scenarios.sweeps.in_process import InProcess
 from tideover.scenarios.sweeps.manifest import Manifest, NoDataset
-from tideover.scenarios.sweeps.reduction import cut
+from tideover.scenarios.sweeps.reduction import Reduction, cut, of_figures, of_points, of_remarks
 from tideover.scenarios.swept import written
 
 if TYPE_CHECKING:
@@ -95,12 +95,12 @@ class Sweep:
         """One row a point: its number, the swept values, the strategy, how many runs it has and how many
         failed.
         """
-        return self._reduced("points")
+        return self._reduced(of_points(self.manifest.swept))
 
     @cached_property
     def summary(self) -> pd.DataFrame:
         """One row a point and metric (`tideover.scenarios.sweeps.summary`)."""
-        return self._reduced("summary")
+        return self._reduced(of_figures())
 
     @cached_property
     def differences(self) -> pd.DataFrame:
@@ -113,8 +113,7 @@ class Sweep:
         how = None if key is None else self._differences(key)
         if how is None:
             return pd.DataFrame()
-        paths = [reduction.path_of(how.folder, number) for number in range(cut(how, 0, 0).count)]
-        return self._files.table(paths).to_pandas()
+        return self._reduced(how)
 
     def differences_of(self, key: str) -> pd.DataFrame:
         """The same for any swept key, found now, in this process. Raises KeyError for another."""
@@ -127,7 +126,7 @@ class Sweep:
             return pd.DataFrame()
         return InProcess(self._files).reduced(self.manifest, how).to_pandas()
 
-    def _differences(self, key: str) -> reduction.Reduction | None:
+    def _differences(self, key: str) -> Reduction | None:
         """How they are found; None if no two points differ in this key alone."""
         values = self.points[[*self.parameters]].to_dict("records")
         members = groups(values, key)
@@ -169,7 +168,7 @@ class Sweep:
         """One remark of a kind: before running, and then of the runs."""
         from tideover.models.advice import in_short
 
-        found = self._reduced("remarks").sort_values(["point", "replication"], kind="stable")
+        found = self._reduced(of_remarks()).sort_values(["point", "replication"], kind="stable")
         return [*self.manifest.remarks, *in_short(found["remark"])]
 
     @property
@@ -180,12 +179,13 @@ class Sweep:
     def whole(self) -> bool:
         """Whether all files are there."""
         there = set(self._files.names(manifest.DATA))
-        return {f"{name}.parquet" for name, _ in self.manifest.chunks} <= there
+        chunks = {f"{name}.parquet" for name, _ in self.manifest.chunks}
+        return chunks <= there and bool(self._parts(of_points(self.manifest.swept)))
 
     def fingerprint(self) -> str:
         """A hash of what the dataset is said to hold, and of the summaries of it."""
         found = hashlib.sha256(self.manifest.to_bytes())
-        for path in [*self._parts("points"), *self._parts("summary")]:
+        for path in [*self._parts(of_points(self.manifest.swept)), *self._parts(of_figures())]:
             found.update(self._files.read(path) or b"")
         return found.hexdigest()
 
@@ -237,12 +237,16 @@ class Sweep:
     def _of(self, metric: str) -> pd.DataFrame:
         return self.summary[self.summary["metric"] == metric]
 
-    def _reduced(self, folder: str) -> pd.DataFrame:
-        return self._files.table(self._parts(folder)).to_pandas()
+    def _reduced(self, how: Reduction) -> pd.DataFrame:
+        paths = self._parts(how)
+        return (self._files.table(paths) if paths else how.schema.empty_table()).to_pandas()
 
-    def _parts(self, folder: str) -> list[str]:
-        count = reduction.parts(self.manifest.points, self.manifest.runs)
-        return [reduction.path_of(folder, number) for number in range(count)]
+    def _parts(self, how: Reduction) -> list[str]:
+        """The files of what was made of all rows; a part without rows has none."""
+        there = set(self._files.names(how.folder))
+        count = cut(how, self.manifest.points, self.manifest.runs).count
+        paths = [reduction.path_of(how.folder, number) for number in range(count)]
+        return [path for path in paths if path.rpartition("/")[2] in there]
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:

@@ -80,10 +80,16 @@ def _differences(
 ) -> pd.DataFrame:
     import pandas as pd
 
-    found = tables.named(found.sort_by(tables.ORDER), swept, identity())
+    if key in found.column_names and key != (column := swept[key].name):
+        # a whole strategy is swept: its kind, a column of its own, may be the same for two of them
+        found = found.drop_columns([key]).rename_columns(
+            [key if name == column else name for name in found.drop_columns([key]).column_names]
+        )
+    found = tables.named(found.sort_by(tables.ORDER), swept, [c for c in identity() if c.name != key])
     runs = found.drop_columns(["recoveries"]).to_pandas()
     keys = [name for name in swept if name in found.column_names]
-    about = found.select(["point", *keys, *(c.name for c in identity()), "recoveries"])
+    named = dict.fromkeys(["point", *keys, *(c.name for c in identity()), "recoveries"])
+    about = found.select([*named])
     recoveries = tables.exploded(about, "recoveries").to_pandas()
     others = [name for name in keys if name != key]
     rows: list[dict[str, Any]] = []

@@ -1,7 +1,7 @@
 """Where a dataset lies: a directory of this machine, or of any file system that Spark knows.
 
 A file is there whole or not at all: it is written aside and then takes its name. Two that write the same file
-do no harm, as both write the same bytes.
+do no harm, as both write the same rows.
 """
 
 from __future__ import annotations

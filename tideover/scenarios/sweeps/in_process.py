@@ -69,7 +69,11 @@ class InProcess:
         import pyarrow.parquet as pq
 
         for number, found in enumerate(self._parts(known, how)):
-            with self.files.aside_of(part_path(how.folder, number)) as part:
+            path = part_path(how.folder, number)
+            if not found.num_rows:
+                self.files.remove(path)
+                continue
+            with self.files.aside_of(path) as part:
                 pq.write_table(found, part, compression="zstd")
 
     def _parts(self, known: Manifest, how: Reduction) -> Iterator[pa.Table]:

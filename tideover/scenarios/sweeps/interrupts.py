@@ -9,14 +9,13 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def interrupts() -> Iterator[threading.Event]:
-    """An event that is set by Ctrl-C. An exception in the middle of a call would break Spark's connection."""
-    asked = threading.Event()
+def noted(asked: threading.Event) -> Iterator[None]:
+    """Ctrl-C sets an event. An exception in the middle of a call would break Spark's connection."""
     if threading.current_thread() is not threading.main_thread():
-        yield asked
+        yield
         return
     before = signal.signal(signal.SIGINT, lambda *_: asked.set())
     try:
-        yield asked
+        yield
     finally:
         signal.signal(signal.SIGINT, before)

@@ -1,6 +1,6 @@
 """What is made of all rows of some points together: how many runs there are, and the figures of each metric.
 
-Points are cut into parts by their number alone, so a part has the same bytes wherever it is made.
+Points are cut into parts by their number alone, so a part has the same rows wherever it is made.
 """
 
 from __future__ import annotations
