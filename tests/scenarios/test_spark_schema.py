@@ -23,6 +23,6 @@ def test_a_schema_in_words():
 
 @pytest.mark.spark
 def test_spark_reads_what_was_meant(spark):
-    """The parser of Spark gives back the very columns, whatever they are called and however they are nested."""
+    """Spark's parser gives back the very columns, whatever they are called and however nested."""
     rows = spark.range(1).mapInArrow(lambda batches: iter(()), schema_text(NESTED))
     assert rows.schema == from_arrow_schema(NESTED)

@@ -12,8 +12,8 @@ def schema_text(schema: pa.Schema) -> str:
     """An Arrow schema as Spark writes one down: ``struct<`run`:string,`point`:bigint>``.
 
     Given as an object, a text column has a collation of its own over Spark Connect (``string collate
-    UTF8_BINARY``, the same thing as ``string``), which Spark writes into the footer of a Parquet file; given as
-    a text, it has none either way, and the files are the same.
+    UTF8_BINARY``, the same thing as ``string``), which Spark writes into the footer of a Parquet file; given
+    as a text, it has none either way, and the files are the same.
     """
     from pyspark.sql.pandas.types import from_arrow_schema
 
