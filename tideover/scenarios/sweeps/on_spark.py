@@ -16,6 +16,7 @@ from itertools import chain, count, islice
 from typing import TYPE_CHECKING, Any
 
 from tideover.scenarios.spark.cluster import Cluster, cluster
+from tideover.scenarios.spark.schema import schema_text
 from tideover.scenarios.sweeps import crashes, tables
 from tideover.scenarios.sweeps.chunks import Chunk, Unit, shares
 from tideover.scenarios.sweeps.engine import Done, Tell
@@ -183,8 +184,6 @@ class OnSpark:
         """The rows of all parts, with the part's number in a column of its own."""
         import pyarrow as pa
         from pyspark.sql import functions as f
-        from pyspark.sql.pandas.types import from_arrow_schema
-        from pyspark.sql.types import LongType
 
         parts = cut(how, known.points, known.runs)
         rows = self.spark.read.parquet(*(f"{self.files.url}/{path}" for path in known.files))
@@ -195,7 +194,8 @@ class OnSpark:
         plain = (f.col(f"`{name}`").alias(f"column{i}") for i, name in enumerate(how.needs))
         shared = rows.select(*plain, PART)
         shared = shared.repartition(min(parts.count, _PARTITIONS * self.cores), PART)
-        return shared.mapInArrow(reducer(how), from_arrow_schema(how.schema).add(PART, LongType()))
+        kind = schema_text(how.schema.append(pa.field(PART, pa.int64())))
+        return shared.mapInArrow(reducer(how), kind)
 
     def _jobs(self, chunks: Iterable[Chunk]) -> Iterator[list[Chunk]]:
         """Chunks that are done in one job: enough for all cores."""
@@ -273,14 +273,13 @@ class OnSpark:
         finally:
             self.files.remove(part)
 
-    def _mapped(self, count: int, work: Batches, kind: Any) -> DataFrame:
+    def _mapped(self, count: int, work: Batches, kind: str) -> DataFrame:
         """What is made of the numbers from 0 to ``count`` - 1, each in a task of its own."""
         return self.spark.range(0, count, 1, max(count, 1)).mapInArrow(work, kind)
 
 
-def _kind(task: Task) -> Any:
+def _kind(task: Task) -> str:
     """Spark's form of a row."""
-    from pyspark.sql.pandas.types import from_arrow_schema
-    from pyspark.sql.types import StringType
+    import pyarrow as pa
 
-    return from_arrow_schema(task.schema).add(CHUNK, StringType())
+    return schema_text(task.schema.append(pa.field(CHUNK, pa.string())))
