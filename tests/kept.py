@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pyarrow as pa
 
 from tideover.models.simulation import Replication
@@ -15,5 +13,4 @@ def as_kept(one: Replication) -> Replication:
     row = rows.lists_of(one, timeline=True) | {"detail": rows.detail(one)}
     kinds = rows.schema({})
     table = pa.Table.from_pylist([row], pa.schema([kinds.field(name) for name in row]))
-    json.loads(row["detail"])
     return rows.replication_of(table.to_pylist()[0])

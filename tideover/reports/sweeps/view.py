@@ -18,9 +18,9 @@ def sweep_view(points: Points, warnings: Sequence[str] = (), *, kept: bool = Fal
     """The points of a sweep, or a summary of many. ``kept``: their table is being written to a directory."""
     many = len(points) > MOST_LISTED
     where = (
-        "Every point: the table in report.html; every run: runs.parquet and recoveries.parquet, beside it."
+        "Every point: the table in report.html; every run: the dataset beside it."
         if kept
-        else "Every point: --out DIR writes a page and Parquet files, --json prints them."
+        else "Every point: --out DIR writes a page and a dataset, --json prints them."
     )
     rest = len(warnings) - MOST_WARNINGS
     more = (f"and {rest:,} more remarks, on the page",) if rest > 0 else ()
