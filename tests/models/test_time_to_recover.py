@@ -140,6 +140,15 @@ def never_served(failures: tuple[Any, ...]) -> Replication:
     return simulate(world(topology, "aligned_snapshots", failures, 4000, **never), trace=True)
 
 
+@pytest.mark.parametrize("kind", STRATEGIES)
+def test_what_is_over_stays_over(kind: str) -> None:
+    """Another failure of the same task, long after and not over when the run ends, changes nothing."""
+    alone, both = run(kind, [lost(61)]), run(kind, [lost(61), lost(239, detection="30 s")])
+    assert both.recoveries[1]["time_to_recover_s"] is None
+    assert both.recoveries[0] == alone.recoveries[0]
+    assert alone.recoveries[0]["time_to_recover_s"] is not None
+
+
 @pytest.mark.parametrize("last", [3995, 4000])
 def test_a_job_that_is_taken_back_is_there_once(last: int) -> None:
     """The loss of a state that nobody has changes nothing. What the crash destroys and opens again at its

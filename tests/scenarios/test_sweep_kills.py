@@ -39,7 +39,7 @@ SWEEP = """
 import json, sys
 import tideover
 from tideover.scenarios.sweeps import chunks, on_spark
-chunks.CHUNK_S, on_spark.JOB_S = 0.4, 0.4
+chunks.CHUNK_S, on_spark.JOB_S = 0.2, 0.4
 tideover.sweep(json.loads(sys.argv[1]), master=sys.argv[2], data=sys.argv[3])
 """
 LONGEST_S = 300
@@ -88,7 +88,7 @@ def test_the_driver_is_killed_at_fifty_moments(undisturbed: dict[str, bytes], tm
     for _ in range(50):
         sweep = begun(place)
         try:
-            sweep.wait(luck.uniform(0.5, 12))
+            sweep.wait(luck.uniform(0.5, 20))
         except subprocess.TimeoutExpired:
             os.killpg(sweep.pid, signal.SIGKILL)
             sweep.wait()

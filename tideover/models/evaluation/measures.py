@@ -144,28 +144,33 @@ def recoveries(world: World, found: Curves, without: Curves) -> tuple[list[dict[
     comparison = Comparison.of(world, found, without)
     end = world.scenario.run.duration
     usual = np.arange(len(found.done)) > world.scenario.run.warmup // SLOT
-    newest = {task: outage for outage in world.outages for task in outage.tasks}
     rows = []
     for recovery in world.recoveries.all:
         outage = recovery.outage
         caught_up = over = None
-        if _all_replayed(world, newest, outage):
+        heir = _heir(world, outage)
+        if heir is None or world.job.context.settled(heir):
             caught_up = comparison.caught_up_at(recovery)
         if caught_up is not None and not _state_is_wrong(world, recovery):
             over = comparison.over_at(caught_up)
-        rows.append(_recovery(world, comparison, recovery, caught_up, over))
+        replayed = heir is None or world.job.context.settled(outage)
+        rows.append(_recovery(world, comparison, recovery, replayed, caught_up, over))
         reached = end if caught_up is None else caught_up
         usual[_slots(outage.failed_at, max(reached, outage.ready_at))] = False
     return rows, usual
 
 
-def _all_replayed(world: World, newest: dict[Any, Outage], outage: Outage) -> bool:
-    """Whether everything that was to be replayed because of an outage was; if later ones (the ``newest`` of
-    each task) have hit the same task, whether that is so of the last of these, which has taken the replay
-    over.
+def _heir(world: World, outage: Outage) -> Outage | None:
+    """Whose replay makes good what an outage took: its own, or that of the last that hit one of its tasks
+    before all was replayed, and so took it over. None: all was before the next one struck.
     """
-    heirs = [outage, *(newest[task] for task in outage.tasks)]
-    return world.job.context.settled(max(heirs, key=lambda heir: heir.number))
+    heirs = [outage]
+    for later in world.outages[outage.number + 1 :]:
+        if not set(later.tasks).isdisjoint(outage.tasks):
+            if not any(heir in later.watched for heir in heirs):
+                return None
+            heirs.append(later)
+    return heirs[-1]
 
 
 def _state_is_wrong(world: World, recovery: Recovery) -> bool:
@@ -180,11 +185,17 @@ def _state_is_wrong(world: World, recovery: Recovery) -> bool:
 
 
 def _recovery(
-    world: World, comparison: Comparison, recovery: Recovery, caught_up: int | None, over: int | None
+    world: World,
+    comparison: Comparison,
+    recovery: Recovery,
+    replayed: bool,
+    caught_up: int | None,
+    over: int | None,
 ) -> dict[str, Any]:
-    """One row of the recoveries (times in s, latencies in ms), without the run's identity."""
+    """One row of the recoveries (times in s, latencies in ms), without the run's identity. ``replayed``: all
+    that was to be sent again because of it was.
+    """
     end, outage = world.scenario.run.duration, recovery.outage
-    replayed = recovery.last_replay is not None and world.job.context.settled(outage)
     stretch = outage.failed_at, end if over is None else over
     row: dict[str, Any] = {
         "kind": outage.kind,
@@ -217,11 +228,12 @@ def named(what: str, histogram: Histogram) -> dict[str, float | None]:
     return {f"{what}_{name}_ms": value for name, value in histogram.summary(MS).items()}
 
 
-def _state_recovery(world: World, recovery: Recovery) -> float:
+def _state_recovery(world: World, recovery: Recovery) -> float | None:
     """From ready until the last replayed tuple has arrived (0: before all was ready); as the difference of
-    two cut stamps if logs are cut.
+    two cut stamps if logs are cut. None: nothing was replayed.
     """
-    assert recovery.last_replay is not None
+    if recovery.last_replay is None:
+        return None
     resolution, ready = world.scenario.run.log_resolution or 1, recovery.outage.ready_at
     over = max(recovery.last_replay, ready)
     return (over // resolution - ready // resolution) * resolution / S
