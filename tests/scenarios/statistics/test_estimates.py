@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tideover.scenarios.statistics.estimates import estimate, estimates
+from tideover.scenarios.statistics.estimates import estimate
 
 NAN = float("nan")
 DRAWS = np.random.default_rng(7).normal(57.8, 1.0, 10)
@@ -41,15 +41,3 @@ def test_too_few_values_have_no_interval(values, n, undefined):
 def test_a_large_sample_is_not_too_much():
     found = estimate(np.arange(200_000.0))
     assert found.bootstrap == pytest.approx(found.t, rel=1e-5)
-
-
-def test_estimates_of_groups_are_those_of_each_alone():
-    """The same means, counts and t-intervals as one group at a time, whatever order values come in."""
-    values = np.array([1.0, 5.0, np.nan, 2.0, 7.0, 3.0, np.nan, np.nan])
-    group = np.array([0, 2, 0, 0, 2, 0, 1, 3])
-    for n, found in enumerate(estimates(group, values, 5)):
-        alone = estimate(values[group == n])
-        assert (found.n, found.undefined) == (alone.n, alone.undefined)
-        assert found.mean == pytest.approx(alone.mean) if alone.n else found.mean is None
-        assert found.t == pytest.approx(alone.t) if alone.t else found.t is None
-        assert found.bootstrap is None

@@ -4,21 +4,7 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-import numpy.typing as npt
-
-Interval = tuple[float, float]
-
-
-def of_mean(values: npt.NDArray[np.float64], level: float) -> Interval | None:
-    """Student's interval of the mean; None for fewer than two values."""
-    from scipy.special import stdtrit  # a fraction of the time that scipy.stats takes to import
-
-    n = values.size
-    if n < 2:
-        return None
-    half = float(stdtrit(n - 1, 0.5 + level / 2)) * float(values.std(ddof=1)) / math.sqrt(n)
-    return float(values.mean()) - half, float(values.mean()) + half
+from tideover.scenarios.statistics.student import Interval
 
 
 def of_fraction(hits: int, n: int, level: float) -> Interval:

@@ -20,6 +20,7 @@ from tideover.models.schema.fields import HEADLINE
 from tideover.scenarios.objectives import intervals
 from tideover.scenarios.objectives.terms import Terms
 from tideover.scenarios.statistics.quantiles import quantile_interval
+from tideover.scenarios.statistics.student import of_mean
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -231,7 +232,7 @@ def _estimated(objective: Terms, sample: _Sample) -> Judgement:
     if not np.isfinite(values).all():
         note = sample.notes
         return Judgement(objective, objective.worst, None, None, limit, n, "broken", False, None, None, note)
-    value, ends = float(values.mean()), intervals.of_mean(values, objective.level)
+    value, ends = float(values.mean()), of_mean(values, objective.level)
     if objective.rule == "time":
         meets = [end >= limit - _ROUNDING for end in (value, *(ends or ()))]
     else:

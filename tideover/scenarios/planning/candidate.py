@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from tideover.models.schema.fields import HEADLINE
-from tideover.scenarios.objectives.intervals import of_mean
 from tideover.scenarios.objectives.judging import Judgement, judge
 from tideover.scenarios.objectives.objective import Objective
 from tideover.scenarios.planning.offers import (
@@ -23,6 +22,7 @@ from tideover.scenarios.planning.offers import (
     machines_per_month,
 )
 from tideover.scenarios.scenario import Scenario
+from tideover.scenarios.statistics.student import of_mean
 from tideover.sim.units import S
 
 if TYPE_CHECKING:

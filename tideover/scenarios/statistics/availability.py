@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from tideover.scenarios.statistics.compound import Compound, compound_poisson
 from tideover.scenarios.statistics.estimates import LEVEL, Estimate, estimate
+from tideover.scenarios.statistics.student import t_quantile
 
 Floats = npt.NDArray[np.float64]
 Recoveries = Sequence[float | None] | Sequence[Sequence[float | None]] | Floats
@@ -183,11 +184,9 @@ def _half_width(means: Mapping[str, Estimate], rates: Mapping[str, float]) -> fl
             parts.append((rates[kind] ** 2 * one.std**2 / one.n, one.n - 1))
     if not parts:
         return 0.0
-    from scipy.special import stdtrit  # a fraction of the time that scipy.stats takes to import
-
     variance = sum(part for part, _ in parts)
     freedom = variance**2 / sum(part**2 / n for part, n in parts)
-    return float(stdtrit(freedom, 0.5 + LEVEL / 2)) * math.sqrt(variance)
+    return float(t_quantile(freedom, LEVEL)) * math.sqrt(variance)
 
 
 def _down(times: Mapping[str, Floats], rates: Mapping[str, float], load: float, over_s: float) -> Compound:

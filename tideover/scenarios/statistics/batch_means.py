@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tideover.scenarios.statistics.estimates import LEVEL
+from tideover.scenarios.statistics.student import half_width
 
 Floats = npt.NDArray[np.float64]
 
@@ -56,9 +57,7 @@ def batch_means(series: npt.ArrayLike) -> BatchMeans:
     if not used:
         return BatchMeans(n, mean, None, None, 0, 0, correlated=n >= TRIED[-1][0])
     means = batches(values, used)
-    from scipy.special import stdtrit  # a fraction of the time that scipy.stats takes to import
-
-    half = float(stdtrit(used - 1, 0.5 + LEVEL / 2)) * float(means.std(ddof=1)) / math.sqrt(used)
+    half = half_width(used, float(means.std(ddof=1)), LEVEL)
     middle = float(means.mean())
     return BatchMeans(n, middle, middle - half, middle + half, used, n // used, correlated=False)
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tideover.scenarios.statistics.student import of_mean
+
 LEVEL = 0.95
 RESAMPLES = 9_999
 BOOTSTRAP_SEED = 20_150
@@ -56,40 +58,8 @@ def estimate(values: Iterable[float | None], *, resample: bool = True) -> Estima
     mean = float(known.mean())
     if n == 1:
         return Estimate(1, undefined, mean, None, None, None)
-    std = float(known.std(ddof=1))
-    half = float(_t_quantile(n - 1)) * std / math.sqrt(n)
     resampled = _bootstrap(known) if resample else None
-    return Estimate(n, undefined, mean, std, (mean - half, mean + half), resampled)
-
-
-def estimates(group: np.ndarray, values: np.ndarray, groups: int) -> list[Estimate]:
-    """The estimate of each group: ``values[i]`` belongs to ``group[i]``, from 0 to ``groups`` - 1.
-
-    NaN is undefined. Without bootstrap intervals: of thousands of groups they would take minutes.
-    """
-    known = ~np.isnan(values)
-    every = np.bincount(group, minlength=groups)
-    n = np.bincount(group[known], minlength=groups)
-    sums = np.bincount(group[known], values[known], groups)
-    means = sums / np.maximum(n, 1)
-    squares = np.bincount(group[known], (values[known] - means[group[known]]) ** 2, groups)
-    stds = np.sqrt(squares / np.maximum(n - 1, 1))
-    halves = _t_quantile(np.maximum(n - 1, 1)) * stds / np.sqrt(np.maximum(n, 1))
-    found = []
-    for count, total, mean, std, half in zip(n, every, means, stds, halves, strict=True):
-        m, undefined = float(mean), int(total - count)
-        if count < 2:
-            found.append(Estimate(int(count), undefined, m if count else None, None, None, None))
-        else:
-            interval = (m - float(half), m + float(half))
-            found.append(Estimate(int(count), undefined, m, float(std), interval, None))
-    return found
-
-
-def _t_quantile(freedom: np.ndarray | int) -> np.ndarray:
-    from scipy.special import stdtrit  # a fraction of the time that scipy.stats takes to import
-
-    return np.asarray(stdtrit(freedom, 0.5 + LEVEL / 2))
+    return Estimate(n, undefined, mean, float(known.std(ddof=1)), of_mean(known, LEVEL), resampled)
 
 
 def _bootstrap(values: np.ndarray) -> tuple[float, float]:

@@ -17,6 +17,7 @@ from tideover.models.schema.columns import Column
 from tideover.models.schema.fields import TABLES
 from tideover.scenarios.errors import Problem, suggest
 from tideover.scenarios.nodes import Node
+from tideover.scenarios.statistics import student
 from tideover.sim.units import MS, S, parse_duration, parse_size
 
 _KEYS = ("until", "half_width", "least", "most", "level")
@@ -84,9 +85,7 @@ class Until:
 
     def _half(self, n: int, std: float) -> float:
         """Half the width of Student's interval of n values."""
-        from scipy.special import stdtrit
-
-        return float(stdtrit(n - 1, (1 + self.level) / 2)) * std / math.sqrt(n)
+        return student.half_width(n, std, self.level)
 
 
 def metrics() -> dict[str, Column]:

@@ -15,6 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tideover.models.schema.fields import TABLES
+from tideover.scenarios.statistics.estimates import LEVEL
+from tideover.scenarios.statistics.student import t_quantile
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 Places = npt.NDArray[np.int64]
 
-LEVEL = 0.95
 QUANTILES = {"min": 0.0, "p5": 0.05, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p95": 0.95, "max": 1.0}
 FIGURES = ("mean", "std", "low", "high", *QUANTILES)
 COLUMNS = ("point", "metric", "n", "undefined", *FIGURES)
@@ -115,8 +116,6 @@ def _figures(place: Places, values: Floats, count: int) -> dict[str, Any]:
 
     Sums go one value after the other, as no other order would be the same for any number of groups.
     """
-    from scipy.special import stdtrit
-
     known = ~np.isnan(values)
     every = np.bincount(place, minlength=count)
     place, values = place[known], values[known]
@@ -125,7 +124,7 @@ def _figures(place: Places, values: Floats, count: int) -> dict[str, Any]:
         mean = np.bincount(place, values, count) / n
         square = np.bincount(place, (values - mean[place]) ** 2, count)
         std = np.where(n > 1, np.sqrt(square / (n - 1)), np.nan)
-        half = stdtrit(np.maximum(n - 1, 1), 0.5 + LEVEL / 2) * std / np.sqrt(n)
+        half = t_quantile(np.maximum(n - 1, 1), LEVEL) * std / np.sqrt(n)
     figures = {"n": n, "undefined": every - n, "mean": mean, "std": std}
     return figures | {"low": mean - half, "high": mean + half} | quantiles(place, values, n)
 
