@@ -41,6 +41,7 @@ def plan(
 
     where = place(master, remote, conf, archive, no_spark)
     asked = specs.read(Path(spec), settings or ())
+    output.warn(asked.remarks)
     if dry_run:
         _count(asked, as_json)
         return

@@ -73,7 +73,7 @@ def value(one: Judgement) -> str:
         return UNDEFINED
     rule, share = one.objective.rule, one.objective.share
     how = {"mean": "mean", "time": "mean", "every": "worst", "quantile": f"p{100 * share:g}"}
-    return f"{_shown(one.value, one)} ({how.get(rule, f'{one.n - (one.breaking or 0)} of {one.n}')})"
+    return f"{shown(one.value, one)} ({how.get(rule, f'{one.n - (one.breaking or 0)} of {one.n}')})"
 
 
 def interval(one: Judgement) -> str:
@@ -89,7 +89,7 @@ def interval(one: Judgement) -> str:
             fixed(100 * end, places_for(100 * (one.high - one.low)) + 1) for end in (one.low, one.high)
         )
         return f"{low} to {high} %"
-    low, high = _shown(one.low, one), _shown(one.high, one)
+    low, high = shown(one.low, one), shown(one.high, one)
     unit = re.search(r"( (?:s|ms|%)|/s|/h)$", high)
     return f"{low.removesuffix(unit[0]) if unit else low} to {high}"
 
@@ -127,8 +127,8 @@ def _is_part(one: Judgement) -> bool:
     return one.objective.rule in _PARTS or one.objective.metric.column.unit == "ratio"
 
 
-def _shown(found: float | None, one: Judgement) -> str:
-    """A value in the unit of its column."""
+def shown(found: float | None, one: Judgement) -> str:
+    """A value in the unit of its objective: ``12.3 s``, ``99.987 %``."""
     unit = one.objective.metric.column.unit
     if found is None:
         return UNDEFINED

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tideover.models.schema.fields import HEADLINE
-from tideover.reports.formatting import listed, number
+from tideover.reports import checks
+from tideover.reports.formatting import listed, number, strategy_name
+from tideover.reports.sweeps.points import short_names
 from tideover.reports.tables import Table
 from tideover.scenarios.objectives.judging import Judgement
 from tideover.scenarios.planning.candidate import PARTS, Candidate
 from tideover.scenarios.planning.result import Plan
+from tideover.scenarios.planning.space import COUNT, TYPE
 from tideover.scenarios.swept import text
 
 MOST_LISTED = 8
@@ -50,7 +53,7 @@ def sentences(plan: Plan) -> Iterator[str]:
     down = plan.availability
     if down is not None and down.minutes_per_year is not None and down.value is not None:
         minutes = number(down.minutes_per_year)
-        yield f"Failures take it down for {minutes} minutes a year: {down.value:.4%} available."
+        yield f"Failures take it down for {minutes} minutes a year: {checks.part(down.value)} available."
     yield from _headroom(plan)
     if plan.impossible:
         first = next(iter(plan.impossible.items()))
@@ -58,7 +61,7 @@ def sentences(plan: Plan) -> Iterator[str]:
     share = plan.runs / plan.exhaustive
     yield (
         f"{plan.runs:,} runs of the {plan.exhaustive:,} that all {plan.spec.space.total:,} candidates would "
-        f"take ({share:.0%}); {plan.runs_for_headroom:,} more at other loads."
+        f"take ({100 * share:.0f} %); {plan.runs_for_headroom:,} more at other loads."
     )
 
 
@@ -74,7 +77,7 @@ def _binding(plan: Plan) -> Iterator[str]:
     else:
         yield "No objective binds: of all that was tried, nothing is cheaper."
     if binding.margin < float("inf"):
-        yield f"Least margin at the optimum: {binding.objective}, {binding.margin:.0%} of the limit."
+        yield f"Least margin at the optimum: {binding.objective}, {100 * binding.margin:.0f} % of the limit."
 
 
 def _headroom(plan: Plan) -> Iterator[str]:
@@ -85,13 +88,14 @@ def _headroom(plan: Plan) -> Iterator[str]:
     elif found.breaks is None:
         yield f"Headroom: all objectives still hold at {found.holds:g} times the load."
     else:
-        broken = listed(found.first[:2])
-        yield f"Headroom: {found.holds:.2f} times the load; at {found.breaks:.2f} times, {broken} breaks."
+        broken, breaks = listed(found.first[:2]), "breaks" if len(found.first) == 1 else "break"
+        yield f"Headroom: {found.holds:.2f} times the load; at {found.breaks:.2f} times, {broken} {breaks}."
 
 
 def tables(plan: Plan) -> list[Table]:
-    """All of them."""
-    return [cheapest(plan), cheaper(plan), front(plan), *intervals(plan)]
+    """Those that have rows."""
+    every = [cheapest(plan), cheaper(plan), front(plan), *intervals(plan)]
+    return [table for table in every if table.rows]
 
 
 def cheapest(plan: Plan) -> Table:
@@ -155,7 +159,18 @@ def _table(plan: Plan, title: str, shown: Sequence[Candidate], notes: tuple[str,
 
 
 def _values(one: Candidate) -> str:
-    return ", ".join(f"{key.removeprefix('strategy.')} {text(value)}" for key, value in one.values.items())
+    """``R+SM, checkpoint_interval 5 s, 3 × small``."""
+    short, shown = short_names(list(one.values)), dict(one.values)
+    machine = shown.pop(TYPE, None) if COUNT in shown else None
+    found = []
+    for key, value in shown.items():
+        if key == "strategy.kind":
+            found.append(strategy_name(value))
+        elif key == COUNT and machine is not None:
+            found.append(f"{value} × {machine}")
+        else:
+            found.append(f"{short[key]} {text(value)}")
+    return ", ".join(found)
 
 
 def _cost(one: Candidate) -> str:
@@ -166,4 +181,4 @@ def _cost(one: Candidate) -> str:
 
 def _value(one: Judgement) -> str:
     mark = {"met": "", "broken": " broken", "unsure": " ?" if one.holds else " broken?"}[one.verdict]
-    return f"{number(one.value)}{mark}"
+    return checks.shown(one.value, one) + mark

@@ -25,19 +25,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tideover.models import config
-from tideover.scenarios import library, loader, precedence, yaml_source
+from tideover.scenarios import embedded, loader, precedence, yaml_source
 from tideover.scenarios.errors import ScenarioError, is_misspelt, listed
 from tideover.scenarios.loader import Tree
-from tideover.scenarios.nodes import WHOLE, Giver, Node, Origin
+from tideover.scenarios.nodes import Giver, Node
 from tideover.scenarios.objectives.limits import parse_share
 from tideover.scenarios.objectives.objective import LEVEL, Objective
 from tideover.scenarios.part_builder import PartBuilder
 from tideover.scenarios.planning.candidate import Wanted
 from tideover.scenarios.planning.offers import Breaks, Effort, Machine, Prices, kinds_of
 from tideover.scenarios.planning.space import MOST, Choice, Space
-from tideover.scenarios.python_values import from_plain
-from tideover.scenarios.scenario import Scenario, tree_of
+from tideover.scenarios.scenario import Scenario
 from tideover.scenarios.settings import Setting, Settings, read_settings
 from tideover.scenarios.sweeps.factors import ranges
 from tideover.sim.registry import Part
@@ -79,6 +77,11 @@ class Spec:
     wanted: Wanted
     effort: Effort
 
+    @property
+    def remarks(self) -> list[str]:
+        """What an expert would say of the objectives before any run."""
+        return [remark for one in self.wanted.objectives for remark in one.remarks]
+
 
 def read(source: Source, settings: Settings = ()) -> Spec:
     """The plan of a file, or of a mapping as a file would hold it, of which the scenario may also be a
@@ -86,18 +89,15 @@ def read(source: Source, settings: Settings = ()) -> Spec:
     scenario. Raises ScenarioError.
     """
     loader.load_plugins()
-    base = None
     if isinstance(source, Mapping):
-        if isinstance(source.get("scenario"), config.Scenario):
-            base = tree_of(source["scenario"])
-            source = {**source, "scenario": {}}
-        root, directory = from_plain(source, Origin("plan")), Path()
+        root, base = embedded.from_mapping(source, "plan")
+        directory = Path()
     else:
         text = yaml_source.text_of(Path(source), "give the YAML file of a plan")
         root = yaml_source.parse(
             text, str(source), "a plan is a mapping with scenario, objectives and choices"
         )
-        directory = Path(source).parent
+        directory, base = Path(source).parent, None
     return _Reader(root, directory).spec(base, settings)
 
 
@@ -218,7 +218,7 @@ class _Reader(PartBuilder):
 
     def _base(self, base: Tree | None, settings: Settings) -> tuple[Node, Path, float | None]:
         """What all candidates have in common, where it looks for files, and the rate that is asked."""
-        tree, directory = base or self._scenario()
+        tree, directory = base or embedded.scenario_of(self._root, self._directory)
         fixed = [
             self._given(key, node, f"set.{key}") for key, node in self.entries(self._root, "set").items()
         ]
@@ -238,23 +238,6 @@ class _Reader(PartBuilder):
 
     def _given(self, key: str, node: Node, shown: str) -> Setting:
         return Setting(key, node.given(giver=Giver.SWEEP, key=key, shown=shown))
-
-    def _scenario(self) -> Tree:
-        node = self._root.get("scenario")
-        if node is not None and node.is_mapping:
-            return Tree(node, self._directory)
-        if node is None or not isinstance(node.value, str):
-            said = "give a built-in name, a path, or a mapping as in a scenario file"
-            raise (node or self._root).refused("scenario", said)
-        path = self._directory / node.value
-        is_path = library.is_path(node.value) or (node.value not in library.names() and path.exists())
-        try:
-            return loader.tree(path if is_path else node.value)
-        except ScenarioError as error:
-            if not any(problem.key == WHOLE for problem in error.problems):
-                raise
-            messages = [f"{problem.file!r}: {problem.message}" for problem in error.problems]
-            raise ScenarioError(node.problem("scenario", each) for each in messages) from None
 
     def _check(self, space: Space, failures: Mapping[str, Breaks]) -> None:
         """What can be told before any candidate is built but one."""

@@ -22,14 +22,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tideover.models import config
 from tideover.models.job.components import Run
-from tideover.scenarios import library, loader, precedence, profiles, yaml_source
+from tideover.scenarios import embedded, library, loader, precedence, profiles, yaml_source
 from tideover.scenarios.errors import Problem, ScenarioError, suggest
 from tideover.scenarios.loader import Tree
-from tideover.scenarios.nodes import WHOLE, Giver, Node, Origin
-from tideover.scenarios.python_values import from_plain
-from tideover.scenarios.scenario import tree_of
+from tideover.scenarios.nodes import Giver, Node
 from tideover.scenarios.settings import Setting, Settings, read_settings
 from tideover.scenarios.sweeps import constraints, replications
 from tideover.scenarios.sweeps.factors import lists, samples
@@ -80,22 +77,20 @@ def read(source: str | Path | Mapping[str, Any], settings: Settings = ()) -> Rec
     is checked, points are checked when they are made. Raises ScenarioError.
     """
     loader.load_plugins()
-    base = None
-    if isinstance(source, Mapping) and isinstance(source.get("scenario"), config.Scenario):
-        base = tree_of(source["scenario"])
-        source = {**source, "scenario": {}}
-    root, directory = _tree(source)
+    root, directory, base = _tree(source)
     return _SweepFile(root, directory, read_settings(settings), base).recipe()
 
 
-def _tree(source: str | Path | Mapping[str, Any]) -> tuple[Node, Path]:
+def _tree(source: str | Path | Mapping[str, Any]) -> tuple[Node, Path, Tree | None]:
+    """The file, where it lies, and its scenario's tree, if that is there already."""
     if isinstance(source, Mapping):
-        return from_plain(source, Origin("sweep")), Path()
+        root, base = embedded.from_mapping(source, "sweep")
+        return root, Path(), base
     if isinstance(source, str) and not library.is_path(source):
-        return yaml_source.parse(library.sweep_text(source), library.file_name(source)), Path()
+        return yaml_source.parse(library.sweep_text(source), library.file_name(source)), Path(), None
     text = yaml_source.text_of(Path(source), "give a YAML file or the name of a built-in sweep")
     root = yaml_source.parse(text, str(source), "a sweep is a mapping with scenario and grid")
-    return root, Path(source).parent
+    return root, Path(source).parent, None
 
 
 class _SweepFile:
@@ -229,26 +224,10 @@ class _SweepFile:
         """The tree of the scenario."""
         if self.base is not None:
             return self.base
-        node = self.root.value.get("scenario")
-        if node is None:
-            message = "is missing; give a built-in name, a path, or a mapping as in a scenario file"
-            self.problems.append(self.root.problem("scenario", message))
-            return None
-        if isinstance(node.value, dict):
-            return Tree(node, self.directory)
-        if not isinstance(node.value, str):
-            message = f"{node.shown()} is neither a name nor a path nor a mapping"
-            self.problems.append(node.problem("scenario", message))
-            return None
-        path = self.directory / node.value
-        is_path = library.is_path(node.value) or (node.value not in library.names() and path.exists())
         try:
-            return loader.tree(path if is_path else node.value)
+            return embedded.scenario_of(self.root, self.directory)
         except ScenarioError as error:
-            if not any(problem.key == WHOLE for problem in error.problems):
-                raise
-            messages = [f"{problem.file!r}: {problem.message}" for problem in error.problems]
-            self.problems += [node.problem("scenario", message) for message in messages]
+            self.problems += error.problems
             return None
 
     def _check_keys(self) -> None:
