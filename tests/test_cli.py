@@ -288,6 +288,10 @@ def test_the_dataset_may_lie_elsewhere(tideover, sweep_file, tmp_path):
         2,
         "--data: s3a://bucket/sweep: only Spark reaches that; name a directory of this machine\n",
     )
+    address = "sc://no-such-host:1"
+    code, _, err = tideover("sweep", sweep_file, "--remote", address, "--data", "hdfs://name/sweep")
+    assert code == 2
+    assert "--data: hdfs://name/sweep: cannot be written over Spark Connect" in err
 
 
 def test_a_failed_run_is_told_and_makes_the_exit_code_1(tideover, sweep_file, tmp_path, monkeypatch):

@@ -49,9 +49,9 @@ def pareto_front(
             ring: dict[str, Any] = {"s": 190, "facecolors": "none", "edgecolors": style.VERMILION}
             ax.scatter(one["cost_per_month"], one["recovery"], linewidths=1.6, zorder=5, label=ringed, **ring)
         unit = f" ({currency})" if currency else ""
+        ax.margins(x=0.06, y=0.1)
         ax.set(xlabel=f"cost per month{unit}", ylabel=quantity, ylim=(0, None))
         ax.grid()
-        ax.margins(x=0.06)
         if ax.get_legend_handles_labels()[1]:
             ax.legend(loc="upper right")
         if shade:

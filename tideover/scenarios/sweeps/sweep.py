@@ -56,8 +56,13 @@ def engine(where: Place, place: str | os.PathLike[str], say: Callable[[str], Non
 
     Raises as ``sweep`` does.
     """
+    directory = local_path(place)
+    if directory is None and where.remote is not None:
+        raise ValueError(
+            f"{place}: cannot be written over Spark Connect, which has no way to rename there; "
+            "give the cluster as --master, or a directory that this machine and the workers share"
+        )
     if where.master is None and where.remote is None:
-        directory = local_path(place)
         if directory is None:
             raise ValueError(f"{place}: only Spark reaches that; name a directory of this machine")
         yield InProcess(LocalFiles(directory))
