@@ -4,6 +4,8 @@ hypothesis draws.
 
 import fcntl
 import signal
+import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -22,6 +24,23 @@ def spark():
 
     with spark_session("local[2,4]", app_name="tideover tests") as session:
         yield session
+
+
+@pytest.fixture
+def tideover(monkeypatch, capsys):
+    """Calls the command line in this process: exit code, standard output, standard error."""
+    from tideover.cli import main
+
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
+
+    def call(*args):
+        monkeypatch.setattr(sys, "argv", ["tideover", *map(str, args)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        said = capsys.readouterr()
+        return ended.value.code or 0, said.out, said.err
+
+    return call
 
 
 @pytest.hookimpl(tryfirst=True)

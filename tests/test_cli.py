@@ -5,93 +5,19 @@ import os
 import re
 import subprocess
 import sys
-import warnings
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-import tideover as package
+from tests.contract import CONTRACT, check, strict
 from tideover import __version__
-from tideover.cli import main
 from tideover.reports.parquet import read_tables
 from tideover.scenarios import java
 from tideover.scenarios.java import Java
 from tideover.scenarios.loader import load, load_text
 
 SHORT = ["--set", "run.duration=100s", "--set", "run.warmup=30s", "--set", "run.replications=2"]
-
-LATENCY = dict.fromkeys(("median", "mean", "std", "p95", "p99", "max"), float)
-MOMENTS = ("failed_at_s", "detected_at_s", "ready_at_s", "state_recovery_s", "catch_up_s", "throughput_90_s")
-CONTRACT = {
-    "schema": int,
-    "scenario": dict,
-    "strategy": str,
-    "seed": int,
-    "replications": int,
-    "warnings": [str],
-    "recoveries": [
-        {
-            "replication": int,
-            "kind": str,
-            "component": str,
-            **dict.fromkeys((*MOMENTS, "output_gap_s", "sink_spacing_s"), float),
-            "stages_s": dict.fromkeys(("detect", "restart", "restore", "replay", "catch_up"), float),
-            "state": dict.fromkeys(("restored", "replayed", "dropped", "missing", "extra"), int),
-            "latency_ms": LATENCY,
-        }
-    ],
-    "latency_ms": LATENCY,
-    "throughput_per_s": dict.fromkeys(("mean", "min", "max"), float),
-    "ledger": dict.fromkeys(
-        ("emitted", "completed", "in_flight", "lost", "replayed", "duplicated", "false_timeouts"), int
-    ),
-    "windows": dict.fromkeys(("emitted", "correct", "wrong", "missing"), int),
-    "cost": dict.fromkeys(("cpu_s", "network_bytes", "store_bytes", "peak_buffered_tuples", "hosts"), float),
-    "utilisation": {"tasks": dict, "busiest": str, "peak": float},
-    "version": str,
-}
-"""What a result has at least; a float may be null."""
-
-
-def check(value, form, path="result"):
-    if isinstance(form, dict):
-        assert isinstance(value, dict), path
-        assert form.keys() <= value.keys(), f"{path}: {form.keys() - value.keys()}"
-        for key, inner in form.items():
-            check(value[key], inner, f"{path}.{key}")
-    elif isinstance(form, list):
-        assert isinstance(value, list), path
-        for number, item in enumerate(value):
-            check(item, form[0], f"{path}.{number}")
-    elif form is float:
-        assert value is None or type(value) in (int, float), path
-    else:
-        assert type(value) is form, path
-
-
-def strict(text):
-    """JSON as it is defined: no NaN, no infinity."""
-
-    def refuse(name):
-        raise AssertionError(name)
-
-    return json.loads(text, parse_constant=refuse)
-
-
-@pytest.fixture
-def tideover(monkeypatch, capsys):
-    """Calls the command line in this process: exit code, standard output, standard error."""
-    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
-
-    def call(*args):
-        monkeypatch.setattr(sys, "argv", ["tideover", *map(str, args)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        said = capsys.readouterr()
-        return ended.value.code or 0, said.out, said.err
-
-    return call
 
 
 def process(*args, **more):
@@ -220,113 +146,6 @@ def test_a_setting_that_not_all_know_says_where_it_goes(tideover):
 
 
 # sweep
-
-SWEEP = """\
-scenario: wordcount
-set: {run.duration: 100 s, run.warmup: 30 s}
-grid:
-  strategy.kind: [none, rsm]
-  failures.0.at: [40 s, 50 s]
-replications: 2
-"""
-
-
-@pytest.fixture
-def sweep_file(tmp_path):
-    path = tmp_path / "sweep.yaml"
-    path.write_text(SWEEP)
-    return path
-
-
-def test_dry_run_lists_and_counts(tideover, sweep_file):
-    code, out, err = tideover("sweep", sweep_file, "--dry-run")
-    assert (code, err) == (0, "")
-    assert "4 points, 8 runs; nothing was written" in out
-    assert "8 would be simulated: nothing is there yet" in out
-    assert re.search(r"about .* of one core, .*[MG]B of memory", out)
-    code, out, _ = tideover("sweep", sweep_file, "--dry-run", "--json", "--set", "failures.0.at=[41s]")
-    assert [point["swept"]["failures.0.at"] for point in strict(out)["points"]] == ["41s", "41s"]
-
-
-def test_a_sweep_without_spark(tideover, sweep_file, tmp_path):
-    code, out, err = tideover("sweep", sweep_file, "--no-spark", "--out", tmp_path / "out")
-    assert (code, err) == (0, "")
-    assert "Points of the sweep" in out
-    code, out, _ = tideover("sweep", sweep_file, "--no-spark", "--json", "--out", tmp_path / "out")
-    records = strict(out)
-    assert [record["point"] for record in records] == [0, 1, 2, 3]
-    for record in records:
-        check(record, CONTRACT)
-    found = package.load(tmp_path / "out")
-    assert len(found.runs) == len(found.recoveries) == 8
-    assert set(found.runs["failures.0.at"]) == {40.0, 50.0}
-    code, out, _ = tideover("sweep", sweep_file, "--dry-run", "--out", tmp_path / "out")
-    assert "8 are there already" in out
-    assert "Nothing is left to be simulated." in out
-    code, out, _ = tideover(
-        "sweep", sweep_file, "--dry-run", "--out", tmp_path / "out", "--set", "run.seed=2"
-    )
-    assert "8 would be simulated: the scenario, its points or the number of replications have changed" in out
-
-
-def test_a_sweep_with_spark_says_the_same(spark, tideover, sweep_file, tmp_path):
-    plain = tideover("sweep", sweep_file, "--no-spark", "--out", tmp_path / "plain")
-    code, out, err = tideover("sweep", sweep_file, "--out", tmp_path / "spark")
-    assert (code, err) == (0, "")
-    assert out.replace(str(tmp_path / "spark"), "") == plain[1].replace(str(tmp_path / "plain"), "")
-    pages = [(tmp_path / name / "report.html").read_bytes() for name in ("plain", "spark")]
-    assert pages[0] == pages[1]
-
-
-def test_the_dataset_may_lie_elsewhere(tideover, sweep_file, tmp_path):
-    """A directory or a URL; without Spark only a directory of this machine."""
-    code, _, _ = tideover("sweep", sweep_file, "--no-spark", "--data", (tmp_path / "data").as_uri())
-    assert code == 0
-    assert len(package.load(tmp_path / "data").runs) == 8
-    code, _, err = tideover("sweep", sweep_file, "--no-spark", "--data", "s3a://bucket/sweep")
-    assert (code, err) == (
-        2,
-        "--data: s3a://bucket/sweep: only Spark reaches that; name a directory of this machine\n",
-    )
-    address = "sc://no-such-host:1"
-    code, _, err = tideover("sweep", sweep_file, "--remote", address, "--data", "hdfs://name/sweep")
-    assert code == 2
-    assert "--data: hdfs://name/sweep: cannot be written over Spark Connect" in err
-
-
-def test_a_failed_run_is_told_and_makes_the_exit_code_1(tideover, sweep_file, tmp_path, monkeypatch):
-    from tideover.scenarios import runs
-    from tideover.scenarios.sweeps import simulating
-
-    simulate = runs.simulate
-
-    def fail(scenario, number, **more):
-        if number == 1 and scenario.failures[0].at == 50_000_000_000:
-            raise ArithmeticError("so it is")
-        return simulate(scenario, number, **more)
-
-    monkeypatch.setattr(simulating, "simulate", fail)
-    code, out, err = tideover("sweep", sweep_file, "--no-spark", "--out", tmp_path / "out")
-    assert code == 1
-    first = "point 1, replication 1: ArithmeticError: so it is"
-    assert err == f"tideover: 2 of 8 runs failed; the first: {first}\n"
-    assert "1/2" in out
-    assert package.load(tmp_path / "out").runs["error"].notna().sum() == 2
-    monkeypatch.setattr(simulating, "simulate", simulate)
-    again = ["sweep", sweep_file, "--no-spark", "--out", tmp_path / "out"]
-    assert tideover(*again)[0] == 1
-    assert "2 of those that are there failed" in tideover(*again, "--dry-run")[1]
-    assert tideover(*again, "--retry-failed")[0] == 0
-    assert tideover(*again)[0] == 0
-    monkeypatch.setattr(simulating, "simulate", fail)
-    code, _, err = tideover("sweep", sweep_file, "--no-spark", "--fail-fast")
-    assert (code, err) == (1, "tideover: 2 of 8 runs failed, and no more were begun\n")
-    monkeypatch.setattr(runs, "simulate", fail)
-    code, out, err = tideover("run", "wordcount", "--set", "failures.0.at=50s", *SHORT)
-    assert (code, out, err) == (1, "", "tideover: replication 1: ArithmeticError: so it is\n")
-
-
-# reproduce
 
 
 def test_reproduce_sets_the_published_beside_the_simulated(tideover, tmp_path):
