@@ -145,7 +145,7 @@ def test_a_setting_that_not_all_know_says_where_it_goes(tideover):
     )
 
 
-# sweep
+# reproduce
 
 
 def test_reproduce_sets_the_published_beside_the_simulated(tideover, tmp_path):

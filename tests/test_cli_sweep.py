@@ -1,5 +1,7 @@
 """``tideover sweep``: what it prints, and what it leaves behind."""
 
+import re
+
 import pytest
 
 import tideover as package
