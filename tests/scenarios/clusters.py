@@ -36,27 +36,29 @@ def standalone(workers: int = 2, python: str = sys.executable, **variables: str)
     """
     with ExitStack() as stack:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True)))
-        listen = ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0"]
+        ports = ["--port", "0", "--webui-port", "0"]
         master = stack.enter_context(
             _process(
                 scratch / "master.log",
-                ["org.apache.spark.deploy.master.Master", *listen],
+                ["org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", *ports],
                 r"Starting Spark master at (spark://\S+)",
             )
         )
         for number in range(workers):
             directory = scratch / f"worker-{number}"
+            # Spark runs no second attempt of a task on the host of the first one, so each has an address.
+            host = f"127.0.0.{1 + number}"
             stack.enter_context(
                 _process(
                     scratch / f"worker-{number}.log",
                     [
                         "org.apache.spark.deploy.worker.Worker",
-                        *listen,
+                        *("--host", host, *ports),
                         *("--cores", "1", "--memory", "1g", "--work-dir", str(directory)),
                         master,
                     ],
                     r"Successfully registered with master (\S+)",
-                    {"PYSPARK_PYTHON": python, **variables},
+                    {"PYSPARK_PYTHON": python, "SPARK_LOCAL_IP": host, **variables},
                 )
             )
         yield master

@@ -139,7 +139,7 @@ def slow_at_first(frames):
 
 conf = {"spark.speculation": True, "spark.speculation.interval": "50ms", "spark.speculation.quantile": 0.5,
         "spark.speculation.multiplier": 1.1, "spark.speculation.minTaskRuntime": "50ms"}
-with spark_session("local-cluster[2,2,1024]", conf=conf) as spark:
+with spark_session(sys.argv[3], conf=conf) as spark:
     numbers = spark.range(0, 400, 1, 4).mapInPandas(slow_at_first, "id long")
     numbers.write.parquet(out.as_uri())
     print(sorted(row.id for row in spark.read.parquet(out.as_uri()).collect()) == list(range(400)))
@@ -153,8 +153,15 @@ with spark_session("local-cluster[2,2,1024]", conf=conf) as spark:
 def test_speculation_doubles_no_row(tmp_path):
     """A task's first attempt waits for its second one, so both write, and end together; one counts."""
     (tmp_path / "seen").mkdir()
-    command = [sys.executable, "-c", SPECULATION, str(tmp_path / "out"), str(tmp_path / "seen")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    with standalone() as master:
+        done = subprocess.run(
+            [sys.executable, "-c", SPECULATION, str(tmp_path / "out"), str(tmp_path / "seen"), master],
+            env=os.environ | {"PYSPARK_PYTHON": sys.executable},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
     rows, attempts, files = done.stdout.splitlines()
     assert rows == "True", done.stderr
     assert "'3-0', '3-1'" in attempts
