@@ -36,13 +36,13 @@ def content(place: Path) -> dict[str, str]:
 
 
 def as_read(place: Path) -> dict[str, bytes]:
-    """Every file of a dataset, hidden ones too, by its path; of Parquet files the bytes of the rows that they
-    hold: the Java library lists the encodings of a column in an order that differs from process to process.
+    """Every file of a dataset, hidden ones too, by its path; of its Parquet files the bytes of the rows that
+    they hold: the Java library lists the encodings of a column in an order that differs from process to
+    process.
     """
     files = {str(path.relative_to(place)): path for path in place.rglob("*") if path.is_file()}
-    return {
-        name: _rows(path) if name.endswith(".parquet") else path.read_bytes() for name, path in files.items()
-    }
+    counts = {name for name in files if name.endswith(".parquet") and not name.startswith(".")}
+    return {name: _rows(path) if name in counts else path.read_bytes() for name, path in files.items()}
 
 
 def _rows(path: Path) -> bytes:
