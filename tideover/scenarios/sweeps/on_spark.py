@@ -51,6 +51,8 @@ JOB_S = 8.0
 """How long one Spark job should take. Two are under way at a time."""
 FEW_POINTS = 1_000
 """So many are looked at before Spark is started: what is wrong with one of them is said at once."""
+_AT_ONCE = 1_000
+"""So many points are looked at for each core in one of Spark's jobs: what is found comes to the driver."""
 _PARTITIONS = 4
 """Tasks per core in one job. Each costs about 15 ms."""
 
@@ -124,15 +126,13 @@ class OnSpark:
         if len(numbers) <= FEW_POINTS:
             yield from surveyed(recipe, numbers, tell)
             return
-        shares = min(len(numbers), _PARTITIONS * self.cores)
-        shared = [numbers[i::shares] for i in range(shares)]
-        found = self._mapped(shares, surveyor(recipe, shared), "found binary").toLocalIterator()
-        done = 0
-        for row in found:
-            points = pickle.loads(row["found"])
-            done += len(points)
-            tell("checking points", done)
-            yield from points
+        count = _PARTITIONS * self.cores
+        for start in range(0, len(numbers), _AT_ONCE * self.cores):
+            block = numbers[start : start + _AT_ONCE * self.cores]
+            shared = [block[i::count] for i in range(min(len(block), count))]
+            for row in self._mapped(len(shared), surveyor(recipe, shared), "found binary").collect():
+                yield from pickle.loads(row["found"])
+            tell("checking points", start + len(block))
 
     def make(self, task: Task, chunks: Iterable[Chunk], reuse: Reuse, tell: Tell) -> Iterator[Done]:
         """Do the runs of chunks, in jobs; raises KeyboardInterrupt soon after ``interrupted`` is set."""
