@@ -72,10 +72,19 @@ def test_an_interrupted_run_ends_with_130():
     assert b"Traceback" not in drawn
 
 
+SMALL_CHUNKS = """
+from tideover.cli import main
+from tideover.scenarios.sweeps import chunks, on_spark
+chunks.CHUNK_S = on_spark.JOB_S = 1.0
+main()
+"""
+"""The command, with runs on file soon."""
+
+
 def test_an_interrupted_sweep_says_only_how_to_go_on(spark, tmp_path):
     out = tmp_path / "out"
     args = ["sweep", "wordcount-sweep", "--master", "local[2]", "--set", "run.replications=500"]
-    command = [sys.executable, "-m", "tideover", *args, "--out", str(out)]
+    command = [sys.executable, "-c", SMALL_CHUNKS, *args, "--out", str(out)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as running:
         try:
             while not list(out.glob("dataset/data/*.parquet")) and running.poll() is None:

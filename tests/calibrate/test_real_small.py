@@ -17,7 +17,7 @@ from tideover.calibrate.real.events import read_events
 from tideover.calibrate.real.plan import Episode, Plan, SessionPlan
 from tideover.calibrate.real.plans import LOCAL, tiny
 
-pytestmark = [pytest.mark.spark, pytest.mark.alone]
+pytestmark = pytest.mark.spark
 
 
 def tags(out):
@@ -49,6 +49,7 @@ def without_java(directory):
     return directory
 
 
+@pytest.mark.alone  # with the run that the others look at, too
 def test_an_executor_is_killed_and_every_word_is_counted_once(tiny_run):
     """The strategy promises exactly once, and the truth is known: no window is missing or wrong."""
     _, tables, _ = tiny_run

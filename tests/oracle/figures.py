@@ -179,11 +179,11 @@ class Comparison:
 
     def recovery(self, outage: Outage) -> dict[str, Any]:
         """Everything that is said of one fault."""
-        hit = set(outage.tasks)
-        heir = [one for one in self.world.outages.all if one is outage or hit & set(one.tasks)][-1]
-        caught_up = over = None
-        if self.world.protocol.settled(heir):
-            caught_up = self.calm_from(self.behind, self.work_done(outage))
+        caught_up: int | None = self.calm_from(self.behind, self.work_done(outage))
+        over, chain = None, self._chain(outage, caught_up)
+        finished = chain[-1] is None
+        if chain[-1] is not None and not self.world.protocol.settled(chain[-1]):
+            caught_up = None
         missing = self.world.ledger.missing(outage.lost)
         if caught_up is not None and not self._for_good(outage, missing):
             over = self.calm_from(self.astray, caught_up)
@@ -195,7 +195,7 @@ class Comparison:
             "detected_at_s": None if outage.passes else outage.noticed,
             "ready_at_s": outage.back,
             "time_to_recover_s": None if over is None else over - outage.at,
-            "state_recovery_s": self._state_recovery(outage),
+            "state_recovery_s": self._state_recovery(outage, finished),
             "catch_up_s": None if caught_up is None else self._shown(outage, caught_up) - outage.at,
             "throughput_90_s": self._throughput_back(outage),
             "output_gap_s": longest_silence(self.run.outputs, *stretch),
@@ -210,6 +210,19 @@ class Comparison:
             "end_to_end": summary(self._until_replayed(outage, lambda done: done.time - done.first)),
         }
 
+    def _chain(self, outage: Outage, caught_up: int | None) -> list[Outage | None]:
+        """The fault and those that took its tasks before it was over, each before the one before it was; None
+        at the end if it was over, and then its tasks were hit once more.
+        """
+        chain: list[Outage | None] = [outage]
+        for other in self.world.outages.all[outage.number + 1 :]:
+            if set(other.tasks) & set(outage.tasks):
+                busy = any(one is old for one in chain for old in other.found_open)
+                if caught_up is not None and caught_up < other.at and not busy:
+                    return [*chain, None]
+                chain.append(other)
+        return chain
+
     def _for_good(self, outage: Outage, missing: int) -> bool:
         """Whether a state lacks something, or has it twice, and no window has ended since."""
         hit = {task.logical for task in outage.tasks if self.world.layout.stateful(task.component)}
@@ -223,8 +236,9 @@ class Comparison:
         number = (caught_up - ready) // window
         return ready + (number + 2) * window
 
-    def _state_recovery(self, outage: Outage) -> int | None:
-        if outage.last_replay is None or not self.world.protocol.settled(outage) or outage.back is None:
+    def _state_recovery(self, outage: Outage, finished: bool) -> int | None:
+        settled = finished or self.world.protocol.settled(outage)
+        if outage.last_replay is None or not settled or outage.back is None:
             return None
         cut = self.world.scenario.run.log_resolution or 1
         return (max(outage.last_replay, outage.back) // cut - outage.back // cut) * cut

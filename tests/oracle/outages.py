@@ -48,6 +48,7 @@ class Outage:
     dropped: int = 0
     extra: int = 0
     lost: list[Effect] = field(default_factory=list)
+    found_open: list[Outage] = field(default_factory=list)  # older ones, when it struck
 
 
 class Outages:
@@ -61,6 +62,8 @@ class Outages:
     def strikes(self, fault: Fault) -> Outage:
         """A fault strikes now."""
         outage = Outage(len(self.all), fault, self.clock.now, len(self.world.record.done))
+        settled = self.world.protocol.settled
+        outage.found_open = [old for old in self.all if old.back is None or not settled(old)]
         self.all.append(outage)
         return outage
 

@@ -147,10 +147,11 @@ def recoveries(world: World, found: Curves, without: Curves) -> tuple[list[dict[
     rows = []
     for recovery in world.recoveries.all:
         outage = recovery.outage
-        caught_up = over = None
-        heir = _heir(world, outage)
-        if heir is None or world.job.context.settled(heir):
-            caught_up = comparison.caught_up_at(recovery)
+        over = None
+        caught_up = comparison.caught_up_at(recovery)
+        heir = _heir(world, outage, caught_up)
+        if heir is not None and not world.job.context.settled(heir):
+            caught_up = None
         if caught_up is not None and not _state_is_wrong(world, recovery):
             over = comparison.over_at(caught_up)
         replayed = heir is None or world.job.context.settled(outage)
@@ -160,14 +161,15 @@ def recoveries(world: World, found: Curves, without: Curves) -> tuple[list[dict[
     return rows, usual
 
 
-def _heir(world: World, outage: Outage) -> Outage | None:
+def _heir(world: World, outage: Outage, caught_up: int | None) -> Outage | None:
     """Whose replay makes good what an outage took: its own, or that of the last that hit one of its tasks
-    before all was replayed, and so took it over. None: all was before the next one struck.
+    before all was replayed and ``caught_up`` (ns), and so took it over. None: all was before the next one.
     """
     heirs = [outage]
     for later in world.outages[outage.number + 1 :]:
         if not set(later.tasks).isdisjoint(outage.tasks):
-            if not any(heir in later.watched for heir in heirs):
+            caught = caught_up is not None and caught_up < later.failed_at
+            if caught and not any(heir in later.unsettled for heir in heirs):
                 return None
             heirs.append(later)
     return heirs[-1]

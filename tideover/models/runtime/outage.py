@@ -36,6 +36,7 @@ class Outage:
     written_at    live replicas have written all the state that it took (ns); None: they have not, or need not
     overtakes     older outages of which not all had been sent again, or was there, when it struck
     watched       these, and older ones that were not over by then: they may take what is sent again later
+    unsettled     older ones of which something was not back by then, or waited to be sent again
     """
 
     number: int
@@ -50,6 +51,7 @@ class Outage:
     masked: bool = False
     overtakes: tuple[Outage, ...] = ()
     watched: tuple[Outage, ...] = ()
+    unsettled: tuple[Outage, ...] = ()
     written_at: int | None = None
 
     def hit(self, returns: dict[Any, Return]) -> None:

@@ -107,8 +107,10 @@ class Supervisor:
         now = self._context.kernel.now
         outage = Outage(len(self.outages), kind, where, now, now + detection, now + lasts)
         on = [old for old in self._watched if self._context.goes_on(old)]
-        self._watched = [old for old in self._watched if old in on or old.ready_at > now]
+        self._watched = [old for old in self._watched if old in on or old.ready_at >= now]
         outage.overtakes, outage.watched = tuple(on), tuple(self._watched)
+        open_ = (old for old in self._watched if old.ready_at >= now or not self._context.settled(old))
+        outage.unsettled = tuple(open_)
         self._watched.append(outage)
         self.outages.append(outage)
         self._context.say.struck(outage)
