@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from tideover.models.schema.fields import HEADLINE
 from tideover.reports import checks
@@ -56,8 +58,9 @@ def sentences(plan: Plan) -> Iterator[str]:
         yield f"Failures take it down for {minutes} minutes a year: {checks.part(down.value)} available."
     yield from _headroom(plan)
     if plan.impossible:
-        first = next(iter(plan.impossible.items()))
-        yield f"{len(plan.impossible)} candidates cannot be built; {first[0]}: {first[1]}."
+        values, why = next(iter(plan.impossible.items()))
+        which = "candidate" if len(plan.impossible) == 1 else "candidates"
+        yield f"{len(plan.impossible)} {which} cannot be built; {_choices(json.loads(values))}: {why}."
     share = plan.runs / plan.exhaustive
     yield (
         f"{plan.runs:,} runs of the {plan.exhaustive:,} that all {plan.spec.space.total:,} candidates would "
@@ -159,8 +162,12 @@ def _table(plan: Plan, title: str, shown: Sequence[Candidate], notes: tuple[str,
 
 
 def _values(one: Candidate) -> str:
+    return _choices(one.values)
+
+
+def _choices(values: Mapping[str, Any]) -> str:
     """``R+SM, checkpoint_interval 5 s, 3 × small``."""
-    short, shown = short_names(list(one.values)), dict(one.values)
+    short, shown = short_names(list(values)), dict(values)
     machine = shown.pop(TYPE, None) if COUNT in shown else None
     found = []
     for key, value in shown.items():
