@@ -13,12 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tideover.models.job.components import Run
 from tideover.models.schema.fields import TABLES
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.nodes import Node, Origin
 from tideover.scenarios.objectives import intervals, limits, metrics, objective
 from tideover.scenarios.objectives.metrics import names
 from tideover.scenarios.objectives.objective import Objective
+from tideover.sim.units import S
 
 NAN = float("nan")
 
@@ -125,10 +127,20 @@ def test_an_objective_goes_to_other_processes() -> None:
 
 def test_only_an_objective_of_everything_is_remarked_on() -> None:
     for text in ("availability >= 100 %", "throughput >= 1/s in 100 % of the time"):
-        (remark,) = Objective.parse(text).remarks
+        (remark,) = Objective.parse(text).remarks(Run(duration=S))
         assert "no error budget" in remark
     for text in ("availability >= 99.99 %", "lost = 0", "recovery <= 3 s in 100 % of runs"):
-        assert not Objective.parse(text).remarks
+        assert not Objective.parse(text).remarks(Run(duration=S))
+
+
+@pytest.mark.parametrize("lumps", [{"lump": 5}, {"lump_rate": 200.0}])
+def test_latencies_of_lumps_are_remarked_on(lumps: dict[str, Any]) -> None:
+    """And nothing else is: neither times to recover nor latencies without lumps."""
+    run = Run(duration=S, **lumps)
+    (remark,) = Objective.parse("p99_latency <= 500 ms").remarks(run)
+    assert f"run.{next(iter(lumps))}" in remark
+    assert not Objective.parse("recovery_p95 <= 20 s").remarks(run)
+    assert not Objective.parse("p99_latency <= 500 ms").remarks(Run(duration=S))
 
 
 @pytest.mark.parametrize("module", [intervals, limits, metrics, objective])

@@ -53,7 +53,8 @@ class Check:
     @property
     def remarks(self) -> list[str]:
         """What an expert would say of the objectives themselves."""
-        return [remark for one in self.judgements for remark in one.objective.remarks]
+        run = self.result.scenario.run
+        return [remark for one in self.judgements for remark in one.objective.remarks(run)]
 
     def to_dict(self) -> dict[str, Any]:
         """What ``check --json`` prints. A value that is infinite, since something was not reached by the end

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from tideover.models.job.components import Run
 from tideover.scenarios.objectives.intervals import least_tries
 from tideover.scenarios.objectives.metrics import Metric
 
@@ -72,9 +73,19 @@ class Terms:
         easier = self.share if self.rule == "runs" or self.sign in ("<=", "<") else 1 - self.share
         return least_tries(easier, self.level)
 
-    @property
-    def remarks(self) -> list[str]:
-        """What an expert would say of it before any run."""
+    def remarks(self, run: Run) -> list[str]:
+        """What an expert would say of it before any such run."""
+        found = self._of_everything()
+        lumps = "run.lump" if run.lump > 1 else "run.lump_rate" if run.lump_rate is not None else None
+        if lumps and self.metric.column.name.startswith(("latency", "end_to_end")):
+            found.append(
+                f"{self.text}: latencies are those of lumps of tuples ({lumps}), which wait and are served "
+                "as one, mostly longer than a tuple's; without it they are exact, and a run takes longer"
+            )
+        return found
+
+    def _of_everything(self) -> list[str]:
+        """What is to be said of an objective of 100 %."""
         whole = self.rule == "time" and self.share == 1
         ratio = self.metric.column.name == "availability" and self.limit == 1
         if not whole and not ratio:

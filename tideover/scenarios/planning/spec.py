@@ -76,11 +76,8 @@ class Spec:
     space: Space
     wanted: Wanted
     effort: Effort
-
-    @property
-    def remarks(self) -> list[str]:
-        """What an expert would say of the objectives before any run."""
-        return [remark for one in self.wanted.objectives for remark in one.remarks]
+    remarks: tuple[str, ...] = ()
+    """What an expert would say of the objectives before any run."""
 
 
 def read(source: Source, settings: Settings = ()) -> Spec:
@@ -126,10 +123,11 @@ class _Reader(PartBuilder):
         self._stop()
         tree, directory, rate = self._base(base, settings)
         space = Space(tree, directory, choices, machines, rate)
-        self._check(space, failures)
+        first = self._check(space, failures)
+        remarks = (remark for one in objectives for remark in one.remarks(first.run))
         title = root.get("name") or tree.get("name")
         name = str(title.plain()) if title is not None and title.value is not None else "plan"
-        return Spec(name, space, Wanted(objectives, prices, failures, level), effort)
+        return Spec(name, space, Wanted(objectives, prices, failures, level), effort, tuple(remarks))
 
     def _stop(self) -> None:
         if self.problems:
@@ -239,8 +237,8 @@ class _Reader(PartBuilder):
     def _given(self, key: str, node: Node, shown: str) -> Setting:
         return Setting(key, node.given(giver=Giver.SWEEP, key=key, shown=shown))
 
-    def _check(self, space: Space, failures: Mapping[str, Breaks]) -> None:
-        """What can be told before any candidate is built but one."""
+    def _check(self, space: Space, failures: Mapping[str, Breaks]) -> Scenario:
+        """What can be told before any candidate is built but one, which is returned."""
         if space.most > MOST:
             said = f"are {space.most:,} combinations; at most {MOST:,} are allowed"
             raise self._root.value["choices"].refused("choices", said)
@@ -254,6 +252,7 @@ class _Reader(PartBuilder):
                 has = f"it has {listed(known) or 'none'}"
                 said = f"the scenario has no failure of this kind, so no recovery from one is seen; {has}"
                 raise node.refused(f"failures.{kind}", said)
+        return first
 
     def _check_levels(self, space: Space) -> None:
         """Raises ScenarioError for a value that is wrong by itself, whatever goes with it. What only has no
