@@ -90,6 +90,9 @@ class Page:
     warnings: tuple[str, ...] = ()
     scenarios: tuple[tuple[str, str], ...] = ()
     glossary: Mapping[str, tuple[Column, ...]] = field(default_factory=lambda: TABLES)
+    tables_said: str = (
+        "The Parquet files beside this page hold these columns, each with its unit and meaning."
+    )
 
     @property
     def allowed(self) -> str:

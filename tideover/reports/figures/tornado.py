@@ -41,7 +41,7 @@ def tornado(sensitivities: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
         ax.axvline(0, color=style.INK, linewidth=0.9)
         ax.tick_params(axis="y", length=0)
         ax.grid(axis="x")
-        ax.legend(loc="lower right")
+        ax.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2)
     return ax
 
 

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_WARNINGS = 50
+_TABLES_SAID = (
+    "tideover.load gives the dataset beside this page back as these tables, each row with its point. In the "
+    "dataset's own files a run is one row, and its recoveries, tasks and seconds are lists in it."
+)
 _SWEPT = {
     "Strategy": "strategy",
     "Failures": "failures",
@@ -78,4 +82,5 @@ def sweep_page(
         ),
         warnings=(*warnings[:MOST_WARNINGS], *((f"and {rest:,} more remarks",) if rest > 0 else ())),
         scenarios=((label, json.dumps(record["scenario"], indent=2, ensure_ascii=False)),),
+        tables_said=_TABLES_SAID,
     )
