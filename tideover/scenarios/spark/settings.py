@@ -37,6 +37,8 @@ def settings(master: str, app_name: str, scratch: Path) -> dict[str, str]:
             # Spark only hands work to Python here: a compiler that does not optimise much, and one thread for
             # garbage, leave the cores to the simulation. Halves the time until the first task ends.
             "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+            # Enough for the summary of a million runs; with more, only garbage lies about for longer.
+            "spark.driver.memory": "640m",
             # Shuffle files go away with the session.
             "spark.local.dir": str(scratch / "local"),
             # 200, the default, means 200 tiny tasks for a table of a few hundred runs.
