@@ -12,7 +12,7 @@ from scipy import stats
 from tests.sweeps import SHORT, content, done
 from tideover.scenarios.sweeps import sweep_file
 from tideover.scenarios.sweeps.replications import Fixed, Until
-from tideover.scenarios.sweeps.rounds import rounds
+from tideover.scenarios.sweeps.rounds import rounds, too_wide
 
 UNTIL = {"until": "time_to_recover_s", "half_width": "10 %", "least": 3, "most": 24}
 SPEC = {
@@ -53,6 +53,16 @@ def test_each_point_has_as_many_as_it_needs() -> None:
     assert counts[2] == 200
     assert half_width(luck[: counts[1]]) <= 0.5
     assert counts[1] == pytest.approx((1.96 * 2 / 0.5) ** 2, rel=0.4)
+
+
+def test_an_interval_that_stays_too_wide_is_told() -> None:
+    """Law: the same condition that asks for more; a point without a mean is too wide as well."""
+    rows = [{"point": n, "n": 4, "mean": 10.0, "std": std} for n, std in enumerate((0.0, 0.6, 0.7))]
+    limit = stats.t.ppf(0.975, 3) * 0.65 / 2  # between the second and the third
+    table = pa.Table.from_pylist(rows)
+    (said,) = too_wide(Until("lost", limit, False, least=4, most=4), 4, lambda metric: table)
+    assert said.endswith("wider than was asked for 2 of 4 points, with all 4 replications")
+    assert too_wide(Until("lost", 5.0, False), 3, lambda metric: table) == []
 
 
 def test_a_sweep_goes_on_until_all_are_narrow_and_again_from_where_it_was(tmp_path: Path) -> None:

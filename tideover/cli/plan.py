@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from tideover.scenarios.planning.spec import Spec
 
 
+SCENARIO = "scenario.yaml"
+"""The file with the optimum's scenario, or that of the one that misses least."""
+
+
 def plan(
     spec: Annotated[str, typer.Argument(metavar="SPEC", help="A plan's file: objectives, prices, choices.")],
     settings: Settings = None,
@@ -28,7 +32,7 @@ def plan(
     archive: Archive = None,
     no_spark: NoSpark = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Count candidates and runs; simulate nothing.")
+        bool, typer.Option("--dry-run", help="Count candidates and runs, and time one.")
     ] = False,
 ) -> None:
     """Find the cheapest configuration that meets the objectives. Exits with 1 if there is none.
@@ -55,14 +59,23 @@ def plan(
 
 def _count(asked: Spec, as_json: bool) -> None:
     """What would be tried."""
+    from tideover.scenarios.planning.forecast import seconds_per_run
+
     candidates, most = asked.space.total, asked.space.total * asked.effort.most
+    seconds = seconds_per_run(asked.space)
     if as_json:
-        output.print_json({"candidates": candidates, "runs": most})
+        output.print_json({"candidates": candidates, "runs": most, "seconds_per_run": seconds})
         return
     from rich.text import Text
 
-    said = f"{candidates:,} candidates, {most:,} runs if all took {asked.effort.most} replications"
-    output.show(Text(f"{said}; mostly at most a quarter of them are needed; nothing was simulated"))
+    from tideover.reports.formatting import number
+
+    said = f"{candidates:,} candidates, {most:,} runs if all took {asked.effort.most} replications; mostly "
+    said += "less than a quarter of them are needed"
+    if seconds is not None:
+        share = f"{number(seconds * most / 4 / 60, 2)} min for a quarter of them"
+        said += f". By one that was made, a run takes roughly {number(seconds, 2)} s of one core: {share}"
+    output.show(Text(f"{said}."))
 
 
 def _tell(found: Plan, as_json: bool, out: Path | None) -> None:
@@ -76,3 +89,6 @@ def _tell(found: Plan, as_json: bool, out: Path | None) -> None:
         from tideover.reports.plans.page import plan_page
 
         output.write(out, {}, plan_page(found), found.to_dict(), errors=as_json)
+        if found.scenario is not None:
+            found.scenario.to_yaml(out / SCENARIO)
+            output.stream(errors=as_json).write(f"Its scenario: {out / SCENARIO}\n")

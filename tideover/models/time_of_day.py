@@ -31,6 +31,20 @@ def timed(scenario: Scenario, draws: Draws) -> Scenario:
     return scenario.model_copy(update={"topology": topology, "run": run})
 
 
+def daily_share(scenario: Scenario, draws: Draws) -> float:
+    """How many roots come in the whole day for each that comes in a replication, per unit of time; 1 where no
+    load follows the time of day. What another arrival process gives is the same all day.
+    """
+    duration, day, now = scenario.run.duration, 0.0, 0.0
+    for config in timed(scenario, draws).topology.values():
+        if isinstance(config, SpoutConfig):
+            rate = config.processes * config.arrivals.expected(duration) / duration
+            is_curve = isinstance(config.arrivals, Day)
+            now += rate
+            day += config.processes * config.arrivals.expected(DAY) / DAY if is_curve else rate
+    return day / now if now else 1.0
+
+
 def heaviest(scenario: Scenario) -> Scenario:
     """The same of a replication with the most to do: where the time of day is drawn, the peak."""
     if scenario.run.fails_at == DRAWN:

@@ -9,6 +9,7 @@ import pytest
 
 import tideover
 from tests.scenarios.planning.worlds import BASE, World
+from tideover.models.time_of_day import daily_share
 from tideover.scenarios import probe
 from tideover.scenarios.objectives.objective import Objective
 from tideover.scenarios.planning.candidate import judged, margin, saved
@@ -17,7 +18,9 @@ from tideover.scenarios.planning.on_engine import kept
 from tideover.scenarios.planning.session import Session
 from tideover.scenarios.planning.spec import read
 from tideover.scenarios.planning.surrogate import promising
+from tideover.scenarios.scenario import load
 from tideover.scenarios.spark.place import Place
+from tideover.sim.draws import Draws
 
 ROOT = Path(tideover.__file__).parents[1]
 INTERVAL = "strategy.checkpoint_interval"
@@ -59,6 +62,25 @@ def test_a_month_by_hand():
     assert one.costs["downtime"] == pytest.approx([730 * 100 * part for part in down])
     assert one.cost == pytest.approx(float(np.mean([sum(c[i] for c in one.costs.values()) for i in (0, 1)])))
     assert one.judgements[0].value == pytest.approx(1 - sum(down) / 2)
+
+
+@pytest.mark.parametrize(
+    ("moment", "now"),
+    [({"starts_at": "15:00"}, 80.0), ({"starts_at": "03:00"}, 40.0), ({"fails_at": "12:00"}, 60.0)],
+)
+def test_what_is_sent_is_that_of_the_day(moment, now):
+    """Law: whatever the hour of the runs, a month sends what its load sends. Half of the day has twice the
+    load; a run that fails as the load goes up has as much before as after.
+    """
+    curve = {"kind": "day", "peak": "80/s", "by_hour": [1] * 12 + [2] * 12, "interpolation": "steps"}
+    source = {"spout": "values", "values": [1], "repeat": True, "arrivals": curve}
+    topology = BASE["topology"] | {"source": source}
+    scenario = load(BASE | {"topology": topology, "run": BASE["run"] | moment})
+    assert daily_share(scenario, Draws(1)) == pytest.approx(60.0 / now, rel=1e-3)
+
+
+def test_a_load_that_does_not_follow_the_hour_is_the_same_all_day():
+    assert daily_share(load(BASE), Draws(1)) == 1
 
 
 def test_what_never_recovers_is_always_down():

@@ -142,16 +142,30 @@ def test_the_command_says_the_same_as_the_function(command, tmp_path):
     assert json.loads(out) == json.loads(json.dumps(expected).replace("Infinity", "null"))
     assert (tmp_path / "out" / "report.html").is_file()
     assert json.loads((tmp_path / "out" / "result.json").read_text()) == json.loads(out)
+    best = tideover.load(tmp_path / "out" / "scenario.yaml")
+    assert best.strategy == tideover.load(expected["best"]["scenario"]).strategy
+    assert [one.objective for one in best.slo] == spec["objectives"]
     path.write_text(json.dumps(spec | {"objectives": ["recovery <= 1 ms"]}))
     code, out, _ = command("plan", path, "--no-spark")
     assert code == 1
     assert "Nothing is feasible. recovery <= 1 ms cannot be met" in " ".join(out.split())
 
 
+@pytest.mark.parametrize(("most", "few"), [(71, True), (72, False)])
+def test_too_few_replications_are_remarked_on(most, few):
+    """A 95 % quantile needs 72 (docs/statistics.md)."""
+    asked = {"scenario": BASE, "objectives": ["recovery_p95 <= 9 s"]}
+    asked["choices"] = {"strategy.checkpoint_interval": ["2 s"]}
+    found = read(asked | {"search": {"replications": {"least": 2, "most": most}}})
+    assert any("72 replications" in remark for remark in found.remarks) is few
+
+
 def test_a_dry_run_counts(command, file):
     code, out, errors = command("plan", file(), "--dry-run", "--json")
     assert (code, errors) == (0, "")
-    assert json.loads(out) == {"candidates": 12, "runs": 12 * 40}
+    found = json.loads(out)
+    assert found.pop("seconds_per_run") > 0
+    assert found == {"candidates": 12, "runs": 12 * 40}
 
 
 def test_a_file_that_is_wrong_exits_with_2(command, file):

@@ -26,7 +26,10 @@ def verdict(plan: Plan) -> str:
     """The answer in a sentence or two."""
     best, nearest = plan.best, plan.nearest
     if best is not None:
-        return f"The cheapest that meets all objectives costs {_cost(best)} per month: {_values(best)}."
+        unsure = any(one.verdict == "unsure" for one in best.judgements)
+        known = f", as far as {best.n} replications show," if unsure else ""
+        cost = f"{_cost(best)} per month: {_values(best)}"
+        return f"The cheapest that meets all objectives{known} costs {cost}."
     if nearest is None:
         return "Nothing is feasible: no run was done well."
     worst = min((one for one in nearest.judgements if not one.holds), key=lambda one: one.holds)
@@ -131,7 +134,7 @@ def front(plan: Plan) -> Table:
         )
         for one in plan.front[: 2 * MOST_LISTED]
     )
-    columns = ("choices", "per month", "recovery, s", "p99 latency, ms", "meets all")
+    columns = ("choices", "per month", "mean recovery, s", "p99 latency, ms", "meets all")
     return Table("Pareto front of what was tried", columns, rows if len(rows) > 1 else ())
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tideover.models.schema.fields import HEADLINE
+from tideover.models.time_of_day import daily_share
 from tideover.scenarios.objectives.judging import Judgement, judge
 from tideover.scenarios.objectives.objective import Objective
 from tideover.scenarios.planning.offers import (
@@ -23,6 +24,7 @@ from tideover.scenarios.planning.offers import (
 )
 from tideover.scenarios.scenario import Scenario
 from tideover.scenarios.statistics.student import of_mean
+from tideover.sim.draws import Draws
 from tideover.sim.units import S
 
 if TYPE_CHECKING:
@@ -122,6 +124,9 @@ def judged(
     """A candidate from the tables of its replications. Where the plan says how often what fails, each
     replication's availability is the one that its recoveries mean for such failures
     (`tideover.scenarios.statistics.availability`), not that of a run with the failures of its scenario.
+
+    What a month costs: machines all the time; what is sent as the load of the day is, where it follows the
+    hour; what is written and read, and recoveries, as in the runs.
     """
     failed = runs["error"].dropna()
     error = str(failed.iloc[0]) if len(failed) else None
@@ -130,11 +135,13 @@ def judged(
         runs = runs.assign(availability=np.exp(-down))
     seconds = scenario.run.duration / S
     month = SECONDS_PER_MONTH / seconds
+    draws = (Draws(scenario.run.seed, number) for number in runs["replication"].tolist())
+    share = np.array([daily_share(scenario, each) for each in draws])
     prices = wanted.prices
     costs = {
         "machines": np.full(len(runs), machines_per_month(scenario)),
         "store": runs["store_bytes"].to_numpy(np.float64) / GB * prices.store_per_gb * month,
-        "network": runs["network_bytes"].to_numpy(np.float64) / GB * prices.network_per_gb * month,
+        "network": runs["network_bytes"].to_numpy(np.float64) / GB * prices.network_per_gb * month * share,
         "downtime": _of_downtime(down, prices.downtime_per_hour),
     }
     judgements = tuple(one.judge(runs, recoveries) for one in wanted.objectives)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tideover.models.config import topology_of
+from tideover.models.config import Slo, topology_of
 from tideover.models.schema.fields import HEADLINE
 from tideover.scenarios.planning import checkpoint_interval as formulas
 from tideover.scenarios.planning.candidate import Candidate, best_of, margin
@@ -17,6 +17,7 @@ from tideover.scenarios.planning.offers import mean_time_between
 from tideover.scenarios.planning.rows import row, shown
 from tideover.scenarios.planning.search import contends
 from tideover.scenarios.planning.spec import Spec
+from tideover.scenarios.scenario import Scenario
 from tideover.scenarios.statistics.availability import Availability, conditioned
 from tideover.scenarios.writer import to_data
 from tideover.sim.units import S
@@ -88,6 +89,21 @@ class Plan:
         """The one that misses its objectives by the least, and the cheapest of these."""
         tried = [one for one in self.found if one.error is None]
         return self.best or min(tried, key=lambda one: (one.violation, one.cost), default=None)
+
+    @cached_property
+    def scenario(self) -> Scenario | None:
+        """That of the optimum, or of the nearest, with the plan's objectives as its ``slo``: not with that of
+        an availability where it is found from how often something fails, as runs do not show it.
+        """
+        if self.nearest is None:
+            return None
+        wanted = self.spec.wanted
+        block = tuple(
+            Slo(objective=one.text, level=one.level)
+            for one in wanted.objectives
+            if not (wanted.failures and one.metric.column.name == "availability")
+        )
+        return self.nearest.scenario.model_copy(update={"slo": block})
 
     @cached_property
     def feasible(self) -> list[Candidate]:

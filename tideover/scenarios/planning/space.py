@@ -22,6 +22,7 @@ from tideover.scenarios.scenario import Scenario
 from tideover.scenarios.settings import Setting
 
 TYPE, COUNT = "hosts.type", "hosts.count"
+KINDS = ("strategy.kind", "strategy")
 """Keys of a plan's choices that a scenario has not: which of the offered machines, and how many of them."""
 MOST = 100_000
 
@@ -114,6 +115,13 @@ class Space:
 
     def check(self) -> None:
         """Raises ScenarioError for a choice that has an effect on no candidate."""
+        for choice in self.choices:
+            for level in choice.levels if choice.key in KINDS else ():
+                if isinstance(level.value, str) and level.value not in STRATEGIES:
+                    said = (
+                        f"no strategy is called {level.shown()}; {suggest(level.value, sorted(STRATEGIES))}"
+                    )
+                    raise level.refused(f"choices.{choice.key}", said)
         every = {self._kind(index) for index in self._kinds()}
         for choice in self.choices:
             if not any(concerns(choice.key, kind) for kind in every):
@@ -138,16 +146,13 @@ class Space:
         many = max(len(choice.levels) for choice in self.choices)
         found: dict[str | None, Index] = {}
         for at in range(many):
-            index = tuple(
-                min(at, len(c.levels) - 1) if c.key in ("strategy.kind", "strategy") else 0
-                for c in self.choices
-            )
+            index = tuple(min(at, len(c.levels) - 1) if c.key in KINDS else 0 for c in self.choices)
             found.setdefault(self._kind(index), index)
         return list(found.values())
 
     def _kind(self, index: Index) -> str | None:
         for choice, at in zip(self.choices, index, strict=True):
-            if choice.key in ("strategy.kind", "strategy"):
+            if choice.key in KINDS:
                 value = choice.levels[at].plain()
                 return str(value.get("kind") if isinstance(value, dict) else value)
         return precedence.strategy_kind(precedence.with_block(self.base))

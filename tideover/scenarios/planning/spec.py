@@ -124,7 +124,13 @@ class _Reader(PartBuilder):
         tree, directory, rate = self._base(base, settings)
         space = Space(tree, directory, choices, machines, rate)
         first = self._check(space, failures)
-        remarks = (remark for one in objectives for remark in one.remarks(first.run))
+        remarks = [remark for one in objectives for remark in one.remarks(first.run)]
+        remarks += [
+            f"{one.text}: {one.needed} replications at least are needed before an interval can vouch for it; "
+            f"search.replications.most is {effort.most}"
+            for one in objectives
+            if one.needed > effort.most
+        ]
         title = root.get("name") or tree.get("name")
         name = str(title.plain()) if title is not None and title.value is not None else "plan"
         return Spec(name, space, Wanted(objectives, prices, failures, level), effort, tuple(remarks))
@@ -209,7 +215,8 @@ class _Reader(PartBuilder):
         if node.is_mapping:
             found = ranges.values(node, f"choices.{key}", self.problems)
         elif not isinstance(found, list) or not found:
-            said = f"must be a list of values, as in [10 s, 20 s], or a range, not {node.shown()}"
+            has = "an empty list" if found == [] else node.shown()
+            said = f"must be a list of values, as in [10 s, 20 s], or a range, not {has}"
             self.refuse(node, f"choices.{key}", said)
             found = []
         return tuple(found)

@@ -21,8 +21,9 @@ from tideover.scenarios.sweeps.differences import STRATEGIES, groups, of_differe
 from tideover.scenarios.sweeps.engine import Engine
 from tideover.scenarios.sweeps.manifest import Manifest, path_of, swept_column
 from tideover.scenarios.sweeps.reduction import Reduction, of_figures, of_points, of_remarks
+from tideover.scenarios.sweeps.replications import Until
 from tideover.scenarios.sweeps.reuse import Reuse, reuse
-from tideover.scenarios.sweeps.rounds import Wanted, rounds
+from tideover.scenarios.sweeps.rounds import Wanted, rounds, too_wide
 from tideover.scenarios.sweeps.simulating import Task
 from tideover.scenarios.sweeps.survey import Surveyed, checked
 from tideover.scenarios.swept import number as as_number
@@ -79,6 +80,9 @@ def complete(
         if work.plan(wanted):
             files.write(manifest.NAME, work.known.to_bytes())
             work.make(wanted)
+    if isinstance(recipe.replications, Until):
+        said = too_wide(recipe.replications, len(work.points), work.estimates)
+        work.known = replace(work.known, remarks=[*work.known.remarks, *said])
     return work.settled(before)
 
 

@@ -74,14 +74,21 @@ class Until:
         limit = min(2 * done, self.most)
         if n < 2 or done >= self.most:
             return max(done, limit)
-        target = self.half_width * abs(mean) if self.relative else self.half_width
-        if self._half(n, std) <= target:
+        if self.narrow(n, mean, std):
             return done
+        target = self._target(mean)
         low, high = n, max(n + 1, n * limit // done)
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if self._half(middle, std) <= target else (middle, high)
         return min(limit, max(done + 1, math.ceil(high * done / n)))
+
+    def narrow(self, n: int, mean: float, std: float) -> bool:
+        """Whether the interval of ``n`` values is as narrow as was asked."""
+        return n > 1 and self._half(n, std) <= self._target(mean)
+
+    def _target(self, mean: float) -> float:
+        return self.half_width * abs(mean) if self.relative else self.half_width
 
     def _half(self, n: int, std: float) -> float:
         """Half the width of Student's interval of n values."""

@@ -36,9 +36,25 @@ def rounds(
         counts = further
 
 
+def too_wide(until: Until, points: int, estimates: Callable[[str], pa.Table]) -> list[str]:
+    """What is to be said when all rounds are over of points whose interval is wider than was asked."""
+    found = {row["point"]: row for row in estimates(until.metric).to_pylist()}
+    many = sum(not until.narrow(*_known(found.get(point))) for point in range(points))
+    if not many:
+        return []
+    whose = "the only point" if points == 1 else f"{many:,} of {points:,} points"
+    said = f"replications: the interval of {until.metric} is wider than was asked for {whose}, with all"
+    return [f"{said} {until.most} replications"]
+
+
+def _known(row: dict[str, float | None] | None) -> tuple[int, float, float]:
+    """Number, mean and standard deviation of a metric, as far as anything is known of it."""
+    if row is None:
+        return 0, math.nan, math.nan
+    mean, std = (math.nan if row[name] is None else float(row[name] or 0.0) for name in ("mean", "std"))
+    return int(row["n"] or 0), mean, std
+
+
 def _further(until: Until, done: int, row: dict[str, float | None] | None) -> int:
     """How many replications a point is to have; ``row``: what is known of its metric, if anything is."""
-    if row is None:
-        return until.further(done, 0, math.nan, math.nan)
-    mean, std = (math.nan if row[name] is None else float(row[name] or 0.0) for name in ("mean", "std"))
-    return until.further(done, int(row["n"] or 0), mean, std)
+    return until.further(done, *_known(row))
