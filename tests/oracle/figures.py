@@ -180,9 +180,8 @@ class Comparison:
     def recovery(self, outage: Outage) -> dict[str, Any]:
         """Everything that is said of one fault."""
         caught_up: int | None = self.calm_from(self.behind, self.work_done(outage))
-        over, chain = None, self._chain(outage, caught_up)
-        finished = chain[-1] is None
-        if chain[-1] is not None and not self.world.protocol.settled(chain[-1]):
+        over, last = None, self._last(outage, caught_up)
+        if last is not None and not self.world.protocol.settled(last):
             caught_up = None
         missing = self.world.ledger.missing(outage.lost)
         if caught_up is not None and not self._for_good(outage, missing):
@@ -195,7 +194,7 @@ class Comparison:
             "detected_at_s": None if outage.passes else outage.noticed,
             "ready_at_s": outage.back,
             "time_to_recover_s": None if over is None else over - outage.at,
-            "state_recovery_s": self._state_recovery(outage, finished),
+            "state_recovery_s": self._state_recovery(outage, finished=last is None),
             "catch_up_s": None if caught_up is None else self._shown(outage, caught_up) - outage.at,
             "throughput_90_s": self._throughput_back(outage),
             "output_gap_s": longest_silence(self.run.outputs, *stretch),
@@ -210,18 +209,18 @@ class Comparison:
             "end_to_end": summary(self._until_replayed(outage, lambda done: done.time - done.first)),
         }
 
-    def _chain(self, outage: Outage, caught_up: int | None) -> list[Outage | None]:
-        """The fault and those that took its tasks before it was over, each before the one before it was; None
-        at the end if it was over, and then its tasks were hit once more.
+    def _last(self, outage: Outage, caught_up: int | None) -> Outage | None:
+        """Of the fault and those that took its tasks before it was over, each before the one before it was,
+        the last; None if all were over when its tasks were hit once more.
         """
-        chain: list[Outage | None] = [outage]
+        chain = [outage]
         for other in self.world.outages.all[outage.number + 1 :]:
             if set(other.tasks) & set(outage.tasks):
                 busy = any(one is old for one in chain for old in other.found_open)
                 if caught_up is not None and caught_up < other.at and not busy:
-                    return [*chain, None]
+                    return None
                 chain.append(other)
-        return chain
+        return chain[-1]
 
     def _for_good(self, outage: Outage, missing: int) -> bool:
         """Whether a state lacks something, or has it twice, and no window has ended since."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import weakref
+from itertools import pairwise
+from statistics import median
 
 import pytest
 
@@ -78,11 +80,11 @@ def test_what_is_built_and_not_kept_is_gone_at_the_end(searches: bool) -> None:
 
 
 def test_runs_hold_no_memory() -> None:
-    """However often a scenario is simulated, there are as many objects afterwards as before, but for the few
-    that other threads make meanwhile: a world has thousands.
+    """However often a scenario is simulated, there are as many objects afterwards as before: after most of
+    the runs, as another thread may make one meanwhile.
     """
     scenario, counts = loaded("wordcount"), list[int]()
-    for _ in range(4):
+    for _ in range(7):
         simulate(scenario)
         counts.append(len(gc.get_objects()))
-    assert counts[-1] < counts[1] + 50
+    assert median(after - before for before, after in pairwise(counts[1:])) == 0

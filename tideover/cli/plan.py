@@ -32,7 +32,7 @@ def plan(
     archive: Archive = None,
     no_spark: NoSpark = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Count candidates and runs, and time one.")
+        bool, typer.Option("--dry-run", help="Count candidates and runs, and time some.")
     ] = False,
 ) -> None:
     """Find the cheapest configuration that meets the objectives. Exits with 1 if there is none.
@@ -74,7 +74,7 @@ def _count(asked: Spec, as_json: bool) -> None:
     said += "less than a quarter of them are needed"
     if seconds is not None:
         share = f"{number(seconds * most / 4 / 60, 2)} min for a quarter of them"
-        said += f". By one that was made, a run takes roughly {number(seconds, 2)} s of one core: {share}"
+        said += f". By some that were made, a run takes roughly {number(seconds, 2)} s of one core: {share}"
     output.show(Text(f"{said}."))
 
 

@@ -32,8 +32,8 @@ def timed(scenario: Scenario, draws: Draws) -> Scenario:
 
 
 def daily_share(scenario: Scenario, draws: Draws) -> float:
-    """How many roots come in the whole day for each that comes in a replication, per unit of time; 1 where no
-    load follows the time of day. What another arrival process gives is the same all day.
+    """The mean rate of roots over a day, as a part of that in a replication; 1 where no load follows the time
+    of day. What another arrival process gives is taken for the same all day.
     """
     duration, day, now = scenario.run.duration, 0.0, 0.0
     for config in timed(scenario, draws).topology.values():

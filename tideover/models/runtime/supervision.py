@@ -109,8 +109,8 @@ class Supervisor:
         on = [old for old in self._watched if self._context.goes_on(old)]
         self._watched = [old for old in self._watched if old in on or old.ready_at >= now]
         outage.overtakes, outage.watched = tuple(on), tuple(self._watched)
-        open_ = (old for old in self._watched if old.ready_at >= now or not self._context.settled(old))
-        outage.unsettled = tuple(open_)
+        settled = self._context.settled
+        outage.unsettled = tuple(old for old in outage.watched if old.ready_at >= now or not settled(old))
         self._watched.append(outage)
         self.outages.append(outage)
         self._context.say.struck(outage)

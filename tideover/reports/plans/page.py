@@ -25,6 +25,7 @@ def plan_page(plan: Plan) -> Page:
         title=spec.name,
         kind="plan",
         verdict=answer.verdict(plan),
+        warnings=spec.remarks,
         setup=setup,
         sections=(
             Section("Answer", "answer", sentences=tuple(answer.sentences(plan))),

@@ -199,6 +199,7 @@ class Plan:
         best, binding, intervals = self.best, self.binding, self.checkpoint_interval
         return {
             "plan": self.spec.name,
+            "remarks": list(self.spec.remarks),
             "feasible": best is not None,
             "best": None if best is None else shown(best) | {"scenario": to_data(best.scenario)},
             "nearest": None if best is not None or self.nearest is None else shown(self.nearest),

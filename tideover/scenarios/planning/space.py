@@ -22,8 +22,9 @@ from tideover.scenarios.scenario import Scenario
 from tideover.scenarios.settings import Setting
 
 TYPE, COUNT = "hosts.type", "hosts.count"
-KINDS = ("strategy.kind", "strategy")
 """Keys of a plan's choices that a scenario has not: which of the offered machines, and how many of them."""
+KINDS = ("strategy.kind", "strategy")
+"""Keys that choose a strategy."""
 MOST = 100_000
 
 Index = tuple[int, ...]
@@ -118,10 +119,9 @@ class Space:
         for choice in self.choices:
             for level in choice.levels if choice.key in KINDS else ():
                 if isinstance(level.value, str) and level.value not in STRATEGIES:
-                    said = (
-                        f"no strategy is called {level.shown()}; {suggest(level.value, sorted(STRATEGIES))}"
-                    )
-                    raise level.refused(f"choices.{choice.key}", said)
+                    said = f"no strategy is called {level.shown()}"
+                    hint = suggest(level.value, sorted(STRATEGIES))
+                    raise level.refused(f"choices.{choice.key}", f"{said}; {hint}")
         every = {self._kind(index) for index in self._kinds()}
         for choice in self.choices:
             if not any(concerns(choice.key, kind) for kind in every):

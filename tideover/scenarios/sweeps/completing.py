@@ -115,6 +115,7 @@ class Work:
         self.index = engine.index([f"{manifest.DATA}/{name}" for name in self.files.names(manifest.DATA)])
         """A row for each run that is there: its name, its file, and whether it failed."""
         self.made: set[str] = set()
+        self._estimates: dict[tuple[str, int], pa.Table] = {}
         self.known = self._nothing(inputs)
         """The manifest of what is planned so far."""
 
@@ -163,8 +164,11 @@ class Work:
                 raise RunsFailed(f"{done.failed} of {done.runs} runs failed, and no more were begun")
 
     def estimates(self, metric: str) -> pa.Table:
-        """``n``, ``mean`` and ``std`` of a metric, for each point."""
-        return self.engine.reduced(self.known, of_figures((metric,)))
+        """``n``, ``mean`` and ``std`` of a metric, for each point; made anew when runs were added."""
+        asked = metric, len(self.known.chunks)
+        if asked not in self._estimates:
+            self._estimates = {asked: self.engine.reduced(self.known, of_figures((metric,)))}
+        return self._estimates[asked]
 
     def settled(self, before: Manifest | None) -> Manifest:
         """All runs are done: what is said of them, point by point, and the manifest that says so. It may have

@@ -15,6 +15,7 @@ from tideover.scenarios.sweeps.chunks import Unit
 from tideover.scenarios.sweeps.completing import Options, Work, begun
 from tideover.scenarios.sweeps.files import LocalFiles
 from tideover.scenarios.sweeps.in_process import InProcess
+from tideover.scenarios.sweeps.simulating import Task
 
 if TYPE_CHECKING:
     from tideover.scenarios.sweeps.recipe import Recipe
@@ -68,7 +69,7 @@ def forecast(recipe: Recipe, files: LocalFiles, options: Options) -> Forecast:
     taken = sum(map(len, reused.values()))
     failed = work.index.filter(work.index["failed"])["file"].to_pylist()
     mine = {manifest.path_of(name) for name, _ in known}
-    seconds, worker, row = _pilot(work, todo)
+    seconds, worker, row = pilot(work.task, todo)
     return Forecast(
         points=len(work.points),
         runs=len(work.points) * recipe.replications.least,
@@ -99,7 +100,7 @@ def _why(work: Work, todo: int, files: LocalFiles) -> list[str]:
     return ["the scenario, its points or the number of replications have changed since"]
 
 
-def _pilot(work: Work, todo: Sequence[Unit]) -> tuple[float, int, float]:
+def pilot(task: Task, todo: Sequence[Unit]) -> tuple[float, int, float]:
     """Seconds of one core for all runs, memory of a process that did some (bytes), and bytes of a row: from
     the runs that should take shortest, longest, and in between.
     """
@@ -110,7 +111,7 @@ def _pilot(work: Work, todo: Sequence[Unit]) -> tuple[float, int, float]:
     measured, expected, size = 0.0, 0.0, 0
     for place in sorted(places):
         begun_at = time.perf_counter()
-        size += sum(rows.nbytes for rows in work.task.simulated([ordered[place]]))
+        size += sum(rows.nbytes for rows in task.simulated([ordered[place]]))
         measured += time.perf_counter() - begun_at
         expected += ordered[place].cost_s
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

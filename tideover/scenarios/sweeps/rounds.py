@@ -29,7 +29,8 @@ def rounds(
         return
     while True:
         found = {row["point"]: row for row in estimates(replications.metric).to_pylist()}
-        further = [_further(replications, count, found.get(n)) for n, count in enumerate(counts)]
+        known = (_known(found.get(point)) for point in range(points))
+        further = [replications.further(done, *one) for done, one in zip(counts, known, strict=True)]
         if further == counts:
             return
         yield list(zip(counts, further, strict=True))
@@ -53,8 +54,3 @@ def _known(row: dict[str, float | None] | None) -> tuple[int, float, float]:
         return 0, math.nan, math.nan
     mean, std = (math.nan if row[name] is None else float(row[name] or 0.0) for name in ("mean", "std"))
     return int(row["n"] or 0), mean, std
-
-
-def _further(until: Until, done: int, row: dict[str, float | None] | None) -> int:
-    """How many replications a point is to have; ``row``: what is known of its metric, if anything is."""
-    return until.further(done, *_known(row))
