@@ -13,6 +13,7 @@ import tideover
 from tideover.models.runtime import views
 from tideover.models.runtime.announcements import EVENTS, Announcements, Announcer
 from tideover.models.runtime.hooks import HOOKS, Hooks
+from tideover.models.runtime.steps import Step
 from tideover.models.strategies.base import Protocol
 
 PACKAGE = Path(tideover.__file__).parent
@@ -130,15 +131,15 @@ def test_an_announcement_reaches_all_listeners_in_their_order() -> None:
     heard: list[tuple[str, int, str]] = []
 
     class One:
-        def on_note(self, now: int, text: str) -> None:
-            heard.append(("one", now, text))
+        def on_step(self, step: Step) -> None:
+            heard.append(("one", *step[:2]))
 
     class Two(One):
-        def on_note(self, now: int, text: str) -> None:
-            heard.append(("two", now, text))
+        def on_step(self, step: Step) -> None:
+            heard.append(("two", *step[:2]))
 
     say = Announcer([One(), object(), Two()])
-    say.note(3, "a")
+    say.step(Step(3, "a", "b"))
     say.kept(5)  # nobody listens
     assert heard == [("one", 3, "a"), ("two", 3, "a")]
 

@@ -61,4 +61,4 @@ def windows(run: Replication) -> list[tuple[int, float, int]]:
 def saved(run: Replication) -> list[float]:
     """When checkpoints were safe in the store."""
     assert run.trace is not None
-    return [time / MS for time, text in run.trace.notes if "checkpoint" in text]
+    return [step.at / MS for step in run.trace.steps if step.what == "checkpoint saved"]

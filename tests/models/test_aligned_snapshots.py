@@ -67,10 +67,11 @@ def crash(at: float, component: str = "count", **more: Any) -> Any:
     return fault("crash_task", at, component=component, **more)
 
 
-def notes(run: Replication, *words: str) -> list[tuple[float, str]]:
-    """(when, which snapshot) of the notes with one of these words."""
+def steps(run: Replication, *words: str) -> list[tuple[float, str]]:
+    """(when, which snapshot) of the steps with one of these words."""
     assert run.trace is not None
-    return [(t / MS, text.split()[1]) for t, text in run.trace.notes if any(word in text for word in words)]
+    found = [step for step in run.trace.steps if any(word in step.what for word in words)]
+    return [(step.at / MS, step.detail.split()[1]) for step in found]
 
 
 # -- barriers ------------------------------------------------------------------------------------------------
@@ -184,18 +185,18 @@ def test_one_snapshot_at_a_time() -> None:
     """
     more = {"checkpoint_phase": 30, "checkpoint_interval": 10, "upload_time": 25, "until": 90}
     begun = simulate(queue(**more), trace=True)
-    assert notes(begun, "begins", "complete") == [(30, "1"), (55, "1"), (55, "2"), (80, "2"), (80, "3")]
+    assert steps(begun, "triggered", "complete") == [(30, "1"), (55, "1"), (55, "2"), (80, "2"), (80, "3")]
     paused = simulate(queue(**more, min_pause=3), trace=True)
-    assert notes(paused, "begins") == [(30, "1"), (58, "2"), (86, "3")]
+    assert steps(paused, "triggered") == [(30, "1"), (58, "2"), (86, "3")]
     abandoned = simulate(queue(**more, checkpoint_timeout=12), trace=True)
-    assert notes(abandoned, "begins") == [(30, "1"), (42, "2"), (54, "3"), (66, "4"), (78, "5"), (90, "6")]
-    assert not notes(abandoned, "complete")
+    assert steps(abandoned, "triggered") == [(30, "1"), (42, "2"), (54, "3"), (66, "4"), (78, "5"), (90, "6")]
+    assert not steps(abandoned, "complete")
 
 
 def test_the_next_trigger_is_one_interval_after_the_restart() -> None:
     """Due at 10, 20, 30. Crash at 24, ready at 30, restored at 33: the next ones are at 43 and 53."""
     run = simulate(queue((crash(24, restart=6),), checkpoint_interval=10, restore_time=3), trace=True)
-    assert notes(run, "begins") == [(10, "1"), (20, "2"), (43, "3"), (53, "4")]
+    assert steps(run, "triggered") == [(10, "1"), (20, "2"), (43, "3"), (53, "4")]
 
 
 def test_what_is_set_aside_is_let_go_when_a_snapshot_is_abandoned() -> None:
@@ -205,7 +206,7 @@ def test_what_is_set_aside_is_let_go_when_a_snapshot_is_abandoned() -> None:
     run = simulate(two_ways(0, checkpoint_phase=19.5, checkpoint_timeout=2, until=32), trace=True)
     assert run.trace is not None
     assert [row[6] / MS for row in run.trace.processed if row[0] == "count"] == [11, 21.5, 23, 31]
-    assert not notes(run, "complete")
+    assert not steps(run, "complete")
 
 
 # -- the job fails as one ------------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ all later ones.
 from __future__ import annotations
 
 import inspect
-import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -257,9 +256,9 @@ def test_checkpoints_have_all_that_is_known() -> None:
     done = run("rsm")
     assert done.trace is not None
     saved = [
-        (time, *map(int, re.findall(r"count\.(\d): checkpoint saved \((\d+) entries\)", text)[0]))
-        for time, text in done.trace.notes
-        if "checkpoint saved" in text
+        (step.at, int(step.who.removeprefix("count.")), int(step.detail.removesuffix(" entries")))
+        for step in done.trace.steps
+        if step.what == "checkpoint saved"
     ]
     assert len(saved) > 2 * END
     assert all(entries == known(done, task, time) for time, task, entries in saved)
@@ -271,7 +270,7 @@ def test_snapshots_have_all_that_is_known() -> None:
     """
     done = run("aligned_snapshots", entry_size=64)
     assert done.trace is not None
-    complete = [time for time, text in done.trace.notes if "is complete" in text]
+    complete = [step.at for step in done.trace.steps if step.what == "snapshot complete"]
     most = sum(known(done, task, time) for time in complete for task in (0, 1))
     assert most - 2 * len(complete) <= done.cost["store_bytes"] / 64 <= most
 

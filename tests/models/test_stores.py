@@ -133,7 +133,7 @@ def test_a_failing_store_keeps_checkpoints_waiting(kind: str, more: dict[str, An
     slow = found.model_copy(update={"store": found.store.model_copy(update={"latency": 10 * 10**6})})
     run = simulate(slow, trace=True)
     assert run.trace is not None
-    saved = [time // 10**6 for time, text in run.trace.notes if "checkpoint saved" in text]
+    saved = [step.at // 10**6 for step in run.trace.steps if step.what == "checkpoint saved"]
     assert saved[0] == {"slow_store": 50, "store_down": 35}[kind]
     assert run.ledger["lost"] == 0
 

@@ -45,7 +45,7 @@ def _events(replication: Replication, trace: Trace) -> list[Event]:
             found.append((_ns(row["detected_at_s"]), f"{what}: failure detected"))
         if row["ready_at_s"] is not None and row["ready_at_s"] > row["failed_at_s"]:
             found.append((_ns(row["ready_at_s"]), f"{what}: ready again"))
-    found += trace.notes
+    found += [(step.at, step.text) for step in trace.steps]
     for component, task, replica, number, at, sums in trace.windows:
         copy = f" (replica {replica})" if replica else ""
         count = sum(sums.values())

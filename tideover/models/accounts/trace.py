@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tideover.models.operators.state import Closed
+from tideover.models.runtime.steps import Step
 from tideover.models.runtime.stream import Sent
 from tideover.models.runtime.views import BoltView, SpoutView, TaskView
 from tideover.sim.train import Ints, Train
@@ -24,7 +25,7 @@ class Trace:
     destroyed   (component, task, replica, uid, time): tuples lost in a queue, or at a task that was down
     overflowed  the same for tuples that found a queue full and were dropped
     final_state {(component, task, replica): {key: sum}} at the end of the run
-    notes       (time, text): what the protocol did, in words
+    steps       what the protocol did (`tideover.models.runtime.steps.Step`)
     """
 
     def __init__(self, clock: Callable[[], int]) -> None:
@@ -38,7 +39,7 @@ class Trace:
         self.destroyed: list[tuple[str, int, int, int, int]] = []
         self.overflowed: list[tuple[str, int, int, int, int]] = []
         self.final_state: dict[tuple[str, int, int], dict[int, int]] = {}
-        self.notes: list[tuple[int, str]] = []
+        self.steps: list[Step] = []
 
     def on_emitted(self, spout: SpoutView, train: Train, sent: list[Sent]) -> None:
         """Roots left a spout task."""
@@ -64,7 +65,7 @@ class Trace:
     def on_timed_out(self, spout: SpoutView, roots: Ints, attempt: Ints, outage: Ints) -> None:
         """Roots timed out."""
         now = self._clock()
-        self.on_note(now, f"{spout.name}: {len(roots)} roots have timed out")
+        self.on_step(Step(now, spout.name, "roots timed out", f"{len(roots)} roots"))
         self.failed += [(r, a, now) for r, a in _rows(roots, attempt)]
 
     def on_destroyed(self, task: TaskView, train: Train, times: Ints) -> None:
@@ -78,9 +79,9 @@ class Trace:
         place = (task.component.name, task.index, task.replica)
         self.overflowed += [(*place, uid, time) for uid, time in _rows(train.uid, train.time)]
 
-    def on_note(self, now: int, text: str) -> None:
+    def on_step(self, step: Step) -> None:
         """The protocol did something."""
-        self.notes.append((now, text))
+        self.steps.append(step)
 
     def end(self, component: str, task: int, replica: int, content: dict[int, int]) -> None:
         """The run is over: what a task holds."""

@@ -8,6 +8,7 @@ from typing import Any
 from tideover.models.job.topology import Component
 from tideover.models.operators.state import Closed
 from tideover.models.runtime.outage import Outage
+from tideover.models.runtime.steps import Step
 from tideover.models.runtime.stream import Sent
 from tideover.models.runtime.views import BoltView, SpoutView
 from tideover.sim.train import Ints, Train
@@ -107,8 +108,8 @@ class Announcements:
     def put_out(self, what: object, now: int) -> None:
         """Something rare was put out that is no window: the output of a batch."""
 
-    def note(self, now: int, text: str) -> None:
-        """What a protocol does, in words."""
+    def step(self, step: Step) -> None:
+        """A protocol takes a step."""
 
 
 EVENTS = tuple(

@@ -8,6 +8,7 @@ from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.saved_state import SavedState, restore, roll_back
 from tideover.models.runtime.spout_task import SpoutTask
+from tideover.models.runtime.steps import Step
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
 from tideover.sim.kernel import Rank
 from tideover.sim.train import Ints
@@ -139,6 +140,11 @@ class Verbs:
         """Bytes go over the network besides the streams."""
         self._job.say.transferred(bytes_)
 
-    def note(self, text: str) -> None:
-        """For the trace: what the protocol does."""
-        self._job.say.note(self._job.kernel.now, text)
+    def step(
+        self, who: TaskView | str, what: str, detail: str = "", to: TaskView | str | None = None
+    ) -> None:
+        """Say what the protocol does now (`tideover.models.runtime.steps.Step`): a task does it, or a role,
+        and ``to`` whom, if it is a message.
+        """
+        names = [each if isinstance(each, str) else each.name for each in (who, to or "")]
+        self._job.say.step(Step(self._job.kernel.now, names[0], what, detail, names[1]))

@@ -17,6 +17,7 @@ from tideover.models.runtime.hooks import Needs
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.keeper import NOTHING, Keeper, Mask
 from tideover.models.runtime.saved_state import read, restore, save
+from tideover.models.runtime.steps import Step
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
 from tideover.sim.kernel import Rank, Reads
 from tideover.sim.link import Channel
@@ -262,7 +263,7 @@ class GlobalRollback(Barriers):
             restore(self._job, task, self.part(task).state, outage)
         again = sum(member.read_again(self.part(task)) for task, member in self._members.items())
         now = self._job.kernel.now
-        self._job.say.note(now, f"the job runs again, and reads {again} messages once more")
+        self._job.say.step(Step(now, "job", "runs again", f"reads {again} messages once more"))
         self.coordinator.start(now + self._schedule.interval)
 
     # -- what the accounts ask -------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from tideover.models.mechanisms.barriers.snapshot import Part, Snapshot
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.plans import Plans
 from tideover.models.runtime.saved_state import SavedState
+from tideover.models.runtime.steps import Step
 from tideover.models.runtime.views import TaskView
 from tideover.sim.kernel import Rank, Reads
 from tideover.sim.train import Ints
@@ -98,7 +99,7 @@ class Coordinator:
         snapshot = self.under_way = Snapshot(self._triggered, self._kernel.now, Counter(list(self._members)))
         timeout = self._schedule.timeout
         self._plans.after(timeout, Rank.ROTATION, lambda: self._expired(snapshot), ())
-        self._note(f"snapshot {snapshot.number} begins")
+        self._step("snapshot triggered")
         self._insert(snapshot)
 
     def after(self, delay: int, snapshot: Snapshot, action: Callable[[Snapshot], None]) -> None:
@@ -128,7 +129,7 @@ class Coordinator:
             for each, member in self._members.items():
                 member.completed(snapshot.number, snapshot.parts[each])
             self._job.say.snapshot(snapshot.begun, self._kernel.now, snapshot.aligning)
-            self._ended("is complete")
+            self._ended("snapshot complete")
             self._completed(snapshot)
 
     def _expired(self, snapshot: Snapshot) -> None:
@@ -137,11 +138,11 @@ class Coordinator:
             self._kernel.advance()
             for member in self._members.values():
                 member.let_go()
-            self._ended("is abandoned")
+            self._ended("snapshot abandoned")
 
     def _ended(self, how: str) -> None:
         assert self.under_way is not None
-        self._note(f"snapshot {self.under_way.number} {how}")
+        self._step(how)
         self.under_way = None
         self._earliest = self._kernel.now + self._schedule.min_pause
         if self._wanted:
@@ -160,5 +161,6 @@ class Coordinator:
         parts = {} if self.complete is None else self.complete.parts
         return [(t.component, p.state.effects()) for t, p in parts.items() if p.state.state is not None]
 
-    def _note(self, text: str) -> None:
-        self._job.say.note(self._kernel.now, text)
+    def _step(self, what: str) -> None:
+        assert self.under_way is not None
+        self._job.say.step(Step(self._kernel.now, "coordinator", what, f"snapshot {self.under_way.number}"))
