@@ -9,6 +9,9 @@ from .clock import Rank
 from .layout import Datum, Logical
 from .tasks import Task
 
+OPEN = 0
+"""The pane that the next tick ends."""
+
 
 class Bolt(Task):
     """What a tuple or a marker does when it has been served."""
@@ -41,14 +44,20 @@ class Bolt(Task):
             self.world.protocol.done(datum, sent)
 
     def _count(self, datum: Datum) -> None:
-        cell, state = (datum.epoch, datum.key), self.state
+        state, panes = self.state, self.world.layout.panes(self.component)
+        if panes is not None and not self.world.layout.by_marker(self.component):
+            by_tuples = self.window.tuples is not None
+            datum = datum._replace(epoch=1 + state.taken // panes.length if by_tuples else OPEN)
+        cell = (datum.epoch, datum.key)
         state.counts[cell] = state.counts.get(cell, 0) + datum.value
         state.tuples += 1
+        state.taken += 1
         state.held.append(datum)
         self.world.record.applied(self, datum)
-        if self.window.tuples is not None and state.tuples == self.window.tuples:
+        if self.window.tuples is not None and state.tuples == (self.window.slide_tuples or self.window.tuples):
             self.windows_closed += 1
-            self.close_window(self.windows_closed)
+            newest = None if panes is None else state.taken // panes.length
+            self.close_windows([(self.windows_closed, newest)])
 
     def _marker(self, up: Logical, number: int) -> None:
         """When the least of all inputs' newest reaches w, a count may end its window; then hand w on."""
@@ -58,7 +67,12 @@ class Bolt(Task):
         if least > state.handed:
             layout = self.world.layout
             if layout.stateful(self.component) and layout.by_marker(self.component):
-                self.close_window(least, before=least)
+                panes = layout.panes(self.component)
+                ends = [(least, least - 1)]
+                if panes is not None:
+                    passed = range(state.handed + 1, least + 1)
+                    ends = [(p // panes.slide, p - 1) for p in passed if p % panes.slide == 0]
+                self.close_windows(ends)
             self.send_marker(least)
 
     # -- windowed counts -----------------------------------------------------------------------------------
@@ -68,28 +82,64 @@ class Bolt(Task):
         return self.world.layout.config[self.component].bolt.window
 
     def tick(self, number: int) -> None:
-        """The window ends, when the queue before the tick has been served."""
+        """The window, or pane, ends, when the queue before the tick has been served."""
         if not self.waiting:
             self.place(Rank.WINDOW, partial(self.ticked, number), number)
 
     def ticked(self, number: int) -> None:
         """The turn of a tick has come."""
-        self.close_window(number)
+        panes = self.world.layout.panes(self.component)
+        if panes is None:
+            self.close_windows([(number, None)])
+        else:
+            self._end_pane(number)
+            if number % panes.slide:
+                return
+            self.close_windows([(number // panes.slide, number)])
         self.world.protocol.ticked(self)
 
-    def close_window(self, number: int, before: int | None = None) -> None:
-        """Emit and forget the counts (of the epochs before the marker); the ids go to the strategy."""
+    def _end_pane(self, number: int) -> None:
+        """What has come since the last tick is a pane."""
+        state = self.state
+        state.counts = {
+            (number if pane == OPEN else pane, key): n for (pane, key), n in state.counts.items()
+        }
+        state.held = [d._replace(epoch=number) if d.epoch == OPEN else d for d in state.held]
+
+    def close_windows(self, ends: list[tuple[int, int | None]]) -> None:
+        """Put these out, each with the newest epoch or pane that it has (None: all that there is), one after
+        the other; then what leaves is acked.
+        """
+        left: list[Datum] = []
+        serialising = 0
+        for number, newest in ends:
+            gone, takes = self.close_window(number, newest)
+            left += gone
+            serialising += takes
+        if ends:
+            self.world.protocol.ack_window(self, left)
+            self.occupy_longer(serialising)
+
+    def close_window(self, number: int, newest: int | None) -> tuple[list[Datum], int]:
+        """Emit counts, and forget what leaves: returns that, and how long it takes to serialise the window."""
         world, old, new = self.world, self.state.copy(), self.state
-        new.counts = {cell: n for cell, n in old.counts.items() if before is not None and cell[0] >= before}
-        new.held = [datum for datum in old.held if before is not None and datum.epoch >= before]
+        panes = world.layout.panes(self.component)
+        eldest = None if panes is None or newest is None else newest - panes.per_window + 1
+
+        def is_in(epoch: int) -> bool:
+            return (newest is None or epoch <= newest) and (eldest is None or epoch >= eldest)
+
+        def leaves(epoch: int) -> bool:
+            return is_in(epoch) if eldest is None else epoch < eldest
+
+        new.counts = {cell: n for cell, n in old.counts.items() if not leaves(cell[0])}
+        new.held = [datum for datum in old.held if not leaves(datum.epoch)]
         new.tuples = 0
-        old.counts = {cell: n for cell, n in old.counts.items() if cell not in new.counts}
-        emitted = [datum for datum in old.held if before is None or datum.epoch < before]
-        emitted = [datum for datum in emitted if datum.anchored]
+        old.counts = {cell: n for cell, n in old.counts.items() if is_in(cell[0])}
+        emitted = [datum for datum in old.held if leaves(datum.epoch) and datum.anchored]
         if self.silent:
             world.ledger.emitted_window(self, number, emitted)
-            world.protocol.ack_window(self, emitted)
-            return
+            return emitted, 0
         world.trace.windows.append((*self.physical, number, world.clock.now, old.keys()))
         world.record.window(self, number)
         again = world.ledger.emitted_window(self, number, emitted)
@@ -101,5 +151,4 @@ class Bolt(Task):
             self.send(aggregate)
             serialising += self.serialising(aggregate)
         world.protocol.window_ended(self, number)
-        world.protocol.ack_window(self, emitted)
-        self.occupy_longer(serialising)
+        return emitted, serialising

@@ -50,6 +50,14 @@ class Datum(NamedTuple):
     ident: int = 0  # for the acker: each tuple sent has an id of its own
 
 
+class Panes(NamedTuple):
+    """Of windows that slide."""
+
+    length: int  # ns, or tuples
+    per_window: int
+    slide: int  # so many panes from one window's end to the next
+
+
 def digits(n: int) -> int:
     """Bits that tell n things apart."""
     return (n - 1).bit_length()
@@ -118,6 +126,20 @@ class Layout:
     def by_tuples(self, name: str) -> bool:
         """Whether a number of tuples ends the windows of a count."""
         return self.config[name].bolt.window.tuples is not None
+
+    def panes(self, name: str) -> Panes | None:
+        """Of a count's windows; None: they do not slide."""
+        window = self.config[name].bolt.window
+        length, slide = window.length or window.tuples, window.slide or window.slide_tuples
+        if slide is None:
+            return None
+        pane = math.gcd(length, slide)
+        return Panes(pane, length // pane, slide // pane)
+
+    def beat(self, name: str) -> int | None:
+        """Time from one end to the next: of panes, or of windows; None: they are of tuples."""
+        panes, length = self.panes(name), self.config[name].bolt.window.length
+        return length if panes is None or length is None else panes.length
 
     def by_tick(self, name: str) -> bool:
         """Whether the task's own clock ends the windows of a count."""

@@ -138,6 +138,20 @@ def windows(draw: st.DrawFn, marker_ms: int, event_time: bool) -> dict[str, Any]
 
 
 @st.composite
+def sliding_windows(draw: st.DrawFn, marker_ms: int, event_time: bool) -> dict[str, Any]:
+    """Windows that slide; by marker their panes are of one length."""
+    trigger = draw(st.sampled_from(("tick", "tick", "tick", "marker", "tuples")))
+    if trigger == "tuples":
+        tuples = draw(st.integers(1, 9))
+        return {"tuples": tuples, "slide_tuples": draw(st.integers(1, tuples))}
+    if event_time or trigger == "marker":
+        panes, slide = draw(st.sampled_from(((1, 1), (2, 1), (3, 1), (3, 2), (4, 1))))
+        return {"length": panes * marker_ms * TICK, "slide": slide * marker_ms * TICK, "trigger": trigger}
+    length, slide = draw(st.sampled_from(((20, 10), (30, 10), (30, 20), (37, 10), (20, 20), (60, 15))))
+    return {"length": length * TICK, "slide": slide * TICK}
+
+
+@st.composite
 def bolts(
     draw: st.DrawFn,
     ties: bool,
@@ -146,6 +160,7 @@ def bolts(
     last: bool,
     marker_ms: int,
     event_time: bool,
+    endings: Callable[[int, bool], st.SearchStrategy[dict[str, Any]]] = windows,
 ) -> tuple[BoltConfig, Stream]:
     unread = [name for name in streams if last and not streams[name].used and streams[name].spout]
     first = draw(st.sampled_from(unread or list(streams)))
@@ -163,7 +178,7 @@ def bolts(
     if kind == "generic":
         more["selectivity"] = draw(st.sampled_from((0.0, 0.5, 1.0, 1.5, 2.0, 2.5)))
     if kind == "windowed_count":
-        more["window"] = draw(windows(marker_ms, event_time))
+        more["window"] = draw(endings(marker_ms, event_time))
     if hosts is not None and draw(st.booleans()):
         more["hosts"] = tuple(draw(st.integers(0, hosts - 1)) for _ in range(more["parallelism"]))
     config = bolt(kind, inputs, draw(durations(ties, 0, 0, 1, 2, 4)), **more)
@@ -362,7 +377,11 @@ def readings(draw: st.DrawFn) -> dict[str, int | None]:
 
 
 @st.composite
-def worlds(draw: st.DrawFn, strategies: tuple[str, ...] = STRATEGY_NAMES) -> Scenario:
+def worlds(
+    draw: st.DrawFn,
+    strategies: tuple[str, ...] = STRATEGY_NAMES,
+    endings: Callable[[int, bool], st.SearchStrategy[dict[str, Any]]] = windows,
+) -> Scenario:
     """A whole scenario: one or two spouts, one to three bolts, up to three faults, some 20 to 500 tuples."""
     ties = draw(st.booleans())
     strategy = draw(st.sampled_from(strategies))
@@ -376,7 +395,8 @@ def worlds(draw: st.DrawFn, strategies: tuple[str, ...] = STRATEGY_NAMES) -> Sce
         topology[name], streams[name] = draw(spouts(ties, hosts))
     names = ["p", "q", "r"][: draw(st.integers(1, 3))]
     for name in names:
-        config, streams[name] = draw(bolts(ties, hosts, streams, name == names[-1], marker_ms, event_time))
+        last = name == names[-1]
+        config, streams[name] = draw(bolts(ties, hosts, streams, last, marker_ms, event_time, endings))
         topology[name] = config
     params = (PARAMETERS | STORM)[strategy](Maker(draw, ties, hosts, names))
     until = draw(st.sampled_from((60, 90, 150, 200)))

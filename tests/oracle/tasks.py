@@ -44,14 +44,17 @@ class Entry:
 class State:
     """What a fault makes a task forget."""
 
-    counts: dict[tuple[int, int], int] = field(default_factory=dict)  # {(epoch, key): sum}
-    held: list[Datum] = field(default_factory=list)  # the tuples in the counts, as processed
+    counts: dict[tuple[int, int], int] = field(default_factory=dict)  # {(epoch or pane, key): sum}
+    held: list[Datum] = field(default_factory=list)  # the tuples in the counts, as processed, with that epoch
     tuples: int = 0  # since the last window
+    taken: int = 0  # since the state was empty
     markers: dict[Logical, int] = field(default_factory=dict)  # newest processed, by upstream task
     handed: int = 0  # the newest marker handed on
 
     def copy(self) -> State:
-        return State(dict(self.counts), list(self.held), self.tuples, dict(self.markers), self.handed)
+        new = State(dict(self.counts), list(self.held), self.tuples, self.taken)
+        new.markers, new.handed = dict(self.markers), self.handed
+        return new
 
     def keys(self) -> dict[int, int]:
         sums: dict[int, int] = {}

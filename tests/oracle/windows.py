@@ -66,7 +66,9 @@ def verdict(world: World, replication: int) -> Verdict:
             bad[place] = since(place), time
     ended = _end_markers(world)
     for place in due - mine.keys():
-        if place[2] in ended and world.layout.by_marker(place[0]):
+        panes = world.layout.panes(place[0])
+        beat = place[2] * (1 if panes is None else panes.slide)
+        if beat in ended and world.layout.by_marker(place[0]):
             continue
         if truth[place][2] and not any(_to_come(world, task, place) for task in world.tasks):
             counts["missing"] += 1
@@ -92,11 +94,13 @@ def _to_come(world: World, task: Task, place: Place) -> bool:
         return False
     entries = [*task.queue, *([task.serving] if task.serving else [])]
     ticks = [entry.what.window for entry in entries if isinstance(entry.what, Control)]
-    if place[2] in ticks or not world.layout.needs.log:
-        return place[2] in ticks
+    panes = world.layout.panes(task.component)
+    ended = place[2] if panes is None else place[2] * panes.slide
+    if ended in ticks or not world.layout.needs.log:
+        return ended in ticks
     if world.layout.by_tuples(task.component):
         return place[2] > task.windows_closed
-    return place[2] > min(task.state.markers.get(channel.up.logical, 0) for channel in task.inputs.values())
+    return ended > min(task.state.markers.get(channel.up.logical, 0) for channel in task.inputs.values())
 
 
 def _twin(world: World, replication: int) -> tuple[dict[Place, First], set[Place]]:

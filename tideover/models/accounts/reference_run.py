@@ -105,7 +105,7 @@ class ReferenceRun:
         waiting = {
             (task.component.name, task.index, number)
             for task in job.bolt_tasks
-            for number in task.windows.waiting
+            for number in task.windows.awaited
         }
         due, marked = set(self._truth.open) - waiting, job.end_markers()
         self.audit.due = {place for place in due if not _still_to_come(job, *place, marked)}
@@ -127,6 +127,7 @@ def _still_to_come(job: Job, component: str, task: int, number: int, marked: set
     is on its way (``marked``): the run may be later than its reference, which waits for no store.
     """
     replicas = job.bolts[component, task]
-    if number in marked and replicas[0].windows.trigger == "marker":
+    windows = replicas[0].windows
+    if number * windows.beats in marked and windows.trigger == "marker":
         return True
     return job.needs.log and any(number > replica.windows.newest for replica in replicas)

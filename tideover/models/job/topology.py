@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -12,6 +12,7 @@ from tideover.models.job.groupings.base import Grouping
 from tideover.models.operators.base import Bolt
 from tideover.models.operators.window import Window
 from tideover.sim.train import Ints
+from tideover.sim.units import format_duration
 
 ROOT_BITS = 40
 """A run may emit 2**40 roots; the rest of a uid is the place in the tree."""
@@ -209,11 +210,13 @@ class Topology:
         lengths = {}
         for c in self.components:
             if c.window and c.trigger == "marker":
-                lengths[c.window.length] = c.name
+                lengths[c.window.beat] = c.name
         if len(lengths) > 1:
             name = list(lengths.values())[1]
             all_of = "; this strategy lets markers end all windows" if self.by_name[name].by_marker else ""
-            raise TopologyError(name, f"all windows that markers end must have one length{all_of}")
+            panes = any(c.window.extent for c in self.components if c.window)
+            which = f" (panes of {_and(lengths)})" if panes else ""
+            raise TopologyError(name, f"all windows that markers end must have one length{all_of}{which}")
         return next(iter(lengths), None)
 
     @property
@@ -242,6 +245,10 @@ class Topology:
                 return first + task * per_task
             first += other.up.tasks * per_task
         raise AssertionError(edge.name)
+
+
+def _and(lengths: Iterable[int | None]) -> str:
+    return " and ".join(format_duration(length) for length in lengths if length is not None)
 
 
 def _order(configs: Mapping[str, SpoutConfig | BoltConfig]) -> list[str]:

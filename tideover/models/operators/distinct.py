@@ -15,6 +15,7 @@ class Distinct(Stateful):
     """At the end of a window emits each key that has come in it, once, in order, with value 1, and clears."""
 
     emits: ClassVar[tuple[str, ...]] = ("key", "count")
+    slides: ClassVar[bool] = True
 
     def new_state(self, keys: int) -> State:
         return KeySet(keys)

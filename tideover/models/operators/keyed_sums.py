@@ -40,6 +40,8 @@ class KeyedSums(EpochState):
         self._contents[0][keys] += sums
 
     def pool(self, others: list[tuple[State, Ints]]) -> State | None:
+        if self.extent is not None:
+            return None
         pooled = _Pool(self.keys)
         pooled.others = [(other, keys) for other, keys in others if isinstance(other, KeyedSums)]
         theirs = np.concatenate([np.zeros(0, np.int64), *(keys for _, keys in pooled.others)])

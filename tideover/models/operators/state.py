@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from tideover.models.operators.window import Extent
 from tideover.sim.train import Ints, Train
 
 
@@ -18,8 +19,8 @@ class Effects(NamedTuple):
 
 
 class Closed(NamedTuple):
-    """What a window's end puts out: keys (rising), a value for each, and the tuples behind it in parts, in
-    the order in which they were processed.
+    """What a window's end puts out: keys (rising), a value for each, and the tuples that leave with it in
+    parts, in the order in which they were processed.
     """
 
     keys: Ints
@@ -31,14 +32,18 @@ class State(ABC):
     """What a stateful task knows. An operator brings its own (``Bolt.new_state``).
 
     Tuples belong to the epoch in which they were emitted (one epoch only, 0, unless markers end the windows).
-    An *effect* is a tuple that was taken in and that no window has put out yet: losing the state loses it.
+    An *effect* is a tuple that was taken in and has not left: losing the state loses it. It leaves with the
+    window that puts it out; if windows slide, with the first that ends after all that it is in.
 
     ``keys``: number of different keys that can come; ``tuples``: how many were taken in since the last
-    window.
+    window; ``taken``: how many in all; ``extent``: the panes of its windows, if they slide: an epoch is a
+    pane then.
     """
 
     keys: int
     tuples: int
+    taken: int = 0
+    extent: Extent | None = None
 
     @abstractmethod
     def add(self, train: Train) -> None:
@@ -46,7 +51,9 @@ class State(ABC):
 
     @abstractmethod
     def end_window(self, before: int | None = None) -> Closed:
-        """What the window of all epochs < ``before`` (None: all) puts out; its tuples are effects no more."""
+        """What the window of all epochs < ``before`` (None: all) puts out; its tuples are effects no more.
+        A sliding one has the last panes of them only.
+        """
 
     @abstractmethod
     def fresh(self) -> Self:
@@ -73,6 +80,10 @@ class State(ABC):
     @abstractmethod
     def content(self) -> dict[int, int]:
         """What it knows of each key, for people to read."""
+
+    def end_pane(self, number: int) -> None:
+        """What was taken in since the last pane ended, as epoch 0, is pane ``number`` (> 0)."""
+        raise NotImplementedError
 
     def pool(self, others: list[tuple[State, Ints]]) -> State | None:
         """A state that takes in the tuples of several tasks and splits them by key: its own, and those of
@@ -124,10 +135,11 @@ class EpochState(State):
 
     def add(self, train: Train) -> None:
         self.tuples += train.n
-        if train.epoch is None or not train.n:
+        self.taken += train.n
+        epoch = train.epoch
+        if epoch is None or not train.n:
             self._add(0, train)
             return
-        epoch = train.epoch
         changes = (epoch[1:] != epoch[:-1]).nonzero()[0]
         if not len(changes):
             self._add(int(epoch[0]), train)
@@ -146,20 +158,35 @@ class EpochState(State):
 
     def end_window(self, before: int | None = None) -> Closed:
         closed = [epoch for epoch in sorted(self._contents) if before is None or epoch < before]
-        keys, values = self._put_out([self._contents.pop(epoch) for epoch in closed])
+        if self.extent is not None and before is not None:
+            begin = before - self.extent.panes
+            held = [epoch for epoch in closed if epoch >= begin]
+            closed = [epoch for epoch in closed if epoch < begin]
+            keys, values = self._put_out([self._contents[epoch] for epoch in held])
+            for epoch in closed:
+                del self._contents[epoch]
+        else:
+            keys, values = self._put_out([self._contents.pop(epoch) for epoch in closed])
         behind = [run for epoch in closed for run in self._behind.pop(epoch)]
         self.tuples = 0
         return Closed(keys, values, [part for _, part in sorted(behind, key=lambda run: run[0])])
 
+    def end_pane(self, number: int) -> None:
+        if 0 in self._contents:
+            self._contents[number] = self._contents.pop(0)
+            self._behind[number] = self._behind.pop(0)
+
     def fresh(self) -> Self:
-        return type(self)(self.keys)
+        new = type(self)(self.keys)
+        new.extent = self.extent
+        return new
 
     def copy(self) -> Self:
         new = self.fresh()
         new._contents = {epoch: self._copied(content) for epoch, content in self._contents.items()}
         new._behind = {epoch: list(behind) for epoch, behind in self._behind.items()}
         new._trains = self._trains
-        new.tuples = self.tuples
+        new.tuples, new.taken = self.tuples, self.taken
         return new
 
     @property
@@ -175,6 +202,7 @@ class EpochState(State):
 
     def content(self) -> dict[int, int]:
         open_ = self.copy()
+        open_.extent = None
         closed = open_.end_window()
         return dict(zip(closed.keys.tolist(), closed.values.tolist(), strict=True))
 

@@ -4,19 +4,29 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from tideover.models.operators.base import Bolt
 from tideover.models.operators.window import Window
 
 
 class Stateful(Bolt):
-    """A bolt with state and windows. Subclasses give ``new_state``."""
+    """A bolt with state and windows. Subclasses give ``new_state``; those whose windows may slide say so
+    (``slides``), and keep an `EpochState`.
+    """
 
     stateful: ClassVar[bool] = True
+    slides: ClassVar[bool] = False
     window: Annotated[
-        Window, Field(description="the tumbling window: 30 s, or {length, trigger}, or {tuples}")
+        Window, Field(description="the window: 30 s, or {length, trigger}, or {tuples}; {length, slide}")
     ]
+
+    @field_validator("window")
+    @classmethod
+    def _may_slide(cls, window: Window) -> Window:
+        if window.extent is not None and not cls.slides:
+            raise ValueError("its windows do not slide: what it has once put out it does not put out again")
+        return window
 
     @property
     def ends(self) -> Window:

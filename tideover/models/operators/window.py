@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from math import gcd
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
@@ -10,13 +11,43 @@ from tideover.sim.registry import Part
 from tideover.sim.units import MS, Duration
 
 
+class Extent(NamedTuple):
+    """A sliding window in panes, pieces of which each window has some whole ones (Li et al., *No pane, no
+    gain*, SIGMOD Record 2005).
+
+    pane    length of a pane: ns, or tuples
+    panes   how many a window has
+    slide   how many panes later the next window ends
+    """
+
+    pane: int
+    panes: int
+    slide: int
+
+    @classmethod
+    def of(cls, length: int, slide: int) -> Extent:
+        """The longest panes that do."""
+        pane = gcd(length, slide)
+        return cls(pane, length // pane, slide // pane)
+
+
 class Window(Part):
     """A tumbling window: ``length`` of time, ended by a tick or by a marker that the spouts send; or a
-    number of ``tuples``.
+    number of ``tuples``. With ``slide`` (or ``slide_tuples``) one ends each slide, and a tuple is in all that
+    overlap it; it leaves, and is acked, with the first window that ends without it.
     """
+
+    unsaid: ClassVar[frozenset[str]] = frozenset({"slide", "slide_tuples"})
 
     length: Annotated[Duration | None, Field(description="length in time, e.g. 30 s")] = None
     tuples: Annotated[int | None, Field(ge=1, le=10**9, description="length in tuples")] = None
+    slide: Annotated[
+        Duration | None,
+        Field(description="a window of this length ends each slide, e.g. 10 s; default: one after the other"),
+    ] = None
+    slide_tuples: Annotated[
+        int | None, Field(ge=1, le=10**9, description="the same of a window of tuples, as a number of them")
+    ] = None
     trigger: Annotated[
         Literal["tick", "marker"],
         Field(description="what ends a window of time: the task's clock, or the spouts' marker"),
@@ -31,3 +62,45 @@ class Window(Part):
         if self.tuples is not None and self.trigger == "marker":
             raise ValueError("a window of tuples ends by itself: trigger does not go with tuples")
         return self
+
+    @model_validator(mode="after")
+    def _one_slide(self) -> Window:
+        if self.slide is not None:
+            if self.length is None:
+                raise ValueError("slide is of a window of time (length); that of tuples has slide_tuples")
+            if not MS <= self.slide <= self.length:
+                raise ValueError("slide must be at least 1 ms and at most length: else tuples are in no window")
+            if self.slide % MS or self.length % MS:
+                raise ValueError("length and slide must be whole milliseconds, as panes are")
+        if self.slide_tuples is not None:
+            if self.tuples is None:
+                raise ValueError("slide_tuples is of a window of tuples; that of time has slide")
+            if self.slide_tuples > self.tuples:
+                raise ValueError("slide_tuples must be at most tuples: else tuples are in no window")
+        return self
+
+    @property
+    def extent(self) -> Extent | None:
+        """Its panes; None: it is no sliding window."""
+        if self.length is not None and self.slide is not None:
+            return Extent.of(self.length, self.slide)
+        if self.tuples is not None and self.slide_tuples is not None:
+            return Extent.of(self.tuples, self.slide_tuples)
+        return None
+
+    @property
+    def beat(self) -> int | None:
+        """Time between two moments at which something ends: a pane, or the window (ns); None: it is one of
+        tuples.
+        """
+        return None if self.length is None else self.length if self.extent is None else self.extent.pane
+
+    @property
+    def every(self) -> int | None:
+        """Tuples from one window's end to the next; None: it is one of time."""
+        return self.slide_tuples or self.tuples
+
+    @property
+    def beats(self) -> int:
+        """So many beats from one window's end to the next."""
+        return 1 if self.extent is None or self.length is None else self.extent.slide

@@ -20,6 +20,7 @@ class WindowedCount(Stateful):
     """
 
     emits: ClassVar[tuple[str, ...]] = ("key", "count")
+    slides: ClassVar[bool] = True
 
     def new_state(self, keys: int) -> State:
         return KeyedSums(keys)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from tideover.models.job.components import BoltConfig
 from tideover.models.job.topology import Component
 from tideover.models.operators.base import Children
-from tideover.models.operators.state import State
+from tideover.models.operators.state import Effects, State
 from tideover.models.runtime.context import Context
 from tideover.models.runtime.spout_task import SpoutTask
 from tideover.models.runtime.stream import Outlet, Sent
@@ -54,9 +54,12 @@ class BoltTask(Server):
         self.index = index
         self.replica = replica
         self.outlets: list[Outlet] = []
-        self.windows = Windows(component.trigger, self._tick)
+        self.windows = Windows(component.trigger, self._tick, component.window.beats if component.window else 1)
         self._bolt = component.config.bolt
+        self._extent = None if component.window is None else component.window.extent
         self._state = self._bolt.new_state(component.input_keys) if component.window else None
+        if self._state is not None:
+            self._state.extent = self._extent
         self._last_mark: Train | None = None
         self._inputs: dict[tuple[str, int], int] = {}
         """Numbers of the logical tasks that send here."""
@@ -90,7 +93,7 @@ class BoltTask(Server):
 
     def _until_trigger(self) -> int | None:
         window = self.component.window
-        return None if window is None or window.tuples is None else window.tuples - self._scheduled
+        return None if window is None or window.every is None else window.every - self._scheduled
 
     # -- arrivals --------------------------------------------------------------------------------------------
 
@@ -100,7 +103,7 @@ class BoltTask(Server):
             return
         assert self._state is not None
         for _, train in self._taken(now):
-            self._state.add(train if train.mark is None else train.pick(train.mark == 0))
+            self._add(train if train.mark is None else train.pick(train.mark == 0))
 
     def _receive(self, channel: Channel, train: Train) -> Train:
         if train.mark is not None:
@@ -190,8 +193,8 @@ class BoltTask(Server):
             marks = train.mark.nonzero()[0]
             row = int(marks[0]) if len(marks) else None
         window = self.component.window
-        if window is not None and window.tuples is not None:
-            last = window.tuples - self._scheduled - 1
+        if window is not None and window.every is not None:
+            last = window.every - self._scheduled - 1
             if last < (train.n if row is None else row):
                 return last
         return row
@@ -225,10 +228,21 @@ class BoltTask(Server):
     def _has_processed(self, train: Train, arrival: Ints, sent: list[Sent]) -> None:
         self.worked += train.n
         if self._state is not None:
-            self._state.add(train)
+            self._add(train)
         self._context.say.processed(self, train, arrival, sent)
         if self.component.anchored:
             self._context.hooks.processed(self, train, sent)
+
+    def _add(self, train: Train) -> None:
+        """Take tuples in, each in its pane if windows slide."""
+        assert self._state is not None
+        if self._extent is not None and self.windows.trigger != "marker":
+            panes = None  # the open one: the next tick ends it
+            if self.windows.trigger == "tuples":
+                numbers = self._state.taken + np.arange(train.n, dtype=np.int64)
+                panes = 1 + numbers // self._extent.pane
+            train = train.replace(epoch=panes)
+        self._state.add(train)
 
     # -- windows ---------------------------------------------------------------------------------------------
 
@@ -237,7 +251,9 @@ class BoltTask(Server):
         if mark is None:
             windows.ended += 1
             self._scheduled = 0
-            return self._end_window(windows.ended, now, windows.epoch)
+            assert self._state is not None
+            panes = None if self._extent is None else 1 + self._state.taken // self._extent.pane
+            return self._end_windows({windows.ended: panes}, now, windows.epoch)
         assert mark.mark is not None
         number = int(mark.mark[0])
         if number < 0:
@@ -250,7 +266,11 @@ class BoltTask(Server):
             return 0
         stall = 0
         if windows.trigger == "marker":
-            stall = self._end_window(aligned, now, before, up_to=aligned)
+            ends = {aligned: aligned}
+            if self._extent is not None:
+                slide = self._extent.slide
+                ends = {n: n * slide for n in range(before // slide + 1, aligned // slide + 1)}
+            stall = self._end_windows(ends, now, before)
         train = single(now, 0, mark=aligned)
         for outlet in () if self.silent else self.outlets:
             outlet.broadcast(train)
@@ -258,18 +278,28 @@ class BoltTask(Server):
             self.line.close()
         return stall
 
-    def _end_window(self, number: int, now: int, epoch: int, up_to: int | None = None) -> int:
-        """Put out the state (of epochs < ``up_to``) as window ``number``; returns how long that keeps the
-        task (ns).
+    def _end_windows(self, ends: dict[int, int | None], now: int, epoch: int) -> int:
+        """Put out windows, by number each with the epoch that it ends before (None: all that there is);
+        returns how long that keeps the task (ns).
 
         ``epoch`` is that of the aggregates: the newest marker that was handed on before them.
         """
+        left: list[Effects] = []
+        packing = 0
+        for number, before in ends.items():
+            parts, takes = self._end_window(number, now, epoch, before)
+            left += parts
+            packing += takes
+        return self._context.hooks.window_ended(self, left, now) + packing if ends else 0
+
+    def _end_window(self, number: int, now: int, epoch: int, before: int | None) -> tuple[list[Effects], int]:
+        """Put out one window; returns what leaves with it, and how long its serialisation takes (ns)."""
         assert self._state is not None
         context, component = self._context, self.component
-        closed = self._state.end_window(up_to)
+        closed = self._state.end_window(before)
         again = self.windows.put_out(number)
         if self.silent:
-            return context.hooks.window_ended(self, closed.parts, now)
+            return closed.parts, 0
         packing = 0
         context.say.window(self, number, now, closed, again)
         if len(closed.keys) and self.outlets and (context.needs.readers_go_back or not again):
@@ -283,10 +313,10 @@ class BoltTask(Server):
                 packing += int(outlet.packed(train, Children()).sum())
             if self.line is not None:
                 self.line.close()
-        return context.hooks.window_ended(self, closed.parts, now) + packing
+        return closed.parts, packing
 
     def _tick(self, number: int) -> None:
-        """A tick that ends window ``number`` comes into the queue."""
+        """The tick ``number`` comes into the queue: it ends a window, or a pane."""
         if self.available:
             self.windows.waiting.add(number)
             self.enqueue(Rank.WINDOW, lambda: self._tick_turn(number))
@@ -296,7 +326,13 @@ class BoltTask(Server):
         if not self.available:
             return
         now = self._kernel.now
-        stall = self._end_window(number, now, self.windows.epoch)
+        ends: dict[int, int | None] = {number: None}
+        if self._extent is not None:
+            assert self._state is not None
+            self._state.end_pane(number)
+            slide = self._extent.slide
+            ends = {} if number % slide else {number // slide: number + 1}
+        stall = self._end_windows(ends, now, self.windows.epoch)
         if not self.windows.count_at_arrival:  # else nothing waits, and the next tick must not
             self.occupy(stall)
         self.outbox.let_out(now)
@@ -321,13 +357,13 @@ class BoltTask(Server):
     def state(self, state: State) -> None:
         self._state = state
         window = self.component.window
-        if window is not None and window.tuples is not None:
+        if window is not None and window.every is not None:
             # tuples in service count towards the next window, and may no longer fill the one that they were
             # going to end
             served = self.queue.in_service()
             self._scheduled = state.tuples + sum(_data_count(train) for train in served)
             by_marker = bool(served) and served[-1].mark is not None and bool(served[-1].mark[-1])
-            if not by_marker and self._scheduled < window.tuples:
+            if not by_marker and self._scheduled < window.every:
                 self.queue.cancel_trigger()
 
     def start_over(self) -> list[Train]:
