@@ -6,7 +6,7 @@ from functools import partial
 
 from .channels import Message
 from .clock import Rank
-from .layout import Datum, Logical
+from .layout import Datum, Logical, Panes
 from .tasks import Task
 
 OPEN = 0
@@ -24,7 +24,10 @@ class Bolt(Task):
             row = (*self.physical, datum.uid, datum.attempt, arrived, world.clock.now)
             world.trace.processed.append(row)
             world.record.served(self, datum, arrived, because)
-            if world.layout.stateful(self.component):
+            if world.layout.stateful(self.component) and self._is_late(message):
+                world.ledger.came_late(self, datum)
+                world.protocol.done_late(self, datum)
+            elif world.layout.stateful(self.component):
                 self._count(datum)
             else:
                 self._hand_on(datum)
@@ -46,18 +49,33 @@ class Bolt(Task):
     def _count(self, datum: Datum) -> None:
         state, panes = self.state, self.world.layout.panes(self.component)
         if panes is not None and not self.world.layout.by_marker(self.component):
-            by_tuples = self.window.tuples is not None
-            datum = datum._replace(epoch=1 + state.taken // panes.length if by_tuples else OPEN)
+            pane = OPEN
+            if self.window.tuples is not None:
+                pane = 1 + state.taken // panes.length
+            if self.window.by == "event":
+                pane = -(-datum.event // panes.length)
+            datum = datum._replace(epoch=pane)
         cell = (datum.epoch, datum.key)
         state.counts[cell] = state.counts.get(cell, 0) + datum.value
         state.tuples += 1
         state.taken += 1
         state.held.append(datum)
         self.world.record.applied(self, datum)
-        if self.window.tuples is not None and state.tuples == (self.window.slide_tuples or self.window.tuples):
+        if self.window.tuples is not None and state.tuples == (
+            self.window.slide_tuples or self.window.tuples
+        ):
             self.windows_closed += 1
             newest = None if panes is None else state.taken // panes.length
             self.close_windows([(self.windows_closed, newest)])
+
+    def _is_late(self, message: Message) -> bool:
+        """Whether its event is not after the watermark; what it tells counts all the same."""
+        state, datum, up = self.state, message.datum, message.channel.up.component
+        if self.window.by != "event" or datum is None:
+            return False
+        state.newest[up] = max(datum.event, state.newest.get(up, datum.event))
+        state.heard[up] = self.world.clock.now
+        return datum.event <= state.watermark
 
     def _marker(self, up: Logical, number: int) -> None:
         """When the least of all inputs' newest reaches w, a count may end its window; then hand w on."""
@@ -89,6 +107,11 @@ class Bolt(Task):
     def ticked(self, number: int) -> None:
         """The turn of a tick has come."""
         panes = self.world.layout.panes(self.component)
+        if self.window.by == "event":
+            assert panes is not None
+            before = self._watermark()
+            self._close_due(panes, before)
+            return
         if panes is None:
             self.close_windows([(number, None)])
         else:
@@ -98,12 +121,38 @@ class Bolt(Task):
             self.close_windows([(number // panes.slide, number)])
         self.world.protocol.ticked(self)
 
+    def _watermark(self) -> int:
+        """Look how far events have come; returns the watermark before."""
+        state, window, now = self.state, self.window, self.world.clock.now
+        before = state.watermark
+        ups = {channel.up.component for channel in self.inputs.values()}
+        for up in ups:
+            state.heard.setdefault(up, now)
+        counts = [up for up in ups if window.idle_after is None or now - state.heard[up] < window.idle_after]
+        if counts and all(up in state.newest for up in counts):
+            state.watermark = max(before, min(state.newest[up] for up in counts) - window.lag)
+        return before
+
+    def _close_due(self, panes: Panes, before: int) -> None:
+        """Put out what has ended since the watermark before, where a tuple is or leaves."""
+        step = panes.length * panes.slide
+        due = set()
+        for datum in self.state.held:
+            number = -(-datum.event // step)  # the first that it is in
+            while number * step < datum.event + panes.length * panes.per_window:
+                due.add(number)
+                number += 1
+            if panes.stays:
+                due.add(number)
+        due = {number for number in due if before < number * step <= self.state.watermark}
+        for number in sorted(due):
+            self.windows_closed = number
+        self.close_windows([(number, number * panes.slide) for number in sorted(due)])
+
     def _end_pane(self, number: int) -> None:
         """What has come since the last tick is a pane."""
         state = self.state
-        state.counts = {
-            (number if pane == OPEN else pane, key): n for (pane, key), n in state.counts.items()
-        }
+        state.counts = {(number if pane == OPEN else pane, key): n for (pane, key), n in state.counts.items()}
         state.held = [d._replace(epoch=number) if d.epoch == OPEN else d for d in state.held]
 
     def close_windows(self, ends: list[tuple[int, int | None]]) -> None:
@@ -121,7 +170,7 @@ class Bolt(Task):
             self.occupy_longer(serialising)
 
     def close_window(self, number: int, newest: int | None) -> tuple[list[Datum], int]:
-        """Emit counts, and forget what leaves: returns that, and how long it takes to serialise the window."""
+        """Emit counts, and forget what leaves: returns that, and how long serialising the window takes."""
         world, old, new = self.world, self.state.copy(), self.state
         panes = world.layout.panes(self.component)
         eldest = None if panes is None or newest is None else newest - panes.per_window + 1
@@ -130,7 +179,7 @@ class Bolt(Task):
             return (newest is None or epoch <= newest) and (eldest is None or epoch >= eldest)
 
         def leaves(epoch: int) -> bool:
-            return is_in(epoch) if eldest is None else epoch < eldest
+            return is_in(epoch) if eldest is None or not panes.stays else epoch < eldest
 
         new.counts = {cell: n for cell, n in old.counts.items() if not leaves(cell[0])}
         new.held = [datum for datum in old.held if not leaves(datum.epoch)]
@@ -140,8 +189,9 @@ class Bolt(Task):
         if self.silent:
             world.ledger.emitted_window(self, number, emitted)
             return emitted, 0
-        world.trace.windows.append((*self.physical, number, world.clock.now, old.keys()))
-        world.record.window(self, number)
+        if old.keys() or self.window.by != "event":
+            world.trace.windows.append((*self.physical, number, world.clock.now, old.keys()))
+            world.record.window(self, number)
         again = world.ledger.emitted_window(self, number, emitted)
         serialising = 0
         known = again and not world.layout.needs.readers_go_back

@@ -109,7 +109,7 @@ def noon(draw: st.DrawFn, failures: tuple[Fault, ...]) -> dict[str, Any]:
 
 
 @st.composite
-def spouts(draw: st.DrawFn, ties: bool, hosts: int | None) -> tuple[SpoutConfig, Stream]:
+def spouts(draw: st.DrawFn, ties: bool, hosts: int | None, late: bool = False) -> tuple[SpoutConfig, Stream]:
     kind = draw(st.sampled_from(("sentences", "keys", "values")))
     more: dict[str, Any] = {"parallelism": draw(st.sampled_from((1, 1, 2)))}
     if kind == "keys":
@@ -122,6 +122,8 @@ def spouts(draw: st.DrawFn, ties: bool, hosts: int | None) -> tuple[SpoutConfig,
     gap = draw(times(ties, 5, 6, 10)) + (0 if ties else 4 * TICK_MS)
     if not ties and (calls := draw(arrivals(gap))) is not None:
         more["arrivals"] = calls
+    if late:
+        more["event_delay"] = draw(durations(ties, 0, 5, 20))
     offset = draw(st.sampled_from((0, 0, 5))) * TICK_MS if ties else None
     field = "sentence" if kind == "sentences" else "key"
     return spout(kind, gap, offset, **more), Stream(field, kind == "sentences", spout=True)
@@ -152,6 +154,28 @@ def sliding_windows(draw: st.DrawFn, marker_ms: int, event_time: bool) -> dict[s
 
 
 @st.composite
+def event_windows(draw: st.DrawFn, marker_ms: int, event_time: bool) -> dict[str, Any]:
+    """Windows by event."""
+    length, slide = draw(st.sampled_from(((20, None), (30, None), (20, 10), (30, 10), (37, 10), (30, 20))))
+    return {
+        "by": "event",
+        "length": length * TICK,
+        "slide": None if slide is None else slide * TICK,
+        "lag": draw(st.sampled_from((0, 0, 5, 20))) * TICK,
+        "watermark_interval": draw(st.sampled_from((3, 10, 10, 17))) * TICK,
+        "idle_after": draw(st.sampled_from((None, None, 15 * TICK))),
+    }
+
+
+def aside_windows(marker_ms: int, event_time: bool) -> st.SearchStrategy[dict[str, Any]]:
+    """The same, with late tuples put aside."""
+    return event_windows(marker_ms, event_time).map(lambda window: window | {"late": "aside"})
+
+
+BY_EVENT = (event_windows, aside_windows)
+
+
+@st.composite
 def bolts(
     draw: st.DrawFn,
     ties: bool,
@@ -164,6 +188,8 @@ def bolts(
 ) -> tuple[BoltConfig, Stream]:
     unread = [name for name in streams if last and not streams[name].used and streams[name].spout]
     first = draw(st.sampled_from(unread or list(streams)))
+    if endings in BY_EVENT and not streams[first].anchored:
+        endings = windows  # what windows put out has no events
     others = [name for name in streams if streams[name].anchored == streams[first].anchored]
     ups = [name for name in others if name == first or name in unread or draw(st.integers(0, 2)) == 0]
     inputs = {
@@ -392,7 +418,7 @@ def worlds(
     streams: dict[str, Stream] = {}
     topology: dict[str, SpoutConfig | BoltConfig] = {}
     for name in ("a", "b")[: draw(st.integers(1, 2))]:
-        topology[name], streams[name] = draw(spouts(ties, hosts))
+        topology[name], streams[name] = draw(spouts(ties, hosts, endings in BY_EVENT))
     names = ["p", "q", "r"][: draw(st.integers(1, 3))]
     for name in names:
         last = name == names[-1]

@@ -50,10 +50,16 @@ class State:
     taken: int = 0  # since the state was empty
     markers: dict[Logical, int] = field(default_factory=dict)  # newest processed, by upstream task
     handed: int = 0  # the newest marker handed on
+    newest: dict[str, int] = field(default_factory=dict)  # event, by upstream component
+    heard: dict[str, int] = field(
+        default_factory=dict
+    )  # when something came from it; or was first looked for
+    watermark: int = -1  # -1: there is none
 
     def copy(self) -> State:
         new = State(dict(self.counts), list(self.held), self.tuples, self.taken)
         new.markers, new.handed = dict(self.markers), self.handed
+        new.newest, new.heard, new.watermark = dict(self.newest), dict(self.heard), self.watermark
         return new
 
     def keys(self) -> dict[int, int]:

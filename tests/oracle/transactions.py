@@ -84,6 +84,9 @@ class StormCheckpoint(SourceReplay):
 
     # -- acks ----------------------------------------------------------------------------------------------
 
+    def done_late(self, task: Bolt, datum: Datum) -> None:
+        """The commit acks it, as all that the task has processed."""
+
     def ack_window(self, task: Bolt, data: list[Datum]) -> None:
         """The end of a window acks nothing."""
 

@@ -19,6 +19,7 @@ from tideover.models.job.deployment import Deployment
 from tideover.models.job.tree import effects_of
 from tideover.models.runtime.announcements import Announcer
 from tideover.models.runtime.context import TRAIN, Context
+from tideover.models.runtime.event_times import EventTimes
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.outage import Outage
 from tideover.models.strategies.base import Strategy
@@ -71,6 +72,8 @@ class World:
         self.snapshots = SnapshotTimes()
         context = Context(deployment.topology, draws, strategy.needs, Announcer([]), train_cap, kernel)
         context.step = step
+        if deployment.topology.by_event:
+            context.events = EventTimes(deployment.topology, draws)
         self.job = Job(context, deployment)
         if scenario.detector is not None:
             self.job.supervisor.watch = scenario.detector.watch(self.job)
@@ -111,14 +114,15 @@ class World:
         bounds = [bound for bound in deployment.bounds.values() if bound.length is not None]
         late = bool(bounds) or not all(c.anchored for c in windows)
         lossy = not all(bound.holds_back for bound in bounds)
-        by_order = lossy or "tuples" in ended_by or ("tick" in ended_by and late)
-        differ = self.job.needs.comparison or (by_order and bool(self.scenario.strategy.composed_of))
+        by_order = lossy or ended_by & {"tuples", "watermark"} or ("tick" in ended_by and late)
+        differ = self.job.needs.comparison or (bool(by_order) and bool(self.scenario.strategy.composed_of))
         return bool(windows) and (bool(deployment.failures) or differ)
 
     def _referred(self, strategy: Strategy, quiet: Deployment) -> ReferenceRun:
         truth = WindowLog()
         needs = strategy.needs._replace(log=self.job.needs.log)
         context = Context(quiet.topology, self._draws, needs, Announcer([truth]), self.train_cap)
+        context.events = self.job.context.events
         job = Job(context, quiet, fed=True)
         job.plug(strategy.protocol(job))
         return ReferenceRun(self.windows, job, truth)

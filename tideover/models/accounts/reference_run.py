@@ -124,10 +124,19 @@ class ReferenceRun:
 
 def _still_to_come(job: Job, component: str, task: int, number: int, marked: set[int]) -> bool:
     """Whether a window is not put out yet, and all that it needs is safe in a log; or a marker that ends it
-    is on its way (``marked``): the run may be later than its reference, which waits for no store.
+    is on its way (``marked``), or events have not come so far: the run may be later than its reference, which
+    waits for no store.
     """
     replicas = job.bolts[component, task]
     windows = replicas[0].windows
+    if windows.trigger == "watermark":
+        window, clocks = (
+            replicas[0].component.window,
+            [r.state.clock for r in replicas if r.state is not None],
+        )
+        assert window is not None
+        end = number * (window.slide or window.length or 0)
+        return any(clock is not None and clock.watermark < end for clock in clocks)
     if number * windows.beats in marked and windows.trigger == "marker":
         return True
     return job.needs.log and any(number > replica.windows.newest for replica in replicas)

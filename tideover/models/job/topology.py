@@ -120,10 +120,12 @@ class Component:
 
     @cached_property
     def trigger(self) -> str | None:
-        """What ends the component's windows: tick, marker, tuples; None: it has none."""
+        """What ends the component's windows: tick, marker, tuples, watermark; None: it has none."""
         window = self.window
         if window is None:
             return None
+        if window.by == "event":
+            return "watermark"
         if window.tuples is not None:
             return "tuples"
         return "marker" if self.by_marker else window.trigger
@@ -218,6 +220,11 @@ class Topology:
             which = f" (panes of {_and(lengths)})" if panes else ""
             raise TopologyError(name, f"all windows that markers end must have one length{all_of}{which}")
         return next(iter(lengths), None)
+
+    @property
+    def by_event(self) -> bool:
+        """Whether some windows go by when events took place."""
+        return any(c.trigger == "watermark" for c in self.components)
 
     @property
     def measured(self) -> Component:

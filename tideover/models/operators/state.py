@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from tideover.models.operators.event_clock import EventClock
 from tideover.models.operators.window import Extent
 from tideover.sim.train import Ints, Train
 
@@ -36,14 +37,15 @@ class State(ABC):
     window that puts it out; if windows slide, with the first that ends after all that it is in.
 
     ``keys``: number of different keys that can come; ``tuples``: how many were taken in since the last
-    window; ``taken``: how many in all; ``extent``: the panes of its windows, if they slide: an epoch is a
-    pane then.
+    window; ``taken``: how many in all; ``extent``: the panes of its windows, if they have some: an epoch is a
+    pane then; ``clock``: how far events have come, if they go by event.
     """
 
     keys: int
     tuples: int
     taken: int = 0
     extent: Extent | None = None
+    clock: EventClock | None = None
 
     @abstractmethod
     def add(self, train: Train) -> None:
@@ -80,6 +82,12 @@ class State(ABC):
     @abstractmethod
     def content(self) -> dict[int, int]:
         """What it knows of each key, for people to read."""
+
+    def due(self, since: int, watermark: int) -> list[int]:
+        """Numbers of the windows by event that end after ``since``, and at or before ``watermark`` (ns), if a
+        tuple is in them or leaves with them.
+        """
+        raise NotImplementedError
 
     def end_pane(self, number: int) -> None:
         """What was taken in since the last pane ended, as epoch 0, is pane ``number`` (> 0)."""
@@ -158,7 +166,7 @@ class EpochState(State):
 
     def end_window(self, before: int | None = None) -> Closed:
         closed = [epoch for epoch in sorted(self._contents) if before is None or epoch < before]
-        if self.extent is not None and before is not None:
+        if self.extent is not None and self.extent.stays and before is not None:
             begin = before - self.extent.panes
             held = [epoch for epoch in closed if epoch >= begin]
             closed = [epoch for epoch in closed if epoch < begin]
@@ -176,9 +184,20 @@ class EpochState(State):
             self._contents[number] = self._contents.pop(0)
             self._behind[number] = self._behind.pop(0)
 
+    def due(self, since: int, watermark: int) -> list[int]:
+        assert self.extent is not None
+        pane, panes, slide, stays = self.extent
+        first, last = since // (pane * slide) + 1, watermark // (pane * slide)
+        found: set[int] = set()
+        for number in self._contents:
+            begin, end = -(-number // slide), (number + panes - 1) // slide + stays
+            found.update(range(max(first, begin), min(last, end) + 1))
+        return sorted(found)
+
     def fresh(self) -> Self:
         new = type(self)(self.keys)
         new.extent = self.extent
+        new.clock = None if self.clock is None else self.clock.fresh()
         return new
 
     def copy(self) -> Self:
@@ -187,6 +206,7 @@ class EpochState(State):
         new._behind = {epoch: list(behind) for epoch, behind in self._behind.items()}
         new._trains = self._trains
         new.tuples, new.taken = self.tuples, self.taken
+        new.clock = None if self.clock is None else self.clock.copy()
         return new
 
     @property

@@ -10,26 +10,23 @@ import numpy.typing as npt
 
 from tideover.models.job.components import BoltConfig
 from tideover.models.job.topology import Component
-from tideover.models.operators.base import Children
-from tideover.models.operators.state import Effects, State
 from tideover.models.runtime.context import Context
 from tideover.models.runtime.spout_task import SpoutTask
 from tideover.models.runtime.stream import Outlet, Sent
-from tideover.models.runtime.windows import Windows
+from tideover.models.runtime.windowing import WindowedTask, tuples_in
 from tideover.sim.card import UNPACKING
 from tideover.sim.distributions.constant import Constant
 from tideover.sim.draws import Purpose
 from tideover.sim.kernel import Rank
 from tideover.sim.line import PLACELESS
 from tideover.sim.link import Channel
-from tideover.sim.server import Server
-from tideover.sim.train import Ints, Train, single
+from tideover.sim.train import Ints, Train
 
 BARRIER = -2
 """Mark of a message that becomes a control marker in the queue of the task where it arrives."""
 
 
-class BoltTask(Server):
+class BoltTask(WindowedTask):
     """A bolt task or one replica of it: a first-in first-out queue, and a state if the bolt has one.
 
     index    number of the task in its component
@@ -45,34 +42,17 @@ class BoltTask(Server):
         host: int,
         shares: bool = False,
     ) -> None:
-        name = f"{component.name}.{index}" + (f"/{replica}" if replica else "")
-        super().__init__(context.kernel, name, host, shares)
+        super().__init__(context, component, index, replica, host, shares)
         self.shares = shares
         assert isinstance(component.config, BoltConfig)
-        self._context = context
-        self.component = component
-        self.index = index
-        self.replica = replica
-        self.outlets: list[Outlet] = []
-        self.windows = Windows(component.trigger, self._tick, component.window.beats if component.window else 1)
-        self._bolt = component.config.bolt
-        self._extent = None if component.window is None else component.window.extent
-        self._state = self._bolt.new_state(component.input_keys) if component.window else None
-        if self._state is not None:
-            self._state.extent = self._extent
-        self._last_mark: Train | None = None
         self._inputs: dict[tuple[str, int], int] = {}
         """Numbers of the logical tasks that send here."""
-        self._scheduled = 0
-        """Tuples that have got service since the last window."""
         service = component.config.service
         self._service = service
         self._constant = service.value if isinstance(service, Constant) else None
         self._in_batches = context.needs.batches
         self.worked = 0
         """Tuples that it has worked on so far."""
-        self.silent = False
-        """It processes what another one does, and emits nothing."""
         self.besides: Callable[[Train], Ints] | None = None
         """Time that tuples take besides, asked when they are given service, in their order; None: none."""
 
@@ -103,7 +83,7 @@ class BoltTask(Server):
             return
         assert self._state is not None
         for _, train in self._taken(now):
-            self._add(train if train.mark is None else train.pick(train.mark == 0))
+            self._take_up(train if train.mark is None else train.pick(train.mark == 0))
 
     def _receive(self, channel: Channel, train: Train) -> Train:
         if train.mark is not None:
@@ -178,14 +158,14 @@ class BoltTask(Server):
         return cost
 
     def _serve(self, train: Train) -> Ints:
-        self._scheduled += _data_count(train)
+        self._scheduled += tuples_in(train)
         if self._in_batches:
             return np.zeros(train.n, np.int64)
         demand = self._demand(train)
         return demand if self.besides is None else demand + self.besides(train)
 
     def _take_back(self, train: Train) -> None:
-        self._scheduled -= _data_count(train)
+        self._scheduled -= tuples_in(train)
 
     def _find_trigger(self, train: Train) -> int | None:
         row = None
@@ -228,114 +208,12 @@ class BoltTask(Server):
     def _has_processed(self, train: Train, arrival: Ints, sent: list[Sent]) -> None:
         self.worked += train.n
         if self._state is not None:
-            self._add(train)
+            train = self._take_up(train)
         self._context.say.processed(self, train, arrival, sent)
         if self.component.anchored:
             self._context.hooks.processed(self, train, sent)
 
-    def _add(self, train: Train) -> None:
-        """Take tuples in, each in its pane if windows slide."""
-        assert self._state is not None
-        if self._extent is not None and self.windows.trigger != "marker":
-            panes = None  # the open one: the next tick ends it
-            if self.windows.trigger == "tuples":
-                numbers = self._state.taken + np.arange(train.n, dtype=np.int64)
-                panes = 1 + numbers // self._extent.pane
-            train = train.replace(epoch=panes)
-        self._state.add(train)
-
     # -- windows ---------------------------------------------------------------------------------------------
-
-    def _fire(self, now: int) -> int:
-        mark, windows = self._last_mark, self.windows
-        if mark is None:
-            windows.ended += 1
-            self._scheduled = 0
-            assert self._state is not None
-            panes = None if self._extent is None else 1 + self._state.taken // self._extent.pane
-            return self._end_windows({windows.ended: panes}, now, windows.epoch)
-        assert mark.mark is not None
-        number = int(mark.mark[0])
-        if number < 0:
-            return 0
-        before = windows.epoch
-        source = int(mark.key[0])
-        windows.epochs[source] = max(windows.epochs[source], number)
-        aligned = windows.epoch
-        if aligned == before:
-            return 0
-        stall = 0
-        if windows.trigger == "marker":
-            ends = {aligned: aligned}
-            if self._extent is not None:
-                slide = self._extent.slide
-                ends = {n: n * slide for n in range(before // slide + 1, aligned // slide + 1)}
-            stall = self._end_windows(ends, now, before)
-        train = single(now, 0, mark=aligned)
-        for outlet in () if self.silent else self.outlets:
-            outlet.broadcast(train)
-        if self.line is not None:
-            self.line.close()
-        return stall
-
-    def _end_windows(self, ends: dict[int, int | None], now: int, epoch: int) -> int:
-        """Put out windows, by number each with the epoch that it ends before (None: all that there is);
-        returns how long that keeps the task (ns).
-
-        ``epoch`` is that of the aggregates: the newest marker that was handed on before them.
-        """
-        left: list[Effects] = []
-        packing = 0
-        for number, before in ends.items():
-            parts, takes = self._end_window(number, now, epoch, before)
-            left += parts
-            packing += takes
-        return self._context.hooks.window_ended(self, left, now) + packing if ends else 0
-
-    def _end_window(self, number: int, now: int, epoch: int, before: int | None) -> tuple[list[Effects], int]:
-        """Put out one window; returns what leaves with it, and how long its serialisation takes (ns)."""
-        assert self._state is not None
-        context, component = self._context, self.component
-        closed = self._state.end_window(before)
-        again = self.windows.put_out(number)
-        if self.silent:
-            return closed.parts, 0
-        packing = 0
-        context.say.window(self, number, now, closed, again)
-        if len(closed.keys) and self.outlets and (context.needs.readers_go_back or not again):
-            first = (number * component.tasks + self.index) << component.key_bits
-            moment = np.full(len(closed.keys), now, np.int64)
-            epochs = None if context.topology.marker_length is None else np.full_like(moment, epoch)
-            uid = first | closed.keys
-            train = Train(moment, uid, moment, closed.keys, value=closed.values, epoch=epochs)
-            for outlet in self.outlets:
-                outlet.send(train, Children())
-                packing += int(outlet.packed(train, Children()).sum())
-            if self.line is not None:
-                self.line.close()
-        return closed.parts, packing
-
-    def _tick(self, number: int) -> None:
-        """The tick ``number`` comes into the queue: it ends a window, or a pane."""
-        if self.available:
-            self.windows.waiting.add(number)
-            self.enqueue(Rank.WINDOW, lambda: self._tick_turn(number))
-
-    def _tick_turn(self, number: int) -> None:
-        self.windows.waiting.discard(number)
-        if not self.available:
-            return
-        now = self._kernel.now
-        ends: dict[int, int | None] = {number: None}
-        if self._extent is not None:
-            assert self._state is not None
-            self._state.end_pane(number)
-            slide = self._extent.slide
-            ends = {} if number % slide else {number // slide: number + 1}
-        stall = self._end_windows(ends, now, self.windows.epoch)
-        if not self.windows.count_at_arrival:  # else nothing waits, and the next tick must not
-            self.occupy(stall)
-        self.outbox.let_out(now)
 
     def _cancel_markers(self) -> None:
         super()._cancel_markers()
@@ -347,24 +225,6 @@ class BoltTask(Server):
     def mean_service(self) -> float:
         """What a tuple takes on average (ns)."""
         return self._service.mean_ns
-
-    @property
-    def state(self) -> State | None:
-        """What the task knows; None: its bolt has no state. Set it to restore another."""
-        return self._state
-
-    @state.setter
-    def state(self, state: State) -> None:
-        self._state = state
-        window = self.component.window
-        if window is not None and window.every is not None:
-            # tuples in service count towards the next window, and may no longer fill the one that they were
-            # going to end
-            served = self.queue.in_service()
-            self._scheduled = state.tuples + sum(_data_count(train) for train in served)
-            by_marker = bool(served) and served[-1].mark is not None and bool(served[-1].mark[-1])
-            if not by_marker and self._scheduled < window.every:
-                self.queue.cancel_trigger()
 
     def start_over(self) -> list[Train]:
         """Forget what was planned; returns what was admitted and waits, in order."""
@@ -384,8 +244,3 @@ def connect(task: BoltTask, channel: Channel) -> None:
     """Make ``channel`` an input of ``task``; inputs come in the physical order of their senders."""
     task.connect(channel)
     task.windows.epochs[task._input(channel)] = 0
-
-
-def _data_count(train: Train) -> int:
-    """Tuples that are not markers."""
-    return train.n if train.mark is None else int(np.count_nonzero(train.mark == 0))

@@ -190,7 +190,11 @@ class Job:
         for task in self.bolt_tasks:
             task.gate.from_log = self.needs.log
             window = task.component.window
-            if task.windows.trigger == "tick" and window is not None and window.beat is not None:
+            if (
+                task.windows.trigger in ("tick", "watermark")
+                and window is not None
+                and window.beat is not None
+            ):
                 tick = partial(_tick, task)
                 # what leaves now comes behind all that arrives now at who reads it
                 reads = None if task.outlets else (task,)

@@ -11,8 +11,9 @@ REMEMBERED = 1 << 16
 class Windows:
     """The windows of one task: which markers have come, which windows were put out.
 
-    trigger          what ends them: tick, marker, tuples; None: the task has none
-    ended            number of the last window that was ended by a count of tuples
+    trigger          what ends them: tick, marker, tuples, watermark; None: the task has none
+    ended            number of the last window that was ended by a count of tuples; or by a watermark, plus 1
+                     (the first is window 0)
     epochs           newest end marker of each logical input
     waiting          numbers of the ticks that wait in the queue
     tick             the tick of this number comes into the queue: it ends the window of its number, or, where
@@ -39,6 +40,8 @@ class Windows:
     @property
     def newest(self) -> int:
         """Number of the newest window that was ended."""
+        if self.trigger == "watermark":
+            return self.ended - 1
         return self.ended if self.trigger == "tuples" else self.epoch // self.beats
 
     @property

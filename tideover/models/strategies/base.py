@@ -34,7 +34,6 @@ class Strategy(Part):
     promise: ClassVar[Promise] = "at most once"
     survives: ClassVar[frozenset[str]] = frozenset()
     """Failure kinds after which the promise holds (of one task, with nothing else failing)."""
-
     stateless_too: ClassVar[bool] = True
     """Whether that is so also for a bolt without state; if not, what its task had in memory may be lost."""
 
@@ -60,6 +59,8 @@ class Strategy(Part):
     """Keys that count single tuples, where they are given: they do not go with lumps (``run.lump``)."""
     spouts_wait: ClassVar[tuple[str, ...]] = ()
     """Keys by which, where they are given, spouts wait as long as too much is under way."""
+    windows: ClassVar[frozenset[str]] = frozenset()
+    """What its windows may be besides: ``sliding``, by ``event``, with late tuples put ``aside``."""
     gives_up: ClassVar[tuple[str, ...]] = ()
     """Durations after which a root that is not done is given up, and emitted again."""
 
