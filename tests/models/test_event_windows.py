@@ -154,3 +154,32 @@ def test_events_lie_before_the_emission() -> None:
     assert found.trace is not None
     first = next(sums for *_, number, _, sums in found.trace.windows if number == 1)
     assert [i + 1 for i in range(20) if sum(first.values()) >> i & 1] == list(range(3, 13))
+
+
+def test_sessions_end_with_a_gap_and_merge() -> None:
+    """Gap 3 s, no lag. At 0.5 s events 1 s, 2.5 s, 9 s, 6.5 s and 4 s have come, in this order: 4 s lies
+    within the gap of 2.5 s and of 6.5 s, and makes all of them one session, which ends at 12 s. The
+    watermark is 9 s: it is open. At 1 s the newest event is 20 s: it is put out, and those of 14.5 s are
+    another one (that ends at 17.5 s). Of what comes then, 16 s is within the gap of nothing that is open,
+    and its own session would end at 19 s: late. That of 18 s ends at 21 s, and is not.
+    """
+    stamps = (1, 2.5, 9, 6.5, 4, 14.5, 20, 14.5, 14.5, 14.5, 16, 18, 40)
+    found = simulate(events(stamps, {"length": None, "gap": 3 * S}), trace=True)
+    assert found.trace is not None
+    got = [
+        (time / S, number / 1000, [i for i in range(20) if sum(sums.values()) >> i & 1])
+        for *_, number, time, sums in found.trace.windows
+    ]
+    assert got == [(1.0, 12.0, [0, 1, 2, 3, 4]), (1.0, 17.5, [5, 7, 8, 9]), (1.5, 23.0, [6, 11])]
+    assert found.ledger["late"] == 1
+
+
+def test_a_tuple_joins_a_session_that_is_open_though_it_is_before_the_watermark() -> None:
+    """Gap 3 s. At 0.5 s the watermark is 9 s, and the session of 7 s and 9 s ends at 12 s: an event of 5 s,
+    that comes then, is within the gap of 7 s and no more late than the session is. That of 1 s is.
+    """
+    found = simulate(events((7, 9, 9, 9, 9, 5, 1, 30, 30, 30), {"length": None, "gap": 3 * S}), trace=True)
+    assert found.trace is not None
+    assert [number for *_, number, _, _ in found.trace.windows] == [12_000]
+    assert found.trace.windows[0][-1] == {0: 0b111111}
+    assert found.ledger["late"] == 1

@@ -7,11 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.models.test_exactness import CAPS, QUICK, SHARED, differences
-from tests.oracle.random_worlds import aside_windows, event_windows, sliding_windows, worlds
+from tests.oracle.random_worlds import aside_windows, event_windows, session_windows, sliding_windows, worlds
 from tideover.models.config import Scenario
 from tideover.models.strategies.base import STRATEGIES
 
-ENDINGS = {"sliding": sliding_windows, "event": event_windows, "aside": aside_windows}
+ENDINGS = {
+    "sliding": sliding_windows,
+    "event": event_windows,
+    "session": session_windows,
+    "aside": aside_windows,
+}
 
 
 def those_with(sort: str) -> list[str]:

@@ -6,7 +6,7 @@ from functools import partial
 
 from .channels import Message
 from .clock import Rank
-from .layout import Datum, Logical, Panes
+from .layout import MS, Datum, Logical, Panes
 from .tasks import Task
 
 OPEN = 0
@@ -52,7 +52,7 @@ class Bolt(Task):
             pane = OPEN
             if self.window.tuples is not None:
                 pane = 1 + state.taken // panes.length
-            if self.window.by == "event":
+            if self.window.by == "event" and self.window.gap is None:
                 pane = -(-datum.event // panes.length)
             datum = datum._replace(epoch=pane)
         cell = (datum.epoch, datum.key)
@@ -60,6 +60,8 @@ class Bolt(Task):
         state.tuples += 1
         state.taken += 1
         state.held.append(datum)
+        if self.window.gap is not None:
+            self._sessions()
         self.world.record.applied(self, datum)
         if self.window.tuples is not None and state.tuples == (
             self.window.slide_tuples or self.window.tuples
@@ -75,7 +77,29 @@ class Bolt(Task):
             return False
         state.newest[up] = max(datum.event, state.newest.get(up, datum.event))
         state.heard[up] = self.world.clock.now
+        if self.window.gap is not None:
+            return self._session(datum) * MS <= state.watermark
         return datum.event <= state.watermark
+
+    def _session(self, datum: Datum) -> int:
+        """When the session ends that it is in, or would be (ms)."""
+        gap = self.window.gap
+        events = sorted(other.event for other in [*self.state.held, datum] if other.key == datum.key)
+        last = datum.event
+        for event in events[events.index(datum.event) :]:
+            if event - last > gap:
+                break
+            last = event
+        return -(-(last + gap) // MS)
+
+    def _sessions(self) -> None:
+        """Counts by session: a tuple that has come may have made one of two."""
+        state = self.state
+        state.held = [datum._replace(epoch=self._session(datum)) for datum in state.held]
+        state.counts = {}
+        for datum in state.held:
+            cell = datum.epoch, datum.key
+            state.counts[cell] = state.counts.get(cell, 0) + datum.value
 
     def _marker(self, up: Logical, number: int) -> None:
         """When the least of all inputs' newest reaches w, a count may end its window; then hand w on."""
@@ -138,6 +162,9 @@ class Bolt(Task):
         step = panes.length * panes.slide
         due = set()
         for datum in self.state.held:
+            if self.window.gap is not None:
+                due.add(datum.epoch)
+                continue
             number = -(-datum.event // step)  # the first that it is in
             while number * step < datum.event + panes.length * panes.per_window:
                 due.add(number)

@@ -27,6 +27,8 @@ SENTENCES = (
 )
 WORDS = list(dict.fromkeys(" ".join(SENTENCES).split()))
 
+MS = 1_000_000
+
 MACHINES = ("crash_worker", "crash_host", "crash_rack")
 """Faults that take down all that is there."""
 
@@ -133,6 +135,8 @@ class Layout:
         """Of a count's windows; None: they neither slide nor go by event."""
         window = self.config[name].bolt.window
         length, slide = window.length or window.tuples, window.slide or window.slide_tuples
+        if window.gap is not None:
+            return Panes(MS, 1, 1, stays=False)
         if slide is None:
             return Panes(length, 1, 1, stays=False) if window.by == "event" else None
         pane = math.gcd(length, slide)

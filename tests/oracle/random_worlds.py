@@ -172,7 +172,16 @@ def aside_windows(marker_ms: int, event_time: bool) -> st.SearchStrategy[dict[st
     return event_windows(marker_ms, event_time).map(lambda window: window | {"late": "aside"})
 
 
-BY_EVENT = (event_windows, aside_windows)
+def session_windows(marker_ms: int, event_time: bool) -> st.SearchStrategy[dict[str, Any]]:
+    """Sessions."""
+    rest = event_windows(marker_ms, event_time)
+    gaps = st.sampled_from((5, 8, 12, 20))
+    return st.tuples(rest, gaps).map(
+        lambda both: both[0] | {"length": None, "slide": None, "gap": both[1] * TICK}
+    )
+
+
+BY_EVENT = (event_windows, aside_windows, session_windows)
 
 
 @st.composite

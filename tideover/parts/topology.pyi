@@ -393,6 +393,7 @@ class Window(windows.Window):
 
     length: length in time, e.g. 30 s
     tuples: length in tuples
+    gap: sessions instead: a key's ends when no event of it follows for so long; by: event
     slide: a window of this length ends each slide, e.g. 10 s; default: one after the other
     slide_tuples: the same of a window of tuples, as a number of them
     trigger: what ends a window of time: the task's clock, or the spouts' marker
@@ -409,6 +410,7 @@ class Window(windows.Window):
         *,
         length: Duration | None = None,
         tuples: int | None = None,
+        gap: Duration | None = None,
         slide: Duration | None = None,
         slide_tuples: int | None = None,
         trigger: Literal["tick", "marker"] = "tick",

@@ -30,10 +30,11 @@ def check(scenario: Scenario) -> Iterator[Found]:
             yield ("topology", c.name, "window", "by"), message
 
 
-_KEYS: dict[str, str] = {"sliding": "slide", "event": "by", "aside": "late"}
+_KEYS: dict[str, str] = {"sliding": "slide", "event": "by", "session": "gap", "aside": "late"}
 _NAMES: dict[str, str] = {
     "sliding": "windows that slide",
     "event": "windows by event",
+    "session": "sessions",
     "aside": "what is put aside",
 }
 
@@ -46,5 +47,7 @@ def _sorts(c: Component) -> Iterator[str]:
         yield "sliding"
     if c.window.by == "event":
         yield "event"
+        if c.window.gap is not None:
+            yield "session"
         if c.window.late == "aside":
             yield "aside"

@@ -45,11 +45,17 @@ class Window(Part):
     """
 
     unsaid: ClassVar[frozenset[str]] = frozenset(
-        {"slide", "slide_tuples", "by", "lag", "watermark_interval", "late", "idle_after"}
+        {"gap", "slide", "slide_tuples", "by", "lag", "watermark_interval", "late", "idle_after"}
     )
 
     length: Annotated[Duration | None, Field(description="length in time, e.g. 30 s")] = None
     tuples: Annotated[int | None, Field(ge=1, le=10**9, description="length in tuples")] = None
+    gap: Annotated[
+        Duration | None,
+        Field(
+            description="sessions instead: a key's ends when no event of it follows for so long; by: event"
+        ),
+    ] = None
     slide: Annotated[
         Duration | None,
         Field(description="a window of this length ends each slide, e.g. 10 s; default: one after the other"),
@@ -97,7 +103,9 @@ class Window(Part):
             for name in of_events:
                 if getattr(self, name) != fields[name].default:
                     raise ValueError(f"{name} is of windows by event: add by: event, or leave it out")
-        elif self.length is None:
+            if self.gap is not None:
+                raise ValueError("gap is of sessions by event: add by: event")
+        elif self.tuples is not None:
             raise ValueError("windows of tuples go by arrival: by: event is of windows of time (length)")
         elif self.trigger == "marker":
             raise ValueError("what ends windows by event is their watermark: leave trigger out")
@@ -105,7 +113,12 @@ class Window(Part):
 
     @model_validator(mode="after")
     def _one_length(self) -> Window:
-        if (self.length is None) == (self.tuples is None):
+        if self.gap is not None:
+            if self.length is not None or self.tuples is not None:
+                raise ValueError("sessions end by themselves: length and tuples do not go with gap")
+            if self.gap < MS:
+                raise ValueError("gap must be at least 1 ms")
+        elif (self.length is None) == (self.tuples is None):
             raise ValueError("give either length (a duration) or tuples (a number)")
         if self.length is not None and self.length < MS:
             raise ValueError("length must be at least 1 ms")
@@ -140,7 +153,13 @@ class Window(Part):
             return Extent.of(self.tuples, self.slide_tuples)
         if self.length is not None and self.by == "event":
             return Extent(self.length, 1, 1, stays=False)
-        return None
+        return None if self.gap is None else Extent(MS, 1, 1, stays=False)
+
+    @property
+    def step(self) -> int:
+        """Of windows by event: the time of the end (ns) that each number stands for."""
+        assert self.extent is not None
+        return self.extent.pane * self.extent.slide
 
     @property
     def beat(self) -> int | None:

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from tideover.models.operators.base import BOLTS
 from tideover.models.operators.keyed_sums import KeyedSums
+from tideover.models.operators.sessions import Sessions
 from tideover.models.operators.state import State
 from tideover.models.operators.stateful import Stateful
 
@@ -23,4 +24,4 @@ class WindowedCount(Stateful):
     slides: ClassVar[bool] = True
 
     def new_state(self, keys: int) -> State:
-        return KeyedSums(keys)
+        return KeyedSums(keys) if self.window.gap is None else Sessions(keys, self.window.gap)

@@ -8,6 +8,7 @@ from tideover.models.job.components import BoltConfig
 from tideover.models.job.topology import Component
 from tideover.models.operators.base import Children
 from tideover.models.operators.event_clock import EventClock
+from tideover.models.operators.sessions import Sessions
 from tideover.models.operators.state import Effects, State
 from tideover.models.runtime.context import Context
 from tideover.models.runtime.stream import LATE, Outlet
@@ -73,6 +74,9 @@ class WindowedTask(Server):
         assert self._context.events is not None
         events = self._context.events.of(train.uid >> self.component.bits)
         late = clock.hear(self._inputs_of(train), events, train.time)
+        if isinstance(self._state, Sessions):
+            late = self._state.add_events(train, events, clock.watermark)
+            return train.adding(**{LATE: late.astype(np.int64)}) if late.any() else train
         panes = -(-events // pane)
         if not late.any():
             self._state.add(train.replace(epoch=panes))
