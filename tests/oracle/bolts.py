@@ -47,15 +47,17 @@ class Bolt(Task):
             self.world.protocol.done(datum, sent)
 
     def _count(self, datum: Datum) -> None:
-        state, panes = self.state, self.world.layout.panes(self.component)
-        if panes is not None and not self.world.layout.by_marker(self.component):
+        state, layout = self.state, self.world.layout
+        panes = layout.panes(self.component)
+        if panes is not None and not layout.by_marker(self.component):
             pane = OPEN
             if self.window.tuples is not None:
                 pane = 1 + state.taken // panes.length
             if self.window.by == "event" and self.window.gap is None:
                 pane = -(-datum.event // panes.length)
             datum = datum._replace(epoch=pane)
-        cell = (datum.epoch, datum.key)
+        key = (datum.key, datum.route[-1][0]) if layout.kind(self.component) == "windowed_join" else datum.key
+        cell = (datum.epoch, key)
         state.counts[cell] = state.counts.get(cell, 0) + datum.value
         state.tuples += 1
         state.taken += 1

@@ -125,7 +125,7 @@ class Layout:
         return kind_of(config.spout if isinstance(config, SpoutConfig) else config.bolt)
 
     def stateful(self, name: str) -> bool:
-        return self.kind(name) == "windowed_count"
+        return self.kind(name) in ("windowed_count", "windowed_join")
 
     def by_tuples(self, name: str) -> bool:
         """Whether a number of tuples ends the windows of a count."""

@@ -181,6 +181,9 @@ def session_windows(marker_ms: int, event_time: bool) -> st.SearchStrategy[dict[
     )
 
 
+COUNTS = ("windowed_count", "windowed_join")
+JOINED = (sliding_windows, event_windows)
+"""With these, what counts two streams joins them, too."""
 BY_EVENT = (event_windows, aside_windows, session_windows)
 
 
@@ -207,22 +210,26 @@ def bolts(
     sentences = all(streams[up].sentences for up in ups)
     kinds = ("split_words",) * 3 * sentences + ("forward", "filter", "generic") + ("windowed_count",) * 3
     kind = draw(st.sampled_from(kinds))
+    if kind == "windowed_count" and len(ups) == 2 and endings in JOINED:
+        kind = draw(st.sampled_from((kind, "windowed_join", "windowed_join")))
     more: dict[str, Any] = {"parallelism": draw(st.integers(1, 3))}
     if kind == "filter":
         more["keep"] = draw(st.sampled_from((0.0, 0.5, 0.9, 1.0)))
     if kind == "generic":
         more["selectivity"] = draw(st.sampled_from((0.0, 0.5, 1.0, 1.5, 2.0, 2.5)))
-    if kind == "windowed_count":
+    if kind in COUNTS:
         more["window"] = draw(endings(marker_ms, event_time))
     if hosts is not None and draw(st.booleans()):
         more["hosts"] = tuple(draw(st.integers(0, hosts - 1)) for _ in range(more["parallelism"]))
     config = bolt(kind, inputs, draw(durations(ties, 0, 0, 1, 2, 4)), **more)
-    field = {"split_words": "word", "windowed_count": "key"}.get(kind, streams[ups[0]].field)
+    field = {"split_words": "word", "windowed_count": "key", "windowed_join": "key"}.get(
+        kind, streams[ups[0]].field
+    )
     for up, grouping in inputs.items():
         streams[up].used = True
         if grouping == "fields":
             config.from_[up] = GROUPINGS["fields"](fields=(streams[up].field,))
-    anchored = kind != "windowed_count" and streams[first].anchored
+    anchored = kind not in COUNTS and streams[first].anchored
     return config, Stream(field, sentences and kind in ("forward", "filter", "generic"), anchored)
 
 
@@ -382,7 +389,7 @@ def faults(
     if name not in ("acker", "driver"):
         more["task"] = draw(st.integers(0, topology[name].parallelism - 1))
     config = topology.get(name)
-    counts = isinstance(config, BoltConfig) and kind_of(config.bolt) == "windowed_count"
+    counts = isinstance(config, BoltConfig) and kind_of(config.bolt) in COUNTS
     if strategy == "estorm" and counts:
         more["replica"] = draw(st.integers(0, params["members"] - 1))
     replicated = strategy == "active_replication" and isinstance(topology.get(name), BoltConfig)

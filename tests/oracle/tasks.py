@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import simpy
 
@@ -44,7 +44,8 @@ class Entry:
 class State:
     """What a fault makes a task forget."""
 
-    counts: dict[tuple[int, int], int] = field(default_factory=dict)  # {(epoch or pane, key): sum}
+    counts: dict[tuple[int, Any], int] = field(default_factory=dict)  # {(epoch or pane, key): sum}
+    """Of a join the key is one of a side: (key, upstream component)."""
     held: list[Datum] = field(default_factory=list)  # the tuples in the counts, as processed, with that epoch
     tuples: int = 0  # since the last window
     taken: int = 0  # since the state was empty
@@ -66,7 +67,18 @@ class State:
         sums: dict[int, int] = {}
         for (_, key), value in sorted(self.counts.items()):
             sums[key] = sums.get(key, 0) + value
+        if any(isinstance(key, tuple) for key in sums):
+            sums = self._pairs(sums)
         return {key: total for key, total in sums.items() if total}
+
+    def _pairs(self, sums: dict[Any, int]) -> dict[int, int]:
+        """How many pairs there are of each key, one of each side."""
+        pairs: dict[int, int] = {}
+        for (key, side), left in sums.items():
+            for (other, other_side), right in sums.items():
+                if key == other and side < other_side:
+                    pairs[key] = left * right
+        return pairs
 
     @property
     def effects(self) -> list[Datum]:

@@ -22,6 +22,7 @@ from tideover.models.operators import (
     running_count,
     split_words,
     windowed_count,
+    windowed_join,
 )
 from tideover.models.operators import window as windows
 from tideover.models.operators.base import Bolt
@@ -423,6 +424,17 @@ class Window(windows.Window):
 
 class WindowedCount(windowed_count.WindowedCount):
     """Adds up the tuples' values by key; at the end of a window emits all sums, in order of key, and clears.
+
+    window: the window: 30 s, or {length, trigger}, or {tuples}; {length, slide}
+    """
+
+    def __init__(self, *, window: windows.Window | Duration) -> None: ...
+
+class WindowedJoin(windowed_join.WindowedJoin):
+    """Joins the two streams that it reads by key: at the end of a window emits each key that both have in it,
+    in order, with the number of pairs (of tuples with values: the sum of the products), and clears.
+
+    One tuple stands for all pairs of its key.
 
     window: the window: 30 s, or {length, trigger}, or {tuples}; {length, slide}
     """

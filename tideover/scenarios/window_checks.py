@@ -18,8 +18,9 @@ def check(scenario: Scenario) -> Iterator[Found]:
         for sort in _sorts(c):
             able = sorted(kind for kind, cls in STRATEGIES.items() if sort in cls.windows)
             if sort not in scenario.strategy.windows:
+                key = _KEYS[sort]
                 yield (
-                    ("topology", c.name, "window", _KEYS[sort]),
+                    ("topology", c.name, "bolt") if key is None else ("topology", c.name, "window", key),
                     f"does not go with the strategy {scenario.strategy.kind}: what becomes of {_NAMES[sort]} "
                     f"after a failure is told for {', '.join(able)}",
                 )
@@ -30,12 +31,19 @@ def check(scenario: Scenario) -> Iterator[Found]:
             yield ("topology", c.name, "window", "by"), message
 
 
-_KEYS: dict[str, str] = {"sliding": "slide", "event": "by", "session": "gap", "aside": "late"}
+_KEYS: dict[str, str | None] = {
+    "sliding": "slide",
+    "event": "by",
+    "session": "gap",
+    "aside": "late",
+    "join": None,
+}
 _NAMES: dict[str, str] = {
     "sliding": "windows that slide",
     "event": "windows by event",
     "session": "sessions",
     "aside": "what is put aside",
+    "join": "joins",
 }
 
 
@@ -43,6 +51,8 @@ def _sorts(c: Component) -> Iterator[str]:
     """What a component's windows ask of a strategy."""
     if c.window is None:
         return
+    if c.bolt.sides is not None:
+        yield "join"
     if c.window.slide is not None or c.window.slide_tuples is not None:
         yield "sliding"
     if c.window.by == "event":

@@ -194,6 +194,11 @@ class Topology:
             self.edges.append(edge)
             down.inputs.append(edge)
             up.outputs.append(edge)
+        sides = config.bolt.sides
+        if sides is not None and len(ups) != sides:
+            raise TopologyError(
+                down.name, f"tells {sides} streams apart; from must name {sides}, not {len(ups)}"
+            )
         kinds = {edge.up.output_anchored for edge in down.inputs}
         if len(kinds) > 1:
             raise TopologyError(

@@ -25,7 +25,9 @@ class Stateful(Bolt):
     @classmethod
     def _may_slide(cls, window: Window) -> Window:
         if window.extent is not None and not cls.slides:
-            raise ValueError("its windows do not slide: what it has once put out it does not put out again")
+            raise ValueError("its windows neither slide nor go by event: it goes on with what it has put out")
+        if window.gap is not None and cls.sides is not None:
+            raise ValueError("it has no sessions: what it joins is in a window of time or of tuples")
         return window
 
     @property

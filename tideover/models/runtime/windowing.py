@@ -8,6 +8,7 @@ from tideover.models.job.components import BoltConfig
 from tideover.models.job.topology import Component
 from tideover.models.operators.base import Children
 from tideover.models.operators.event_clock import EventClock
+from tideover.models.operators.keyed_pairs import SIDE
 from tideover.models.operators.sessions import Sessions
 from tideover.models.operators.state import Effects, State
 from tideover.models.runtime.context import Context
@@ -61,34 +62,38 @@ class WindowedTask(Server):
         are marked as such.
         """
         assert self._state is not None
+        whole = train
+        if self._bolt.sides is not None:
+            train = train.adding(**{SIDE: self._digits(train)})
         if self._extent is None or self.windows.trigger == "marker":
             self._state.add(train)
-            return train
+            return whole
         clock, pane = self._state.clock, self._extent.pane
         if clock is None:
             panes = None  # the open one: the next tick ends it
             if self.windows.trigger == "tuples":
                 panes = 1 + (self._state.taken + np.arange(train.n, dtype=np.int64)) // pane
             self._state.add(train.replace(epoch=panes))
-            return train
+            return whole
         assert self._context.events is not None
         events = self._context.events.of(train.uid >> self.component.bits)
         late = clock.hear(self._inputs_of(train), events, train.time)
         if isinstance(self._state, Sessions):
             late = self._state.add_events(train, events, clock.watermark)
-            return train.adding(**{LATE: late.astype(np.int64)}) if late.any() else train
+            return train.adding(**{LATE: late.astype(np.int64)}) if late.any() else whole
         panes = -(-events // pane)
         if not late.any():
             self._state.add(train.replace(epoch=panes))
-            return train
+            return whole
         self._state.add(train.pick(~late).replace(epoch=panes[~late]))
-        return train.adding(**{LATE: late.astype(np.int64)})
+        return whole.adding(**{LATE: late.astype(np.int64)})
 
     def _inputs_of(self, train: Train) -> Ints | None:
         """Over which of the component's inputs each tuple has come; None: there is one."""
+        return None if len(self.component.inputs) == 1 else self._digits(train)
+
+    def _digits(self, train: Train) -> Ints:
         edges = self.component.inputs
-        if len(edges) == 1:
-            return None
         return (train.uid >> edges[0].task_bits) & ((1 << edges[0].edge_bits) - 1)
 
     # -- windows end -----------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ class AlignedSnapshots(Strategy):
     """
 
     promise: ClassVar[Promise] = "exactly once"
-    windows: ClassVar[frozenset[str]] = frozenset({"sliding", "event", "session"})
+    windows: ClassVar[frozenset[str]] = frozenset({"sliding", "event", "session", "join"})
     survives: ClassVar[frozenset[str]] = frozenset(
         {"lose_state", "crash_task", "crash_host", "crash_worker", "crash_rack"}
     )

@@ -60,7 +60,7 @@ class Strategy(Part):
     spouts_wait: ClassVar[tuple[str, ...]] = ()
     """Keys by which, where they are given, spouts wait as long as too much is under way."""
     windows: ClassVar[frozenset[str]] = frozenset()
-    """What its windows may be besides: ``sliding``, by ``event``, ``session``, late tuples put ``aside``."""
+    """What goes with it besides: ``sliding``, by ``event``, ``session``, late ones ``aside``, ``join``."""
     gives_up: ClassVar[tuple[str, ...]] = ()
     """Durations after which a root that is not done is given up, and emitted again."""
 
