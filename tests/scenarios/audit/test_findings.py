@@ -41,7 +41,7 @@ def test_what_a_strategy_claims_is_observed(strategy: str, claimed: str) -> None
 @pytest.mark.parametrize(("trigger", "right"), [("tick", False), ("marker", True)])
 def test_replicas_disagree_where_a_timer_ends_windows(trigger: str, right: bool) -> None:
     """Tanuwidjaja 2015: both replicas of split send the same words, which come at other moments. With a timer
-    the replicas of the count put out other sums, and which of them is read is chance: wrong without a failure.
+    the replicas of the count put out other sums, and which is read is chance: wrong, though nothing fails.
     """
     world = (f"topology.count.window.trigger={trigger}", "links.latency.mean=100 ms")
     found = audited("active_replication", *world, begin="20 s", end="20.2 s")
