@@ -66,8 +66,8 @@ def _late(replications: Sequence[Replication]) -> list[str]:
     if not late:
         return []
     return [
-        f"late: {late:,} of {emitted:,} roots ({100 * late / emitted:.2g} %) came too late for a window by event; "
-        "a longer window.lag waits for more of them, and puts windows out later by as much"
+        f"late: {late:,} of {emitted:,} roots ({100 * late / emitted:.2g} %) came too late for a window by "
+        "event; a longer window.lag waits for more of them, and puts windows out later by as much"
     ]
 
 
