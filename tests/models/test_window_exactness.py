@@ -7,13 +7,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.models.test_exactness import CAPS, QUICK, SHARED, differences
-from tests.oracle.random_worlds import aside_windows, event_windows, session_windows, sliding_windows, worlds
+from tests.oracle.random_worlds import (
+    aside_windows,
+    event_windows,
+    ids_windows,
+    session_windows,
+    sliding_windows,
+    worlds,
+)
 from tideover.models.config import Scenario
 from tideover.models.strategies.base import STRATEGIES
 
 ENDINGS = {
     "sliding": sliding_windows,
     "event": event_windows,
+    "ids": ids_windows,
     "session": session_windows,
     "aside": aside_windows,
 }

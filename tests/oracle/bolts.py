@@ -27,8 +27,12 @@ class Bolt(Task):
             if world.layout.stateful(self.component) and self._is_late(message):
                 world.ledger.came_late(self, datum)
                 world.protocol.done_late(self, datum)
+            elif world.layout.stateful(self.component) and self.state.compares:
+                self._compare(datum)
             elif world.layout.stateful(self.component):
                 self._count(datum)
+                self.world.record.applied(self, datum)
+                self._fill()
             else:
                 self._hand_on(datum)
             world.record.gone(datum)
@@ -64,13 +68,34 @@ class Bolt(Task):
         state.held.append(datum)
         if self.window.gap is not None:
             self._sessions()
-        self.world.record.applied(self, datum)
+
+    def _fill(self) -> None:
+        """So many tuples end a window."""
+        state, panes = self.state, self.world.layout.panes(self.component)
         if self.window.tuples is not None and state.tuples == (
             self.window.slide_tuples or self.window.tuples
         ):
             self.windows_closed += 1
             newest = None if panes is None else state.taken // panes.length
             self.close_windows([(self.windows_closed, newest)])
+
+    def _compare(self, datum: Datum) -> None:
+        """By the ids of what had left the window, and of what it had put out, when the state was saved."""
+        state, up = self.state, datum.route[-1]
+        left, put_out = state.compares.get(up, (-1, -1))
+        if up in state.compares and datum.uid <= left:
+            self.world.protocol.known(self, datum)
+            return
+        if up in state.compares and datum.uid <= put_out:
+            self._count(datum)
+        else:
+            state.waits.append(datum)
+            state.compares.pop(up, None)
+            if not state.compares:
+                for waits in state.waits:
+                    self._count(waits)
+                state.waits = []
+        self.world.record.applied(self, datum)
 
     def _is_late(self, message: Message) -> bool:
         """Whether its event is not after the watermark; what it tells counts all the same."""
@@ -132,6 +157,8 @@ class Bolt(Task):
 
     def ticked(self, number: int) -> None:
         """The turn of a tick has come."""
+        if self.state.compares:
+            return
         panes = self.world.layout.panes(self.component)
         if self.window.by == "event":
             assert panes is not None
@@ -215,6 +242,14 @@ class Bolt(Task):
         new.tuples = 0
         old.counts = {cell: n for cell, n in old.counts.items() if is_in(cell[0])}
         emitted = [datum for datum in old.held if leaves(datum.epoch) and datum.anchored]
+        for datum in (
+            [datum for datum in old.held if is_in(datum.epoch)] if self.window.saved == "ids" else ()
+        ):
+            new.put_out[datum.route[-1]] = max(datum.uid, new.put_out.get(datum.route[-1], datum.uid))
+        for datum in (
+            [datum for datum in old.held if leaves(datum.epoch)] if self.window.saved == "ids" else ()
+        ):
+            new.left[datum.route[-1]] = max(datum.uid, new.left.get(datum.route[-1], datum.uid))
         if self.silent:
             world.ledger.emitted_window(self, number, emitted)
             return emitted, 0

@@ -55,6 +55,9 @@ class Protocol:
     def done_late(self, task: Bolt, datum: Datum) -> None:
         """A tuple has come too late for a window."""
 
+    def known(self, task: Bolt, datum: Datum) -> None:
+        """By its id a tuple has left the window already."""
+
     def ack_window(self, task: Bolt, data: list[Datum]) -> None:
         """A window has been emitted; these were in it."""
 

@@ -167,6 +167,13 @@ def event_windows(draw: st.DrawFn, marker_ms: int, event_time: bool) -> dict[str
     }
 
 
+@st.composite
+def ids_windows(draw: st.DrawFn, marker_ms: int, event_time: bool) -> dict[str, Any]:
+    """Windows of which checkpoints have ids only."""
+    length, slide = draw(st.sampled_from(((20, 10), (30, 10), (37, 10), (20, 20), (20, None), (10, None))))
+    return {"length": length * TICK, "slide": None if slide is None else slide * TICK, "saved": "ids"}
+
+
 def aside_windows(marker_ms: int, event_time: bool) -> st.SearchStrategy[dict[str, Any]]:
     """The same, with late tuples put aside."""
     return event_windows(marker_ms, event_time).map(lambda window: window | {"late": "aside"})

@@ -56,11 +56,17 @@ class State:
         default_factory=dict
     )  # when something came from it; or was first looked for
     watermark: int = -1  # -1: there is none
+    left: dict[Logical, int] = field(default_factory=dict)  # greatest id, by upstream task
+    put_out: dict[Logical, int] = field(default_factory=dict)
+    compares: dict[Logical, tuple[int, int]] = field(default_factory=dict)  # what comes, with these ids
+    waits: list[Datum] = field(default_factory=list)  # until all are compared
 
     def copy(self) -> State:
         new = State(dict(self.counts), list(self.held), self.tuples, self.taken)
         new.markers, new.handed = dict(self.markers), self.handed
         new.newest, new.heard, new.watermark = dict(self.newest), dict(self.heard), self.watermark
+        new.left, new.put_out, new.compares = dict(self.left), dict(self.put_out), dict(self.compares)
+        new.waits = list(self.waits)
         return new
 
     def keys(self) -> dict[int, int]:
@@ -83,7 +89,17 @@ class State:
     @property
     def effects(self) -> list[Datum]:
         """Those of the tuples that belong to roots."""
-        return [datum for datum in self.held if datum.anchored]
+        return [datum for datum in [*self.held, *self.waits] if datum.anchored]
+
+    def ids(self) -> State:
+        """What a checkpoint has of it, if it has ids only; who has it back compares."""
+        return State(
+            left=dict(self.left),
+            put_out=dict(self.put_out),
+            compares={up: (self.left.get(up, -1), most) for up, most in self.put_out.items()},
+            markers=dict(self.markers),
+            handed=self.handed,
+        )
 
     @property
     def entries(self) -> int:
@@ -470,7 +486,7 @@ class Task:
 
     def lose_state(self, crash: bool) -> None:
         """Counts, held ids and unsent acks; a crash of a bolt also takes the numbers of the markers."""
-        self.world.ledger.hurt(self.state.held, self.fault)
+        self.world.ledger.hurt([*self.state.held, *self.state.waits], self.fault)
         self.world.outages.state_lost(self)
         old, self.state = self.state, State()
         if not crash or self.component in self.world.layout.spouts:

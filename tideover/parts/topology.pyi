@@ -404,6 +404,8 @@ class Window(windows.Window):
     late: by event: what becomes of a late tuple: nothing, or it leaves on a stream of its own
     idle_after: by event: an input that has been silent for so long holds windows back no more; default: it
         does
+    saved: what checkpoints have of it: all that it holds, or only which tuples have left it, and which it has
+        put out (Storm's stateful windows without persistence)
     """
 
     def __init__(
@@ -420,6 +422,7 @@ class Window(windows.Window):
         watermark_interval: Duration = "1 s",
         late: Literal["drop", "aside"] = "drop",
         idle_after: Duration | None = None,
+        saved: Literal["contents", "ids"] = "contents",
     ) -> None: ...
 
 class WindowedCount(windowed_count.WindowedCount):

@@ -37,6 +37,7 @@ _KEYS: dict[str, str | None] = {
     "session": "gap",
     "aside": "late",
     "join": None,
+    "ids": "saved",
 }
 _NAMES: dict[str, str] = {
     "sliding": "windows that slide",
@@ -44,6 +45,7 @@ _NAMES: dict[str, str] = {
     "session": "sessions",
     "aside": "what is put aside",
     "join": "joins",
+    "ids": "windows of which ids are saved",
 }
 
 
@@ -55,6 +57,8 @@ def _sorts(c: Component) -> Iterator[str]:
         yield "join"
     if c.window.slide is not None or c.window.slide_tuples is not None:
         yield "sliding"
+    if c.window.saved == "ids":
+        yield "ids"
     if c.window.by == "event":
         yield "event"
         if c.window.gap is not None:

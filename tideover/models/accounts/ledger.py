@@ -197,9 +197,9 @@ class Ledger:
         component = task.component
         if component.ends_roots:
             if train.has(LATE):
-                late = train.column(LATE) > 0
-                self._come_late(component, train.uid[late], task.replica)
-                train = train.pick(~late)
+                late = train.column(LATE)
+                self._come_late(component, train.uid[late == 1], task.replica)
+                train = train.pick(late == 0)
             if train.n:
                 self._take_effect(component, train.uid, task.replica)
 
@@ -210,6 +210,8 @@ class Ledger:
 
     def _come_late(self, component: Component, uid: Ints, replica: int) -> None:
         """Late tuples take no effect: they are lost, or leave aside."""
+        if not len(uid):
+            return
         roots = uid >> component.bits
         self._late.append(distinct(roots))
         assert component.window is not None

@@ -131,6 +131,11 @@ class Component:
         return "marker" if self.by_marker else window.trigger
 
     @property
+    def saves_ids(self) -> bool:
+        """Whether checkpoints have only ids of its windows."""
+        return self.window is not None and self.window.saved == "ids"
+
+    @property
     def keys(self) -> int:
         """Number of different keys in the output."""
         config = self.config

@@ -9,6 +9,7 @@ import numpy as np
 
 from tideover.models.operators.event_clock import EventClock
 from tideover.models.operators.window import Extent
+from tideover.models.operators.window_ids import WindowIds
 from tideover.sim.train import Ints, Train
 
 
@@ -38,7 +39,8 @@ class State(ABC):
 
     ``keys``: number of different keys that can come; ``tuples``: how many were taken in since the last
     window; ``taken``: how many in all; ``extent``: the panes of its windows, if they have some: an epoch is a
-    pane then; ``clock``: how far events have come, if they go by event.
+    pane then; ``clock``: how far events have come, if they go by event; ``ids``: what a copy of the state has
+    in the place of its contents, if only ids are saved.
     """
 
     keys: int
@@ -46,6 +48,7 @@ class State(ABC):
     taken: int = 0
     extent: Extent | None = None
     clock: EventClock | None = None
+    ids: WindowIds | None = None
 
     @abstractmethod
     def add(self, train: Train) -> None:
@@ -171,13 +174,18 @@ class EpochState(State):
             held = [epoch for epoch in closed if epoch >= begin]
             closed = [epoch for epoch in closed if epoch < begin]
             keys, values = self._put_out([self._contents[epoch] for epoch in held])
+            inside = [part for epoch in held for _, part in self._behind[epoch]]
             for epoch in closed:
                 del self._contents[epoch]
         else:
             keys, values = self._put_out([self._contents.pop(epoch) for epoch in closed])
+            inside = [part for epoch in closed for _, part in self._behind[epoch]]
         behind = [run for epoch in closed for run in self._behind.pop(epoch)]
         self.tuples = 0
-        return Closed(keys, values, [part for _, part in sorted(behind, key=lambda run: run[0])])
+        parts = [part for _, part in sorted(behind, key=lambda run: run[0])]
+        if self.ids is not None:
+            self.ids.put_out(joined(inside).uid, joined(parts).uid)
+        return Closed(keys, values, parts)
 
     def end_pane(self, number: int) -> None:
         if 0 in self._contents:
@@ -198,9 +206,17 @@ class EpochState(State):
         new = type(self)(self.keys)
         new.extent = self.extent
         new.clock = None if self.clock is None else self.clock.fresh()
+        new.ids = None if self.ids is None else WindowIds()
         return new
 
     def copy(self) -> Self:
+        if self.ids is None:
+            return self._whole()
+        new = self.fresh()
+        new.ids = self.ids.saved()
+        return new
+
+    def _whole(self) -> Self:
         new = self.fresh()
         new._contents = {epoch: self._copied(content) for epoch, content in self._contents.items()}
         new._behind = {epoch: list(behind) for epoch, behind in self._behind.items()}
@@ -211,17 +227,22 @@ class EpochState(State):
 
     @property
     def entries(self) -> int:
+        if self.ids is not None:
+            return self.ids.entries
         return sum(self._entries(content) for content in self._contents.values())
 
     @property
     def size(self) -> int:
-        return sum(len(part.uid) for behind in self._behind.values() for _, part in behind)
+        return len(self.effects().uid)
 
     def effects(self) -> Effects:
-        return joined([part for behind in self._behind.values() for _, part in behind])
+        parts = [part for behind in self._behind.values() for _, part in behind]
+        if self.ids is not None:
+            parts += [Effects(train.uid, train.attempt) for train in self.ids.waiting]
+        return joined(parts)
 
     def content(self) -> dict[int, int]:
-        open_ = self.copy()
+        open_ = self._whole()
         open_.extent = None
         closed = open_.end_window()
         return dict(zip(closed.keys.tolist(), closed.values.tolist(), strict=True))

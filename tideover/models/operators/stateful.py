@@ -24,7 +24,7 @@ class Stateful(Bolt):
     @field_validator("window")
     @classmethod
     def _may_slide(cls, window: Window) -> Window:
-        if window.extent is not None and not cls.slides:
+        if (window.extent is not None or window.saved == "ids") and not cls.slides:
             raise ValueError("its windows neither slide nor go by event: it goes on with what it has put out")
         if window.gap is not None and cls.sides is not None:
             raise ValueError("it has no sessions: what it joins is in a window of time or of tuples")

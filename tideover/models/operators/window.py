@@ -45,7 +45,7 @@ class Window(Part):
     """
 
     unsaid: ClassVar[frozenset[str]] = frozenset(
-        {"gap", "slide", "slide_tuples", "by", "lag", "watermark_interval", "late", "idle_after"}
+        {"gap", "slide", "slide_tuples", "by", "lag", "watermark_interval", "late", "idle_after", "saved"}
     )
 
     length: Annotated[Duration | None, Field(description="length in time, e.g. 30 s")] = None
@@ -94,6 +94,20 @@ class Window(Part):
             "default: it does",
         ),
     ] = None
+
+    saved: Annotated[
+        Literal["contents", "ids"],
+        Field(
+            description="what checkpoints have of it: all that it holds, or only which tuples have left it, "
+            "and which it has put out (Storm's stateful windows without persistence)"
+        ),
+    ] = "contents"
+
+    @model_validator(mode="after")
+    def _saved(self) -> Window:
+        if self.saved == "ids" and (self.length is None or self.by == "event" or self.trigger == "marker"):
+            raise ValueError("saved: ids is of windows of time by arrival, that ticks end")
+        return self
 
     @model_validator(mode="after")
     def _by_event(self) -> Window:

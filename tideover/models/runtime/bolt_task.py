@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from tideover.models.job.components import BoltConfig
 from tideover.models.job.topology import Component
+from tideover.models.operators.window_ids import STREAM
 from tideover.models.runtime.context import Context
 from tideover.models.runtime.spout_task import SpoutTask
 from tideover.models.runtime.stream import Outlet, Sent
@@ -89,6 +90,8 @@ class BoltTask(WindowedTask):
         if train.mark is not None:
             # a marker's key says over which logical input it came
             train = train.replace(key=np.where(train.mark > 0, self._input(channel), train.key))
+        if self._state is not None and self._state.ids is not None:
+            train = train.adding(**{STREAM: np.full(train.n, self._input(channel), np.int64)})
         if channel.logged and self.bound is not None:
             train = train.adding(**{PLACELESS: np.ones(train.n, np.int64)})
         return self._context.hooks.receive(self, channel, train)

@@ -18,7 +18,7 @@ PATH = "path"
 
 
 LATE = "late"
-"""Column of tuples that were processed: 1 if it came too late for a window by event."""
+"""Column of tuples that were processed: 1 if it came too late for a window by event, 2 if it is known."""
 
 
 class Sent(NamedTuple):

@@ -11,6 +11,7 @@ from tideover.models.operators.event_clock import EventClock
 from tideover.models.operators.keyed_pairs import SIDE
 from tideover.models.operators.sessions import Sessions
 from tideover.models.operators.state import Effects, State
+from tideover.models.operators.window_ids import KNOWN, STREAM, WindowIds
 from tideover.models.runtime.context import Context
 from tideover.models.runtime.stream import LATE, Outlet
 from tideover.models.runtime.windows import Windows
@@ -49,6 +50,8 @@ class WindowedTask(Server):
         if window is not None:
             self._state = self._bolt.new_state(component.input_keys)
             self._state.extent = self._extent
+            if window.saved == "ids":
+                self._state.ids = WindowIds()
             if window.by == "event":
                 self._state.clock = EventClock(len(component.inputs), window.lag, window.idle_after)
         self._last_mark: Train | None = None
@@ -65,6 +68,8 @@ class WindowedTask(Server):
         whole = train
         if self._bolt.sides is not None:
             train = train.adding(**{SIDE: self._digits(train)})
+        if self._state.ids is not None:
+            return self._compare(self._state.ids, train, whole)
         if self._extent is None or self.windows.trigger == "marker":
             self._state.add(train)
             return whole
@@ -87,6 +92,22 @@ class WindowedTask(Server):
             return whole
         self._state.add(train.pick(~late).replace(epoch=panes[~late]))
         return whole.adding(**{LATE: late.astype(np.int64)})
+
+    def _compare(self, ids: WindowIds, train: Train, whole: Train) -> Train:
+        """Take tuples in as their ids say; those that are known are marked."""
+        assert self._state is not None
+        if not ids.comparing:
+            ids.note(train.uid, train.column(STREAM))
+            self._state.add(train.replace(epoch=None))
+            return whole
+        into, known = ids.compare(train)
+        for part in into:
+            self._state.add(part.replace(epoch=None))
+        if not known:
+            return whole
+        mark = np.zeros(train.n, np.int64)
+        mark[known] = KNOWN
+        return whole.adding(**{LATE: mark})
 
     def _inputs_of(self, train: Train) -> Ints | None:
         """Over which of the component's inputs each tuple has come; None: there is one."""
@@ -180,7 +201,7 @@ class WindowedTask(Server):
 
     def _tick_turn(self, number: int) -> None:
         self.windows.waiting.discard(number)
-        if not self.available:
+        if not self.available or (self._state and self._state.ids and self._state.ids.comparing):
             return
         now = self._kernel.now
         stall = self._end_windows(self._ended_by(number), now, self.windows.epoch)

@@ -88,7 +88,7 @@ class Acks(AckCosts):
 
     def processed(self, task: BoltView, train: Train, sent: list[Sent]) -> None:
         if self._held is not None and task.component.keeps_state:
-            self._held.setdefault(task, []).append(Effects(train.uid, train.attempt))
+            self._hold(task, train)
             if sent:
                 self.acker.add(task, train, sent)
         elif not task.component.window:
@@ -96,8 +96,19 @@ class Acks(AckCosts):
         elif train.has(LATE):
             self._ack(task, [], train.pick(train.column(LATE) > 0))
 
+    def _hold(self, task: BoltView, train: Train) -> None:
+        """Hold the acks of what was processed; where only ids are saved, of what is known by its id."""
+        assert self._held is not None
+        if task.component.saves_ids:
+            train = train.pick(train.column(LATE) > 0)
+        self._held.setdefault(task, []).append(Effects(train.uid, train.attempt))
+
     def window_ended(self, task: BoltView, parts: list[Effects], now: int) -> int:
-        if not parts or not task.component.anchored or self._held is not None:
+        if not parts or not task.component.anchored:
+            return 0
+        if self._held is not None:
+            if task.component.saves_ids:
+                self._held.setdefault(task, []).extend(parts)
             return 0
         return self._post(task, parts, now)
 
