@@ -99,6 +99,7 @@ from tideover.parts.topology import (
     Values,
     Window,
     WindowedCount,
+    WindowedJoin,
 )
 
 __all__ = [
@@ -179,4 +180,5 @@ __all__ = [
     "Weibull",
     "Window",
     "WindowedCount",
+    "WindowedJoin",
 ]
