@@ -34,7 +34,7 @@ def those_with(sort: str) -> list[str]:
 
 @pytest.mark.parametrize("strategy", those_with("sliding"))
 def test_the_engine_equals_the_reference(strategy: str) -> None:
-    sorts = [ENDINGS[sort] for sort in sorted(STRATEGIES[strategy].windows)]
+    sorts = [ENDINGS[sort] for sort in ENDINGS if sort in STRATEGIES[strategy].windows]
 
     @QUICK
     @given(st.one_of([worlds((strategy,), endings) for endings in sorts]))
