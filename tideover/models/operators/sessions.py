@@ -43,6 +43,9 @@ class Sessions(State):
         self._gap = gap
         self._once = once
         self._open: dict[int, list[_Session]] = {}
+        """By key."""
+        self._ends: dict[int, dict[int, _Session]] = {}
+        """By number, then by key: two of one key are more than a gap apart."""
         self._retried = False
 
     def add(self, train: Train) -> None:
@@ -56,53 +59,63 @@ class Sessions(State):
         self._retried |= train.attempt is not None
         columns = (train.key, events, train.column("value"), train.uid, train.column("attempt"))
         for row, (key, event, value, uid, attempt) in enumerate(
-            zip(*(c.tolist() for c in columns), strict=True)
+            zip(*(column.tolist() for column in columns), strict=True)
         ):
             new = _Session(event, event, value)
-            apart: list[_Session] = []
-            touched: list[_Session] = []
-            for other in self._open.get(key, []):
-                near = other.first <= event + self._gap and event <= other.last + self._gap
-                (touched if near else apart).append(other)
+            touched = [
+                other
+                for other in self._open.get(key, [])
+                if other.first <= event + self._gap and event <= other.last + self._gap
+            ]
             for other in touched:
                 new.first, new.last = min(new.first, other.first), max(new.last, other.last)
                 new.total += other.total
-                new.behind += other.behind
             late[row] = self._number(new) * MS <= watermark
-            if not late[row]:
-                self.taken += 1
-                self.tuples += 1
-                new.behind.append((self.taken, uid, attempt))
-                self._open[key] = [*apart, new]
+            if late[row]:
+                continue
+            for other in touched:
+                self._remove(key, other)
+                new.behind += other.behind
+            self.taken += 1
+            self.tuples += 1
+            new.behind.append((self.taken, uid, attempt))
+            self._put(key, new)
         return late
+
+    def _put(self, key: int, session: _Session) -> None:
+        self._open.setdefault(key, []).append(session)
+        self._ends.setdefault(self._number(session), {})[key] = session
+
+    def _remove(self, key: int, session: _Session) -> None:
+        number = self._number(session)
+        self._open[key] = [other for other in self._open[key] if other is not session]
+        if not self._open[key]:
+            del self._open[key]
+        del self._ends[number][key]
+        if not self._ends[number]:
+            del self._ends[number]
 
     def _number(self, session: _Session) -> int:
         return -(-(session.last + self._gap) // MS)
 
     def due(self, since: int, watermark: int) -> list[int]:
-        numbers = {self._number(s) for sessions in self._open.values() for s in sessions}
-        return sorted(number for number in numbers if number * MS <= watermark)
+        return sorted(number for number in self._ends if number * MS <= watermark)
 
     def end_window(self, before: int | None = None) -> Closed:
-        sums, behind = {}, []
-        for key in sorted(self._open):
-            sessions = self._open[key]
-            over = [s for s in sessions if before is None or self._number(s) < before]
-            if not over:
-                continue
-            sums[key] = self._value(over)
-            behind += [row for s in over for row in s.behind]
-            if len(over) == len(sessions):
-                del self._open[key]
-            else:
-                self._open[key] = [s for s in sessions if before is not None and self._number(s) >= before]
+        sums: dict[int, int] = {}
+        behind: list[tuple[int, int, int]] = []
+        for number in [number for number in sorted(self._ends) if before is None or number < before]:
+            for key, session in list(self._ends[number].items()):
+                sums[key] = sums.get(key, 0) + self._value(session)
+                behind += session.behind
+                self._remove(key, session)
         self.tuples = 0
-        counted = {key: total for key, total in sums.items() if total}
+        counted = {key: sums[key] for key in sorted(sums) if sums[key]}
         parts = [self._effects(behind)] if behind else []
         return Closed(np.array([*counted], np.int64), np.array([*counted.values()], np.int64), parts)
 
-    def _value(self, sessions: list[_Session]) -> int:
-        return int(bool(sessions)) if self._once else sum(s.total for s in sessions)
+    def _value(self, session: _Session) -> int:
+        return 1 if self._once else session.total
 
     def _effects(self, behind: list[tuple[int, int, int]]) -> Effects:
         rows = np.array(sorted(behind), np.int64).reshape(-1, 3)
@@ -116,14 +129,16 @@ class Sessions(State):
 
     def copy(self) -> Self:
         new = self.fresh()
-        new._open = {key: [s.copy() for s in sessions] for key, sessions in self._open.items()}
+        for key, sessions in self._open.items():
+            for session in sessions:
+                new._put(key, session.copy())
         new.tuples, new.taken, new._retried = self.tuples, self.taken, self._retried
         new.clock = None if self.clock is None else self.clock.copy()
         return new
 
     @property
     def entries(self) -> int:
-        return sum(self._value([s]) != 0 for sessions in self._open.values() for s in sessions)
+        return sum(self._value(s) != 0 for sessions in self._open.values() for s in sessions)
 
     def effects(self) -> Effects:
         parts = [self._effects(s.behind) for sessions in self._open.values() for s in sessions]
