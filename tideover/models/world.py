@@ -11,6 +11,7 @@ from tideover.models.accounts.ledger import Ledger
 from tideover.models.accounts.recoveries import Recoveries
 from tideover.models.accounts.reference_run import ReferenceRun
 from tideover.models.accounts.snapshot_times import SnapshotTimes
+from tideover.models.accounts.space_time import SpaceTime, Stretch
 from tideover.models.accounts.trace import Trace
 from tideover.models.accounts.usage import SAMPLES, Usage
 from tideover.models.accounts.window_log import WindowLog
@@ -39,6 +40,7 @@ class World:
     ledger, backlog, windows, recoveries
     reference    None: nothing can disturb the windows, or nobody wants them judged
     trace        None: not asked for
+    space_time   None: nothing is watched
     usage        None: the tasks share nothing, or nobody wants it measured
     """
 
@@ -52,10 +54,12 @@ class World:
         judge_windows: bool = True,
         looks: int | None = None,
         step: int | None = None,
+        watched: Stretch | None = None,
     ) -> None:
         """``looks``: how often it is looked how busy everything is, besides the end of the warm-up; None:
         often if the tasks share something, else never. ``step``: length (ns) of the steps in which
         several levels share cores, or cards; None: short enough for latencies. Throughput is right with any.
+        ``watched``: the stretch in which it is noted who sends what to whom.
         """
         self._draws = draws = Draws(scenario.run.seed, replication)
         self.scenario = scenario = timed(scenario, draws)
@@ -75,6 +79,7 @@ class World:
         if scenario.detector is not None:
             self.job.supervisor.watch = scenario.detector.watch(self.job)
         self.recoveries = Recoveries(self.job, recorder, self.backlog)
+        self.space_time = None if watched is None else SpaceTime(self.job, watched)
         self.job.plug(strategy.protocol(self.job))
         self.lag = Lag(self.job, scenario.run.duration)
         self.usage: Usage | None = None
@@ -96,6 +101,7 @@ class World:
             self.reference,
             self.completion,
             self.snapshots,
+            self.space_time,
             self,
         )
         context.say = Announcer([listener for listener in listeners if listener is not None])
