@@ -80,6 +80,7 @@ class Checkpoints:
             job.step(task.name, "checkpoint saved", f"{entries} entries")
             then(taken)
 
+        job.step(task.name, "checkpoint taken", f"{entries} entries", costs.store or "store")
         copying = costs.saving + entries * costs.saving_entry
         size = taken.state.entries * costs.entry_size + share.size
         wanted, saved = self._plans.watch(), self._plans.unless_void(written)

@@ -75,6 +75,8 @@ class StateTransfer(Mechanism):
                 self.go_on_alone(task, outage)
             return
         gate = task.gate
+        entries = 0 if peer.state is None else peer.state.entries
+        self._job.step(peer.name, "state copied", f"{entries} entries", task.name)
         self._duplicates.copy(task, peer)
         now = self._job.kernel.now
         gate.aside = [self._duplicates.admit(task, train.at(now)) for train in gate.aside if train.n]

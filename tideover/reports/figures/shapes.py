@@ -25,7 +25,7 @@ def _value(value: float | str) -> str:
 def group(title: Iterable[str], *inside: str, **attributes: float | str) -> str:
     """Shapes with a text that is shown when a pointer rests on one of them, a line each."""
     lines = "\n".join(title)
-    return element("g", *([element("title", escape(lines))] if lines else []), *inside, **attributes)
+    return element("g", *([element("title", escape(lines, quote=False))] if lines else []), *inside, **attributes)
 
 
 def line(a: Point, b: Point, colour: str, width: float = 1.0, dashes: str = "", opacity: float = 1) -> str:
@@ -56,12 +56,21 @@ def polygon(points: Iterable[Point], fill: str, edge: str = "", opacity: float =
 
 
 def text(
-    at: Point, words: str, colour: str, size: float = 11, anchor: str = "start", bold: bool = False
+    at: Point,
+    words: str,
+    colour: str,
+    size: float = 11,
+    anchor: str = "start",
+    *,
+    bold: bool = False,
+    on: str = "",
 ) -> str:
-    """Words on one line; ``at``: where their base line begins, or has its middle or end."""
-    weight = ";font-weight:bold" if bold else ""
-    style = f"fill:{colour};font-size:{size:g}px{weight}"
-    return element("text", escape(words), x=at[0], y=at[1], text_anchor=anchor, style=style)
+    """Words on one line; ``at``: where their base line begins, or has its middle or end; ``on``: a colour
+    around the letters, that keeps them legible on lines.
+    """
+    look = f"fill:{colour};font-size:{size:g}px" + (";font-weight:bold" if bold else "")
+    look += f";stroke:{on};stroke-width:3;stroke-linejoin:round;paint-order:stroke" if on else ""
+    return element("text", escape(words, quote=False), x=at[0], y=at[1], text_anchor=anchor, style=look)
 
 
 def way(points: Sequence[Point], colour: str, width: float, dashes: str = "", opacity: float = 1) -> str:

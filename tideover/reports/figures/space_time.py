@@ -213,7 +213,8 @@ class _Picture:
         if lanes < 2 or abs(u - x) > self.place.each:
             return (x, y), (u, z)
         side = 6.0 + 5 * lanes
-        side = side if max(x, u) + side < self.place.right else -side
+        if arrow.kind == "ack" or max(x, u) + side > self.place.right:
+            side = -side if min(x, u) - side > self.place.left else side / 3
         return (x, y), ((x + u) / 2 + side, (y + z) / 2), (u, z)
 
     def _bundle(self, sort: str, word: str, arrows: list[Arrow]) -> list[str]:
@@ -235,7 +236,7 @@ class _Picture:
             inside.append(self._number(len(arrows), last, look.colour))
         if word:
             (x, y), up = last[-1], last[0][1] < last[-1][1]
-            inside.append(text((x + 6, y + (-7 if up else 14)), word, style.INK, 10, bold=True))
+            inside.append(text((x + 6, y + (-7 if up else 14)), word, style.INK, 10, bold=True, on=style.PAPER))
         return [group(_named(arrows, word), *inside), *self._stays(sort, arrows)]
 
     def _number(self, n: int, points: Sequence[Point], colour: str) -> str:
@@ -247,7 +248,7 @@ class _Picture:
         while any(abs(at[0] - px) < 22 and abs(at[1] - py) < 9 for px, py in self._numbers) and at[1] < z + half:
             at = at[0], at[1] + 9
         self._numbers.append(at)
-        return text(at, f"×{n}", colour, 8.5)
+        return text(at, f"×{n}", colour, 8.5, on=style.PAPER)
 
     def _end(self, sort: str, look: Look, a: Point, b: Point) -> str:
         if sort == "lost":

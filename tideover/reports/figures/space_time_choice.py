@@ -65,15 +65,15 @@ def choose(diagram: Diagram, first: Collection[Whole] = (), most: int = MOST_TUP
         )
     for kind, name in (("ack", "acks"), ("complete", "complete roots")):
         mine = [arrow for arrow in inside if arrow.kind == kind]
-        shown = [arrow for arrow in mine if arrow.whole in wholes][:most]
+        shown = _spread([a for a in mine if len(wholes) == total or a.whole in wholes], most)
         if len(shown) < len(mine):
             said.append(f"{len(shown):,} of {len(mine):,} {name}")
         kept += shown
     rest = [arrow for arrow in inside if arrow.kind in ("control", "step")]
-    kept += _spread(rest, MOST_STEPS, "control messages", said)
+    kept += _said(rest, MOST_STEPS, "control messages", said)
     lanes = _lanes(diagram, kept, struck, said)
     names = {lane.name for lane in lanes}
-    events = _spread(list(diagram.events), MOST_STEPS, "steps and other events", said)
+    events = _said(list(diagram.events), MOST_STEPS, "steps and other events", said)
     return Shown(
         lanes,
         tuple(a for a in kept if {a.source, a.target} <= names),
@@ -160,10 +160,17 @@ def _lanes(
     return found
 
 
-def _spread(things: list[Thing], most: int, name: str, said: list[str]) -> list[Thing]:
+def _spread(things: list[Thing], most: int) -> list[Thing]:
     """So many of them, spread evenly, in their order."""
     if len(things) <= most:
         return things
-    said.append(f"{most:,} of {len(things):,} {name}")
     places = [place for place, _ in zip(_evenly(len(things)), range(most), strict=False)]
     return [things[place] for place in sorted(places)]
+
+
+def _said(things: list[Thing], most: int, name: str, said: list[str]) -> list[Thing]:
+    """The same, and it is said what is left out."""
+    shown = _spread(things, most)
+    if len(shown) < len(things):
+        said.append(f"{len(shown):,} of {len(things):,} {name}")
+    return shown

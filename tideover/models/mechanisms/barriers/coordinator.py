@@ -16,6 +16,8 @@ from tideover.models.runtime.views import TaskView
 from tideover.sim.kernel import Rank, Reads
 from tideover.sim.train import Ints
 
+COORDINATOR = "coordinator"
+
 
 @dataclass(frozen=True)
 class Schedule:
@@ -119,6 +121,8 @@ class Coordinator:
 
     def acknowledge(self, task: TaskView, snapshot: Snapshot) -> None:
         """A task's part is safe; when all are, the snapshot is what the job goes back to."""
+        if self.waits_for(snapshot):
+            self._job.step(task.name, "part acknowledged", f"snapshot {snapshot.number}", COORDINATOR)
         snapshot.awaited[task] -= 1
         if not snapshot.awaited[task]:
             del snapshot.awaited[task]
@@ -162,4 +166,4 @@ class Coordinator:
 
     def _step(self, what: str) -> None:
         assert self.under_way is not None
-        self._job.step("coordinator", what, f"snapshot {self.under_way.number}")
+        self._job.step(COORDINATOR, what, f"snapshot {self.under_way.number}")

@@ -87,6 +87,7 @@ class Replays:
                 if request.done:
                     continue
                 request.asked, request.served = up.life, False
+                self._job.step(request.receiver.task.name, "replay requested", to=up.name)
                 self._send(up, request)
 
     def _send(self, up: Node, request: Request) -> None:
