@@ -74,6 +74,14 @@ class Again(NamedTuple):
     time: Ints
 
 
+class Reopened(NamedTuple):
+    """Tuples that a task will have again: from a buffer, a log, a saved queue, or another replica."""
+
+    receiver: int
+    uid: Ints
+    attempt: Ints
+
+
 class Control(NamedTuple):
     """A control message among the tuples of a channel, between the tasks of these numbers; times in ns."""
 
@@ -117,6 +125,7 @@ class SpaceTime(Hooks):
         self.departures: list[Departures] = []
         self.arrivals: list[Arrivals] = []
         self.again: list[Again] = []
+        self.reopened: list[Reopened] = []
         self.acked: list[Acked] = []
         self.completed: list[tuple[int, int, int]] = []
         self.steps: list[Step] = []
@@ -186,6 +195,11 @@ class SpaceTime(Hooks):
         if rows.any():
             uid, attempt = train.uid[rows], train.column("attempt")[rows]
             self.again.append(Again(task.number, logged, uid, attempt, times[rows]))
+
+    def on_reopened(self, task: BoltView, train: Train) -> None:
+        """Tuples are on their way to a task once more."""
+        if train.n and self.job.kernel.now >= self.stretch.begin - self.look_back:
+            self.reopened.append(Reopened(task.number, train.uid, train.column("attempt")))
 
     def _sent(self, task: SpoutView | BoltView, sent: list[Sent]) -> None:
         begin, end = self.stretch.begin - self.look_back, self.stretch.end

@@ -56,6 +56,7 @@ class Arrow:
     again    it is sent again: by its spout, from a buffer or a log
     whole    of a tuple: what it is part of
     effect   of a tuple: component and uid
+    copied   it came over no channel, but out of a queue that was saved, or is another replica's
     """
 
     kind: str
@@ -69,6 +70,7 @@ class Arrow:
     again: bool = False
     whole: Whole | None = None
     effect: tuple[str, int] | None = None
+    copied: bool = False
 
     @property
     def lost(self) -> bool:
@@ -170,13 +172,16 @@ class _Drawing:
                 message.again,
                 self.names.origin(down.component, message.uid).whole,
                 (down.component.name, message.uid),
+                message.copied,
             )
 
     def _text(self, message: Message, sender: Component) -> tuple[str, ...]:
         up, down = self.job.tasks[message.sender].name, self.job.tasks[message.receiver]
         what = f"{self._place(down.component, message.uid, message.attempt)}, "
         what += f"key {self.names.key(sender, message.key)}"
-        if message.sent is None:
+        if message.copied:
+            sent = f"once sent by {up}; now out of what was kept of it, or from another replica"
+        elif message.sent is None:
             sent = f"sent by {up}, before the stretch"
         else:
             again = f", again, from the log of {up}" if message.log else f" by {up}"

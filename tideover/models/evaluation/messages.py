@@ -20,12 +20,13 @@ Key = tuple[int, int, int, int]
 class Message:
     """A tuple on its way from one task to another (their numbers among all tasks); times in ns.
 
-    sent   when it left; None: before the departures were noted
+    sent   when it left; None: before departures were noted, or (``copied``) it did not come over a channel
     came   when it arrived; None: it did not, as far as the run was followed
     over   when it was processed, or lost; None: neither, as far as the run was followed
     fate   processed, discarded (known, or to come again), destroyed, overflowed, waiting, under way
     again  it left a buffer, a log or a spout once more
     log    it was read again from a log, where it had come before
+    copied it came out of a queue that was saved, or is another replica's
     """
 
     sender: int
@@ -39,6 +40,7 @@ class Message:
     fate: str
     again: bool = False
     log: bool = False
+    copied: bool = False
 
 
 @dataclass
@@ -74,6 +76,8 @@ class _Matching:
         self._came: dict[Key, list[_Arrival]] = defaultdict(list)
         self._lost: dict[tuple[int, int, int], list[int]] = defaultdict(list)
         """When tuples were lost before they came, by receiver, uid, attempt."""
+        self._back: set[tuple[int, int, int]] = set()
+        """What comes to its receiver again, by receiver, uid, attempt."""
         self._used: set[tuple[Key, int]] = set()
         self._arrived: Counter[tuple[int, str, int, int, int]] = Counter()
         """At how many replicas a departure has arrived."""
@@ -84,6 +88,9 @@ class _Matching:
         for more in noted.again:
             for uid, attempt, time in zip(*(column.tolist() for column in more[2:]), strict=True):
                 self._again[more.receiver, uid, attempt].append((time, more.logged))
+        for back in noted.reopened:
+            uids, attempts = back.uid.tolist(), back.attempt.tolist()
+            self._back |= {(back.receiver, *row) for row in zip(uids, attempts, strict=True)}
         for part in noted.arrivals:
             self._note(part.receiver, part.fate, *(column.tolist() for column in part[2:]))
         self._note_what_waits()
@@ -146,8 +153,10 @@ class _Matching:
                 self._arrived[sender, down.name, uid, attempt, sent] += 1
             at -= 1
             came, fate, over = arrival.time, arrival.fate, arrival.over
-            again = again or attempt > 0
-            yield Message(sender, receiver, uid, attempt, arrival.key, sent, came, over, fate, again, log)
+            copied = sent is None and (receiver, uid, attempt) in self._back
+            if not copied or over is not None:  # else it only waits to come again
+                flags = again or copied or attempt > 0, log, copied
+                yield Message(*key, arrival.key, sent, came, over, fate, *flags)
 
     def _left(self, sender: int, name: str, uid: int, attempt: int) -> Iterator[Message]:
         """Departures of which no arrival is known."""

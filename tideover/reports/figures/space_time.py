@@ -55,6 +55,7 @@ LOOKS = {
     "tuple": Look("tuple", style.INK),
     "again": Look("tuple sent again", style.VERMILION, 2.2),
     "lost": Look("tuple destroyed", style.FAILURE, 1.4, "1.5 2.5"),
+    "copied": Look("tuple out of what was kept, or from another replica", style.VERMILION, 1.2, "1 2"),
     "discarded": Look("tuple discarded (known, or to come again)", style.MUTED, 1.0),
     "under way": Look("tuple not processed yet", style.MUTED, 1.0, "1 3"),
     "control": Look("control message in the stream (barrier, end marker)", style.BLUE, 2.4, "8 2"),
@@ -198,6 +199,9 @@ class _Picture:
         """Where an arrow begins and ends, in the picture."""
         place = self.place
         a, b = place.y[arrow.source], place.y[arrow.target]
+        if arrow.copied and arrow.came is not None:
+            x = place.clipped(arrow.came)
+            return (x, b - 22), (x, b)
         begin = place.stretch.begin if arrow.sent is None else arrow.sent
         if arrow.came is None and arrow.over is None:
             start = place.x(begin)
@@ -392,6 +396,8 @@ class _Picture:
 def _sort(arrow: Arrow) -> str:
     if arrow.kind != "tuple":
         return arrow.kind
+    if arrow.copied:
+        return "copied"
     if arrow.lost:
         return "lost"
     if arrow.fate == "discarded":

@@ -85,6 +85,8 @@ def choose(diagram: Diagram, first: Collection[Whole] = (), most: int = MOST_TUP
 def _visible(arrow: Arrow, begin: int, end: int) -> bool:
     """Whether something of an arrow lies in the stretch."""
     first = begin if arrow.sent is None else arrow.sent
+    if arrow.copied and arrow.came is not None:
+        first = arrow.came
     last = arrow.came if arrow.came is not None else arrow.over
     return first <= end and (last is None or last >= begin)
 
