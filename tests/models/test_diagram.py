@@ -51,7 +51,7 @@ def physical(run: World, number: int) -> tuple[str, int, int]:
     return task.component.name, task.index, getattr(task, "replica", 0)
 
 
-# -- a world by hand ---------------------------------------------------------------------------------------------
+# -- a world by hand ---------------------------------------------------------------------------------------
 
 
 def seen(diagram: Diagram, kind: str) -> list[tuple[str, str, float | None, float | None, str]]:
@@ -65,11 +65,11 @@ def seen(diagram: Diagram, kind: str) -> list[tuple[str, str, float | None, floa
 
 
 def test_a_crash_and_its_replay_by_hand() -> None:
-    """s ──▶ p (1) ──▶ count (1), links without latency: root n leaves s at 10 (n + 1), and p a ms later. A
+    """s ──▶ p (1) ──▶ count (1), links without latency: root n leaves s at 10 (n + 1), and p 1 ms later. A
     checkpoint at 20 has root 0 (counted at 12). count is down from 33 to 45: roots 1 and 2 were counted at 22
-    and 32, and are gone; root 3, which p sends at 41, finds it down. p has trimmed root 0, and replays 1, 2 and
-    3 from 45 on, 2 ms each; an end marker leaves with the last. Root 4, which comes to p at 50 while it replays,
-    is served when that is over, at 51.
+    and 32, and are gone; root 3, which p sends at 41, finds it down. p has trimmed root 0, and replays 1, 2
+    and 3 from 45 on, 2 ms each; an end marker leaves with the last. Root 4, which comes to p at 50 while it
+    replays, is served when that is over, at 51.
     """
     run = chain((crashed(33, 12),), until=60, replay_cost=2)
     found = watch(run, 0, Stretch(20 * MS, 55 * MS))
@@ -127,7 +127,7 @@ def test_a_place_in_the_tree_is_told_in_words() -> None:
     assert put_out == {"window 1 of count.0", "window 1 of count.1"}
 
 
-# -- laws, in worlds at random -----------------------------------------------------------------------------------
+# -- laws, in worlds at random -----------------------------------------------------------------------------
 
 
 @contextmanager

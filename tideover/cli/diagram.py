@@ -12,8 +12,8 @@ from tideover.cli.output import BadInput
 
 if TYPE_CHECKING:
     from tideover.models.accounts.space_time import Stretch
+    from tideover.models.config import Scenario
     from tideover.models.results.result import Result
-    from tideover.scenarios.scenario import Scenario
 
 File = Annotated[
     Path | None,
@@ -82,7 +82,9 @@ def _stretch(scenario: Scenario, begin: str | None, end: str | None) -> Stretch 
     first, last = _moment("--from", begin, 0), _moment("--to", end, duration)
     for name, moment in (("--from", first), ("--to", last)):
         if moment > duration:
-            raise BadInput(f"{name}: {format_duration(moment)} is after the run's end, {format_duration(duration)}")
+            raise BadInput(
+                f"{name}: {format_duration(moment)} is after the run's end, {format_duration(duration)}"
+            )
     if first >= last:
         raise BadInput(f"--from: {format_duration(first)} is not before --to, {format_duration(last)}")
     return Stretch(first, last)

@@ -52,8 +52,8 @@ def run(
     For example: tideover run wordcount --set strategy.kind=rsm --set failures.0.at=80s
     """
     if saturate:
-        for name, given in (("--trace", trace), ("--diagram", diagram_file)):
-            if given:
+        for name, asked in (("--trace", trace), ("--diagram", diagram_file)):
+            if asked:
                 raise BadInput(f"{name}: goes with a run, not with --saturate, which makes many")
         saturation.run(scenario, settings, as_json, out)
         return

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Any
 
-from tideover.models.accounts.trace import DETECTED, READY, Trace, struck_text, window_text
+from tideover.models.accounts.trace import DETECTED, READY, Trace, moment_text, struck_text, window_text
 from tideover.models.simulation import Replication
 from tideover.sim.units import S
 
@@ -25,7 +25,7 @@ def lines(replication: Replication) -> Iterator[str]:
         if moved := _moved(flows, before, at):
             yield f"{'':>14}   … {moved}"
         if text:
-            yield f"{at / S:14.6f} s  {text}"
+            yield f"{moment_text(at):>16}  {text}"
         before = max(before, at)
 
 
@@ -46,7 +46,7 @@ def _events(replication: Replication, trace: Trace) -> list[Event]:
             found.append((_ns(row["ready_at_s"]), f"{what}: {READY}"))
     found += [(step.at, step.text) for step in trace.steps]
     for component, task, replica, number, at, sums in trace.windows:
-        copy = f" (replica {replica})" if replica else ""
+        copy = f"/{replica}" if replica else ""
         count = sum(sums.values())
         found.append((at, f"{component}.{task}{copy}: {window_text(number, count, len(sums))}"))
     return sorted(found, key=lambda event: event[0])

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from tideover.models.accounts.space_time import Stretch
 from tideover.models.simulation import Replication, watch
-from tideover.reports.figures.space_time import space_time
-from tideover.reports.figures.space_time_choice import MOST_TUPLES, only
+from tideover.reports.figures.space_time.choice import MOST_TUPLES, only
+from tideover.reports.figures.space_time.picture import space_time
 from tideover.reports.formatting import strategy_name
 from tideover.reports.html import Picture
 from tideover.sim.units import S

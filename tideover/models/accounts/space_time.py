@@ -209,9 +209,7 @@ class SpaceTime(Hooks):
                 columns = (train.uid, train.column("attempt"), train.key, train.time)
                 self.departures.append(Departures(task.number, edge, *(each[rows] for each in columns)))
 
-    def _came(
-        self, task: SpoutView | BoltView, train: Train, arrival: Ints, over: Ints, fate: str
-    ) -> None:
+    def _came(self, task: SpoutView | BoltView, train: Train, arrival: Ints, over: Ints, fate: str) -> None:
         """What became of tuples."""
         rows = over >= self.stretch.begin - self.look_back  # as far back as departures are noted
         if rows.any():

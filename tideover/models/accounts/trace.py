@@ -13,6 +13,7 @@ from tideover.models.runtime.stream import Sent
 from tideover.models.runtime.views import BoltView, SpoutView, TaskView
 from tideover.sim.faults.base import FAULTS
 from tideover.sim.train import Ints, Train
+from tideover.sim.units import S
 
 
 class Trace:
@@ -92,6 +93,11 @@ class Trace:
 def timed_out(now: int, spout: SpoutView, roots: Ints) -> Step:
     """That a spout gives up roots, as a step."""
     return Step(now, spout.name, "roots timed out", f"{len(roots)} roots")
+
+
+def moment_text(moment: int) -> str:
+    """A moment (ns), in words."""
+    return f"{moment / S:.6f} s"
 
 
 def window_text(number: int, counted: int, keys: int) -> str:

@@ -10,13 +10,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tideover.models.accounts.space_time import Acked, Stretch
-from tideover.models.accounts.trace import DETECTED, READY, struck_text
+from tideover.models.accounts.trace import DETECTED, READY, moment_text, struck_text
 from tideover.models.evaluation.messages import Message, messages
 from tideover.models.job.topology import Component
 from tideover.models.job.tuple_names import TupleNames
 from tideover.models.runtime.outage import NEVER, Outage
 from tideover.models.world import World
-from tideover.sim.units import S
 
 ACKER = "acker"
 """Who sees that a tree is complete."""
@@ -184,12 +183,12 @@ class _Drawing:
         elif message.sent is None:
             sent = f"sent by {up}, before the stretch"
         else:
-            again = f", again, from the log of {up}" if message.log else f" by {up}"
-            sent = f"sent {_at(message.sent)}{again}{', again' if message.again and not message.log else ''}"
-        fate = FATES[message.fate] + ("" if message.over is None else f" {_at(message.over)}")
+            by = f"again, from the log of {up}" if message.log else f"by {up}{', again' * message.again}"
+            sent = f"sent {moment_text(message.sent)} {by}"
+        fate = FATES[message.fate] + ("" if message.over is None else f" {moment_text(message.over)}")
         came = f"{down.name}: {fate}"
         if message.came is not None:
-            came = f"arrived {_at(message.came)} at {down.name}, {fate}"
+            came = f"arrived {moment_text(message.came)} at {down.name}, {fate}"
         return what, sent, came
 
     def _place(self, component: Component, uid: int, attempt: int) -> str:
@@ -198,7 +197,10 @@ class _Drawing:
     def _controls(self) -> Iterator[Arrow]:
         for message in self.noted.control:
             up, down = self.job.tasks[message.sender].name, self.job.tasks[message.receiver].name
-            moments = (f"sent {_at(message.sent)} by {up}", f"arrived {_at(message.arrival)} at {down}")
+            moments = (
+                f"sent {moment_text(message.sent)} by {up}",
+                f"arrived {moment_text(message.arrival)} at {down}",
+            )
             yield Arrow("control", up, down, message.sent, message.arrival, (message.what, *moments))
 
     def _acks(self) -> Iterator[Arrow]:
@@ -210,21 +212,24 @@ class _Drawing:
             spout = self.job.spouts[root & ((1 << topology.spout_bits) - 1)]
             acker = self._lane(next(iter(ackers), ACKER))
             text = f"root {root >> topology.spout_bits} of {spout.name}, attempt {attempt}: root complete"
-            whole, lines = ("", root), (text, f"{acker} tells {spout.name} {_at(time)}")
+            whole, lines = ("", root), (text, f"{acker} tells {spout.name} {moment_text(time)}")
             yield Arrow("complete", acker, spout.name, time, time, lines, whole=whole)
 
     def _acked(self, acked: Acked) -> Iterator[Arrow]:
         task, to = self.job.tasks[acked.task], self._lane(acked.to)
         for uid, attempt, time in zip(*(column.tolist() for column in acked[2:]), strict=True):
             whole = self.names.origin(task.component, uid).whole
-            text = f"ack of {self._place(task.component, uid, attempt)}", f"{task.name} tells {to} {_at(time)}"
+            text = (
+                f"ack of {self._place(task.component, uid, attempt)}",
+                f"{task.name} tells {to} {moment_text(time)}",
+            )
             yield Arrow("ack", task.name, to, time, time, text, whole=whole)
 
     def _steps_to(self) -> Iterator[Arrow]:
         for step in self.noted.steps:
             if step.to:
                 lanes = self._lane(step.who), self._lane(step.to)
-                yield Arrow("step", *lanes, step.at, step.at, (step.text, _at(step.at)))
+                yield Arrow("step", *lanes, step.at, step.at, (step.text, moment_text(step.at)))
 
     # -- events ----------------------------------------------------------------------------------------------
 
@@ -257,13 +262,8 @@ class _Drawing:
         for victim, back in hit.items():
             ready = outage.ready_at if back is None else back.ready
             if ready > outage.failed_at:
-                until = "not back" if ready >= NEVER else f"to {_at(ready)}"
-                text = f"{victim.name}: down from {_at(outage.failed_at)} {until} ({what})"
+                until = "not back" if ready >= NEVER else f"to {moment_text(ready)}"
+                text = f"{victim.name}: down from {moment_text(outage.failed_at)} {until} ({what})"
                 if back is None:
-                    text = f"{victim.name}: {what}, from {_at(outage.failed_at)} {until}"
+                    text = f"{victim.name}: {what}, from {moment_text(outage.failed_at)} {until}"
                 yield Down(self._lane(victim.name), outage.failed_at, ready, back is None, text)
-
-
-def _at(moment: int) -> str:
-    """A moment as the trace prints it."""
-    return f"{moment / S:.6f} s"

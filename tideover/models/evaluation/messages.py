@@ -91,8 +91,8 @@ class _Matching:
         for back in noted.reopened:
             uids, attempts = back.uid.tolist(), back.attempt.tolist()
             self._back |= {(back.receiver, *row) for row in zip(uids, attempts, strict=True)}
-        for part in noted.arrivals:
-            self._note(part.receiver, part.fate, *(column.tolist() for column in part[2:]))
+        for came in noted.arrivals:
+            self._note(came.receiver, came.fate, *(column.tolist() for column in came[2:]))
         self._note_what_waits()
 
     def _note(self, receiver: int, fate: str, *columns: list[int]) -> None:

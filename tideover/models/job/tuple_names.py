@@ -27,7 +27,8 @@ class TupleNames:
 
     def place(self, component: Component, uid: int) -> str:
         """Of a tuple that arrives at ``component``: its origin, and which of its siblings it is."""
-        steps = [f"{_ordinal(at + 1)} tuple of {edge.up.name}" for edge, at in self._way(component, uid) if edge.fan_bits]
+        way = (step for step in self._way(component, uid) if step[0].fan_bits)
+        steps = [f"{_ordinal(at + 1)} tuple of {edge.up.name}" for edge, at in way]
         return ", ".join([self.origin(component, uid).text, *reversed(steps)])
 
     def key(self, sender: Component, key: int) -> str:
@@ -47,7 +48,9 @@ class TupleNames:
         return Origin(f"window {number} of {source.name}.{task}", (source.name, root >> source.key_bits))
 
     def _way(self, component: Component, uid: int) -> list[tuple[Edge, int]]:
-        """The edges that a tuple has come over, the last first, with its position among what one input made."""
+        """The edges that a tuple has come over, the last first; and its position among what one input
+        made.
+        """
         way, path = [], uid & ((1 << component.bits) - 1)
         while component.inputs:
             edge = component.inputs[0]

@@ -22,10 +22,9 @@ def _value(value: float | str) -> str:
     return escape(value) if isinstance(value, str) else f"{round(value, 2) + 0:g}"
 
 
-def group(title: Iterable[str], *inside: str, **attributes: float | str) -> str:
+def group(title: Iterable[str], *inside: str) -> str:
     """Shapes with a text that is shown when a pointer rests on one of them, a line each."""
-    lines = "\n".join(title)
-    return element("g", *([element("title", escape(lines, quote=False))] if lines else []), *inside, **attributes)
+    return element("g", element("title", escape("\n".join(title), quote=False)), *inside)
 
 
 def line(a: Point, b: Point, colour: str, width: float = 1.0, dashes: str = "", opacity: float = 1) -> str:
@@ -51,7 +50,8 @@ def circle(at: Point, radius: float, fill: str, edge: str = "", width: float = 1
 def polygon(points: Iterable[Point], fill: str, edge: str = "", opacity: float = 1) -> str:
     """An area between corners."""
     corners = " ".join(f"{x:.2f},{y:.2f}" for x, y in points)
-    style = f"fill:{fill};fill-opacity:{opacity:g}" + (f";stroke:{edge};stroke-width:1.1;stroke-linejoin:round" if edge else "")
+    style = f"fill:{fill};fill-opacity:{opacity:g}"
+    style += f";stroke:{edge};stroke-width:1.1;stroke-linejoin:round" if edge else ""
     return element("polygon", points=corners, style=style)
 
 
@@ -87,7 +87,7 @@ def way(points: Sequence[Point], colour: str, width: float, dashes: str = "", op
 
 
 def head(a: Point, b: Point, colour: str, size: float = 6, hollow: str = "") -> str:
-    """The head of an arrow from ``a`` to ``b``; ``hollow``: what it is filled with, if not with its colour."""
+    """The head of an arrow from ``a`` to ``b``; ``hollow``: what fills it, if not its colour."""
     length = math.hypot(b[0] - a[0], b[1] - a[1]) or 1.0
     ux, uy = (b[0] - a[0]) / length, (b[1] - a[1]) / length
     back, half = (b[0] - ux * size, b[1] - uy * size), size * 0.42

@@ -1,5 +1,5 @@
-"""What of a stretch is drawn: all of it where that is legible, else whole trees of some roots; and what is said
-of the rest.
+"""What of a stretch is drawn: all of it where that is legible, else whole trees of some roots; and what is
+said of the rest.
 """
 
 from __future__ import annotations

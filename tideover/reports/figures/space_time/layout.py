@@ -78,9 +78,8 @@ def layout(diagram: Diagram, lanes: Sequence[Lane]) -> Layout:
             at += each
         bands.append((group[0].host, top, at))
     left = 24 + max([56.0, *(width_of(lane.name, 12) for lane in lanes)])
-    return Layout(
-        diagram.stretch, WIDTH, left, WIDTH - 22, TOP, at, each, y, tuple(bands), tuple(_ticks(*diagram.stretch))
-    )
+    ticks = tuple(_ticks(*diagram.stretch))
+    return Layout(diagram.stretch, WIDTH, left, WIDTH - 22, TOP, at, each, y, tuple(bands), ticks)
 
 
 def _ticks(begin: int, end: int) -> list[tuple[int, str]]:
