@@ -16,8 +16,6 @@ from tideover.models.runtime.views import TaskView
 from tideover.sim.kernel import Rank, Reads
 from tideover.sim.train import Ints
 
-COORDINATOR = "coordinator"
-
 
 @dataclass(frozen=True)
 class Schedule:
@@ -121,8 +119,7 @@ class Coordinator:
 
     def acknowledge(self, task: TaskView, snapshot: Snapshot) -> None:
         """A task's part is safe; when all are, the snapshot is what the job goes back to."""
-        if self.waits_for(snapshot):
-            self._job.step(task.name, "part acknowledged", f"snapshot {snapshot.number}", COORDINATOR)
+        self._job.step(task.name, "part acknowledged", f"snapshot {snapshot.number}", "coordinator")
         snapshot.awaited[task] -= 1
         if not snapshot.awaited[task]:
             del snapshot.awaited[task]
@@ -166,4 +163,4 @@ class Coordinator:
 
     def _step(self, what: str) -> None:
         assert self.under_way is not None
-        self._job.step(COORDINATOR, what, f"snapshot {self.under_way.number}")
+        self._job.step("coordinator", what, f"snapshot {self.under_way.number}")

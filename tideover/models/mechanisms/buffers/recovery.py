@@ -71,14 +71,13 @@ class UpstreamBuffers(Mechanism):
         for position, buffer in self._receivers[task].buffers.items():
             up = buffer.channel.up
             if up.available:
-                self._job.step(task.name, "trim requested", f"up to {positions[position]}", up.name)
                 turn = partial(self._trim, buffer, positions[position])
                 up.enqueue(Rank.TRIM, turn, self.senders)
 
     def _trim(self, buffer: UpstreamBuffer, safe: int) -> None:
         self.moved(self._job.kernel.now)  # what the buffers keep has its peak now
         buffer.trim(safe)
-        self._job.step(buffer.channel.up.name, "buffer trimmed", f"{buffer.size} tuples left")
+        self._job.step(buffer.channel.up.name, "buffer trimmed", f"up to number {safe}")
 
     # -- a sender's buffers, copied --------------------------------------------------------------------------
 
