@@ -6,6 +6,7 @@ import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,11 +18,16 @@ from tideover.models.config import Scenario
 from tideover.models.evaluation.diagram import Diagram
 from tideover.models.job.components import Links
 from tideover.models.simulation import simulate, watch
+from tideover.reports.audits.pictures import pictured
 from tideover.reports.figures.space_time.arrows import LISTED
 from tideover.reports.figures.space_time.choice import choose, only
 from tideover.reports.figures.space_time.layout import layout
 from tideover.reports.figures.space_time.looks import Highlight
 from tideover.reports.figures.space_time.picture import space_time
+from tideover.scenarios.audit.cases import Case, Victim
+from tideover.scenarios.audit.examples import Example
+from tideover.scenarios.audit.moments import Moment, Strike
+from tideover.scenarios.audit.verdict import Verdict
 
 SVG = "{http://www.w3.org/2000/svg}"
 PARAMETERS: dict[str, dict[str, Any]] = {
@@ -221,3 +227,22 @@ def test_a_page_may_replace_its_colours() -> None:
     assert "var(--ink" in space_time(diagram, inline=True)
     assert "var(" not in space_time(diagram)
     assert "id=" not in space_time(diagram).replace("width=", "")
+
+
+def test_an_audits_example_is_drawn_with_what_is_lost() -> None:
+    """split crashes before a tuple is processed at count: what comes to it until it is back is lost, and
+    drawn with that word, beside the strike.
+    """
+    quiet = word_count("none").model_copy(update={"failures": ()})
+    moment = Moment(1000 * MS, "count.0", "tuple processed")
+    strike = Strike(moment, "before", moment.at - 1, None)
+    crash = fault("crash_task", 0, component="split", detection=50, restart=100).model_copy(
+        update={"at": strike.at}
+    )
+    victim = Victim("crash_task", (("component", "split"),), "split.0")
+    example = Example(Case((crash,), (strike,), (victim,)), Verdict(), 0)
+    picture = pictured(SimpleNamespace(scenario=quiet), example)
+    words = picture.svg.replace("</text>", "\n")
+    assert "crash_task of split.0, before count.0: tuple processed" in words
+    assert ">lost\n" in words
+    assert "LOST" in picture.svg

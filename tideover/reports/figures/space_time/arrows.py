@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tideover.models.evaluation.diagram import Arrow
+from tideover.models.evaluation.diagram import Arrow, Whole
 from tideover.reports.figures import style
 from tideover.reports.figures.shapes import Point, cross, group, line, polygon, text, way
 from tideover.reports.figures.space_time.layout import Layout
@@ -30,12 +30,14 @@ class Arrows:
         self.sorts: set[str] = set()
         self.counted = False
         self._numbers: list[Point] = []
+        self._said: set[tuple[str, Whole | None]] = set()
+        """What becomes of which root, where it is written already."""
 
     def drawn(self, arrows: Iterable[Arrow]) -> list[str]:
         """All of them; those that are alike and close together as one."""
         bundles: dict[tuple[str, str, str, str], list[list[Arrow]]] = {}
         for arrow in arrows:
-            word = self._light.effects.get(arrow.effect, "") if arrow.effect else ""
+            word = self._light.of(arrow)
             rows = bundles.setdefault((sort_of(arrow), arrow.source, arrow.target, word), [[]])
             if rows[-1] and not self._close(rows[-1][-1], arrow):
                 rows.append([])
@@ -94,7 +96,8 @@ class Arrows:
         if len(arrows) > 1:
             self.counted = True
             inside.append(self._number(len(arrows), last, look.colour))
-        if word:
+        if word and (word, arrows[0].whole) not in self._said:
+            self._said.add((word, arrows[0].whole))
             (x, y), down = last[-1], last[0][1] < last[-1][1]
             beside = x + 6, y + (-7 if down else 14)
             inside.append(text(beside, word, style.INK, 10, bold=True, on=style.PAPER))

@@ -72,10 +72,16 @@ class Highlight:
     what it does to tuples.
 
     text     what strikes, in words
-    effects  of tuples (component and uid): what becomes of each (lost, duplicated)
+    becomes  what becomes of single tuples (component and uid), and of whole roots ("" and the root): lost,
+             duplicated
     """
 
     at: int | None = None
     where: Literal["before", "at", "after"] = "at"
     text: str = ""
-    effects: Mapping[tuple[str, int], str] = field(default_factory=dict)
+    becomes: Mapping[tuple[str, int], str] = field(default_factory=dict)
+
+    def of(self, arrow: Arrow) -> str:
+        """What becomes of the tuple of an arrow; empty: nothing that is to be shown."""
+        keys = (key for key in (arrow.effect, arrow.whole) if key is not None and arrow.kind == "tuple")
+        return next((self.becomes[key] for key in keys if key in self.becomes), "")

@@ -35,11 +35,11 @@ def space_time(
     arrow, and each mark.
     """
     light = highlight or Highlight()
-    first = {a.whole for a in diagram.arrows if a.whole is not None and a.effect in light.effects}
+    first = {a.whole for a in diagram.arrows if a.whole is not None and light.of(a)}
     shown = choose(diagram, first, most)
     place = layout(diagram, shown.lanes)
     arrows, marks = Arrows(place, light), Marks(diagram, shown, place)
-    inside = [*marks.ground(), *arrows.drawn(shown.arrows), *marks.marks(), *marks.strike(light)]
+    inside = [*marks.ground(), *marks.strike(light), *arrows.drawn(shown.arrows), *marks.marks()]
     if title:
         inside.append(text((8, 17), title, style.INK, 13, bold=True))
     entries, y = legend(diagram, shown, arrows.sorts, marks.letters, place.width, place.bottom + 40)
