@@ -115,7 +115,8 @@ def compare(
         str | None,
         typer.Option(
             metavar="A,B,…",
-            help="Strategies to compare, the reference first; default: all that the scenario lists.",
+            help="Strategies to compare, the reference first; all: all that there are; default: all that "
+            "the scenario lists.",
             show_default=False,
         ),
     ] = None,
@@ -129,10 +130,15 @@ def compare(
     For example: tideover compare wordcount --strategies source_replay,rsm
     """
     from tideover import api
+    from tideover.scenarios.every_strategy import ALL, every_strategy
     from tideover.scenarios.settings import partly_used, read_settings
 
     kinds = None if strategies is None else [kind.strip() for kind in strategies.split(",") if kind.strip()]
     given = read_settings(settings or ())
+    if kinds == [ALL]:
+        every = every_strategy(scenario, given)
+        kinds, given = list(every.kinds), [*every.settings, *given]
+        output.note(every.notes)
     asked = _asked(scenario, kinds, given)  # before anything is written or run
     output.note(partly_used(list(asked), given))
     if saturate:

@@ -63,6 +63,10 @@ class Strategy(Part):
     gives_up: ClassVar[tuple[str, ...]] = ()
     """Durations after which a root that is not done is given up, and emitted again."""
 
+    usual: ClassVar[dict[str, str]] = {}
+    """Values, as a file says them, of keys that have no default: for comparisons of all strategies, where
+    nobody gives any.
+    """
     after_failures: ClassVar[frozenset[str]] = frozenset()
     """Parameters that make no difference as long as nothing fails; they have defaults."""
     costs: ClassVar[dict[str, tuple[str, ...]]] = {}

@@ -167,12 +167,12 @@ def audit(
     found = moments(world, begin, end)
     every = make.victims(world, asked.kinds, asked.tasks)
     hit = [strike for moment in chosen(found, asked.each) for strike in strikes(moment, found)]
-    single = tuple(dict.fromkeys(make.single(hit, every, asked.downtime)))
+    single = make.different(make.single(hit, every, asked.downtime))
     quiet, *verdict = verdicts(scenario, (quiet_one, *single), doer, report)
     singles = list(zip(single, verdict, strict=True))
     if not asked.second:
         return Audit(scenario, command, quiet, singles)
-    again = tuple(dict.fromkeys(_again(scenario, singles, found, every, asked)))
+    again = make.different(_again(scenario, singles, found, every, asked))
     doubles = list(zip(again, verdicts(scenario, again, doer, report), strict=True))
     return Audit(scenario, command, quiet, singles, doubles)
 

@@ -102,6 +102,14 @@ def fault(victim: Victim, strike: Strike, downtime: Downtime) -> Fault:
     return cls.model_validate({"at": strike.at} | turn | dict(victim.where) | lasts)
 
 
+def different(cases: Iterable[Case]) -> tuple[Case, ...]:
+    """Of cases with the same faults the first: a place after one step can be that before the next."""
+    found: dict[tuple[Fault, ...], Case] = {}
+    for case in cases:
+        found.setdefault(case.faults, case)
+    return tuple(found.values())
+
+
 def single(strikes: Iterable[Strike], hit: Sequence[Victim], downtime: Downtime) -> Iterator[Case]:
     """Each victim, beside each step."""
     for strike in strikes:

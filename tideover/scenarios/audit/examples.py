@@ -11,7 +11,6 @@ from tideover.models.config import Scenario
 from tideover.models.world import World
 from tideover.scenarios.audit.cases import Case
 from tideover.scenarios.audit.verdict import Verdict
-from tideover.sim.train import Ints
 from tideover.sim.units import format_duration
 
 Hit = tuple[tuple[str, str], ...]
@@ -62,7 +61,8 @@ class Example:
 
 def smallest(found: Iterable[tuple[Case, Verdict]]) -> list[Example]:
     """One example for each way to break: what is wrong if what fails, and beside which step, unless it is so
-    beside most steps. With the fewest faults, then the fewest tuples and windows, then the earliest.
+    beside most steps. With the fewest faults, then the fewest tuples and windows, then the earliest; losses
+    and duplicates before windows that are wrong though each effect is there once.
     """
     tried: dict[Hit, list[tuple[Case, Verdict]]] = {}
     for case, verdict in found:
@@ -90,9 +90,9 @@ def _of_one_hit(runs: Sequence[tuple[Case, Verdict]]) -> Iterator[Example]:
             yield Example(*min(same, key=_measure), len(same) - 1)
 
 
-def _measure(one: tuple[Case, Verdict]) -> tuple[int, int, int]:
+def _measure(one: tuple[Case, Verdict]) -> tuple[int, bool, int, int]:
     case, verdict = one
-    return len(case.faults), verdict.size, case.strikes[0].at
+    return len(case.faults), not verdict.lost + verdict.duplicated, verdict.size, case.strikes[0].at
 
 
 def named(scenario: Scenario, example: Example) -> Example:
@@ -101,7 +101,9 @@ def named(scenario: Scenario, example: Example) -> Example:
     world.balance()
     ledger, trace = world.ledger, world.trace
     assert trace is not None
-    told = [*_roots("lost", ledger.lost, trace), *_roots("counted twice", ledger.duplicated_roots(), trace)]
+    told = [f"lost: {_root(root, trace)}" for root in ledger.lost[:MOST_NAMED].tolist()]
+    twice = ledger.duplicated_roots()[:MOST_NAMED].tolist()
+    told += [f"counted twice: {_root(root, trace)}{_history(root, world)}" for root in twice]
     bad = sorted(world.reference.bad) if world.reference is not None else []
     told += [f"wrong: window {number} of {component}.{task}" for component, task, number in bad[:MOST_NAMED]]
     return replace(example, tuples=tuple(told))
@@ -115,9 +117,31 @@ def struck(scenario: Scenario, case: Case) -> World:
     return world
 
 
-def _roots(harm: str, roots: Ints, trace: Trace) -> Sequence[str]:
-    emitted: dict[int, str] = {}
-    for component, task, root, attempt, at in trace.emitted:
-        if attempt == 0:
-            emitted[root] = f"root {root} ({component}.{task}, emitted at {format_duration(at)})"
-    return [f"{harm}: {emitted.get(root, f'root {root}')}" for root in roots[:MOST_NAMED].tolist()]
+def _root(root: int, trace: Trace) -> str:
+    """Which tuple it is."""
+    for component, task, emitted, attempt, at in trace.emitted:
+        if emitted == root and attempt == 0:
+            return f"root {root} ({component}.{task}, emitted at {format_duration(at)})"
+    return f"root {root}"
+
+
+def _history(root: int, world: World) -> str:
+    """Where, and between which steps of its task, a tuple of a root took effect the first time, and when it
+    did again.
+    """
+    trace, topology = world.trace, world.job.topology
+    assert trace is not None
+    seen: dict[tuple[str, int, int, int], int] = {}
+    for component, task, replica, uid, _, _, at in trace.processed:
+        of = topology.by_name[component]
+        if not of.ends_roots or uid >> of.bits != root:
+            continue
+        first = seen.setdefault((component, task, replica, uid), at)
+        if first < at:
+            who = f"{component}.{task}" + (f"/{replica}" if replica else "")
+            mine = [step for step in trace.steps if step.who == who]
+            before = [step.what for step in mine if step.at < first]
+            after = [step.what for step in mine if step.at >= first]
+            between = f", between {before[-1]} and {after[0]}" if before and after else ""
+            return f", by {who} at {format_duration(first)}{between}, and at {format_duration(at)}"
+    return ""
