@@ -68,6 +68,7 @@ def compare_page(results: Sequence[Result], found: Verdict | None = None) -> Pag
     recoveries, runs, timeline = (join(results, name) for name in ("recoveries", "runs", "timeline"))
     found = found or verdict(recoveries, runs)
     drawn = (
+        *pictures.at_a_glance(records),
         *pictures.time_to_recover(recoveries),
         *pictures.failure_by_failure(recoveries),
         *pictures.around_failure(timeline, recoveries),

@@ -1,4 +1,4 @@
-"""``compare --strategies all``: which strategies a scenario can be compared under, and with which parameters."""
+"""``compare --strategies all``: under which strategies a scenario can be compared, with which parameters."""
 
 from __future__ import annotations
 
