@@ -31,6 +31,7 @@ from .record import Record
 from .replicas import Replication
 from .snapshots import Snapshots
 from .spouts import SpoutTask
+from .standbys import PassiveStandby
 from .starting_anew import micro_batches
 from .tasks import Task
 from .trace import Trace
@@ -50,6 +51,7 @@ PROTOCOLS = {
     "storm_checkpoint": StormCheckpoint,
     "estorm": Fleets,
     "rsm": UpstreamBuffer,
+    "passive_standby": PassiveStandby,
     "active_replication": Replication,
     "aligned_snapshots": snapshots,
     "micro_batch": micro_batches,

@@ -239,6 +239,17 @@ def rsm(make: Maker) -> dict[str, Any]:
     }
 
 
+def passive_standby(make: Maker) -> dict[str, Any]:
+    return {
+        "checkpoint_interval": make.some(5, 10, 20, 35) * TICK,
+        "delta": make.some(True, False),
+        "checkpoint_time": make.ns(0, 0, 1),
+        "checkpoint_cost": make.ns(0, 0, 0.5),
+        "replay_cost": make.ns(0, 0, 1, 2),
+        "replay_rate": make.some(None, None, 10.0, 3.0),
+    }
+
+
 def aligned_snapshots(make: Maker) -> dict[str, Any]:
     return {
         "checkpoint_interval": make.some(5, 10, 20, 35) * TICK,
@@ -290,6 +301,7 @@ PARAMETERS: dict[str, Callable[[Maker], dict[str, Any]]] = {
     "none": lambda make: {},
     "source_replay": source_replay,
     "rsm": rsm,
+    "passive_standby": passive_standby,
     "active_replication": active_replication,
     "aligned_snapshots": aligned_snapshots,
     "micro_batch": micro_batch,

@@ -84,3 +84,29 @@ class DuplicateFilter(Mechanism):
     def copy(self, task: BoltView, peer: BoltView) -> None:
         """From now on ``task`` has seen what ``peer`` has."""
         self._seen[task] = self._seen[peer].copy()
+
+
+class ReplayFilter(DuplicateFilter):
+    """The same for what comes again because a task of an earlier state goes on in the place of one that has
+    failed: it has had what that state has, and no more. What it sends again those who read it have had.
+
+    Needs a column of a mechanism in all messages (`UpstreamBuffers` gives them one).
+    """
+
+    needs = Needs(paths=True, readers_go_back=True)
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(job)
+        self._done: dict[TaskView, Seen] = {task: seen.copy() for task, seen in self._seen.items()}
+        """What each task has processed of what it has seen."""
+
+    def passed(self, task: BoltView, train: Train) -> None:
+        self._done[task].fresh(train)
+
+    def done(self, task: BoltView) -> Seen:
+        """A copy of what a task has processed by now."""
+        return self._done[task].copy()
+
+    def go_back(self, task: BoltView, done: Seen) -> None:
+        """A task goes on from where it had processed this."""
+        self._seen[task], self._done[task] = done.copy(), done.copy()
