@@ -31,7 +31,7 @@ from .record import Record
 from .replicas import Replication
 from .snapshots import Snapshots
 from .spouts import SpoutTask
-from .standbys import PassiveStandby
+from .standbys import PassiveStandby, UpstreamBackup
 from .starting_anew import micro_batches
 from .tasks import Task
 from .trace import Trace
@@ -52,6 +52,7 @@ PROTOCOLS = {
     "estorm": Fleets,
     "rsm": UpstreamBuffer,
     "passive_standby": PassiveStandby,
+    "upstream_backup": UpstreamBackup,
     "active_replication": Replication,
     "aligned_snapshots": snapshots,
     "micro_batch": micro_batches,

@@ -250,6 +250,14 @@ def passive_standby(make: Maker) -> dict[str, Any]:
     }
 
 
+def upstream_backup(make: Maker) -> dict[str, Any]:
+    return {
+        "ack_interval": make.some(3, 10, 20) * TICK,
+        "replay_cost": make.ns(0, 0, 1, 2),
+        "replay_rate": make.some(None, None, 10.0, 3.0),
+    }
+
+
 def aligned_snapshots(make: Maker) -> dict[str, Any]:
     return {
         "checkpoint_interval": make.some(5, 10, 20, 35) * TICK,
@@ -302,6 +310,7 @@ PARAMETERS: dict[str, Callable[[Maker], dict[str, Any]]] = {
     "source_replay": source_replay,
     "rsm": rsm,
     "passive_standby": passive_standby,
+    "upstream_backup": upstream_backup,
     "active_replication": active_replication,
     "aligned_snapshots": aligned_snapshots,
     "micro_batch": micro_batch,

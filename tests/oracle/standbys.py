@@ -12,6 +12,7 @@ from .channels import Channel, Message
 from .clock import Clock, Rank, control
 from .layout import Datum
 from .shelves import Shelf
+from .tasks import State
 
 if TYPE_CHECKING:
     from .program import World
@@ -58,11 +59,15 @@ class Standbys(UpstreamBuffer):
             return False
         datum, greatest = message.datum, self.greatest[task]
         if datum is not None:
-            if datum.uid <= greatest.get(datum.route, -1):
+            if datum.uid <= greatest.get(datum.route, -1) or self.is_over(task, datum):
                 self._drop(task, message)
                 return False
             greatest[datum.route] = datum.uid
         return True
+
+    def is_over(self, task: Task, datum: Datum) -> bool:
+        """Whether it belongs to a window of which all is done."""
+        return False
 
     def served(self, task: Bolt, message: Message) -> None:
         super().served(task, message)
@@ -205,3 +210,104 @@ class PassiveStandby(Standbys):
             for message in messages
             if message.datum is not None and message.datum.anchored
         ]
+
+
+@dataclass
+class Mark:
+    """How far a task was: nothing up to these numbers open; the markers handed on; what it had sent."""
+
+    numbers: dict[Channel, int]
+    handed: int
+    made: dict[Channel, int]
+
+
+@dataclass
+class Known:
+    """What others know of a task."""
+
+    told: Mark = field(default_factory=lambda: Mark({}, 0, {}))
+    windows_closed: int = 0  # at the end of the last window that no marker has ended
+    had: Routes = field(default_factory=dict)  # by then
+
+
+class UpstreamBackup(Standbys):
+    """No checkpoints: what is done is told, hop by hop."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self.open: dict[Task, list[Message]] = {}
+        self.marks: dict[Task, list[Mark]] = {}
+        self.known: dict[Task, Known] = {}
+        self.safe: dict[Channel, int] = {}
+        self.over: dict[Task, int] = {}
+
+    def start(self) -> None:
+        super().start()
+        for task in self.keepers:
+            self.open[task], self.marks[task], self.known[task] = [], [], Known()
+
+    @property
+    def interval(self) -> int:
+        return self.params.ack_interval
+
+    # -- what is open ----------------------------------------------------------------------------------------
+
+    def served(self, task: Bolt, message: Message) -> None:
+        super().served(task, message)
+        counted = message.datum is not None and self.world.layout.stateful(task.component)
+        if counted or message.marker is not None:
+            self.open[task].append(message)
+
+    def window_ended(self, task: Bolt, number: int) -> None:
+        if self.world.layout.by_marker(task.component):
+            kept = [m for m in self.open[task] if m.datum is None or m.datum.epoch >= number]
+        else:
+            kept = [m for m in self.open[task] if m.datum is None]
+            known = self.known[task]
+            known.windows_closed, known.had = task.windows_closed, dict(self.had[task])
+            self.world.record.control_bytes += self.params.ack_size
+        self.open[task] = kept
+
+    # -- what is done ----------------------------------------------------------------------------------------
+
+    def ticked(self, task: Bolt) -> None:
+        """No checkpoint."""
+
+    def _checkpoint(self, task: Bolt, wanted: bool = False) -> None:
+        """Look how far the task is, and tell."""
+        handed, numbers = task.state.handed, dict(self.keepers[task].processed)
+        self.open[task] = [m for m in self.open[task] if m.marker is None or m.marker > handed]
+        for message in self.open[task]:
+            numbers[message.channel] = min(numbers[message.channel], message.number - 1)
+        made = {channel: channel.numbered for channel in task.outputs.values()}
+        self.marks[task].append(Mark(numbers, handed, made))
+        done = [mark for mark in self.marks[task] if self._is_done(mark)]
+        if not done:
+            return
+        self.known[task].told = done[-1]
+        self.marks[task] = self.marks[task][self.marks[task].index(done[-1]) + 1 :]
+        self.world.record.control_bytes += (len(task.inputs) + 1) * self.params.ack_size
+        for channel in task.inputs.values():
+            if not channel.up.waiting:
+                channel.up.place(Rank.TRIM, partial(self._trim, channel, done[-1].numbers.get(channel, 0)))
+
+    def _is_done(self, mark: Mark) -> bool:
+        return all(self.safe.get(channel, 0) >= number for channel, number in mark.made.items())
+
+    def _trim(self, channel: Channel, number: int) -> None:
+        super()._trim(channel, number)
+        self.safe[channel] = max(number, self.safe.get(channel, 0))
+
+    # -- with nothing ----------------------------------------------------------------------------------------
+
+    def standby(self, task: Task) -> Whole:
+        known = self.known[task]
+        self.open[task], self.marks[task] = [], []
+        if self.world.layout.stateful(task.component) and self.world.layout.by_marker(task.component):
+            self.over[task] = known.told.handed
+        markers = {channel.up.logical: known.told.handed for channel in task.inputs.values()}
+        state = State(markers=markers, handed=known.told.handed)
+        return Whole(state, dict(known.told.numbers), known.windows_closed, had=dict(known.had))
+
+    def is_over(self, task: Task, datum: Datum) -> bool:
+        return datum.epoch < self.over.get(task, 0)

@@ -16,6 +16,7 @@ from tideover.models.strategies import (
     rsm,
     source_replay,
     storm_checkpoint,
+    upstream_backup,
 )
 from tideover.sim import distributions, faults
 
@@ -40,4 +41,5 @@ __all__ = [
     "spouts",
     "stores",
     "storm_checkpoint",
+    "upstream_backup",
 ]

@@ -99,6 +99,16 @@ class ReplayFilter(DuplicateFilter):
         super().__init__(job)
         self._done: dict[TaskView, Seen] = {task: seen.copy() for task, seen in self._seen.items()}
         """What each task has processed of what it has seen."""
+        self._epochs: dict[TaskView, int] = {}
+        """Of the tasks that have gone back: older epochs than this are over."""
+
+    def admit(self, task: BoltView, train: Train) -> Train:
+        if self._epochs.get(task) and train.epoch is not None:
+            over = (train.epoch < self._epochs[task]) & (train.column("mark") == 0)
+            if over.any():
+                self._job.say.discarded(task, train.pick(over))
+                train = train.pick(~over)
+        return super().admit(task, train)
 
     def passed(self, task: BoltView, train: Train) -> None:
         self._done[task].fresh(train)
@@ -107,6 +117,7 @@ class ReplayFilter(DuplicateFilter):
         """A copy of what a task has processed by now."""
         return self._done[task].copy()
 
-    def go_back(self, task: BoltView, done: Seen) -> None:
-        """A task goes on from where it had processed this."""
+    def go_back(self, task: BoltView, done: Seen, epoch: int = 0) -> None:
+        """A task goes on from where it had processed this, and was over with all epochs before ``epoch``."""
+        self._epochs[task] = epoch
         self._seen[task], self._done[task] = done.copy(), done.copy()

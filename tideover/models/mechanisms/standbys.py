@@ -24,12 +24,14 @@ class Standby(NamedTuple):
     positions   newest number of each input channel that need not come again
     seen        what the task had processed by then
     outputs     what it kept of what it had sent
+    epoch       windows of older epochs are over
     """
 
     state: SavedState
     positions: dict[int, int]
     seen: Seen
     outputs: dict[Channel, Kept]
+    epoch: int = 0
 
 
 class Standbys(Mechanism):
@@ -66,7 +68,7 @@ class Standbys(Mechanism):
         buffers.put_back(bolt, standby.outputs)
         buffers.empty_queue(bolt)
         buffers.restored(bolt, standby.positions)
-        self._filter.go_back(bolt, standby.seen)
+        self._filter.go_back(bolt, standby.seen, standby.epoch)
         self._do.restore(bolt, standby.state, outage)
         self._do.step(bolt, "goes on", f"with {standby.state.tuples} tuples")
         self._do.open(bolt)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
+from tideover.models.job.components import BoltConfig
 from tideover.models.job.topology import Component
 from tideover.models.remarks.plan import Plan, Work
 from tideover.models.runtime.hooks import Hooks, Needs
@@ -108,6 +109,10 @@ class Strategy(Part):
     def named_stores(self) -> dict[KeyPath, str]:
         """The stores that the parameters name, by where they do."""
         return {}
+
+    def refusal(self, bolt: BoltConfig) -> str | None:
+        """Why the strategy does not go with a bolt, to follow its name; None: it does."""
+        return None
 
     def load(self, component: Component) -> Work:
         """What the strategy adds to the work of a bolt's tasks."""

@@ -100,17 +100,18 @@ class UpstreamBuffers(Mechanism):
 
     def outputs(self, task: TaskView) -> dict[Channel, Kept]:
         """A copy of what a task keeps now of what it has sent: its output queues."""
-        return {buffer.channel: buffer.copy() for buffer in self._sent_by(task)}
+        return {buffer.channel: buffer.copy() for buffer in self.sent_by(task)}
 
     def put_back(self, task: TaskView, outputs: dict[Channel, Kept]) -> None:
         """A task that is up again, and not open yet, keeps what it had when its output queues were copied, if
         they went down with it. What it sent after that stays lost.
         """
-        for buffer in self._sent_by(task):
+        for buffer in self.sent_by(task):
             if buffer.channel in outputs:
                 buffer.put_back(outputs[buffer.channel])
 
-    def _sent_by(self, task: TaskView) -> list[UpstreamBuffer]:
+    def sent_by(self, task: TaskView) -> list[UpstreamBuffer]:
+        """The buffers that a task keeps."""
         return self._sent.get(task.number, [])
 
     # -- failures --------------------------------------------------------------------------------------------
