@@ -29,6 +29,7 @@ from .outages import Outage, Outages
 from .protocol import Protocol
 from .record import Record
 from .replicas import Replication
+from .pairs import ActiveStandby
 from .snapshots import Snapshots
 from .spouts import SpoutTask
 from .standbys import PassiveStandby, UpstreamBackup
@@ -54,6 +55,7 @@ PROTOCOLS = {
     "passive_standby": PassiveStandby,
     "upstream_backup": UpstreamBackup,
     "active_replication": Replication,
+    "active_standby": ActiveStandby,
     "aligned_snapshots": snapshots,
     "micro_batch": micro_batches,
 }

@@ -8,6 +8,7 @@ from tideover.models import detectors, operators
 from tideover.models.job import arrivals, backends, groupings, placements, sources, spouts, stores
 from tideover.models.strategies import (
     active_replication,
+    active_standby,
     aligned_snapshots,
     estorm,
     micro_batch,
@@ -22,6 +23,7 @@ from tideover.sim import distributions, faults
 
 __all__ = [
     "active_replication",
+    "active_standby",
     "aligned_snapshots",
     "arrivals",
     "backends",

@@ -81,6 +81,11 @@ class DuplicateFilter(Mechanism):
         if task in self._seen and not task.up and not self._bolt(task).gate.stopped:
             self._seen[task] = Seen(task.component.paths)
 
+    def had(self, task: BoltView, train: Train) -> npt.NDArray[np.bool_]:
+        """Which of these tuples a task has had."""
+        known: npt.NDArray[np.bool_] = train.uid <= self._seen[task].greatest[train.column(PATH)]
+        return known
+
     def copy(self, task: BoltView, peer: BoltView) -> None:
         """From now on ``task`` has seen what ``peer`` has."""
         self._seen[task] = self._seen[peer].copy()

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tideover.models.runtime.context import without_markers
+from tideover.models.runtime.keeper import Mask
 from tideover.sim.link import Channel
 from tideover.sim.train import Ints, Train, join
 
@@ -90,6 +91,17 @@ class UpstreamBuffer:
         self._trains = kept
         self.size = sum(train.n for train in kept)
 
+    def keep(self, wanted: Callable[[Train], Mask]) -> None:
+        """Drop all messages but those that are ``wanted``."""
+        kept = (train.pick(wanted(train)) for train in self._trains)
+        self._trains = [train for train in kept if train.n]
+        self.size = sum(train.n for train in self._trains)
+
+    def become(self, kept: Kept) -> None:
+        """Have what a copy has, and nothing else."""
+        self._trains = list(kept.trains)
+        self.size = sum(train.n for train in kept.trains)
+
     def clear(self) -> None:
         """Lose everything: the sender has crashed."""
         self.gone_to, self._bare = self.sent, True
@@ -104,8 +116,7 @@ class UpstreamBuffer:
         """Have again what went down with the sender, as far as the copy has it."""
         if self._bare:
             self._bare = False
-            self._trains = list(kept.trains)
-            self.size = sum(train.n for train in kept.trains)
+            self.become(kept)
             self.gone_to = kept.gone_to if kept.sent == self.sent else self.sent
 
     def after(self, number: int) -> Train | None:
