@@ -32,7 +32,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
 }
 """What must be given, in ns; all else is left to its default."""
 BUILT_IN = ("none", "source_replay", "rsm", "active_replication", "aligned_snapshots", "micro_batch")
-BUILT_IN += ("storm_checkpoint", "estorm", "passive_standby", "upstream_backup")
+BUILT_IN += ("storm_checkpoint", "estorm", "passive_standby", "upstream_backup", "active_standby")
 
 
 def of(kind: str) -> Strategy:

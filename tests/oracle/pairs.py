@@ -66,6 +66,10 @@ class ActiveStandby(Replication):
         if not again:
             self.unsaid[task][number] = sums
 
+    def to_be_said(self, task: Task) -> list[int]:
+        newest = max((self.said.get(each, 0) for each in self.world.replicas[task.logical]), default=0)
+        return [number for number in self.unsaid.get(task, ()) if number > newest]
+
     def said_window(self, task: Bolt, number: int) -> None:
         self.said[task] = max(number, self.said[task])
 
