@@ -58,8 +58,9 @@ def test_the_faster_it_recovers_the_more_it_costs() -> None:
 
 def test_how_long_each_takes_follows_from_what_comes_again() -> None:
     """Active: until detection, and next to nothing more, for the count, which is the last, has nothing in its
-    queue. Passive: the words since the checkpoint of 80 (that of 85 does not come, as the fault is first) until 86.
-    Upstream: those since the window ended at 60. Each takes 1 ms; what comes during the replay is soon done.
+    queue. Passive: the words since the checkpoint of 80 (that of 85 does not come, as the fault is first)
+    until 86. Upstream: those since the window ended at 60. Each takes 1 ms; what comes during the replay is
+    soon done.
     """
     active, passive, upstream = (measured(kind).recovery for kind in STANDBYS)
     words = 4.4 * 50
@@ -69,9 +70,9 @@ def test_how_long_each_takes_follows_from_what_comes_again() -> None:
 
 
 def test_what_each_costs() -> None:
-    """Beside doing nothing. Upstream backup: no CPU at all, and each second at most five messages of 64 B. Passive
-    standby: 26 checkpoints of either bolt, of 1 ms, and 0.1 ms for each of 19 words (the first after a window has fewer, if any).
-    Active standby: all work twice.
+    """Beside doing nothing. Upstream backup: no CPU at all, and each second at most five messages of 64 B.
+    Passive standby: 26 checkpoints of either bolt, of 1 ms, and 0.1 ms for each of 19 words (the first after
+    a window has fewer, if any). Active standby: all work twice.
     """
     none = measured("none")
     active, passive, upstream = (measured(kind) for kind in STANDBYS)

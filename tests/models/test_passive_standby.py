@@ -134,10 +134,11 @@ MESSAGE = 256
 @pytest.mark.parametrize("size", [0, 64, 1000])
 @pytest.mark.parametrize("delta", [False, True])
 def test_without_a_failure_it_costs_only_its_bytes(size: int, delta: bool) -> None:
-    """Every tuple at its time under amnesia. The checkpoints of the count, due at 20, 40, 60 and 80 when it is
-    idle, have one entry each. At those moments it has counted up to root 0, 2, 4 and 6, and p serves the next
-    one until 21, 41, 61 and 81; its checkpoint comes then, and the trim behind it. So p's have roots 0 and 1;
-    1 to 3; 3 to 5; 5 to 7. Of a delta the one entry is part (its sum has grown), but only two messages each.
+    """Every tuple at its time under amnesia. The checkpoints of the count, due at 20, 40, 60 and 80 when it
+    is idle, have one entry each. At those moments it has counted up to root 0, 2, 4 and 6, and p serves the
+    next one until 21, 41, 61 and 81; its checkpoint comes then, and the trim behind it. So p's have roots 0
+    and 1; 1 to 3; 3 to 5; 5 to 7. Of a delta the one entry is part (its sum has grown), but only two messages
+    each.
     """
     scenario = chain(until=95)
     done = passive(scenario, entry_size=size, delta=delta)

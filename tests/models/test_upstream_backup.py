@@ -31,8 +31,9 @@ def backed_up(scenario: Scenario, **keys: Any) -> Replication:
 
 @pytest.mark.parametrize("restart", [0, 100, 10_000])
 def test_an_empty_secondary_gets_the_whole_window_again(restart: float) -> None:
-    """Crash at 45, noticed at 50 (a restart would come no sooner), when root 4 comes to p: the request waits for it
-    until 51. Then p sends all five roots, 52 to 56, and each is counted 1 later. Root 5 follows as ever.
+    """Crash at 45, noticed at 50 (a restart would come no sooner), when root 4 comes to p: the request waits
+    for it until 51. Then p sends all five roots, 52 to 56, and each is counted 1 later. Root 5 follows as
+    ever.
     """
     done = backed_up(chain((crash(45, restart=restart),), until=65))
     assert counted(done) == [*EVERY_10[:4], *[(n, 53 + n) for n in range(5)], EVERY_10[5]]
@@ -52,8 +53,8 @@ def test_a_task_without_state_does_everything_again_and_its_receiver_drops_it() 
 
 
 def test_what_was_sent_again_is_kept_for_who_fails_next() -> None:
-    """The same, and then the count crashes at 60, noticed at 65, when root 5 comes to p, until 66. p, which went
-    down with all that it had sent, has all five roots again, and root 5: they leave at 67 to 72.
+    """The same, and then the count crashes at 60, noticed at 65, when root 5 comes to p, until 66. p, which
+    went down with all that it had sent, has all five roots again, and root 5: they leave at 67 to 72.
     """
     done = backed_up(chain((crash(45, "p"), crash(60)), until=76))
     assert counted(done) == [*EVERY_10[:4], (4, 57), *[(n, 68 + n) for n in range(6)]]
@@ -75,9 +76,9 @@ def test_acks_go_from_hop_to_hop() -> None:
 
 
 def test_a_window_that_is_over_is_not_rebuilt() -> None:
-    """The window of 50 has four roots; the count crashes at 55, before its acks of 60, when p serves root 5. At
-    61 p sends all six, of which the secondary knows that the first four are over: they are dropped, as is root
-    5 as it comes directly. The window of 100 has five.
+    """The window of 50 has four roots; the count crashes at 55, before its acks of 60, when p serves root 5.
+    At 61 p sends all six, of which the secondary knows that the first four are over: they are dropped, as is
+    root 5 as it comes directly. The window of 100 has five.
     """
     done = backed_up(chain((crash(55),), 115, {"length": 50 * MS}))
     assert windows(done) == [(1, 50, 4), (2, 100, 5)]
@@ -87,8 +88,8 @@ def test_a_window_that_is_over_is_not_rebuilt() -> None:
 
 @pytest.mark.parametrize("size", [0, 64])
 def test_without_a_failure_it_costs_only_its_acks(size: int) -> None:
-    """Every tuple at its time under amnesia. The count tells p and its secondary at 20, 40, 60 and 80 that nothing is
-    done yet; p has nothing to tell then.
+    """Every tuple at its time under amnesia. The count tells p and its secondary at 20, 40, 60 and 80 that
+    nothing is done yet; p has nothing to tell then.
     """
     scenario = chain(until=95)
     done = backed_up(scenario, ack_size=size)
@@ -103,14 +104,17 @@ def test_without_a_failure_it_costs_only_its_acks(size: int) -> None:
 
 @pytest.mark.parametrize("cap", [1, 20_000])
 def test_sums_that_went_down_with_their_task_come_again(cap: int) -> None:
-    """s ──▶ split ──▶ count ──▶ total, windows by marker of 100 and 100. The count puts window 1 out at 100 and
-    crashes with what it kept of it; at 175 the total crashes, which had that window in its state alone. As it is not
-    done there, spouts still have its tuples: the count has put it out again, and the total gets it.
+    """s ──▶ split ──▶ count ──▶ total, windows by marker of 100 and 100. The count puts window 1 out at 100
+    and crashes with what it kept of it; at 175 the total crashes, which had that window in its state alone.
+    As it is not done there, spouts still have its tuples: the count has put it out again, and the total gets
+    it.
     """
     topology = {
         "s": spout("sentences", 5),
         "split": bolt("split_words", {"s": "shuffle"}),
-        "count": bolt("windowed_count", {"split": "shuffle"}, window={"length": 100 * MS, "trigger": "marker"}),
+        "count": bolt(
+            "windowed_count", {"split": "shuffle"}, window={"length": 100 * MS, "trigger": "marker"}
+        ),
         "total": bolt("windowed_count", {"count": "shuffle"}, window={"tuples": 30}),
     }
     faults = (crash(161, "count", 1, 4), crash(175, "total", 1, 4))

@@ -26,10 +26,10 @@ from .layout import MACHINES, Layout, Logical
 from .ledger import Ledger
 from .nimbus import Nimbus
 from .outages import Outage, Outages
+from .pairs import ActiveStandby
 from .protocol import Protocol
 from .record import Record
 from .replicas import Replication
-from .pairs import ActiveStandby
 from .snapshots import Snapshots
 from .spouts import SpoutTask
 from .standbys import PassiveStandby, UpstreamBackup

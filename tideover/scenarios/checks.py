@@ -69,7 +69,9 @@ def _refused(draft: Draft, scenario: Scenario) -> Iterator[Problem]:
     for name, config in scenario.topology.items():
         why = scenario.strategy.refusal(config) if isinstance(config, BoltConfig) else None
         if why is not None:
-            yield draft.problem(f"does not go with the strategy {scenario.strategy.kind}: {why}", "topology", name)
+            yield draft.problem(
+                f"does not go with the strategy {scenario.strategy.kind}: {why}", "topology", name
+            )
 
 
 def _effort(draft: Draft, scenario: Scenario) -> Iterator[Problem]:

@@ -65,11 +65,13 @@ class CheckpointMessages(Mechanism, Keeper):
         job.context.keepers.append(self)
 
     def start(self) -> None:
-        self._of = {task: _Primary(self._job, task, self._standbys.first(task)) for task in self._job.bolt_tasks}
+        self._of = {
+            task: _Primary(self._job, task, self._standbys.first(task)) for task in self._job.bolt_tasks
+        }
 
     def take(self, task: BoltView, needed: bool = False) -> None:
-        """Send a checkpoint of the task as it is now, unless it is recovering. If one is on its way this one is
-        left out, or, if it is ``needed``, taken as soon as that one is there.
+        """Send a checkpoint of the task as it is now, unless it is recovering. If one is on its way this one
+        is left out, or, if it is ``needed``, taken as soon as that one is there.
         """
         own = self._of[task]
         if own.sending:

@@ -49,9 +49,9 @@ class PassiveStandby(Strategy):
     checkpoint_interval: Annotated[
         Duration, Field(ge=MS, description="distance of two checkpoints to the secondary")
     ]
-    delta: Annotated[
-        bool, Field(description="a checkpoint has only what has changed since the last one")
-    ] = False
+    delta: Annotated[bool, Field(description="a checkpoint has only what has changed since the last one")] = (
+        False
+    )
     checkpoint_time: Annotated[Duration, Field(description="time that a checkpoint keeps the task")] = 0
     checkpoint_cost: Annotated[Duration, Field(description="the same, for each entry that it has")] = 0
     entry_size: Annotated[Size, Field(description="bytes of an entry of the bolt's own on the network")] = 64

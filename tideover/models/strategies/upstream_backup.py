@@ -1,4 +1,4 @@
-"""Upstream backup: who sends keeps it until all is done that depends on it, and state is rebuilt from that."""
+"""Upstream backup: who sends keeps it until all that depends on it is done; state is rebuilt from that."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ class UpstreamBackup(Strategy):
             return "its `state` is never done with, and cannot be rebuilt from what upstream keeps"
         if isinstance(bolt.bolt, Stateful) and not bolt.bolt.forgets:
             return (
-                "its state goes on from window to window, so upstream would have to keep everything since the "
-                "beginning to rebuild it"
+                "its state goes on from window to window, so upstream would have to keep everything since "
+                "the beginning to rebuild it"
             )
         return None
 

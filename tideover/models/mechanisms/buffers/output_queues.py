@@ -1,4 +1,4 @@
-"""Output queues of two tasks that do the same, of which one speaks: what it says, and what the other would."""
+"""Output queues of two tasks that do the same, of which one speaks and the other would."""
 
 from __future__ import annotations
 

@@ -49,14 +49,14 @@ class _Task:
     data: dict[tuple[int, int], int] = field(default_factory=dict)
     markers: dict[tuple[int, int], int] = field(default_factory=dict)
     marks: list[Mark] = field(default_factory=list)
-    told: Mark = Mark({}, 0, {})
+    told: Mark = field(default_factory=lambda: Mark({}, 0, {}))
     windows: int = 0
 
 
 class Progress(Mechanism):
     """Knows of every bolt task which of its messages are *open*: a tuple in a state until a window puts it
-    out, an end marker until it is handed on. What is not open is *done* when all that was sent by then is done
-    at those who got it.
+    out, an end marker until it is handed on. What is not open is *done* when all that was sent by then is
+    done at those who got it.
 
     J.-H. Hwang et al., ICDE 2005, section 4.2: acks of level 1, which go from hop to hop.
     """
@@ -64,9 +64,7 @@ class Progress(Mechanism):
     def __init__(self, job: Job, buffers: UpstreamBuffers, seen: ReplayFilter) -> None:
         super().__init__(job)
         self._buffers, self._filter = buffers, seen
-        self._of: dict[TaskView, _Task] = {
-            task: _Task(Seen(task.component.paths)) for task in job.bolt_tasks
-        }
+        self._of: dict[TaskView, _Task] = {task: _Task(Seen(task.component.paths)) for task in job.bolt_tasks}
 
     def told(self, task: BoltView) -> dict[int, int]:
         """By input channel, up to which number others know that everything is done."""

@@ -38,8 +38,8 @@ class UpstreamBuffers(Mechanism):
                     since its last checkpoint
     replay_cost     time to replay one tuple (ns)
     replay_rate     most tuples replayed per second; None: no limit
-    everywhere      whether tasks without state are replayed to as well. What such a task sends after it, it may
-                    send in another order, and under new numbers: receivers need a `ReplayFilter`
+    everywhere      whether tasks without state are replayed to as well. What such a task sends after it, it
+                    may send in another order, and under new numbers: receivers need a `ReplayFilter`
     """
 
     def __init__(
