@@ -25,23 +25,19 @@ KeyPath = tuple[str | int, ...]
 class Strategy(Part):
     """Parameters of a strategy, as a scenario names them, and all that others know of it.
 
-    Subclasses register themselves with ``@STRATEGIES.register(name)`` and give ``protocol``, which makes the
-    running protocol for one simulation. A strategy describes itself: what it promises and survives, the work
-    that it adds (``load``), its ``remarks`` on a run that is planned, the copies, bolts and hosts that its
-    keys speak of. Nobody else asks for its class or its keys.
+    Subclasses register with ``@STRATEGIES.register(name)`` and give ``protocol``, which makes the protocol of
+    one simulation. A strategy describes itself: what it promises and survives, the work that it adds (``load``),
+    its ``remarks`` on a run that is planned, what its keys speak of. Nobody else asks for its class or keys.
     """
 
     kind: ClassVar[str]
     promise: ClassVar[Promise] = "at most once"
     survives: ClassVar[frozenset[str]] = frozenset()
     """Failure kinds after which the promise holds (of one task, with nothing else failing)."""
-
     stateless_too: ClassVar[bool] = True
     """Whether that is so also for a bolt without state; if not, what its task had in memory may be lost."""
-
     composed_of: ClassVar[tuple[type[Hooks], ...]] = ()
     """The mechanisms that its protocol makes: they say what they need of the job."""
-
     roles: ClassVar[frozenset[str]] = frozenset()
     """What it has besides tasks that a failure can name as its component: acker, driver."""
 

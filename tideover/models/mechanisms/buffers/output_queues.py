@@ -15,7 +15,6 @@ from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.context import without_markers
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.keeper import Keeper, Mask
-from tideover.models.runtime.steps import Step
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
 from tideover.sim.kernel import Rank
 from tideover.sim.link import Channel
@@ -107,6 +106,7 @@ class OutputQueues(Mechanism, Keeper):
         """From now on; what it has kept leaves when it has served what is in its queue."""
         kernel = self._job.kernel
         self._speaker[_place(task)] = task
+        self._job.step(task.name, "is to speak")
         for each in self._replicas(task):
             if each is not task:
                 each.silent = True
@@ -136,7 +136,7 @@ class OutputQueues(Mechanism, Keeper):
                 leaves, lost = partial(self._leaves, receiver), partial(self._unsent, receiver)
                 task.outbox.post(kept.replace(time=times), leaves, lost, channel)
         task.occupy(end - now)
-        say.step(Step(now, task.name, "queue sent", f"{messages} messages"))
+        self._job.step(task.name, "queue sent", f"{messages} messages")
         task.outbox.let_out(now)
 
     def _leaves(self, receiver: BoltTask, train: Train) -> None:

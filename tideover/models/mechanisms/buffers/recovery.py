@@ -12,7 +12,6 @@ from tideover.models.mechanisms.buffers.upstream_buffer import RECOVERY, Kept, U
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.keeper import Keeper, Mask
-from tideover.models.runtime.steps import Step
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
 from tideover.sim.kernel import Rank
 from tideover.sim.link import Channel
@@ -90,11 +89,9 @@ class UpstreamBuffers(Mechanism):
                 up.enqueue(Rank.TRIM, turn, self.senders)
 
     def _trim(self, buffer: UpstreamBuffer, safe: int) -> None:
-        now, up = self._job.kernel.now, buffer.channel.up
-        self.moved(now)  # what the buffers keep has its peak now
-        before = buffer.size
+        self.moved(self._job.kernel.now)  # what the buffers keep has its peak now
         buffer.trim(safe)
-        self._job.say.step(Step(now, up.name, "buffer trimmed", f"{before - buffer.size} messages"))
+        self._job.step(buffer.channel.up.name, "buffer trimmed", f"up to number {safe}")
 
     # -- a sender's buffers, copied --------------------------------------------------------------------------
 
