@@ -26,8 +26,8 @@ class Strategy(Part):
     """Parameters of a strategy, as a scenario names them, and all that others know of it.
 
     Subclasses register with ``@STRATEGIES.register(name)`` and give ``protocol``, which makes the protocol of
-    one simulation. A strategy describes itself: what it promises and survives, the work that it adds (``load``),
-    its ``remarks`` on a run that is planned, what its keys speak of. Nobody else asks for its class or keys.
+    one simulation. A strategy describes itself: what it promises and survives, the work that it adds, its
+    ``remarks`` on a run that is planned, what its keys speak of. Nobody else asks for its class or keys.
     """
 
     kind: ClassVar[str]
