@@ -13,6 +13,8 @@ from tideover.models.strategies.none import Amnesia
 
 PARAMETERS: dict[str, dict[str, Any]] = {
     "rsm": {"checkpoint_interval": 2_000_000_000, "replay_cost": 1_000_000},
+    "passive_standby": {"checkpoint_interval": 2_000_000_000, "replay_cost": 1_000_000},
+    "upstream_backup": {"replay_cost": 1_000_000},
     "aligned_snapshots": {
         "checkpoint_interval": 4_000_000_000,
         "snapshot_time": 20_000_000,
@@ -30,7 +32,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
 }
 """What must be given, in ns; all else is left to its default."""
 BUILT_IN = ("none", "source_replay", "rsm", "active_replication", "aligned_snapshots", "micro_batch")
-BUILT_IN += ("storm_checkpoint", "estorm")
+BUILT_IN += ("storm_checkpoint", "estorm", "passive_standby", "upstream_backup", "active_standby")
 
 
 def of(kind: str) -> Strategy:

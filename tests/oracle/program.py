@@ -26,11 +26,13 @@ from .layout import MACHINES, Layout, Logical
 from .ledger import Ledger
 from .nimbus import Nimbus
 from .outages import Outage, Outages
+from .pairs import ActiveStandby
 from .protocol import Protocol
 from .record import Record
 from .replicas import Replication
 from .snapshots import Snapshots
 from .spouts import SpoutTask
+from .standbys import PassiveStandby, UpstreamBackup
 from .starting_anew import micro_batches
 from .tasks import Task
 from .trace import Trace
@@ -50,7 +52,10 @@ PROTOCOLS = {
     "storm_checkpoint": StormCheckpoint,
     "estorm": Fleets,
     "rsm": UpstreamBuffer,
+    "passive_standby": PassiveStandby,
+    "upstream_backup": UpstreamBackup,
     "active_replication": Replication,
+    "active_standby": ActiveStandby,
     "aligned_snapshots": snapshots,
     "micro_batch": micro_batches,
 }

@@ -92,6 +92,7 @@ def _to_come(world: World, task: Task, place: Place) -> bool:
         return False
     entries = [*task.queue, *([task.serving] if task.serving else [])]
     ticks = [entry.what.window for entry in entries if isinstance(entry.what, Control)]
+    ticks += world.protocol.to_be_said(task)
     if place[2] in ticks or not world.layout.needs.log:
         return place[2] in ticks
     if world.layout.by_tuples(task.component):

@@ -8,18 +8,22 @@ from tideover.models import detectors, operators
 from tideover.models.job import arrivals, backends, groupings, placements, sources, spouts, stores
 from tideover.models.strategies import (
     active_replication,
+    active_standby,
     aligned_snapshots,
     estorm,
     micro_batch,
     none,
+    passive_standby,
     rsm,
     source_replay,
     storm_checkpoint,
+    upstream_backup,
 )
 from tideover.sim import distributions, faults
 
 __all__ = [
     "active_replication",
+    "active_standby",
     "aligned_snapshots",
     "arrivals",
     "backends",
@@ -31,6 +35,7 @@ __all__ = [
     "micro_batch",
     "none",
     "operators",
+    "passive_standby",
     "placements",
     "rsm",
     "source_replay",
@@ -38,4 +43,5 @@ __all__ = [
     "spouts",
     "stores",
     "storm_checkpoint",
+    "upstream_backup",
 ]

@@ -193,6 +193,7 @@ class World:
             parts += [train.uid >> job.topology.by_name[name].bits for train in trains]
         for keeper in job.context.keepers:
             parts += [uid >> component.bits for component, uid in keeper.effects() if component.anchored]
+            parts += [train.uid >> c.bits for c, train in keeper.tuples() if c.anchored]
         return np.concatenate(parts)
 
     def balance(self) -> dict[str, int]:
@@ -203,8 +204,13 @@ class World:
         emitted = [
             (np.arange(first, s.next_root, dtype=np.int64) << bits) | s.spout_number for s in job.spouts
         ]
-        on_the_way = effects_of(job.topology, self._draws, job.on_the_way())
-        coming = {name: [uid] for name, uid in on_the_way.items()}
+        on_the_way = job.on_the_way()
+        for keeper in job.context.keepers:
+            for component, train in keeper.tuples():
+                if component.anchored:
+                    on_the_way[component.name].append(train)
+        found = effects_of(job.topology, self._draws, on_the_way)
+        coming = {name: [uid] for name, uid in found.items()}
         for keeper in job.context.keepers:
             for component, uid in keeper.effects():
                 if component.anchored:

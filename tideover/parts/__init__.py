@@ -61,13 +61,16 @@ from tideover.parts.settings import (
 )
 from tideover.parts.strategies import (
     ActiveReplication,
+    ActiveStandby,
     AlignedSnapshots,
     Amnesia,
     EStorm,
     MicroBatch,
+    PassiveStandby,
     SourceReplay,
     StateManagement,
     StormCheckpoint,
+    UpstreamBackup,
 )
 from tideover.parts.topology import (
     All,
@@ -103,6 +106,7 @@ from tideover.parts.topology import (
 
 __all__ = [
     "ActiveReplication",
+    "ActiveStandby",
     "AlignedSnapshots",
     "All",
     "Amnesia",
@@ -149,6 +153,7 @@ __all__ = [
     "Memory",
     "MicroBatch",
     "Partition",
+    "PassiveStandby",
     "Pause",
     "Periodic",
     "Poisson",
@@ -175,6 +180,7 @@ __all__ = [
     "StormCheckpoint",
     "TraceOfRates",
     "Uniform",
+    "UpstreamBackup",
     "Values",
     "Weibull",
     "Window",

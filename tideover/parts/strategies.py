@@ -2,21 +2,27 @@
 
 from tideover.models.strategies import (
     active_replication,
+    active_standby,
     aligned_snapshots,
     estorm,
     micro_batch,
     none,
+    passive_standby,
     rsm,
     source_replay,
     storm_checkpoint,
+    upstream_backup,
 )
 from tideover.parts.typed import typed
 
 ActiveReplication = typed(active_replication.ActiveReplication)
+ActiveStandby = typed(active_standby.ActiveStandby)
 AlignedSnapshots = typed(aligned_snapshots.AlignedSnapshots)
 EStorm = typed(estorm.EStorm)
 MicroBatch = typed(micro_batch.MicroBatch)
 Amnesia = typed(none.Amnesia)
+PassiveStandby = typed(passive_standby.PassiveStandby)
 StateManagement = typed(rsm.StateManagement)
 SourceReplay = typed(source_replay.SourceReplay)
 StormCheckpoint = typed(storm_checkpoint.StormCheckpoint)
+UpstreamBackup = typed(upstream_backup.UpstreamBackup)

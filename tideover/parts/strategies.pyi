@@ -5,13 +5,16 @@ from typing import Literal
 
 from tideover.models.strategies import (
     active_replication,
+    active_standby,
     aligned_snapshots,
     estorm,
     micro_batch,
     none,
+    passive_standby,
     rsm,
     source_replay,
     storm_checkpoint,
+    upstream_backup,
 )
 from tideover.parts.typed import Bandwidth, Duration, Rate, Size
 
@@ -34,6 +37,33 @@ class ActiveReplication(active_replication.ActiveReplication):
         *,
         k: int = 1,
         components: Sequence[str] | None = None,
+        copy_time: Duration = "0 s",
+        copy_bandwidth: Bandwidth | None = None,
+        entry_size: Size = "64 B",
+    ) -> None: ...
+
+class ActiveStandby(active_standby.ActiveStandby):
+    """Exactly once: a secondary processes everything, too, and keeps its output in queues that acks from
+    downstream trim. As soon as the failure of the primary is noticed it sends what is in them, receivers drop
+    what they have had, and another secondary copies its state. Markers must end windows.
+
+    J.-H. Hwang et al., *High-Availability Algorithms for Distributed Stream Processing*, ICDE 2005, section
+    4.3; M. A. Shah et al., *Highly Available, Fault-Tolerant, Parallel Dataflows*, SIGMOD 2004 (Flux).
+
+    ack_interval: time after which a task tells its senders what it has had
+    ack_size: bytes of such a message on the network
+    replay_cost: time to send a tuple from the queue of a secondary that takes over
+    copy_time: time for a new secondary to begin its copy
+    copy_bandwidth: speed at which state is copied; unlimited if not given
+    entry_size: bytes of an entry of the state that is copied
+    """
+
+    def __init__(
+        self,
+        *,
+        ack_interval: Duration = "1 s",
+        ack_size: Size = "64 B",
+        replay_cost: Duration = "0 s",
         copy_time: Duration = "0 s",
         copy_bandwidth: Bandwidth | None = None,
         entry_size: Size = "64 B",
@@ -184,6 +214,35 @@ class Amnesia(none.Amnesia):
 
     def __init__(self) -> None: ...
 
+class PassiveStandby(passive_standby.PassiveStandby):
+    """Exactly once: a secondary goes on from the last checkpoint of state and output queues as soon as the
+    failure is noticed; upstream replays what came after it, and downstream drops what it has had.
+
+    J.-H. Hwang et al., *High-Availability Algorithms for Distributed Stream Processing*, ICDE 2005, section
+    4.1. Duplicates are known by their path and number as in E. Tanuwidjaja, UC Berkeley EECS-2015-134,
+    section 3, so that what several senders replay may be processed in another order than before.
+
+    checkpoint_interval: distance of two checkpoints to the secondary
+    delta: a checkpoint has only what has changed since the last one
+    checkpoint_time: time that a checkpoint keeps the task
+    checkpoint_cost: the same, for each entry that it has
+    entry_size: bytes of an entry of the bolt's own on the network
+    replay_cost: time to replay one tuple from a buffer
+    replay_rate: most tuples replayed per second
+    """
+
+    def __init__(
+        self,
+        *,
+        checkpoint_interval: Duration,
+        delta: bool = False,
+        checkpoint_time: Duration = "0 s",
+        checkpoint_cost: Duration = "0 s",
+        entry_size: Size = "64 B",
+        replay_cost: Duration = "0 s",
+        replay_rate: Rate | None = None,
+    ) -> None: ...
+
 class StateManagement(rsm.StateManagement):
     """Exactly once for state: restore the last checkpoint, then replay what upstream tasks have kept since.
 
@@ -289,4 +348,27 @@ class StormCheckpoint(storm_checkpoint.StormCheckpoint):
         round_trip: Duration = "0 s",
         access_cost: Duration = "0 s",
         look_up_work: Duration = "0 s",
+    ) -> None: ...
+
+class UpstreamBackup(upstream_backup.UpstreamBackup):
+    """Exactly once without checkpoints: an empty secondary goes on as soon as the failure is noticed, and
+    rebuilds the state from what the tasks upstream have kept; downstream drops what it has had.
+
+    J.-H. Hwang et al., *High-Availability Algorithms for Distributed Stream Processing*, ICDE 2005, section
+    4.2. Duplicates are known by their path and number as in E. Tanuwidjaja, UC Berkeley EECS-2015-134,
+    section 3, so that what several senders replay may be processed in another order than before.
+
+    ack_interval: time after which a task tells its senders what is done
+    ack_size: bytes of such a message on the network
+    replay_cost: time to replay one tuple from a buffer
+    replay_rate: most tuples replayed per second
+    """
+
+    def __init__(
+        self,
+        *,
+        ack_interval: Duration = "1 s",
+        ack_size: Size = "64 B",
+        replay_cost: Duration = "0 s",
+        replay_rate: Rate | None = None,
     ) -> None: ...

@@ -44,6 +44,14 @@ class SavedState:
         state = None if task.state is None else task.state.fresh()
         return cls(state, dict.fromkeys(task.windows.epochs, 0), 0, 0)
 
+    @classmethod
+    def between_windows(cls, task: BoltTask, epoch: int, windows: int) -> SavedState:
+        """An empty state of the task, which has had all markers up to ``epoch``, and put out so many windows
+        by a count of tuples.
+        """
+        first = cls.at_the_beginning(task)
+        return cls(first.state, dict.fromkeys(first.epochs, epoch), windows, epoch)
+
     @property
     def entries(self) -> int:
         """Entries that a store has to hold."""
