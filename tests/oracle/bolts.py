@@ -36,6 +36,8 @@ class Bolt(Task):
                 sent += self.send(child)
         elif datum.anchored:
             self.world.ledger.left(self, datum)
+            if self.world.sinks.withholds(self):
+                self.world.sinks.tuple(self, datum)
             self.world.record.applied(self, datum)
         if datum.anchored:
             self.world.protocol.done(datum, sent)
@@ -92,6 +94,8 @@ class Bolt(Task):
             return
         world.trace.windows.append((*self.physical, number, world.clock.now, old.keys()))
         world.record.window(self, number)
+        if world.sinks.withholds(self):
+            world.sinks.window(self, number, old.keys())
         again = world.ledger.emitted_window(self, number, emitted)
         serialising = 0
         known = again and not world.layout.needs.readers_go_back

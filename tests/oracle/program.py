@@ -29,6 +29,7 @@ from .outages import Outage, Outages
 from .protocol import Protocol
 from .record import Record
 from .replicas import Replication
+from .sinks import Sinks
 from .snapshots import Snapshots
 from .spouts import SpoutTask
 from .starting_anew import micro_batches
@@ -84,6 +85,7 @@ class World:
         self.trace = Trace()
         self.ledger = Ledger(self)
         self.record = Record(self)
+        self.sinks = Sinks(self)
         self.outages = Outages(self)
         detector = "given" if scenario.detector is None else kind_of(scenario.detector)
         self.listener = LISTENERS[detector](self) if detector in LISTENERS else None

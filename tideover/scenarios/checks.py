@@ -15,6 +15,7 @@ from tideover.models.config import Scenario, deployment_of
 from tideover.models.effort import MOST_ROOTS, roots
 from tideover.models.job.components import BoltConfig, SpoutConfig
 from tideover.models.job.placements.base import PlacementError
+from tideover.models.job.stores.base import STORES
 from tideover.models.job.topology import TopologyError
 from tideover.models.time_of_day import heaviest
 from tideover.scenarios import day_checks, failure_checks, queue_checks, source_checks
@@ -241,6 +242,12 @@ def _strategy(draft: Draft) -> Iterator[Problem]:
     for path, name in draft.strategy.named_stores().items():
         if unknown := draft.unknown_store(name):
             yield draft.problem(unknown, "strategy", *path)
+    for path, name in draft.strategy.local_stores().items():
+        kind = draft.store_kind(name)
+        if kind in STORES and not STORES[kind].local:
+            local = ", ".join(name for name, part in STORES.items() if part.local)
+            message = f"{name!r} is of kind {kind}; it has to be on each host for itself: {local}"
+            yield draft.problem(message, "strategy", *path)
     for path, host in draft.strategy.named_hosts().items():
         if fault := host_fault(draft, host):
             yield draft.problem(fault, "strategy", *path)

@@ -63,3 +63,11 @@ class Draft:
         if not stores:
             return f"there is no store {name!r}: stores has none; without this key it is the one of store"
         return f"there is no store {name!r} in stores; {suggest(name, stores)}"
+
+    def store_kind(self, name: str) -> str | None:
+        """The kind of a store, as the file has it; None: it has none."""
+        node = self.keys("stores").get(name)
+        inner = None if node is None else node.get("kind")
+        if node is None or isinstance(node.value, str):
+            return None if node is None else node.value
+        return None if inner is None or not isinstance(inner.value, str) else inner.value

@@ -29,6 +29,10 @@ class Keeper:
         """Effects of which there is a copy that can be brought back: components and uids."""
         return []
 
+    def waiting(self) -> list[tuple[Component, Train]]:
+        """Copies of tuples that can be served again, with the components where they would be."""
+        return []
+
     def replayed(self, task: BoltView, train: Train, outage: int) -> Mask | None:
         """Mask of the tuples that were sent again because of the outage; None: none of them."""
         return None

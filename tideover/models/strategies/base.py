@@ -109,6 +109,10 @@ class Strategy(Part):
         """The stores that the parameters name, by where they do."""
         return {}
 
+    def local_stores(self) -> dict[KeyPath, str]:
+        """Those of them that have to be of a kind that is on the writer's host alone."""
+        return {}
+
     def load(self, component: Component) -> Work:
         """What the strategy adds to the work of a bolt's tasks."""
         return Work()

@@ -276,11 +276,8 @@ class Member:
         """Messages in the log that have been read and may be read again, and those that wait in it."""
         return self._log.size + sum(train.n for train in self.task.gate.held) if self.reads_log else 0
 
-    def roots(self) -> list[Ints]:
-        """Roots of the tuples that have been read and may be read again."""
-        bits = self.task.component.bits
+    def copies(self) -> list[tuple[Component, Train]]:
+        """Tuples that have been read, or were overtaken, and may be served again, and where."""
+        read = [(self.task.component, without_markers(train)) for train in self._log.trains]
         saved = ((down.component, train) for down, train in self._saved.at(self.task))
-        return [
-            *(without_markers(train).uid >> bits for train in self._log.trains),
-            *(train.uid >> component.bits for component, train in saved if component.anchored),
-        ]
+        return [*read, *((component, train) for component, train in saved if component.anchored)]
