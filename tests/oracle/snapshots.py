@@ -292,7 +292,7 @@ class Snapshots(Protocol):
         task.waiting = True
         if task is not self.bolts[-1]:
             return
-        last = self.world.clock.now
+        last = self.world.clock.now, -1
         for each in self.bolts:
             picture = self.valid.get(each, Picture())
             shelf = self.seats[each].shelf
@@ -308,8 +308,9 @@ class Snapshots(Protocol):
                     end = max(end, self.store.request(messages, host, False))
             else:
                 end = self.store.request(size + messages, host, False)
-            last = max(last, end + self.params.restore_time + entries * self.params.restore_cost)
-        self._at(last, control(Rank.RESTORE, self.bolts[-1].rank), self._go_on)
+            last = max(last, (end + self.params.restore_time + entries * self.params.restore_cost, each.rank))
+        number = self.bolts[-1].rank if last[1] < 0 else last[1]
+        self._at(last[0], control(Rank.RESTORE, number), self._go_on)
 
     def messages_size(self, picture: Picture) -> int:
         """Bytes of the messages in the store."""

@@ -11,7 +11,6 @@ from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.plans import Plans
 from tideover.models.runtime.saved_state import SavedState, read, save
-from tideover.models.runtime.steps import Step
 from tideover.sim.kernel import Reads
 
 
@@ -78,7 +77,7 @@ class Checkpoints:
             self.writing = False
             self.saved = taken
             self._backing.counts(share)
-            job.say.step(Step(job.kernel.now, task.name, "checkpoint saved", f"{entries} entries"))
+            job.step(task.name, "checkpoint saved", f"{entries} entries")
             then(taken)
 
         copying = costs.saving + entries * costs.saving_entry

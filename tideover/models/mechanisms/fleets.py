@@ -10,7 +10,6 @@ from tideover.models.mechanisms.base import Mechanism
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.saved_state import SavedState, restore, restored, roll_back
-from tideover.models.runtime.steps import Step
 from tideover.models.runtime.verbs import Verbs
 from tideover.models.runtime.views import OutageView, TaskView
 from tideover.sim.kernel import Rank
@@ -126,7 +125,7 @@ class Fleets(Mechanism):
         if self._asked.get(task) is not turn or not self._lives(task, life, outage):
             return
         del self._asked[task]
-        self._job.say.step(Step(self._job.kernel.now, turn.member.name, "state written", to=task.name))
+        self._job.step(turn.member.name, "state written", to=task.name)
         transaction = self._open[outage]
         transaction.unwritten.discard(task)
         transaction.written.append((task, saved))

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.plans import Plans
-from tideover.models.runtime.steps import Step
 from tideover.models.runtime.storage import Storage
 from tideover.models.runtime.views import TaskView
 from tideover.sim.kernel import Rank
@@ -41,7 +40,7 @@ class LocalCopies:
     def _written(self, task: TaskView, number: int, host: int) -> None:
         now = self._job.kernel.now
         self._of[task].append(Copy(number, host, now))
-        self._job.say.step(Step(now, task.name, "local copy written", f"snapshot {number}"))
+        self._job.step(task.name, "local copy written", f"snapshot {number}")
 
     def counts(self, task: TaskView, number: int) -> None:
         """The task goes back to ``number`` from now on: older copies are of no use."""

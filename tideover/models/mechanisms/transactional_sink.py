@@ -14,7 +14,6 @@ from tideover.models.operators.state import Effects
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.keeper import NOTHING, Keeper
 from tideover.models.runtime.plans import Plans
-from tideover.models.runtime.steps import Step
 from tideover.models.runtime.stream import Sent
 from tideover.models.runtime.views import BoltView, TaskView
 from tideover.sim.kernel import Rank
@@ -172,7 +171,7 @@ class TransactionalSink(Mechanism, Keeper):
             self._job.say.void(task.component, transaction.uid, self._bolt(task).replica)
 
     def _step(self, task: TaskView, what: str, number: int) -> None:
-        self._job.say.step(Step(self._job.kernel.now, task.name, what, f"transaction {number}"))
+        self._job.step(task.name, what, f"transaction {number}")
 
     # -- what the accounts ask -------------------------------------------------------------------------------
 

@@ -17,7 +17,6 @@ from tideover.models.runtime.hooks import Needs
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.keeper import Keeper, Mask
 from tideover.models.runtime.saved_state import read, restore, save
-from tideover.models.runtime.steps import Step
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
 from tideover.sim.kernel import Rank, Reads
 from tideover.sim.link import Channel
@@ -314,7 +313,7 @@ class GlobalRollback(Barriers):
             for source, share_of_it in sources:
                 read(self._job, task, share_of_it, restoring, restored, source)
         if not saved:
-            kernel.at(kernel.now, Rank.RESTORE, restored)
+            kernel.at(kernel.now, Rank.RESTORE, restored, self._last.number)
 
     def _run(self, outage: OutageView) -> None:
         """What the log has above the snapshot is there at once, in order; behind it, what came meanwhile."""
@@ -322,7 +321,7 @@ class GlobalRollback(Barriers):
             restore(self._job, task, self.part(task).state, outage)
         again = sum(member.read_again(self.part(task)) for task, member in self._members.items())
         now = self._job.kernel.now
-        self._job.say.step(Step(now, "job", "runs again", f"reads {again} messages once more"))
+        self._job.step("job", "runs again", f"reads {again} messages once more")
         self.coordinator.start(now + self._schedule.interval)
         self._commit()
 

@@ -14,7 +14,6 @@ from tideover.models.mechanisms.batches.settings import BatchSettings
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.plans import Plans
 from tideover.models.runtime.spout_task import SpoutTask
-from tideover.models.runtime.steps import Step
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
 from tideover.sim.kernel import Rank, Reads
 from tideover.sim.server import collect
@@ -104,7 +103,7 @@ class Batches(Query):
         self._is_out(batch)
         if self._output_mode == "update" and batch.tuples:
             self._job.say.put_out((DRIVER, 0, batch.number), now)
-        self._job.say.step(Step(now, DRIVER, "output written", f"batch {batch.number}"))
+        self._job.step(DRIVER, "output written", f"batch {batch.number}")
         commit = partial(self._commit, batch)
         self._then(self._settings.commit_time, commit, self._read_by_commit())
 
