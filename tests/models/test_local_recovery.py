@@ -22,6 +22,8 @@ from tideover.models.job.machines import MachineType
 from tideover.models.job.stores.disk import Disk
 from tideover.models.simulation import Replication, simulate
 from tideover.models.strategies.aligned_snapshots import AlignedSnapshots
+from tideover.scenarios.errors import ScenarioError
+from tideover.scenarios.loader import load
 
 WHOLE = 100_000_000
 STATE = RocksDB(entries=10**6, entry_size=100, accesses=0, access_cost=0)
@@ -103,23 +105,22 @@ def test_a_host_that_is_repaired_has_lost_its_disk() -> None:
 
 
 def test_a_task_that_goes_elsewhere_reads_the_store() -> None:
-    """Its host crashes, or its process: under heartbeats that is noticed at the same moment. In a free slot of
-    another host it takes 750 more than where it was. Its old disk is whole, but not there.
+    """Its host crashes, or its process: under heartbeats that is noticed at the same moment. In a free slot
+    of another host it takes 750 more than where it was. Its old disk is whole, but not there.
     """
     machines = Hosts(machines={"a": MachineType(count=3, cores=1)})
     detector = DETECTORS["heartbeats"](
         interval=100 * MS, timeout=500 * MS, launch=ms(0), prepare=ms(0), restart_on="free_slot"
     )
     crashed = fault("crash_host", 9600, host=0)
-    runs = [
-        simulate(job(crashed, hosts=machines, local=local).model_copy(update={"detector": detector}), trace=True)
-        for local in ("ssd", None)
-    ]
-    assert moments(runs[0], "runs again") == moments(runs[1], "runs again") != []
-    stays = job(fault("crash_task", 9600, component="count"), hosts=machines)
-    stayed = simulate(stays.model_copy(update={"detector": detector}), trace=True)
-    (moved,), (same,) = moments(runs[0], "runs again"), moments(stayed, "runs again")
-    assert moved - same == 750
+
+    def back(hit: Any, local: str | None = "ssd") -> float:
+        scenario = job(hit, hosts=machines, local=local).model_copy(update={"detector": detector})
+        (moment,) = moments(simulate(scenario, trace=True), "runs again")
+        return moment
+
+    same = back(fault("crash_task", 9600, component="count"))
+    assert back(crashed) == back(crashed, local=None) == same + 750
 
 
 def test_messages_of_a_snapshot_come_from_the_store() -> None:
@@ -139,6 +140,34 @@ def test_messages_of_a_snapshot_come_from_the_store() -> None:
     quick = changed.model_copy(update={"stores": {"ssd": Disk(latency=0, bandwidth=2**50)}})
     (soon,) = moments(simulate(quick, trace=True), "runs again")
     assert soon == pytest.approx(10_020, abs=0.1)
+
+
+FILE = {
+    "name": "local",
+    "topology": {
+        "s": {"spout": "sentences", "rate": "10/s"},
+        "p": {"bolt": "forward", "from": {"s": "shuffle"}, "service": "1 ms"},
+    },
+    "stores": {"hdfs": {"kind": "dfs"}, "ssd": "disk"},
+    "run": {"duration": "10 s"},
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("ssd", None),
+        ("hdfs", "'hdfs' is of kind dfs; it has to be on each host"),
+        ("nvme", "no store 'nvme'"),
+    ],
+)
+def test_a_store_that_is_no_disk_is_refused(name: str, wrong: str | None) -> None:
+    strategy = {"kind": "aligned_snapshots", "checkpoint_interval": "1 s", "local_recovery": name}
+    if wrong is None:
+        assert load(FILE | {"strategy": strategy}).strategy.named_stores() == {("local_recovery",): "ssd"}
+        return
+    with pytest.raises(ScenarioError, match=wrong):
+        load(FILE | {"strategy": strategy})
 
 
 def test_a_disk_that_is_the_store_itself_is_refused() -> None:

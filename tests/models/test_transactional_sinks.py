@@ -2,8 +2,9 @@
 milliseconds, unless a name says otherwise.
 
 The small world of most tests is   s ──▶ count   with a root at 10, 20, … that is counted at once, and windows
-of 20 ended by markers: window w is put out at 20 w, with the roots of 20 w - 10 and 20 w. Snapshots are triggered at 15, 45, 75, …; the store takes no time, and a part is safe 4 after it.
-What is complete is committed 3 later.
+of 20 ended by markers: window w is put out at 20 w, with the roots of 20 w - 10 and 20 w. Snapshots are
+triggered at 15, 45, 75, …; the store takes no time, and a part is safe 4 after that. What is complete is
+committed 3 later.
 """
 
 from __future__ import annotations
@@ -69,7 +70,8 @@ def test_readers_see_windows_when_their_snapshot_is_complete() -> None:
     assert run.cost["visible_s"] == pytest.approx((32 + 12 + 22 + 32 + 12 + 22 + 32 + 12) / 8 / 1000)
     assert run.cost["visible_max_s"] == pytest.approx(0.032)
     assert run.windows == {"emitted": 8, "correct": 8, "wrong": 0, "missing": 0, "expired": 0}
-    assert "visible_s" not in direct.cost and "expired" not in direct.windows
+    assert "visible_s" not in direct.cost
+    assert "expired" not in direct.windows
 
 
 def test_what_a_failure_finds_committed_only_in_part_is_committed_when_the_job_is_back() -> None:
@@ -80,7 +82,8 @@ def test_what_a_failure_finds_committed_only_in_part_is_committed_when_the_job_i
     run = done(job(committing(1000), crash(50, 20)))
     assert seen(run) == {1: 73, 2: 73, 3: 107, 4: 107, 5: 137, 6: 137, 7: 167, 8: 197, 9: 197}
     assert run.trace is not None
-    assert [(n, t / MS) for _, _, n, t in run.trace.committed] == [(2, 73), (3, 107), (4, 137), (5, 167), (6, 197)]
+    committed = [(n, time / MS) for _, _, n, time in run.trace.committed]
+    assert committed == [(2, 73), (3, 107), (4, 137), (5, 167), (6, 197)]
     assert (run.ledger["lost"], run.ledger["duplicated"], run.windows["missing"]) == (0, 0, 0)
     (recovery,) = run.recoveries
     assert recovery["output_gap_s"] == pytest.approx((107 - 73) / 1000)  # readers have never seen any before
@@ -105,7 +108,7 @@ def test_what_is_not_decided_on_is_put_out_again() -> None:
     with the snapshot of 177 they are seen, at 184.
     """
     run = done(job(committing(60), crash(47, 100)))
-    assert seen(run) == {n: 184 for n in range(1, 9)}
+    assert seen(run) == dict.fromkeys(range(1, 9), 184)
     assert (run.ledger["lost"], run.ledger["duplicated"], run.windows["expired"]) == (0, 0, 0)
 
 

@@ -118,7 +118,8 @@ class World:
         late = bool(bounds) or not all(c.anchored for c in windows)
         lossy = not all(bound.holds_back for bound in bounds)
         by_order = lossy or "tuples" in ended_by or ("tick" in ended_by and late)
-        differ = self.job.needs.comparison or self.readers is not None or (by_order and bool(self.scenario.strategy.composed_of))
+        disturbed = by_order and bool(self.scenario.strategy.composed_of)
+        differ = self.job.needs.comparison or self.readers is not None or disturbed
         return bool(windows) and (bool(deployment.failures) or differ)
 
     def _referred(self, strategy: Strategy, quiet: Deployment) -> ReferenceRun:

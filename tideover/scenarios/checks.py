@@ -15,7 +15,6 @@ from tideover.models.config import Scenario, deployment_of
 from tideover.models.effort import MOST_ROOTS, roots
 from tideover.models.job.components import BoltConfig, SpoutConfig
 from tideover.models.job.placements.base import PlacementError
-from tideover.models.job.stores.base import STORES
 from tideover.models.job.topology import TopologyError
 from tideover.models.time_of_day import heaviest
 from tideover.scenarios import day_checks, failure_checks, queue_checks, source_checks
@@ -240,14 +239,11 @@ def _strategy(draft: Draft) -> Iterator[Problem]:
             message = f"{name!r} is a spout; only bolts can be named here"
             yield draft.problem(message, "strategy", *path)
     for path, name in draft.strategy.named_stores().items():
-        if unknown := draft.unknown_store(name):
-            yield draft.problem(unknown, "strategy", *path)
-    for path, name in draft.strategy.local_stores().items():
-        kind = draft.store_kind(name)
-        if kind in STORES and not STORES[kind].local:
-            local = ", ".join(name for name, part in STORES.items() if part.local)
-            message = f"{name!r} is of kind {kind}; it has to be on each host for itself: {local}"
-            yield draft.problem(message, "strategy", *path)
+        wrong = draft.unknown_store(name)
+        if wrong is None and path[-1] in draft.strategy.local_stores:
+            wrong = draft.not_local(name)
+        if wrong is not None:
+            yield draft.problem(wrong, "strategy", *path)
     for path, host in draft.strategy.named_hosts().items():
         if fault := host_fault(draft, host):
             yield draft.problem(fault, "strategy", *path)

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.plans import Plans
-from tideover.models.runtime.storage import Storage
 from tideover.models.runtime.views import TaskView
 from tideover.sim.kernel import Rank
 
@@ -21,15 +20,17 @@ class Copy(NamedTuple):
 
 
 class LocalCopies:
-    """Copies on a ``disk`` of what tasks have in a store: nobody waits for them to be written, and who finds
+    """Copies of what tasks have in a store: nobody waits for them to be written, and who finds
     its own where it restarts need not ask the store.
 
     Flink's task-local recovery (``state.backend.local-recovery``; *Large State Tuning* in its documentation).
     """
 
-    def __init__(self, job: Job, disk: Storage) -> None:
-        self._job, self.disk = job, disk
-        self._plans = {task: Plans(job.kernel) for task in job.bolt_tasks}
+    def __init__(self, job: Job, disk: str) -> None:
+        """``disk``: the name of the store that they are in."""
+        self._job = job
+        self.disk = job.store_named(disk)
+        self._plans: dict[TaskView, Plans] = {task: Plans(job.kernel) for task in job.bolt_tasks}
         self._of: dict[TaskView, list[Copy]] = {task: [] for task in job.bolt_tasks}
 
     def write(self, task: TaskView, number: int, size: int) -> None:

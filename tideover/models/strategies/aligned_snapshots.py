@@ -19,7 +19,7 @@ from tideover.models.remarks.plan import Plan, Work, entries_of
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
-from tideover.models.strategies.base import STRATEGIES, KeyPath, Promise, Protocol, Strategy
+from tideover.models.strategies.base import STRATEGIES, KeyPath, Promise, Protocol, Strategy, given
 from tideover.sim.units import MS, Duration, Size
 
 TEN_MINUTES = 600 * 10**9
@@ -40,6 +40,7 @@ class AlignedSnapshots(Strategy):
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (GlobalRollback, TransactionalSink)
     bounded_queues: ClassVar[bool] = True
     after_failures: ClassVar[frozenset[str]] = frozenset({"restore_time", "restore_cost"})
+    local_stores: ClassVar[frozenset[str]] = frozenset({"local_recovery"})
     unsaid: ClassVar[frozenset[str]] = frozenset({"store", "sink", "local_recovery"})
     costs: ClassVar[dict[str, tuple[str, ...]]] = {"snapshots": ("snapshot_time", "snapshot_cost")}
     recovery_costs: ClassVar[dict[str, tuple[str, ...]]] = {"restores": ("restore_time", "restore_cost")}
@@ -96,7 +97,7 @@ class AlignedSnapshots(Strategy):
     @model_validator(mode="after")
     def _copies_are_second_ones(self) -> AlignedSnapshots:
         if self.local_recovery is not None and self.local_recovery == self.store:
-            raise ValueError(f"local_recovery: {self.local_recovery!r} is the store itself; name another one")
+            raise ValueError(f"local_recovery: {self.store!r} is the store itself; name another one")
         return self
 
     def cycle(self) -> tuple[int, int]:
@@ -104,11 +105,7 @@ class AlignedSnapshots(Strategy):
         return first, self.checkpoint_interval
 
     def named_stores(self) -> dict[KeyPath, str]:
-        names = {("store",): self.store, ("local_recovery",): self.local_recovery}
-        return {path: name for path, name in names.items() if name is not None}
-
-    def local_stores(self) -> dict[KeyPath, str]:
-        return {} if self.local_recovery is None else {("local_recovery",): self.local_recovery}
+        return {(key,): name for key, name in given(self, ("store", "local_recovery")).items()}
 
     @property
     def checkpoints(self) -> saving.Saving:
@@ -127,13 +124,7 @@ class AlignedSnapshots(Strategy):
             # said of any strategy, but here before what is said of snapshots
             *failures.without_effect(plan, self.kind, self.roles),
             *saving.of_the_job(plan, self.checkpoints, self.upload_time, self.checkpoint_timeout),
-            *transactions.too_short(
-                plan,
-                self.sink.terms,
-                "checkpoint_interval",
-                self.checkpoint_interval,
-                saving.job_takes(plan, self.checkpoints, self.upload_time),
-            ),
+            *transactions.too_short(plan, self.sink.terms, self.checkpoints, self.upload_time),
         ]
 
     def protocol(self, job: Job) -> Snapshots:
@@ -150,7 +141,7 @@ class Snapshots(Protocol):
         costs = Costs(s.snapshot_time, s.snapshot_cost, s.restore_time, s.restore_cost, s.entry_size, s.store)
         terms, disk = s.sink.terms, s.local_recovery
         sink = None if terms is None else TransactionalSink(job, terms)
-        copies = None if disk is None else LocalCopies(job, job.store_named(disk))
+        copies = None if disk is None else LocalCopies(job, disk)
         patience = s.aligned_timeout if s.unaligned else None
         GlobalRollback(job, schedule, costs, s.upload_time, patience, sink, copies)
 

@@ -162,7 +162,7 @@ class Barriers(Mechanism, Keeper):
     def _save(
         self, task: TaskView, snapshot: Snapshot, size: int, copying: int = 0, whole: bool = True
     ) -> None:
-        """Copy a task's state, and write so many bytes of its part; not ``whole``: the state is not in them."""
+        """Copy a task's state, and write so many bytes of its part; not ``whole``: none of them is state."""
         wanted = partial(self.coordinator.waits_for, snapshot)
         safe = partial(self.coordinator.acknowledge, task, snapshot)
         bolt, store = self._bolt(task), self._job.store_named(self._costs.store)

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from tideover.models.job.topology import Component
 from tideover.models.mechanisms.backing import Backing
 from tideover.models.mechanisms.barriers.in_flight import CHANNEL, InFlight, Waits
 from tideover.models.mechanisms.barriers.snapshot import Part, Snapshot
@@ -21,7 +22,7 @@ from tideover.models.runtime.saved_state import SavedState
 from tideover.sim.arrivals import waiting, when_arrived
 from tideover.sim.kernel import Rank
 from tideover.sim.line import places
-from tideover.sim.train import Ints, Train, single
+from tideover.sim.train import Train, single
 
 
 def hand_on(job: Job, task: BoltTask, number: int) -> None:
