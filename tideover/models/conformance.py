@@ -9,7 +9,7 @@ The world of the checks is a word count in seconds, small enough to be simulated
     words x 2 ──shuffle──▶ split x 2 ──fields──▶ count x 2    2 sentences/s a task, windows of 10 s ended by
     markers, 110 s
 
-It has a store, and on each host a disk (of its `stores` the one that is called ``disk``). In a second one ticks
+It has a store, and on each host a disk (of `stores` the one that is called ``disk``). In a second one ticks
 end the windows, for strategies that promise exactly once also then. Checks that simulate can be given another
 ``bolt`` with state in place of the count.
 """
