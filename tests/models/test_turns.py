@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.models.chain import chain, crashed
 from tests.models.test_exactness import CAPS, QUICK, SHARED, differences
 from tests.oracle.random_worlds import STRATEGY_NAMES, worlds
 from tideover.models.config import Scenario
+from tideover.models.simulation import simulate
 from tideover.models.world import World
 from tideover.sim.kernel import ORDER, Rank
 
@@ -43,6 +45,28 @@ def struck_at_steps(draw: st.DrawFn, strategy: str) -> Scenario:
             moment = {"at": step.at, "turn": turn, "within": None, "in_interval": None}
             struck = (*struck, fault.model_copy(update=moment))
     return scenario.model_copy(update={"failures": struck})
+
+
+@pytest.mark.parametrize(
+    ("turn", "kept"),
+    [
+        (None, 0),
+        ("before checkpoint of count.0", 0),
+        ("after checkpoint of count.0", 0),
+        ("before trim of count.0", 0),
+        ("after trim of count.0", 1),
+        ("after rotation", 1),
+    ],
+)
+def test_a_crash_beside_a_checkpoint(turn: str | None, kept: int) -> None:
+    """s ──▶ p (1) ──▶ count (1), under R+SM: root 0 is counted at 12, at 20 a checkpoint is taken (rank
+    CHECKPOINT) and, the store being instant, safe (rank TRIM). The crash at 20 finds it there, or not. What
+    is not in it is replayed, and root 1, which p has sent at 21.
+    """
+    run = simulate(chain((crashed(20, 5, turn=turn),)), trace=True)
+    assert run.recoveries[0]["restored"] == kept
+    assert run.recoveries[0]["replayed"] == 2 - kept
+    assert run.ledger["lost"] == 0
 
 
 @pytest.mark.parametrize("strategy", STRATEGY_NAMES)

@@ -72,6 +72,7 @@ class Checkpoints:
         taken = Checkpoint(SavedState.of(task), dict(positions))
         share = self._backing.to_write()
         entries = taken.state.entries + share.entries
+        job.step(task.name, "checkpoint taken", f"{entries} entries")
 
         def written() -> None:
             self.writing = False
@@ -95,6 +96,7 @@ class Checkpoints:
         share = self._backing.to_read()
         size = saved.state.entries * costs.entry_size + share.size
         restoring = costs.restoring + (saved.state.entries + share.entries) * costs.restoring_entry
+        self._job.step(self._task.name, "checkpoint asked for", to="store")
 
         def restored() -> None:
             self._backing.restored()

@@ -106,6 +106,7 @@ class Fleets(Mechanism):
             self._restored(task, life, outage, SavedState.of(task))
             self._read_all(outage)
             return
+        self._job.step(task.name, "state asked for", to=member.name)
         turn = self._asked[task] = _Turn(member, partial(self._ask, task, life, outage))
         member.enqueue(Rank.RESTORE, partial(self._write, task, life, outage, turn))
 
@@ -155,6 +156,7 @@ class Fleets(Mechanism):
 
     def _load(self, task: BoltTask, life: int, outage: OutageView, saved: SavedState) -> None:
         station, kernel = self._station, self._job.kernel
+        self._job.step(task.name, "state read")
         takes = station.loading + self._entries(task, saved) * station.loading_entry
         restored = partial(self._restored, task, life, outage, saved)
         kernel.at(kernel.now + takes, Rank.RESTORE, restored, task.number)

@@ -119,6 +119,7 @@ class Supervisor:
         outage.overtakes, outage.watched = tuple(on), tuple(self._watched)
         settled = self._context.settled
         outage.unsettled = tuple(old for old in outage.watched if old.ready_at >= now or not settled(old))
+        outage.late = not self._context.kernel.is_later(Rank.READY, -1)
         self._watched.append(outage)
         self.outages.append(outage)
         self._context.say.struck(outage)

@@ -120,6 +120,7 @@ class Barriers(Mechanism, Keeper):
     def _take_part_ahead(self, task: TaskView, snapshot: Snapshot) -> None:
         """With the first barrier, ahead of what waits."""
         member, kernel = self._members[task], self._job.kernel
+        self._step(task, "part taken", snapshot)
         part = member.take_part(snapshot)
         self.took_part(task, snapshot)
         member.hand_on(snapshot)
@@ -147,6 +148,9 @@ class Barriers(Mechanism, Keeper):
         else:
             self.coordinator.acknowledge(task, snapshot)
 
+    def _step(self, task: TaskView, what: str, snapshot: Snapshot) -> None:
+        self._job.step(task.name, what, f"snapshot {snapshot.number}")
+
     def _copying(self, part: Part) -> int:
         """How long it takes to copy a part (ns)."""
         return self._costs.saving + (part.state.entries + part.share.entries) * self._costs.saving_entry
@@ -171,6 +175,7 @@ class Barriers(Mechanism, Keeper):
 
     def _take_part(self, task: TaskView, snapshot: Snapshot) -> None:
         member = self._members[task]
+        self._step(task, "part taken", snapshot)
         part = member.take_part(snapshot)
         self.took_part(task, snapshot)
         member.hand_on(snapshot)

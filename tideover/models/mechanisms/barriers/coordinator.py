@@ -119,6 +119,7 @@ class Coordinator:
 
     def acknowledge(self, task: TaskView, snapshot: Snapshot) -> None:
         """A task's part is safe; when all are, the snapshot is what the job goes back to."""
+        self._job.step(task.name, "part acknowledged", f"snapshot {snapshot.number}", "coordinator")
         snapshot.awaited[task] -= 1
         if not snapshot.awaited[task]:
             del snapshot.awaited[task]

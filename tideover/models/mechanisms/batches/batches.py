@@ -74,6 +74,7 @@ class Batches(Query):
         self._fill_log()
         if self._log.waiting:
             batch = self._batch = Batch(self._logged, self._log.take())
+            self._job.step(DRIVER, "batch triggered", f"batch {batch.number}")
             self._then(s.plan_time, partial(self._log_offsets, batch))
         else:
             self._driver.at(s.looks_again(now), Rank.BATCH, self._trigger, self._reads)
@@ -82,6 +83,7 @@ class Batches(Query):
 
     def _log_offsets(self, batch: Batch) -> None:
         self._logged += 1
+        self._job.step(DRIVER, "offsets logged", f"batch {batch.number}")
         batch.start = self._rehearsal.states(self._cluster.tasks)
         batch.shares = self._rehearsal.play(batch.content)
         self._run(batch)
@@ -93,6 +95,7 @@ class Batches(Query):
         self._then(self._settings.cold_time if self._cold else 0, run)
 
     def _ended(self, batch: Batch) -> None:
+        self._job.step(DRIVER, "stages ended", f"batch {batch.number}")
         self._then(self._settings.output_time, partial(self._output, batch))
 
     # -- 4. the sink has the results: all its tuples take effect at this instant; then offsets are committed -
@@ -121,6 +124,7 @@ class Batches(Query):
         self._fill_log()
         self.moved(now)
         self.history.append(batch.committed(self._triggered, now))
+        self._job.step(DRIVER, "batch committed", f"batch {batch.number}")
         self._batch, self._cold = None, False
         self._cluster.forget()
         due = max(now, self._settings.next_trigger(self._triggered))

@@ -90,6 +90,7 @@ class Replays:
 
     def _send(self, up: Node, request: Request) -> None:
         kernel, serve = self._job.kernel, partial(self._serve, up, request)
+        self._job.step(request.receiver.task.name, "replay asked for", to=up.name)
         kernel.at(kernel.now, Rank.REQUEST, lambda: up.enqueue(Rank.REQUEST, serve), up.number)
 
     def _serve(self, up: Node, request: Request) -> None:
