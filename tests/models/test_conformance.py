@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import pytest
 
 from tideover.models import conformance
+from tideover.models.job.sinks.transactional import Transactional
 from tideover.models.strategies.base import STRATEGIES, Promise, Protocol, Strategy
 from tideover.models.strategies.none import Amnesia
 
@@ -48,6 +49,23 @@ def test_all_that_is_registered_is_held_to_its_word() -> None:
 @pytest.mark.parametrize("kind", BUILT_IN)
 def test_built_in(kind: str, check: Any) -> None:
     check(of(kind))
+
+
+@pytest.mark.parametrize("check", conformance.CHECKS[2:], ids=lambda check: check.__name__)
+def test_snapshots_with_transactions_and_copies(check: Any) -> None:
+    """Readers of a transactional sink, and tasks that read local copies, are promised the same."""
+    more = {"sink": Transactional(commit_time=400_000_000), "local_recovery": "disk", "unaligned": True}
+    check(STRATEGIES["aligned_snapshots"].model_validate(PARAMETERS["aligned_snapshots"] | more))
+
+
+def test_a_sink_that_loses_is_found() -> None:
+    """A broker that waits for less time than commits take."""
+    sink = Transactional(transaction_timeout=1_000_000_000, commit_time=3_000_000_000)
+    strategy = STRATEGIES["aligned_snapshots"].model_validate(
+        PARAMETERS["aligned_snapshots"] | {"sink": sink}
+    )
+    with pytest.raises(AssertionError, match=r"losses|differ"):
+        conformance.keeps_its_promise(strategy)
 
 
 @pytest.mark.parametrize("k", [0, 2])

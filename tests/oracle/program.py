@@ -30,6 +30,7 @@ from .pairs import ActiveStandby
 from .protocol import Protocol
 from .record import Record
 from .replicas import Replication
+from .sinks import Sinks
 from .snapshots import Snapshots
 from .spouts import SpoutTask
 from .standbys import PassiveStandby, UpstreamBackup
@@ -89,6 +90,7 @@ class World:
         self.trace = Trace()
         self.ledger = Ledger(self)
         self.record = Record(self)
+        self.sinks = Sinks(self)
         self.outages = Outages(self)
         detector = "given" if scenario.detector is None else kind_of(scenario.detector)
         self.listener = LISTENERS[detector](self) if detector in LISTENERS else None

@@ -108,7 +108,7 @@ class ReferenceRun:
             for task in job.bolt_tasks
             for number in (*task.windows.waiting, *_unsaid(job, task))
         }
-        due, marked = set(self._truth.open) - waiting, job.end_markers()
+        due, marked = set(self._truth.open) - waiting - self._found.hidden, job.end_markers()
         self.audit.due = {place for place in due if not _still_to_come(job, *place, marked)}
         while self._found.open.keys() - self._truth.open.keys():
             event = kernel.next_data_event()

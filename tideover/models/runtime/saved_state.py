@@ -111,11 +111,12 @@ def save(
     uploading: int = 0,
     reads: Reads = None,
     store: Storage | None = None,
+    besides: Callable[[], None] | None = None,
 ) -> None:
     """Copy the state, which keeps the task for ``copying`` ns; then the store writes ``size`` bytes, and
     ``uploading`` ns later they are safe: ``saved`` is called, which ``reads`` this. The task works on
     meanwhile. If it is not ``wanted`` any more when it is copied, it is not written. ``store``: None: that of
-    the job.
+    the job. ``besides``: called as soon as the store has been asked to write.
     """
     kernel, into = job.kernel, store or job.store
 
@@ -128,6 +129,8 @@ def save(
     def write() -> None:
         if wanted():
             into.write(task.host, size, Rank.TRIM, written, task.number, () if uploading else reads)
+            if besides is not None:
+                besides()
 
     task.occupy(copying)
     if copying:

@@ -53,6 +53,8 @@ class Strategy(Part):
     """Whether it says how far spouts have come in queues before them (``source`` of a spout)."""
     loses_messages: ClassVar[bool] = False
     """Whether it goes with messages that are lost on their way (one that derives says so itself)."""
+    local_stores: ClassVar[frozenset[str]] = frozenset()
+    """Keys by which a store is named that has to be on each host for itself (a disk)."""
     counts_tuples: ClassVar[tuple[str, ...]] = ()
     """Keys that count single tuples, where they are given: they do not go with lumps (``run.lump``)."""
     spouts_wait: ClassVar[tuple[str, ...]] = ()
