@@ -27,10 +27,19 @@ PARAMETERS: dict[str, dict[str, Any]] = {
         "reload_time": 100_000_000,
     },
     "storm_checkpoint": {"checkpoint_interval": 2_000_000_000},
+    "trident": {
+        "batch_interval": 1_000_000_000,
+        "max_spout_pending": 2,
+        "message_timeout": 10_000_000_000,
+        "metadata_time": 20_000_000,
+        "task_time": 50_000_000,
+        "state_time": 30_000_000,
+        "commit_time": 20_000_000,
+    },
 }
 """What must be given, in ns; all else is left to its default."""
 BUILT_IN = ("none", "source_replay", "rsm", "active_replication", "aligned_snapshots", "micro_batch")
-BUILT_IN += ("storm_checkpoint", "estorm")
+BUILT_IN += ("storm_checkpoint", "estorm", "trident")
 
 
 def of(kind: str) -> Strategy:

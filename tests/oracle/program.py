@@ -35,6 +35,7 @@ from .starting_anew import micro_batches
 from .tasks import Task
 from .trace import Trace
 from .transactions import StormCheckpoint
+from .trident import Trident
 from .unaligned import Overtaking
 from .windows import verdict
 
@@ -53,6 +54,7 @@ PROTOCOLS = {
     "active_replication": Replication,
     "aligned_snapshots": snapshots,
     "micro_batch": micro_batches,
+    "trident": Trident,
 }
 
 

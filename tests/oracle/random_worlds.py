@@ -276,6 +276,23 @@ def micro_batch(make: Maker) -> dict[str, Any]:
     }
 
 
+def trident(make: Maker) -> dict[str, Any]:
+    kinds = ("non_transactional", "transactional", "opaque")
+    return {
+        "spout": make.some(*kinds),
+        "state": make.some(*kinds),
+        "failed_batches": make.some("emitted_again", "lost"),
+        "batch_interval": make.some(1, 5, 10, 20) * TICK,
+        "max_spout_pending": make.some(1, 1, 2, 3),
+        "message_timeout": make.some(5, 10, 20, 30) * TICK,
+        "metadata_time": make.ns(0, 0, 1, 3),
+        "task_time": make.ns(0, 0, 1, 3),
+        "state_time": make.ns(0, 0, 2, 4),
+        "state_cost": make.ns(0, 0, 0.5),
+        "commit_time": make.ns(0, 1, 4, 8),
+    }
+
+
 def active_replication(make: Maker) -> dict[str, Any]:
     chosen = tuple(name for name in make.bolts if make.draw(st.booleans()))
     return {
@@ -296,6 +313,7 @@ PARAMETERS: dict[str, Callable[[Maker], dict[str, Any]]] = {
 }
 STRATEGY_NAMES = tuple(PARAMETERS)
 STORM = {"storm_checkpoint": storm_checkpoint, "estorm": estorm}
+BATCHES = {"trident": trident}
 """Strategies with worlds of their own."""
 
 
@@ -328,8 +346,10 @@ def faults(
         names.append("acker")
     if strategy == "micro_batch" and kind == "crash_task":
         names = [*names, *["driver"] * 2 * len(names)]
+    if strategy == "trident" and kind == "crash_task":
+        names = [*names, *["coordinator"] * len(names)]
     name = draw(st.sampled_from(names))
-    if name not in ("acker", "driver"):
+    if name not in ("acker", "driver", "coordinator"):
         more["task"] = draw(st.integers(0, topology[name].parallelism - 1))
     config = topology.get(name)
     counts = isinstance(config, BoltConfig) and kind_of(config.bolt) == "windowed_count"
@@ -378,7 +398,7 @@ def worlds(draw: st.DrawFn, strategies: tuple[str, ...] = STRATEGY_NAMES) -> Sce
     for name in names:
         config, streams[name] = draw(bolts(ties, hosts, streams, name == names[-1], marker_ms, event_time))
         topology[name] = config
-    params = (PARAMETERS | STORM)[strategy](Maker(draw, ties, hosts, names))
+    params = (PARAMETERS | STORM | BATCHES)[strategy](Maker(draw, ties, hosts, names))
     until = draw(st.sampled_from((60, 90, 150, 200)))
     copies = params.get("members", 1 + params.get("k", 0))
     known = hosts or sum(config.parallelism * copies for config in topology.values())

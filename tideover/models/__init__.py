@@ -15,6 +15,7 @@ from tideover.models.strategies import (
     rsm,
     source_replay,
     storm_checkpoint,
+    trident,
 )
 from tideover.sim import distributions, faults
 
@@ -38,4 +39,5 @@ __all__ = [
     "spouts",
     "stores",
     "storm_checkpoint",
+    "trident",
 ]

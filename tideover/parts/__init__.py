@@ -68,6 +68,7 @@ from tideover.parts.strategies import (
     SourceReplay,
     StateManagement,
     StormCheckpoint,
+    Trident,
 )
 from tideover.parts.topology import (
     All,
@@ -174,6 +175,7 @@ __all__ = [
     "Storm",
     "StormCheckpoint",
     "TraceOfRates",
+    "Trident",
     "Uniform",
     "Values",
     "Weibull",

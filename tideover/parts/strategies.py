@@ -9,6 +9,7 @@ from tideover.models.strategies import (
     rsm,
     source_replay,
     storm_checkpoint,
+    trident,
 )
 from tideover.parts.typed import typed
 
@@ -20,3 +21,4 @@ Amnesia = typed(none.Amnesia)
 StateManagement = typed(rsm.StateManagement)
 SourceReplay = typed(source_replay.SourceReplay)
 StormCheckpoint = typed(storm_checkpoint.StormCheckpoint)
+Trident = typed(trident.Trident)

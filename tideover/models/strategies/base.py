@@ -16,7 +16,7 @@ from tideover.sim.registry import Part, Registry
 
 STRATEGIES: Registry[Strategy] = Registry("strategy")
 
-Promise = Literal["at most once", "at least once", "exactly once"]
+Promise = Literal["none", "at most once", "at least once", "exactly once"]
 KeyPath = tuple[str | int, ...]
 """Where a value stands among a strategy's keys: ``("components", 0)``."""
 
@@ -69,6 +69,10 @@ class Strategy(Part):
     """What it does to state in normal operation, and the keys that say how long that takes."""
     recovery_costs: ClassVar[dict[str, tuple[str, ...]]] = {}
     """The same after a failure."""
+
+    def promises(self) -> Promise:
+        """What it promises with these parameters; ``promise`` is what it does with the default ones."""
+        return self.promise
 
     @property
     def needs(self) -> Needs:
