@@ -106,7 +106,7 @@ class Trident(Protocol):
         if not content:
             return
         attempt = self.tries[txid] = Try(txid, self.world.clock.now, content)
-        if self.params.spout == "transactional":
+        if self.params.spout == "transactional" and txid not in self.logged:
             self.later(self.params.metadata_time, attempt, self._write_down)
         else:
             self._read(attempt)

@@ -12,6 +12,7 @@ from tideover.models.strategies import (
     rsm,
     source_replay,
     storm_checkpoint,
+    trident,
 )
 from tideover.parts.typed import Bandwidth, Duration, Rate, Size
 
@@ -289,4 +290,47 @@ class StormCheckpoint(storm_checkpoint.StormCheckpoint):
         round_trip: Duration = "0 s",
         access_cost: Duration = "0 s",
         look_up_work: Duration = "0 s",
+    ) -> None: ...
+
+class Trident(trident.Trident):
+    """Exactly once, if its spouts and its states go together: batches that fail are emitted again, and
+    stores tell them by their number.
+
+    Exact are a transactional spout with a transactional or an opaque state, and an opaque spout with an
+    opaque state. What else ``spout`` and ``state`` can be has gaps, which failures find.
+
+    N. Marz, *Trident*, Apache Storm 0.8, 2012: docs/Trident-spouts.md and docs/Trident-state.md, and the
+    classes ``MasterBatchCoordinator``, ``TransactionalMap`` and ``OpaqueMap``.
+
+    spout: what is read again when a batch has failed: transactional: the same; opaque: what is there, each
+        tuple in one committed batch; non_transactional: what is there, nothing is written down of what was
+        read
+    state: what is stored: non_transactional: the value; transactional: the transaction's number too; opaque:
+        this, and the value before it
+    failed_batches: what a non_transactional spout does with the tuples of a batch that failed
+    batch_interval: least distance of two batches (topology.trident.batch.emit.interval)
+    max_spout_pending: batches that are under way at once (topology.max.spout.pending)
+    message_timeout: a batch that is not done fails after one to two of these
+    metadata_time: time to write down what a transaction reads: a transactional spout before it emits, an
+        opaque one while it commits
+    task_time: time of a task for each batch, besides its tuples' service
+    state_time: time of a task to update its store
+    state_cost: the same, for each key that the batch has
+    commit_time: from the last update until the coordinator has marked the batch as committed
+    """
+
+    def __init__(
+        self,
+        *,
+        spout: Literal["non_transactional", "transactional", "opaque"] = "opaque",
+        state: Literal["non_transactional", "transactional", "opaque"] = "opaque",
+        failed_batches: Literal["emitted_again", "lost"] = "emitted_again",
+        batch_interval: Duration = "0.5 s",
+        max_spout_pending: int = 1,
+        message_timeout: Duration = "30 s",
+        metadata_time: Duration = "0 s",
+        task_time: Duration = "0 s",
+        state_time: Duration = "0 s",
+        state_cost: Duration = "0 s",
+        commit_time: Duration = "0 s",
     ) -> None: ...

@@ -11,7 +11,11 @@ from tideover.scenarios.host_checks import missing, replicas, used
 from tideover.sim.faults.base import Fault, LinkFault
 from tideover.sim.units import format_duration
 
-ROLES = {"acker": "the acker itself", "driver": "the driver of micro-batches"}
+ROLES = {
+    "acker": "the acker itself",
+    "driver": "the driver of micro-batches",
+    "coordinator": "the coordinator of Trident's batches",
+}
 """What a fault can hit besides components."""
 
 

@@ -124,9 +124,7 @@ class Strategy(Part):
         return []
 
     def cycle(self) -> tuple[int, int] | None:
-        """What recurs in normal operation (checkpoints, say): its first moment and its period, ns; None:
-        nothing does.
-        """
+        """What recurs without failures (checkpoints, say): first moment and period, ns; None: nothing."""
         return None
 
 
@@ -141,7 +139,6 @@ class Protocol(Hooks):
 
     It makes the mechanisms that it is composed of (each plugs itself in), sees the job through ``view``, and
     acts by ``do``. Its hooks are those of `tideover.models.runtime.hooks.Hooks`; the mechanisms' come first.
-    It measures nothing: the accounts listen to what its verbs and mechanisms do.
     """
 
     def __init__(self, job: Job) -> None:

@@ -36,8 +36,8 @@ class Trident(TridentSettings, Strategy):
 
     def promises(self) -> Promise:
         if self.spout == "non_transactional":
-            if self.failed_batches == "lost" or self.state == "opaque":
-                return "at most once"
+            if self.failed_batches == "lost":
+                return "none" if self.state == "opaque" else "at most once"
             return "at least once" if self.state == "non_transactional" else "none"
         if self.state == "opaque" or self.spout == self.state:
             return "exactly once"

@@ -59,7 +59,7 @@ class Coordinator(Tasks):
             return
         attempt = self._under_way[txid] = Attempt(txid, content, self._job.kernel.now)
         self._say("batch begun", attempt)
-        if self._source.writes_first:
+        if self._source.writes_first(txid):
             self._later(self._settings.metadata_time, attempt, self._write_content)
         else:
             self._begin(attempt)

@@ -39,7 +39,7 @@ class Partitions:
         return taken
 
     def put_back(self, content: Content) -> None:
-        """This waits again, ahead of what has come since."""
+        """These wait again, ahead of what has come since."""
         for place, train in content.items():
             self._waiting.setdefault(place, []).insert(0, train)
             self.size += train.n

@@ -18,7 +18,7 @@ class TridentSettings(Part):
     spout: Annotated[
         Kind,
         Field(
-            description="what an attempt of a transaction that failed reads: transactional: the same; opaque: "
+            description="what is read again when a batch has failed: transactional: the same; opaque: "
             "what is there, each tuple in one committed batch; non_transactional: what is there, nothing is "
             "written down of what was read"
         ),
@@ -39,7 +39,8 @@ class TridentSettings(Part):
         Field(ge=MS, description="least distance of two batches (topology.trident.batch.emit.interval)"),
     ] = 500 * MS
     max_spout_pending: Annotated[
-        int, Field(ge=1, le=10_000, description="batches that are under way at once (topology.max.spout.pending)")
+        int,
+        Field(ge=1, le=10_000, description="batches that are under way at once (topology.max.spout.pending)"),
     ] = 1
     message_timeout: Annotated[
         Duration,

@@ -15,11 +15,10 @@ from tideover.models.mechanisms.trident.settings import TridentSettings
 class Source:
     """A spout without promises.
 
-    writes_first  whether a transaction's content is written down before it is emitted,
-    writes_last   or how far it has read when it commits
+    writes_last  whether it writes down how far it has read when a transaction commits
     """
 
-    writes_first = writes_last = False
+    writes_last = False
 
     def __init__(self, settings: TridentSettings) -> None:
         self.waiting = Partitions()
@@ -28,6 +27,10 @@ class Source:
     def read(self, txid: int) -> Content:
         """What an attempt of this transaction reads; nothing: it does not begin."""
         return self.waiting.take()
+
+    def writes_first(self, txid: int) -> bool:
+        """Whether a transaction's content is to be written down before it is emitted."""
+        return False
 
     def written(self, attempt: Attempt) -> None:
         """What a transaction reads is written down."""
@@ -73,7 +76,7 @@ class OpaqueSource(Source):
 class TransactionalSource(OpaqueSource):
     """A transaction always has the same content."""
 
-    writes_first, writes_last = True, False
+    writes_last = False
 
     def __init__(self, settings: TridentSettings) -> None:
         super().__init__(settings)
@@ -88,6 +91,9 @@ class TransactionalSource(OpaqueSource):
             return {}
         self._under_way.add(txid)
         return content
+
+    def writes_first(self, txid: int) -> bool:
+        return txid not in self._contents
 
     def written(self, attempt: Attempt) -> None:
         self._contents[attempt.txid] = attempt.content

@@ -153,7 +153,6 @@ class Tasks(Reading, Runner):
     def _updated(self, attempt: Attempt, task: BoltTask) -> None:
         """The store has the part, or had it."""
         now, part, store = self._job.kernel.now, attempt.part(task), self._stores[task]
-        self._job.kernel.advance()
         if store.takes(attempt.txid, part):
             self._job.say.step(Step(now, task.name, "state updated", f"transaction {attempt.txid}"))
             self._pass(attempt, task, part)
