@@ -10,7 +10,7 @@ from tests.models.test_exactness import CAPS, LONG, QUICK, SHARED, differences
 from tests.models.test_partition import check as check_what_happens
 from tests.models.test_partition import partitioned
 from tests.oracle.cluster_worlds import on_clusters
-from tests.oracle.random_worlds import BATCHES, overlapping, worlds
+from tests.oracle.random_worlds import BATCHES, TICK, overlapping, worlds
 from tideover.models.config import Scenario
 
 EACH = pytest.mark.parametrize("strategy", BATCHES)
@@ -77,3 +77,23 @@ def test_partitions_equal_the_reference() -> None:
 @pytest.mark.long
 def test_partitions_equal_the_reference_in_many_worlds() -> None:
     SHARED(given(partitioned(strategies=("trident",)))(check_what_happens))()
+
+
+@st.composite
+def lineages(draw: st.DrawFn, overlap: bool = False) -> Scenario:
+    """Micro-batches whose states are saved now and then."""
+    found = draw((overlapping if overlap else worlds)(("micro_batch",)))
+    interval = draw(st.sampled_from((4, 15, 40, 100))) * TICK
+    settings_ = {"recovery": "lineage", "checkpoint_interval": interval}
+    return found.model_copy(update={"strategy": found.strategy.model_copy(update=settings_)})
+
+
+@pytest.mark.parametrize("overlap", [False, True])
+def test_lineage_equals_the_reference(overlap: bool) -> None:
+    QUICK(given(lineages(overlap))(_equal))()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("overlap", [False, True])
+def test_lineage_equals_the_reference_in_many_worlds(overlap: bool) -> None:
+    LONG(given(lineages(overlap))(_equal))()

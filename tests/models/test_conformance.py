@@ -28,7 +28,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     },
     "storm_checkpoint": {"checkpoint_interval": 2_000_000_000},
     "trident": {
-        "batch_interval": 1_000_000_000,
+        "batch_interval": 4_000_000_000,
         "max_spout_pending": 2,
         "message_timeout": 10_000_000_000,
         "metadata_time": 20_000_000,

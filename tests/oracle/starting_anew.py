@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def micro_batches(world: World) -> MicroBatches:
     """micro_batch, of either kind."""
     params: Any = world.layout.scenario.strategy
-    return MicroBatches(world) if params.recovery == "checkpoint" else StartingAnew(world)
+    return StartingAnew(world) if params.recovery == "replay" else MicroBatches(world)
 
 
 class StartingAnew(MicroBatches):

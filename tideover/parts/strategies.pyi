@@ -151,8 +151,10 @@ class MicroBatch(micro_batch.MicroBatch):
     resubmit_time: from a failed fetch until the tasks that have to run again are submitted
     recovery_time: time of a restarted driver to read its logs and start the query
     cold_time: extra time of the first batch after a driver's restart
-    recovery: checkpoint: states and offsets are kept; replay: they are not: after a failure the query starts
-        anew, without state, from the first window that the sink does not have
+    recovery: checkpoint: every batch saves states and offsets; lineage: states now and then, what is lost is
+        computed again from there; replay: neither: after a failure the query starts anew, without state, from
+        the first window that the sink does not have
+    checkpoint_interval: with lineage: least time between two batches that save states
     output_mode: what the sink gets: finished windows, or from every batch what it has changed
     """
 
@@ -176,7 +178,8 @@ class MicroBatch(micro_batch.MicroBatch):
         resubmit_time: Duration = "0.2 s",
         recovery_time: Duration = "0 s",
         cold_time: Duration = "0 s",
-        recovery: Literal["checkpoint", "replay"] = "checkpoint",
+        recovery: Literal["checkpoint", "lineage", "replay"] = "checkpoint",
+        checkpoint_interval: Duration = "10 s",
         output_mode: Literal["append", "update"] = "append",
     ) -> None: ...
 

@@ -11,6 +11,7 @@ from tideover.models.mechanisms.batches.cluster import Cluster
 from tideover.models.mechanisms.batches.executor import Executor
 from tideover.models.mechanisms.batches.log import Content, Log, effects_of_read
 from tideover.models.mechanisms.batches.rehearsal import Rehearsal
+from tideover.models.mechanisms.batches.saving import EveryBatch
 from tideover.models.mechanisms.batches.settings import BatchSettings
 from tideover.models.runtime.context import without_markers
 from tideover.models.runtime.hooks import Needs
@@ -30,15 +31,15 @@ class Query(Mechanism, Keeper, Runner):
 
     needs = Needs(log=True, batches=True, readers_go_back=True)
 
-    def __init__(self, job: Job, settings: BatchSettings) -> None:
+    def __init__(self, job: Job, settings: BatchSettings, saving: EveryBatch) -> None:
         super().__init__(job)
-        self._settings = settings
+        self._settings, self._saving = settings, saving
         self._log = Log()
         self._batch: Batch | None = None
         """The one that is not committed yet."""
         self.history: list[Record] = []
         """Batches that were committed."""
-        self._cluster = Cluster(job, settings, self)
+        self._cluster = Cluster(job, settings, saving, self)
         self._rehearsal = Rehearsal(job)
         job.context.machines += [self._cluster.driver, *self._cluster.executors]
         job.context.keepers.append(self)
