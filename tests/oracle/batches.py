@@ -47,8 +47,8 @@ class MicroBatches(Protocol):
         self.life, self.cold = 0, False
         self.triggered = 0
         self.newest = -1  # number of the newest fault
-        self.lineage = self.params.recovery == "lineage"
-        self.next_checkpoint = self.params.checkpoint_interval
+        self.lineage = getattr(self.params, "recovery", None) == "lineage"
+        self.next_checkpoint = self.params.checkpoint_interval if self.lineage else 0
         self.visible: list[int] = []  # when the results of each committed batch came out first
 
     def start(self) -> None:

@@ -94,6 +94,7 @@ class Scheduler:
     def __init__(self, world: World, done: Callable[[], None]) -> None:
         self.world, self.done = world, done
         self.params: Any = world.layout.scenario.strategy
+        self.lineage = getattr(self.params, "recovery", None) == "lineage"
         bolts = [task for task in world.tasks if task not in world.spouts]
         homes = {
             task: (world.layout.host[task.physical], world.layout.worker[task.physical]) for task in bolts
@@ -176,7 +177,7 @@ class Scheduler:
                 return None
             end = self.since + self.params.locality_wait
             others = [process for other, process in self.preferred.items() if other is not job]
-            waits = self.params.recovery != "lineage" and any(alive(process) for process in others)
+            waits = not self.lineage and any(alive(process) for process in others)
             if end > self.world.clock.now and waits:
                 self._wake(end)
                 return None
@@ -208,7 +209,7 @@ class Scheduler:
             time += (p.state_time + job.rows * p.state_cost) if self.writes else 0
             job.home = executor.now
             if load:
-                rows = job.saved_rows if p.recovery == "lineage" else job.task.state.entries
+                rows = job.saved_rows if self.lineage else job.task.state.entries
                 reload = p.reload_time + rows * p.reload_cost + job.since_saved
                 time += reload
                 job.loaded = -1

@@ -31,7 +31,7 @@ from .record import Record
 from .replicas import Replication
 from .snapshots import Snapshots
 from .spouts import SpoutTask
-from .starting_anew import micro_batches
+from .starting_anew import batch_jobs, micro_batches
 from .tasks import Task
 from .trace import Trace
 from .transactions import StormCheckpoint
@@ -55,6 +55,7 @@ PROTOCOLS = {
     "aligned_snapshots": snapshots,
     "micro_batch": micro_batches,
     "trident": Trident,
+    "batch_rerun": batch_jobs,
 }
 
 

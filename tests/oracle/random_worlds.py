@@ -276,6 +276,15 @@ def micro_batch(make: Maker) -> dict[str, Any]:
     }
 
 
+def batch_rerun(make: Maker) -> dict[str, Any]:
+    settings = micro_batch(make)
+    del settings["recovery"]
+    return settings | {
+        "trigger_interval": make.some(10, 20, 37, 60) * TICK,
+        "retry": make.some("job", "job", "task"),
+    }
+
+
 def trident(make: Maker) -> dict[str, Any]:
     kinds = ("non_transactional", "transactional", "opaque")
     return {
@@ -313,7 +322,7 @@ PARAMETERS: dict[str, Callable[[Maker], dict[str, Any]]] = {
 }
 STRATEGY_NAMES = tuple(PARAMETERS)
 STORM = {"storm_checkpoint": storm_checkpoint, "estorm": estorm}
-BATCHES = {"trident": trident}
+BATCHES = {"trident": trident, "batch_rerun": batch_rerun}
 """Strategies with worlds of their own."""
 
 
@@ -322,7 +331,8 @@ def faults(
     draw: st.DrawFn, strategy: str, ties: bool, topology: dict, params: dict, until: int, hosts: int
 ) -> Any:
     kinds = ["lose_state", "lose_state", "crash_task", "crash_task", "crash_host", "pause"]
-    if strategy == "micro_batch":
+    executors = strategy in ("micro_batch", "batch_rerun")
+    if executors:
         kinds = ["lose_state", "crash_task", "crash_task", "crash_task", *["crash_host"] * 4, "pause"]
     kind = draw(st.sampled_from(kinds))
     even = st.integers(1, until // 10).map(lambda n: 10 * TICK_MS * n)
@@ -344,7 +354,7 @@ def faults(
     names = [name for name in topology if kind != "lose_state" or isinstance(topology[name], BoltConfig)]
     if issubclass(STRATEGIES[strategy], SourceReplay) and kind == "crash_task":
         names.append("acker")
-    if strategy == "micro_batch" and kind == "crash_task":
+    if executors and kind == "crash_task":
         names = [*names, *["driver"] * 2 * len(names)]
     if strategy == "trident" and kind == "crash_task":
         names = [*names, *["coordinator"] * len(names)]
@@ -386,7 +396,9 @@ def worlds(draw: st.DrawFn, strategies: tuple[str, ...] = STRATEGY_NAMES) -> Sce
     """A whole scenario: one or two spouts, one to three bolts, up to three faults, some 20 to 500 tuples."""
     ties = draw(st.booleans())
     strategy = draw(st.sampled_from(strategies))
-    machines = (None, 1, 2, 2, 2, 3) if strategy == "micro_batch" else (None, None, 1, 2, 3, 4)
+    machines = (
+        (None, 1, 2, 2, 2, 3) if strategy in ("micro_batch", "batch_rerun") else (None, None, 1, 2, 3, 4)
+    )
     hosts = draw(st.sampled_from(machines))
     marker_ms = draw(st.sampled_from((10, 20, 30)))
     event_time = any(mechanism.needs.log for mechanism in STRATEGIES[strategy].composed_of)

@@ -9,6 +9,7 @@ from tideover.models.job import arrivals, backends, groupings, placements, sourc
 from tideover.models.strategies import (
     active_replication,
     aligned_snapshots,
+    batch_rerun,
     estorm,
     micro_batch,
     none,
@@ -24,6 +25,7 @@ __all__ = [
     "aligned_snapshots",
     "arrivals",
     "backends",
+    "batch_rerun",
     "detectors",
     "distributions",
     "estorm",

@@ -3,6 +3,7 @@
 from tideover.models.strategies import (
     active_replication,
     aligned_snapshots,
+    batch_rerun,
     estorm,
     micro_batch,
     none,
@@ -15,6 +16,7 @@ from tideover.parts.typed import typed
 
 ActiveReplication = typed(active_replication.ActiveReplication)
 AlignedSnapshots = typed(aligned_snapshots.AlignedSnapshots)
+BatchRerun = typed(batch_rerun.BatchRerun)
 EStorm = typed(estorm.EStorm)
 MicroBatch = typed(micro_batch.MicroBatch)
 Amnesia = typed(none.Amnesia)

@@ -6,6 +6,7 @@ from typing import Literal
 from tideover.models.strategies import (
     active_replication,
     aligned_snapshots,
+    batch_rerun,
     estorm,
     micro_batch,
     none,
@@ -77,6 +78,61 @@ class AlignedSnapshots(aligned_snapshots.AlignedSnapshots):
         unaligned: bool = False,
         aligned_timeout: Duration = "0 s",
         store: str | None = None,
+    ) -> None: ...
+
+class BatchRerun(batch_rerun.BatchRerun):
+    """Exactly once: a job now and then, on all that has come since the one before; if it fails, it is run
+    again.
+
+    Its results are there when all of it is done (``output_time``: the committer moves them to where they are
+    read). The driver is the application master (before: the job tracker); executors are slots for tasks.
+
+    J. Dean and S. Ghemawat, *MapReduce: Simplified Data Processing on Large Clusters*, OSDI 2004, section
+    3.3; Apache Hadoop 3, ``FileOutputCommitter``.
+
+    trigger_interval: distance of two jobs; one that is late is begun at once
+    poll_interval: with a trigger_interval of 0 s: how long an idle driver waits
+    plan_time: from the trigger until the batch's range is in the offset log
+    task_time: time of a task besides its tuples' service
+    cores: tasks that an executor (a host) runs at once
+    state_time: time of a stateful task to commit its state
+    state_cost: the same, for each row of the state
+    output_time: from the last task's end until the sink has the results
+    commit_time: from then until the batch is in the commit log
+    reload_time: time to load a partition's state where it is not, or no more
+    reload_cost: the same, for each row of the state
+    executor_cold: extra time of a new executor's tasks without state, until one has ended
+    state_cold: the same for tasks with state; if they come first, at least executor_cold
+    locality_wait: how long a stateful task whose executor is dead waits, from its stage's begin or last
+        launch, if others of the stage have theirs (spark.locality.wait)
+    resubmit_time: from a failed fetch until the tasks that have to run again are submitted
+    recovery_time: time of a restarted driver to read its logs and start the query
+    cold_time: extra time of the first batch after a driver's restart
+    retry: what is run again after a failure: the whole job; or the tasks that it has hit, and those of which
+        others read what is lost (the whole job if it is the driver)
+    """
+
+    def __init__(
+        self,
+        *,
+        trigger_interval: Duration = "1 h",
+        poll_interval: Duration = "10 ms",
+        plan_time: Duration = "0 s",
+        task_time: Duration = "0 s",
+        cores: int = 1,
+        state_time: Duration = "0 s",
+        state_cost: Duration = "0 s",
+        output_time: Duration = "0 s",
+        commit_time: Duration = "0 s",
+        reload_time: Duration = "0 s",
+        reload_cost: Duration = "0 s",
+        executor_cold: Duration = "0 s",
+        state_cold: Duration = "0 s",
+        locality_wait: Duration = "3 s",
+        resubmit_time: Duration = "0.2 s",
+        recovery_time: Duration = "0 s",
+        cold_time: Duration = "0 s",
+        retry: Literal["job", "task"] = "job",
     ) -> None: ...
 
 class EStorm(estorm.EStorm):
@@ -151,9 +207,9 @@ class MicroBatch(micro_batch.MicroBatch):
     resubmit_time: from a failed fetch until the tasks that have to run again are submitted
     recovery_time: time of a restarted driver to read its logs and start the query
     cold_time: extra time of the first batch after a driver's restart
-    recovery: checkpoint: every batch saves states and offsets; lineage: states now and then, what is lost is
-        computed again from there; replay: neither: after a failure the query starts anew, without state, from
-        the first window that the sink does not have
+    recovery: checkpoint: every batch saves states and offsets; lineage: now and then one does, and what is
+        lost is computed again from there; replay: none does: after a failure the query starts anew, without
+        state, from the first window that the sink does not have
     checkpoint_interval: with lineage: least time between two batches that save states
     output_mode: what the sink gets: finished windows, or from every batch what it has changed
     """

@@ -47,9 +47,9 @@ class MicroBatch(BatchSettings, Strategy):
     recovery: Annotated[
         Literal["checkpoint", "lineage", "replay"],
         Field(
-            description="checkpoint: every batch saves states and offsets; lineage: states now and then, what "
-            "is lost is computed again from there; replay: neither: after a failure the query starts anew, "
-            "without state, from the first window that the sink does not have"
+            description="checkpoint: every batch saves states and offsets; lineage: now and then one does, "
+            "and what is lost is computed again from there; replay: none does: after a failure the query "
+            "starts anew, without state, from the first window that the sink does not have"
         ),
     ] = "checkpoint"
     checkpoint_interval: Annotated[

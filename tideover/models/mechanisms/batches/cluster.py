@@ -96,8 +96,8 @@ class Cluster:
     # -- a batch ---------------------------------------------------------------------------------------------
 
     def start(self, shares: Shares, saves: bool, done: Callable[[], None]) -> None:
-        """Run all stages of a batch, of which each task has its share, and which ``saves`` states; ``done`` is
-        called when the last task has ended.
+        """Run all stages of a batch, of which each task has its share, and which ``saves`` states; ``done``
+        is called when the last task has ended.
         """
         self._done, self._saves = done, saves
         for p in self.partitions:
@@ -321,6 +321,13 @@ class Cluster:
                     p.ran[0].running -= 1
             p.home, p.stale, p.blocked = None, False, None
         self._active = self._open = False
+
+    def abort(self, outage: OutageView) -> None:
+        """The same, and the batch will be run again because of the outage."""
+        for p in self.partitions:
+            if self._open and p.ran is not None:
+                p.again = outage.number
+        self.halt()
 
     def stop(self, outage: OutageView) -> None:
         """The driver is lost, and with it the batch and all executors."""
