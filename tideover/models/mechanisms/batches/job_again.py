@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tideover.models.mechanisms.batches.executor import DRIVER
 from tideover.models.mechanisms.batches.stopping import Stopping
-from tideover.models.runtime.steps import Step
 from tideover.models.runtime.views import OutageView
 from tideover.sim.kernel import Rank
 
@@ -19,7 +18,7 @@ class JobAgain(Stopping):
         batch = self._batch
         if batch is None:
             return
-        self._job.say.step(Step(self._job.kernel.now, DRIVER, "job failed", f"batch {batch.number}"))
+        self._job.step(DRIVER, "job failed", f"batch {batch.number}")
         if not batch.logged:
             self._log.put_back(batch.content)
             self._batch = None

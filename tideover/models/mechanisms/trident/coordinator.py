@@ -12,7 +12,6 @@ from tideover.models.mechanisms.trident.settings import TridentSettings
 from tideover.models.mechanisms.trident.tasks import COORDINATOR, Tasks
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.plans import Plans
-from tideover.models.runtime.steps import Step
 from tideover.models.runtime.views import OutageView
 from tideover.sim.kernel import Rank
 
@@ -40,8 +39,7 @@ class Coordinator(Tasks):
         kernel.every(s.batch_interval, s.batch_interval, Rank.BATCH, self._tick, LATE + 1)
 
     def _say(self, what: str, attempt: Attempt) -> None:
-        step = Step(self._job.kernel.now, COORDINATOR, what, f"transaction {attempt.txid}")
-        self._job.say.step(step)
+        self._job.step(COORDINATOR, what, f"transaction {attempt.txid}")
 
     def _rhythm(self) -> int:
         """The median distance of two batches' results (ns)."""

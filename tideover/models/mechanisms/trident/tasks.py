@@ -15,7 +15,6 @@ from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.context import without_markers
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.runner import Runner
-from tideover.models.runtime.steps import Step
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
 from tideover.sim.train import Train
 
@@ -107,6 +106,7 @@ class Tasks(Reading, Runner):
 
     def _worked(self, attempt: Attempt, task: BoltTask) -> None:
         attempt.worked.add(task)
+        self._job.step(task.name, "part worked off", f"transaction {attempt.txid}")
         if task not in self._stores:
             self._pass(attempt, task, attempt.part(task))
         elif attempt.commits_at is not None:
@@ -152,12 +152,12 @@ class Tasks(Reading, Runner):
 
     def _updated(self, attempt: Attempt, task: BoltTask) -> None:
         """The store has the part, or had it."""
-        now, part, store = self._job.kernel.now, attempt.part(task), self._stores[task]
+        part, store = attempt.part(task), self._stores[task]
         if store.takes(attempt.txid, part):
-            self._job.say.step(Step(now, task.name, "state updated", f"transaction {attempt.txid}"))
+            self._job.step(task.name, "state updated", f"transaction {attempt.txid}")
             self._pass(attempt, task, part)
             return
-        self._job.say.step(Step(now, task.name, "update skipped", f"transaction {attempt.txid}"))
+        self._job.step(task.name, "update skipped", f"transaction {attempt.txid}")
         if part is not None:
             self._job.say.unsent(task, without_markers(part))
             self._job.say.copies_lost(task, without_markers(part).uid)
