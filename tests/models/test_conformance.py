@@ -30,10 +30,27 @@ PARAMETERS: dict[str, dict[str, Any]] = {
         "reload_time": 100_000_000,
     },
     "storm_checkpoint": {"checkpoint_interval": 2_000_000_000},
+    "batch_rerun": {
+        "trigger_interval": 4_000_000_000,
+        "plan_time": 200_000_000,
+        "task_time": 100_000_000,
+        "output_time": 100_000_000,
+        "recovery_time": 300_000_000,
+    },
+    "trident": {
+        "batch_interval": 4_000_000_000,
+        "max_spout_pending": 2,
+        "message_timeout": 10_000_000_000,
+        "metadata_time": 20_000_000,
+        "task_time": 50_000_000,
+        "state_time": 30_000_000,
+        "commit_time": 20_000_000,
+    },
 }
 """What must be given, in ns; all else is left to its default."""
 BUILT_IN = ("none", "source_replay", "rsm", "active_replication", "aligned_snapshots", "micro_batch")
 BUILT_IN += ("storm_checkpoint", "estorm", "passive_standby", "upstream_backup", "active_standby")
+BUILT_IN += ("trident", "batch_rerun")
 
 
 def of(kind: str) -> Strategy:

@@ -34,10 +34,11 @@ from .sinks import Sinks
 from .snapshots import Snapshots
 from .spouts import SpoutTask
 from .standbys import PassiveStandby, UpstreamBackup
-from .starting_anew import micro_batches
+from .starting_anew import batch_jobs, micro_batches
 from .tasks import Task
 from .trace import Trace
 from .transactions import StormCheckpoint
+from .trident import Trident
 from .unaligned import Overtaking
 from .windows import verdict
 
@@ -59,6 +60,8 @@ PROTOCOLS = {
     "active_standby": ActiveStandby,
     "aligned_snapshots": snapshots,
     "micro_batch": micro_batches,
+    "trident": Trident,
+    "batch_rerun": batch_jobs,
 }
 
 

@@ -10,6 +10,7 @@ from tideover.models.strategies import (
     active_replication,
     active_standby,
     aligned_snapshots,
+    batch_rerun,
     estorm,
     micro_batch,
     none,
@@ -17,6 +18,7 @@ from tideover.models.strategies import (
     rsm,
     source_replay,
     storm_checkpoint,
+    trident,
     upstream_backup,
 )
 from tideover.sim import distributions, faults
@@ -27,6 +29,7 @@ __all__ = [
     "aligned_snapshots",
     "arrivals",
     "backends",
+    "batch_rerun",
     "detectors",
     "distributions",
     "estorm",
@@ -44,5 +47,6 @@ __all__ = [
     "spouts",
     "stores",
     "storm_checkpoint",
+    "trident",
     "upstream_backup",
 ]

@@ -200,7 +200,6 @@ class World:
             parts += [train.uid >> job.topology.by_name[name].bits for train in trains]
         for keeper in job.context.keepers:
             parts += [uid >> component.bits for component, uid in keeper.effects() if component.anchored]
-            parts += [train.uid >> c.bits for c, train in keeper.tuples() if c.anchored]
         return np.concatenate(parts)
 
     def _to_be_served(self) -> dict[str, list[Train]]:

@@ -101,6 +101,12 @@ def roll_back(job: Job, task: BoltTask, state: State | None) -> None:
         job.say.rolled_back(task, gone, back)
 
 
+def go_back(job: Job, task: BoltTask, saved: SavedState) -> None:
+    """``task``, which has not failed, goes back to what it was: its inputs come again from there."""
+    roll_back(job, task, None if saved.state is None else saved.state.copy())
+    task.windows.epochs, task.windows.ended = dict(saved.epochs), saved.windows
+
+
 def save(
     job: Job,
     task: BoltTask,

@@ -17,7 +17,7 @@ from tideover.sim.registry import Part, Registry
 
 STRATEGIES: Registry[Strategy] = Registry("strategy")
 
-Promise = Literal["at most once", "at least once", "exactly once"]
+Promise = Literal["none", "at most once", "at least once", "exactly once"]
 KeyPath = tuple[str | int, ...]
 """Where a value stands among a strategy's keys: ``("components", 0)``."""
 
@@ -73,6 +73,10 @@ class Strategy(Part):
     recovery_costs: ClassVar[dict[str, tuple[str, ...]]] = {}
     """The same after a failure."""
 
+    def promises(self) -> Promise:
+        """What it promises with these parameters; ``promise`` is what it does with the default ones."""
+        return self.promise
+
     @property
     def needs(self) -> Needs:
         """What its mechanisms need, together."""
@@ -127,9 +131,7 @@ class Strategy(Part):
         return []
 
     def cycle(self) -> tuple[int, int] | None:
-        """What recurs in normal operation (checkpoints, say): its first moment and its period, ns; None:
-        nothing does.
-        """
+        """What recurs without failures (checkpoints, say): first moment and period, ns; None: nothing."""
         return None
 
 
@@ -144,7 +146,6 @@ class Protocol(Hooks):
 
     It makes the mechanisms that it is composed of (each plugs itself in), sees the job through ``view``, and
     acts by ``do``. Its hooks are those of `tideover.models.runtime.hooks.Hooks`; the mechanisms' come first.
-    It measures nothing: the accounts listen to what its verbs and mechanisms do.
     """
 
     def __init__(self, job: Job) -> None:
