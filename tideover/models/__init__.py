@@ -9,6 +9,7 @@ from tideover.models.job import arrivals, backends, groupings, placements, sourc
 from tideover.models.strategies import (
     active_replication,
     aligned_snapshots,
+    changelog,
     estorm,
     micro_batch,
     none,
@@ -23,6 +24,7 @@ __all__ = [
     "aligned_snapshots",
     "arrivals",
     "backends",
+    "changelog",
     "detectors",
     "distributions",
     "estorm",
