@@ -15,6 +15,7 @@ from tideover.sim.registry import kind_of
 from .acks import SourceReplay
 from .bolts import Bolt
 from .buffers import UpstreamBuffer
+from .changelogs import Changelogs
 from .channels import Arrivals, Card, Channel, Message
 from .clock import Clock, Rank, control
 from .cores import Cores
@@ -53,6 +54,7 @@ PROTOCOLS = {
     "active_replication": Replication,
     "aligned_snapshots": snapshots,
     "micro_batch": micro_batches,
+    "changelog": Changelogs,
 }
 
 

@@ -78,6 +78,11 @@ class Strategy(Part):
             needs = needs.together(mechanism.needs)
         return needs
 
+    @property
+    def promises(self) -> Promise:
+        """What it promises with these parameters; ``promise`` is what it does whatever they are."""
+        return self.promise
+
     def protocol(self, job: Job) -> Protocol:
         """The strategy at work in ``job``."""
         raise NotImplementedError

@@ -70,6 +70,10 @@ class ChangelogTopics(Strategy):
         return self
 
     @property
+    def promises(self) -> Promise:
+        return "exactly once" if self.guarantee == "exactly_once" else "at least once"
+
+    @property
     def commits(self) -> int:
         """Distance of two commits (ns)."""
         return COMMITS[self.guarantee] if self.commit_interval is None else self.commit_interval
