@@ -22,6 +22,7 @@ from .cores import Cores
 from .cuts import Cuts
 from .figures import Figures, figures
 from .fleets import Fleets
+from .groups import Group
 from .heartbeats import Listener
 from .layout import MACHINES, Layout, Logical
 from .ledger import Ledger
@@ -58,7 +59,11 @@ PROTOCOLS = {
 }
 
 
-LISTENERS: dict[str, type[Listener] | type[Nimbus]] = {"heartbeats": Listener, "storm": Nimbus}
+LISTENERS: dict[str, type[Listener] | type[Nimbus] | type[Group]] = {
+    "heartbeats": Listener,
+    "storm": Nimbus,
+    "consumer_group": Group,
+}
 
 
 class World:
@@ -244,7 +249,7 @@ class World:
         if isinstance(self.listener, Nimbus):
             self.listener.breaks(fault)
             found = self.listener.taken_down(found, fault.process_lives)
-        if isinstance(self.listener, Listener):
+        if isinstance(self.listener, Listener | Group):
             found = self.listener.taken_down(found, fault)
         hit = [task for task in found if not self.protocol.spares(task)]
         job = [task for task in hit if isinstance(task, Bolt)] and self.layout.needs.one_job

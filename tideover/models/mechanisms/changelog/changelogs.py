@@ -25,7 +25,7 @@ from tideover.models.runtime.saved_state import read
 from tideover.models.runtime.stream import Sent
 from tideover.models.runtime.verbs import Verbs
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
-from tideover.sim.kernel import Rank
+from tideover.sim.kernel import Rank, Reads
 from tideover.sim.link import Channel
 from tideover.sim.train import Ints, Train
 
@@ -119,9 +119,14 @@ class Changelogs(Mechanism, Keeper):
         pace = self._pace
         for own in self._tasks.values():
             commit, batch = partial(self._commit_due, own), partial(self._batch_due, own)
-            self._do.every(pace.commits, commit, Rank.CHECKPOINT, own.bolt, alone=True)
+            alone = not self._at_once(own)
+            self._do.every(pace.commits, commit, Rank.CHECKPOINT, own.bolt, alone=alone)
             if pace.batches is not None and own.bolt.component.keeps_state:
                 self._do.every(pace.batches, batch, Rank.CHECKPOINT, own.bolt, alone=True)
+
+    def _at_once(self, own: _Task) -> bool:
+        """Whether a commit is made as soon as it has its turn."""
+        return not (own.bolt.component.keeps_state or self._pace.committing)
 
     def _batch_due(self, own: _Task, i: int) -> None:
         if self._job.kernel.now % self._pace.commits == 0 or not own.bolt.available:
@@ -139,7 +144,8 @@ class Changelogs(Mechanism, Keeper):
         if own.bolt.available and not own.committing:
             own.committing = True
             # between two tuples: what waits is still in the log
-            own.bolt.enqueue(Rank.CHECKPOINT, partial(self._commit, own), (own.bolt,), first=True)
+            reads = None if self._at_once(own) else (own.bolt,)
+            own.bolt.enqueue(Rank.CHECKPOINT, partial(self._commit, own), reads, first=True)
 
     def _commit(self, own: _Task) -> None:
         """Its turn has come: the task does nothing else until the commit is made."""
@@ -150,7 +156,7 @@ class Changelogs(Mechanism, Keeper):
         batch = own.changelog.take() if task.component.keeps_state else None
 
         def committed() -> None:
-            self._job.kernel.move(None)  # what is kept has its peak now, and readers are told
+            self.moved(self._job.kernel.now)  # what is kept has its peak now
             own.committing = False
             if batch is not None and own.outputs is not None:
                 self._changed(own, batch)
@@ -163,18 +169,19 @@ class Changelogs(Mechanism, Keeper):
             if batch is not None and own.outputs is None:
                 self._changed(own, batch)
             if committing:
-                own.plans.after(committing, Rank.TRIM, committed, ())
+                own.plans.after(committing, Rank.TRIM, committed)
             else:
                 committed()
 
-        end = now if batch is None else self._write(own, batch, written)
+        reads: Reads = () if committing else None
+        end = now if batch is None else self._write(own, batch, written, reads)
         task.occupy(end - now + committing)
         if batch is None:
             written()
 
-    def _write(self, own: _Task, batch: Batch, then: Callable[[], None]) -> int:
+    def _write(self, own: _Task, batch: Batch, then: Callable[[], None], reads: Reads = ()) -> int:
         store, done = self._job.store_named(self._costs.store), own.plans.unless_void(then)
-        return store.write(own.bolt.host, batch.size, Rank.TRIM, done, own.bolt.number, ())
+        return store.write(own.bolt.host, batch.size, Rank.TRIM, done, own.bolt.number, reads)
 
     def _changed(self, own: _Task, batch: Batch) -> None:
         own.changelog.add(batch)
