@@ -295,6 +295,8 @@ def changelog(make: Maker) -> dict[str, Any]:
         "batch_interval": None if once else make.some(None, TICK, 4 * TICK),
         "restore_time": make.ns(0, 0, 3),
         "restore_cost": make.ns(0, 0, 1),
+        "standby_replicas": make.some(0, 0, 1, 2),
+        "local_state": not once and make.some(False, True),
     }
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from tideover.models.mechanisms.changelog.changelogs import Changelogs, Pace
+from tideover.models.mechanisms.changelog.changelogs import Changelogs, Keeping, Pace
 from tideover.models.mechanisms.checkpoints import Costs
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
@@ -32,7 +32,7 @@ class ChangelogTopics(Strategy):
         {"lose_state", "crash_task", "crash_host", "crash_worker", "crash_rack"}
     )
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (Changelogs,)
-    after_failures: ClassVar[frozenset[str]] = frozenset({"restore_time", "restore_cost"})
+    after_failures: ClassVar[frozenset[str]] = frozenset({"restore_time", "restore_cost", "local_state"})
     unsaid: ClassVar[frozenset[str]] = frozenset({"store"})
     costs: ClassVar[dict[str, tuple[str, ...]]] = {"commits": ("commit_time",)}
     recovery_costs: ClassVar[dict[str, tuple[str, ...]]] = {"restores": ("restore_time", "restore_cost")}
@@ -58,15 +58,26 @@ class ChangelogTopics(Strategy):
     )
     restore_time: Annotated[Duration, Field(description="time to restore a changelog that was read")] = 0
     restore_cost: Annotated[Duration, Field(description="the same, for each entry that is read")] = 0
+    standby_replicas: Annotated[
+        int, Field(ge=0, le=100, description="copies of a task's state that follow its changelog elsewhere")
+    ] = 0
+    local_state: Annotated[
+        bool, Field(description="a process that comes back on its host finds there what it had committed")
+    ] = False
     store: Annotated[
         str | None,
         Field(description="the one of `stores` that has the changelogs; the key `store` if not given"),
     ] = None
 
     @model_validator(mode="after")
-    def _batches_have_a_meaning(self) -> ChangelogTopics:
+    def _goes_with_the_guarantee(self) -> ChangelogTopics:
         if self.batch_interval is not None and self.guarantee == "exactly_once":
             raise ValueError("batch_interval has no meaning with exactly_once: changes count when committed")
+        if self.local_state and self.guarantee == "exactly_once":
+            raise ValueError(
+                "local_state does not go with exactly_once: what an aborted transaction has left on the disk "
+                "is thrown away, and read anew from the changelog"
+            )
         return self
 
     @property
@@ -96,7 +107,8 @@ class Commits(Protocol):
         s = strategy
         pace = Pace(s.commits, s.commit_time, s.batch_interval)
         costs = Costs(0, 0, s.restore_time, s.restore_cost, s.entry_size, s.store)
-        Changelogs(job, pace, costs, atomic=s.guarantee == "exactly_once")
+        keeping = Keeping(s.standby_replicas, s.local_state)
+        Changelogs(job, pace, costs, keeping, atomic=s.guarantee == "exactly_once")
 
     def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
         if task.component.is_spout:

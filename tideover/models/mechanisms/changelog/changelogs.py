@@ -10,6 +10,7 @@ import numpy as np
 
 from tideover.models.job.topology import Component
 from tideover.models.mechanisms.base import Mechanism
+from tideover.models.mechanisms.changelog.copies import Copies
 from tideover.models.mechanisms.changelog.isolation import Isolated
 from tideover.models.mechanisms.changelog.outputs import Outputs
 from tideover.models.mechanisms.changelog.reader import AGAIN, Reader
@@ -21,7 +22,6 @@ from tideover.models.runtime.hooks import Needs
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.keeper import NOTHING, Keeper, Mask
 from tideover.models.runtime.plans import Plans
-from tideover.models.runtime.saved_state import read
 from tideover.models.runtime.stream import Sent
 from tideover.models.runtime.verbs import Verbs
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
@@ -44,13 +44,30 @@ class Pace:
     batches: int | None = None
 
 
+@dataclass(frozen=True)
+class Keeping:
+    """Who keeps copies of a task's state besides the changelog.
+
+    standbys   how many follow it elsewhere
+    on_disk    whether a process that comes back on its host finds there what it had committed
+    """
+
+    standbys: int = 0
+    on_disk: bool = False
+
+
+_ALONE = Keeping()
+
+
 class _Task:
     """One task, and what it has under way."""
 
-    def __init__(self, job: Job, task: BoltTask, costs: Costs) -> None:
+    def __init__(self, job: Job, task: BoltTask, costs: Costs, keeping: Keeping) -> None:
         self.bolt = task
         self.reader = Reader(job, task)
         self.changelog = Changelog(task, costs.entry_size)
+        standbys = keeping.standbys if task.component.keeps_state else 0
+        self.copies = Copies(job, task, self.changelog, costs, standbys, keeping.on_disk)
         self.plans = Plans(job.kernel, task.number)
         self.committing = self.writing = False
         self.outputs: Outputs | None = None
@@ -72,11 +89,15 @@ class Changelogs(Mechanism, Keeper):
 
     needs = Needs(log=True)
 
-    def __init__(self, job: Job, pace: Pace, costs: Costs, atomic: bool = False) -> None:
+    def __init__(
+        self, job: Job, pace: Pace, costs: Costs, keeping: Keeping = _ALONE, atomic: bool = False
+    ) -> None:
         super().__init__(job)
         self._pace, self._costs = pace, costs
         self._do = Verbs(job)
-        self._tasks: dict[TaskView, _Task] = {task: _Task(job, task, costs) for task in job.bolt_tasks}
+        self._tasks: dict[TaskView, _Task] = {
+            task: _Task(job, task, costs, keeping) for task in job.bolt_tasks
+        }
         self._isolated: dict[Channel, Isolated] = {}
         if atomic:
             self._isolate()
@@ -161,6 +182,8 @@ class Changelogs(Mechanism, Keeper):
             if batch is not None and own.outputs is not None:
                 self._changed(own, batch)
             own.reader.commit(offsets)
+            if batch is not None:
+                own.copies.commit(batch.number)
             if own.outputs is not None and sent is not None:
                 own.outputs.commit(sent)
             self._do.step(task, "offsets committed", f"position {offsets.position}")
@@ -185,6 +208,7 @@ class Changelogs(Mechanism, Keeper):
 
     def _changed(self, own: _Task, batch: Batch) -> None:
         own.changelog.add(batch)
+        own.copies.add(batch)
         self._do.step(own.bolt, "changes written", f"{batch.entries} entries")
 
     # -- failures --------------------------------------------------------------------------------------------
@@ -194,6 +218,7 @@ class Changelogs(Mechanism, Keeper):
             return  # producers fall silent; the logs have what they have sent
         own = self._tasks[task]
         own.void()
+        own.copies.failed(outage)
         if own.outputs is not None:
             own.outputs.abort(own.reader.offsets.windows.newest, outage.number)
         own.reader.go_back()
@@ -205,9 +230,7 @@ class Changelogs(Mechanism, Keeper):
         own.bolt.gate.closed = True
         restored = own.plans.unless_void(partial(self._restored, own, outage))
         if task.component.keeps_state:
-            entries, size = own.changelog.to_read()
-            restoring = self._costs.restoring + entries * self._costs.restoring_entry
-            read(self._job, own.bolt, size, restoring, restored, self._job.store_named(self._costs.store))
+            own.copies.restore(restored)
         else:
             restored()
 
@@ -216,6 +239,7 @@ class Changelogs(Mechanism, Keeper):
         epochs = own.reader.offsets.windows.epochs
         self._do.restore(own.bolt, replace(own.changelog.state, epochs=epochs), outage)
         own.changelog.restored()
+        own.copies.restored()
         self._do.step(own.bolt, "log read again", f"{own.reader.read_again()} messages")
         self._do.open(own.bolt)
 
