@@ -27,10 +27,11 @@ PARAMETERS: dict[str, dict[str, Any]] = {
         "reload_time": 100_000_000,
     },
     "storm_checkpoint": {"checkpoint_interval": 2_000_000_000},
+    "changelog": {"commit_interval": 3_000_000_000, "commit_time": 300_000_000},
 }
 """What must be given, in ns; all else is left to its default."""
 BUILT_IN = ("none", "source_replay", "rsm", "active_replication", "aligned_snapshots", "micro_batch")
-BUILT_IN += ("storm_checkpoint", "estorm")
+BUILT_IN += ("storm_checkpoint", "estorm", "changelog")
 
 
 def of(kind: str) -> Strategy:

@@ -20,7 +20,7 @@ from tideover.models.job.backends.rocksdb import RocksDB
 from tideover.models.job.components import Store
 from tideover.models.simulation import Replication, simulate
 
-STRATEGIES = ("rsm", "aligned_snapshots")
+STRATEGIES = ("rsm", "aligned_snapshots", "changelog")
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

@@ -13,6 +13,7 @@ from .bolts import Bolt
 from .buffers import Store
 from .channels import Channel, Message
 from .clock import Clock, Rank, control
+from .copies import Batch, Copies
 from .layout import Datum
 from .protocol import Protocol
 from .shelves import Shelf
@@ -35,18 +36,11 @@ class Offsets:
 
 
 @dataclass
-class Standby:
-    """One that follows a changelog."""
-
-    done: int | None = 0  # when it has worked on all that is there; None: it has not read it yet
-    waiting: int = 0  # entries that have come since it began to read
-
-
-@dataclass
 class Desk:
     """What the protocol knows of one bolt task."""
 
     shelf: Shelf
+    copies: Copies
     log: list[Message] = field(default_factory=list)  # all that was let in
     served: int = 0  # how many of them were served
     known: int = 0  # how many of them had been let in when it failed last
@@ -54,10 +48,7 @@ class Desk:
     offsets: Offsets = field(default_factory=Offsets)
     changelog: Offsets = field(default_factory=Offsets)
     written: int = 0  # tuples that it had worked on when the newest batch was taken
-    tail: list[tuple[int, int, int]] = field(default_factory=list)  # not on disk: number, entries, bytes
     batches: int = 0
-    disk: int | None = None  # of which host is as it was
-    standbys: list[Standby] = field(default_factory=list)
     committing: bool = False
     writing: bool = False
     events: list[simpy.Event] = field(default_factory=list)  # what a failure prevents
@@ -81,11 +72,7 @@ class Changelogs(Protocol):
 
     def start(self) -> None:
         bolts = [task for task in self.world.tasks if isinstance(task, Bolt)]
-        self.desks = {task: Desk(Shelf.of(self.world, task)) for task in bolts}
-        for task, desk in self.desks.items():
-            desk.disk = self.world.layout.host[task.physical] if self.params.local_state else None
-            if self.keeps(task):
-                desk.standbys = [Standby() for _ in range(self.params.standby_replicas)]
+        self.desks = {task: Desk(Shelf.of(self.world, task), Copies(self, task)) for task in bolts}
         for task in bolts:
             self._each(self.params.commits, task, self._commit_due)
             if self.params.batch_interval is not None and self.keeps(task):
@@ -153,7 +140,7 @@ class Changelogs(Protocol):
 
     # -- batches and commits -------------------------------------------------------------------------------
 
-    def _write(self, task: Task) -> tuple[int, tuple[int, int, int]]:
+    def _write(self, task: Task) -> tuple[int, Batch]:
         """All that has changed up to now; when it is written, and its number, entries, bytes."""
         desk = self.desks[task]
         tuples = desk.shelf.tuples - desk.written
@@ -161,21 +148,13 @@ class Changelogs(Protocol):
         own, shelved = min(tuples, task.state.entries), desk.shelf.changed_by(tuples)
         size = own * self.params.entry_size + shelved * desk.shelf.entry_size
         desk.batches += 1
-        batch = desk.batches, own + shelved, size
+        batch = Batch(desk.batches, own + shelved, size)
         return self.store.request(size, self.world.layout.host[task.physical], True), batch
 
-    def _there(self, task: Task, content: Offsets, batch: tuple[int, int, int]) -> None:
+    def _there(self, task: Task, content: Offsets, batch: Batch) -> None:
         """A batch is in the changelog."""
-        desk, now = self.desks[task], self.world.clock.now
-        desk.changelog = content
-        desk.tail.append(batch)
-        _, entries, size = batch
-        for standby in desk.standbys:
-            self.world.record.control_bytes += size
-            if standby.done is None:
-                standby.waiting += entries
-            else:
-                standby.done = max(now, standby.done) + entries * self.params.restore_cost
+        self.desks[task].changelog = content
+        self.desks[task].copies.add(batch)
 
     def _now(self, task: Task) -> Offsets:
         return Offsets(self.desks[task].served, task.state.copy(), task.windows_closed)
@@ -213,7 +192,7 @@ class Changelogs(Protocol):
             if self.once and batch is not None:
                 self._there(task, content, batch)
             if batch is not None:
-                desk.tail = [each for each in desk.tail if each[0] > batch[0]]
+                desk.copies.committed(batch)
             del desk.sent[: len(sent)], desk.windows[:windows], desk.left[:left]
             for channel in task.outputs.values() if self.once else ():
                 message = Message(channel, commit=True)
@@ -247,9 +226,7 @@ class Changelogs(Protocol):
         if self.once:
             self._abort(task)
         queued = [] if crash else task.interrupt()
-        kind = self.world.outages.all[-1].fault.kind
-        if kind not in ("crash_task", "crash_worker", "false_detection", "reassigned"):
-            desk.disk = None
+        desk.copies.failed(self.world.outages.all[-1].fault.kind)
         position = desk.offsets.served
         again = desk.log[position:]
         for message in again[: len(again) - len(queued)]:
@@ -285,28 +262,9 @@ class Changelogs(Protocol):
         if not self.keeps(task):
             self._restored(task)
             return
-        host, now, cost = self.world.layout.host[task.physical], self.world.clock.now, self.params.restore_cost
         own, shelved = desk.changelog.state.entries, desk.shelf.entries
         size = own * self.params.entry_size + shelved * desk.shelf.entry_size
-        entries = own + shelved
-        known = [standby.done for standby in desk.standbys if standby.done is not None]
-        if desk.disk == host:
-            entries, size = sum(each[1] for each in desk.tail), sum(each[2] for each in desk.tail)
-        elif known:
-            used = next(standby for standby in desk.standbys if standby.done == min(known))
-            end = max(now, min(known)) + self.params.restore_time
-            self._at(end, task, Rank.RESTORE, partial(self._restored, task))
-            new = Standby(None)
-            desk.standbys = [new if each is used else each for each in desk.standbys]
-
-            def has_read() -> None:
-                new.done = self.world.clock.now + (entries + new.waiting) * cost
-
-            self.world.clock.at(
-                self.store.request(size, host, False), control(Rank.RESTORE, task.rank), has_read
-            )
-            return
-        end = self.store.request(size, host, False) + self.params.restore_time + entries * cost
+        end = desk.copies.read(own + shelved, size)
         self._at(end, task, Rank.RESTORE, partial(self._restored, task))
 
     def _restored(self, task: Task) -> None:
@@ -315,8 +273,7 @@ class Changelogs(Protocol):
         task.state.markers = dict(desk.offsets.state.markers)
         task.state.handed = desk.offsets.state.handed
         desk.written = desk.shelf.tuples
-        desk.tail = []
-        desk.disk = self.world.layout.host[task.physical] if self.params.local_state else None
+        desk.copies.restored()
         if self.world.layout.stateful(task.component):
             self.world.outages.restored(task.fault, len(task.state.held))
         data = [message.datum for message in task.inbox if message in desk.again]
@@ -347,9 +304,11 @@ class Changelogs(Protocol):
 
     def elsewhere(self) -> list[tuple[str, Datum]]:
         found = [
-            (task, message) for task, desk in self.desks.items() for message in desk.log[desk.offsets.served :]
+            (task.component, message.datum)
+            for task, desk in self.desks.items()
+            for message in desk.log[desk.offsets.served :]
         ]
-        return [(t.component, m.datum) for t, m in found if m.datum is not None and m.datum.anchored]
+        return [(name, datum) for name, datum in found if datum is not None and datum.anchored]
 
     def kept_data(self) -> list[tuple[Task, Datum]]:
         return [(task, datum) for task, desk in self.desks.items() for datum in desk.changelog.state.effects]

@@ -1,4 +1,4 @@
-"""Kafka's consumer group: each heartbeat is an event, and members that learn by it of a rebalance join anew."""
+"""Kafka's consumer group: each heartbeat is an event, by which members learn that they have to join anew."""
 
 from __future__ import annotations
 

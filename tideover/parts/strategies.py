@@ -3,6 +3,7 @@
 from tideover.models.strategies import (
     active_replication,
     aligned_snapshots,
+    changelog,
     estorm,
     micro_batch,
     none,
@@ -14,6 +15,7 @@ from tideover.parts.typed import typed
 
 ActiveReplication = typed(active_replication.ActiveReplication)
 AlignedSnapshots = typed(aligned_snapshots.AlignedSnapshots)
+ChangelogTopics = typed(changelog.ChangelogTopics)
 EStorm = typed(estorm.EStorm)
 MicroBatch = typed(micro_batch.MicroBatch)
 Amnesia = typed(none.Amnesia)

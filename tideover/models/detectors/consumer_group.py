@@ -22,7 +22,7 @@ from tideover.sim.distributions.base import Distribution
 from tideover.sim.draws import Purpose
 from tideover.sim.faults.base import Fault
 from tideover.sim.kernel import Rank
-from tideover.sim.units import S, Duration, format_duration
+from tideover.sim.units import Duration, S, format_duration
 
 _GROUP = -1
 """Order of what the coordinator does at one instant: before what is ready by itself."""
@@ -157,7 +157,8 @@ class Group(Watch):
     def _is_hit(self, member: _Member, struck: Sequence[Any], fault: Fault) -> bool:
         if any(task in struck for task in member.tasks):
             return True
-        return any(host.number == member.host and fault.breaks(host.number, host.rack) for host in self._hosts)
+        host = self._hosts[member.host]
+        return fault.breaks(host.number, host.rack)
 
     def _dies(self, member: _Member, outage: Outage) -> None:
         now, d = self._kernel.now, self._detector

@@ -6,13 +6,15 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from tideover.models.job.topology import Component
 from tideover.models.mechanisms.changelog.changelogs import Changelogs, Keeping, Pace
 from tideover.models.mechanisms.checkpoints import Costs
+from tideover.models.remarks.plan import Plan, Work
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
 from tideover.models.strategies.base import STRATEGIES, KeyPath, Promise, Protocol, Strategy
-from tideover.sim.units import MS, S, Duration, Size
+from tideover.sim.units import MS, Duration, S, Size
 
 COMMITS = {"at_least_once": 30 * S, "exactly_once": 100 * MS}
 """How often Kafka Streams commits, if nobody says."""
@@ -94,6 +96,17 @@ class ChangelogTopics(Strategy):
 
     def named_stores(self) -> dict[KeyPath, str]:
         return {} if self.store is None else {("store",): self.store}
+
+    def load(self, component: Component) -> Work:
+        return Work(saving=self.commit_time / self.commits)
+
+    def remarks(self, plan: Plan) -> list[str]:
+        if self.commit_time < self.commits:
+            return []
+        return [
+            f"commit_time {self.commit_time / S:g} s: a commit takes as long as the distance of two "
+            f"(commit_interval {self.commits / S:g} s), so tasks do nothing else"
+        ]
 
     def protocol(self, job: Job) -> Commits:
         return Commits(job, self)

@@ -36,8 +36,8 @@ class Copies:
     standbys   how many follow its changelog elsewhere; one that is used is replaced by a new one
     on_disk    whether what the task had committed is still on the disk of its host when it comes back there
 
-    Kafka Streams: KIP-441, `StoreChangelogReader`, `ProcessorStateManager`; Samza: `StandbyTask`, host affinity
-    (Noghabi et al., PVLDB 2017, section 4.2).
+    Kafka Streams: KIP-441, `StoreChangelogReader`, `ProcessorStateManager`. Samza: `StandbyTask`, and host
+    affinity (Noghabi et al., PVLDB 2017, section 4.2).
     """
 
     def __init__(
