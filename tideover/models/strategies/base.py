@@ -37,10 +37,8 @@ class Strategy(Part):
 
     stateless_too: ClassVar[bool] = True
     """Whether that is so also for a bolt without state; if not, what its task had in memory may be lost."""
-
     composed_of: ClassVar[tuple[type[Hooks], ...]] = ()
     """The mechanisms that its protocol makes: they say what they need of the job."""
-
     roles: ClassVar[frozenset[str]] = frozenset()
     """What it has besides tasks that a failure can name as its component: acker, driver."""
 
@@ -88,9 +86,7 @@ class Strategy(Part):
         raise NotImplementedError
 
     def undisturbed(self) -> Strategy:
-        """What the reference run is under: the costs of normal operation, without replicas, timeouts or
-        recovery.
-        """
+        """What the reference run is under: normal operation's costs, no replicas, timeouts or recovery."""
         return STRATEGIES["none"]()
 
     def replicas(self, component: str, keeps_state: bool) -> int:
