@@ -24,6 +24,7 @@ from tideover.sim.registry import kind_of
 
 if TYPE_CHECKING:
     from tideover.models.results.result import Result
+    from tideover.scenarios.audit.audit import Audit
     from tideover.scenarios.hours import Hours
     from tideover.scenarios.objectives.check import Check
     from tideover.scenarios.planning.evaluator import Evaluator
@@ -289,6 +290,49 @@ def check(
     return checks.check(
         found, checks.asked(found, objectives, "objectives", found.name), strict=strict, report=report
     )
+
+
+def audit(
+    target: Source,
+    settings: Settings = (),
+    *,
+    kinds: Sequence[str] | None = None,
+    begin: str | None = None,
+    end: str | None = None,
+    each: int = 2,
+    second: bool = True,
+    master: str | None = "local[*,4]",
+    remote: str | None = None,
+    conf: Mapping[str, Any] | None = None,
+    out: str | Path | None = None,
+    report: Callable[[str, float, int], None] | None = None,
+) -> Audit:
+    """Find out what a strategy guarantees: fail before, at, after and between the steps of its protocol.
+
+    ``target``: the name of a strategy, which is audited in the built-in scenario ``audit``, or a scenario as
+    for ``tideover.load``, with ``settings``. ``kinds``: of faults; None: all that take something. ``begin``
+    and ``end``: between which times (``"60 s"``) steps are struck; None: for two windows after the warm-up.
+    ``each``: moments of each step. ``second``: let a second fault strike during recoveries, too. ``master``,
+    ``remote``, ``conf``: as for ``sweep``; ``out``: a directory in which runs are kept. ``report``: called
+    with what is being done, how much is done, and of how much.
+
+    Raises like ``sweep``, and ValueError for options that cannot be used.
+
+    >>> import tideover
+    >>> found = tideover.audit("none", kinds=["lose_state"], end="22 s", each=1, second=False, master=None)
+    >>> found.claimed, found.observed
+    ('at most once', 'at most once')
+    """
+    from tideover.scenarios.audit import asked
+    from tideover.scenarios.audit.audit import audit as audited
+    from tideover.scenarios.spark.place import Place
+    from tideover.scenarios.sweeps.several import kept
+
+    scenario, command = asked.target(target, settings)
+    tried = asked.asked(scenario, kinds=kinds, begin=begin, end=end, each=each, second=second)
+    tell = report or (lambda what, done, total: None)
+    with kept(out, Place(master, remote, conf or {}), lambda what: tell(what, 0, 0)) as doer:
+        return audited(scenario, command, tried, doer, tell)
 
 
 def hours(

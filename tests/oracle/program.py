@@ -17,7 +17,7 @@ from .bolts import Bolt
 from .buffers import UpstreamBuffer
 from .changelogs import Changelogs
 from .channels import Arrivals, Card, Channel, Message
-from .clock import Clock, Rank, control
+from .clock import LAST, Clock, Priority, Rank, control
 from .cores import Cores
 from .cuts import Cuts
 from .figures import Figures, figures
@@ -182,7 +182,7 @@ class World:
         site = Site(scenario.run.duration, hosts, scenario.strategy.cycle())
         for index, fault in enumerate(scenario.failures):
             for moment, struck in fault.strikes(index, self.layout.draws, site):
-                self.clock.at(moment, control(Rank.FAULT, index), partial(self._strike, struck))
+                self.clock.at(moment, self._turn(index, fault), partial(self._strike, struck))
         for task in self.tasks:
             if isinstance(task, Bolt) and self.layout.stateful(task.component):
                 self._start_windows(task.window, task)
@@ -196,6 +196,21 @@ class World:
                 spout.plan_call()
             else:
                 spout.feed(self.fed[spout.logical])
+
+    def _turn(self, index: int, fault: Fault) -> Priority:
+        """When in its instant a fault strikes."""
+        if fault.turn is None:
+            return control(Rank.FAULT, index)
+        side, rank, *of = fault.turn.replace(" of ", " ").split()
+        ranks = {each.name.lower(): each for each in Rank}
+        behind = 1 if side == "after" else -1
+        if not of:
+            return (1, ranks[rank], LAST * behind, 0)
+        names = {
+            f"{c}.{i}/{r}" if r else f"{c}.{i}": task for task in self.tasks for c, i, r in [task.physical]
+        }
+        task = names[of[0]]
+        return (1, ranks[rank], task.rank, behind)
 
     def _start_windows(self, window: Window, task: Bolt) -> None:
         """Ticks for the task; or markers, once for all tasks (they agree on the length)."""

@@ -261,7 +261,7 @@ class Snapshots(Protocol):
         task.waiting = True
         if task is not self.bolts[-1]:
             return
-        last = self.world.clock.now
+        last = self.world.clock.now, -1
         for each in self.bolts:
             picture = self.valid.get(each, Picture())
             shelf = self.seats[each].shelf
@@ -271,8 +271,9 @@ class Snapshots(Protocol):
                 continue
             host = self.world.layout.host[each.physical]
             end = self.store.request(size, host, False)
-            last = max(last, end + self.params.restore_time + entries * self.params.restore_cost)
-        self._at(last, control(Rank.RESTORE, self.bolts[-1].rank), self._go_on)
+            last = max(last, (end + self.params.restore_time + entries * self.params.restore_cost, each.rank))
+        number = self.bolts[-1].rank if last[1] < 0 else last[1]
+        self._at(last[0], control(Rank.RESTORE, number), self._go_on)
 
     def size(self, task: Task, picture: Picture) -> int:
         """Bytes in the store, without those of a `state`."""

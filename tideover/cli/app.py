@@ -15,6 +15,7 @@ import typer
 
 from tideover import __version__
 from tideover.cli import (
+    audit,
     availability,
     calibrate,
     check,
@@ -43,6 +44,7 @@ app.command("hours")(hours.hours)
 app.command("sweep")(sweeps.sweep)
 app.command("availability")(availability.availability)
 app.command("plan")(plan.plan)
+app.command("audit")(audit.audit)
 app.command("check")(check.check)
 app.command("reproduce")(papers.reproduce)
 app.command("calibrate")(calibrate.calibrate)

@@ -9,6 +9,7 @@ from tideover.scenarios.draft import Draft
 from tideover.scenarios.errors import Problem, suggest
 from tideover.scenarios.host_checks import missing, replicas, used
 from tideover.sim.faults.base import Fault, LinkFault
+from tideover.sim.turn import Turn
 from tideover.sim.units import format_duration
 
 ROLES = {"acker": "the acker itself", "driver": "the driver of micro-batches"}
@@ -33,6 +34,8 @@ def check(draft: Draft) -> Iterator[Problem]:
         elif fault.in_interval is not None:
             yield from _in_interval(draft, fault, path)
         yield from _target(draft, fault, path)
+        if fault.turn is not None and (unknown := _turn(draft, fault.turn)):
+            yield draft.problem(unknown, *path, "turn")
         store = getattr(fault, "store", None)
         if store is not None and (unknown := draft.unknown_store(store)):
             yield draft.problem(unknown, *path, "store")
@@ -116,6 +119,18 @@ def _target(draft: Draft, fault: Any, path: tuple[str | int, ...]) -> Iterator[P
             of = "each host has" if what == "worker" else "there are"
             message = f"there is no {what} {number}; {of} {there} of them (hosts.{what}s), numbered from 0"
             yield draft.problem(message, *path, what)
+
+
+def _turn(draft: Draft, text: str) -> str | None:
+    """Why there is no such turn."""
+    of = Turn.parse(text).of
+    if of is None or of.isdecimal() or not draft.topology:
+        return None
+    if None in draft.topology.values():
+        return None
+    names = [f"{name}.{i}" for name, c in draft.topology.items() if c for i in range(c.parallelism)]
+    copies = [f"{name}/{replica}" for name in names for replica in range(1, replicas(draft))]
+    return None if of in (*names, *copies) else f"there is no task {of!r}; {suggest(of, names)}"
 
 
 def _links(draft: Draft, fault: LinkFault, path: tuple[str | int, ...]) -> Iterator[Problem]:

@@ -101,12 +101,14 @@ class Kernel:
         self.moved_to = -1
         self.made = 0
         self.feedback = False
+        self.acting: float = 0
+        """The turn at its instant of the action that acts now: ``rank * ORDER + order``."""
         self._looks: dict[simpy.Event, Look] = {}
         self._upstream: dict[tuple[Mover, ...], tuple[list[Source], list[Mover]]] = {}
 
     # -- control plane ---------------------------------------------------------------------------------------
 
-    def until(self, when: int, rank: int, order: int = 0, reads: Reads = None) -> simpy.Event:
+    def until(self, when: int, rank: int, order: float = 0, reads: Reads = None) -> simpy.Event:
         """An event at ``when`` (ns, not in the past) for a process to yield; the data plane is moved before
         it resumes.
 
@@ -116,7 +118,7 @@ class Kernel:
         event = simpy.Event(self.env)
         event._ok, event._value = True, None
         assert event.callbacks is not None
-        event.callbacks.append(partial(self._move, reads))
+        event.callbacks.append(partial(self._move, reads, rank * ORDER + order))
         self.env.schedule(event, priority=rank * ORDER + order, delay=when - self.now)
         return event
 
@@ -135,7 +137,7 @@ class Kernel:
         event._ok, event._value = True, None
 
         def act(_: simpy.Event) -> None:
-            self._move(reads, event)
+            self._move(reads, rank * ORDER + order, event)
             action()
             self.acted()
 
@@ -186,6 +188,10 @@ class Kernel:
 
         self.process(ticking())
 
+    def is_later(self, rank: int, order: int) -> bool:
+        """Whether the turn of this rank and order comes after that of the action which acts now."""
+        return rank * ORDER + order > self.acting
+
     # -- data plane ------------------------------------------------------------------------------------------
 
     def advance(self) -> None:
@@ -202,9 +208,9 @@ class Kernel:
             if step >= now:
                 return
 
-    def _move(self, reads: Reads, _: simpy.Event) -> None:
+    def _move(self, reads: Reads, turn: float, _: simpy.Event) -> None:
         """An action's time has come."""
-        self.now = int(self.env.now)
+        self.now, self.acting = int(self.env.now), turn
         self.move(reads)
 
     def move(self, reads: Reads) -> None:
@@ -261,7 +267,7 @@ class Kernel:
         def look(_: simpy.Event) -> None:
             waits = len(self._looks)
             del self._looks[event]
-            self._move(reads, event)
+            self._move(reads, rank * ORDER + order, event)
             action()
             if len(self._looks) < waits:  # it waits no more
                 self.acted()

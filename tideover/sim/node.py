@@ -98,7 +98,8 @@ class Node:
         self._markers.append(marker)
         if len(self._markers) > 1:
             return
-        if self._kernel.feedback:  # what the action under way sets free moves before this one acts
+        # what the action under way sets free moves before this one acts; or others have their turn before
+        if self._kernel.feedback or self._kernel.is_later(marker.rank, self.number):
             self.look_at_markers()
         else:
             self._serve_marker(self.life)

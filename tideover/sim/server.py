@@ -240,7 +240,10 @@ class Server(Node):
         if first:
             self.queue.put_first(marker)
             self._markers.insert(0, marker)
-            self.queue.serve_markers()
+            if self._kernel.is_later(rank, self.number):
+                self.look_at_markers()
+            else:
+                self.queue.serve_markers()
         else:
             self.queue.append(marker)
             self._place(marker)

@@ -138,19 +138,21 @@ class Ledger:
         """Roots below are closed."""
         self.closed_completed = 0
         self._closed_lost: list[Ints] = []
+        self.lost = EMPTY
+        """Roots that were lost, at the last balance."""
 
     def _apply(self, component: Component, uid: Ints, replica: int) -> int:
         """Effects took place; returns how many of them had taken place before."""
         return self._books[component.name].apply(uid, replica)
 
-    def _duplicated_roots(self) -> Ints:
+    def duplicated_roots(self) -> Ints:
         """Open roots with an effect that is applied twice now; it may yet turn out to be of a void window."""
         return distinct(np.concatenate([EMPTY, *(book.duplicated_roots() for book in self._books.values())]))
 
     @property
     def duplicated(self) -> int:
         """Roots with an effect that is applied more than once."""
-        return self._closed_duplicated + len(self._duplicated_roots())
+        return self._closed_duplicated + len(self.duplicated_roots())
 
     def _replay(self, roots: Ints) -> None:
         """Tuples of these roots are sent again."""
@@ -268,7 +270,7 @@ class Ledger:
         limit = before << self._topology.spout_bits
         if limit <= self.base or spouts == 0:
             return
-        self._closed_duplicated += int(np.count_nonzero(self._duplicated_roots() < limit))
+        self._closed_duplicated += int(np.count_nonzero(self.duplicated_roots() < limit))
         for first in range(self.base >> self._topology.spout_bits, before, BLOCK):
             number = np.arange(first, min(first + BLOCK, before), dtype=np.int64)
             roots = (
@@ -300,7 +302,7 @@ class Ledger:
         in_flight = np.setdiff1d(incomplete, gone)
         destroyed = distinct(np.concatenate([EMPTY, *self._destroyed]))
         all_lost = np.concatenate([*self._closed_lost, gone])
-        found = np.intersect1d(all_lost, destroyed)
+        found = self.lost = np.intersect1d(all_lost, destroyed)
         completed = self.closed_completed + len(emitted) - len(incomplete)
         total = len(emitted) + self.closed_completed + sum(len(part) for part in self._closed_lost)
         if total != completed + len(in_flight) + len(found):

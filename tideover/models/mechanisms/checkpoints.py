@@ -11,7 +11,6 @@ from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.plans import Plans
 from tideover.models.runtime.saved_state import SavedState, read, save
-from tideover.models.runtime.steps import Step
 from tideover.sim.kernel import Reads
 
 
@@ -73,12 +72,13 @@ class Checkpoints:
         taken = Checkpoint(SavedState.of(task), dict(positions))
         share = self._backing.to_write()
         entries = taken.state.entries + share.entries
+        job.step(task.name, "checkpoint taken", f"{entries} entries")
 
         def written() -> None:
             self.writing = False
             self.saved = taken
             self._backing.counts(share)
-            job.say.step(Step(job.kernel.now, task.name, "checkpoint saved", f"{entries} entries"))
+            job.step(task.name, "checkpoint saved", f"{entries} entries")
             then(taken)
 
         copying = costs.saving + entries * costs.saving_entry
@@ -96,6 +96,7 @@ class Checkpoints:
         share = self._backing.to_read()
         size = saved.state.entries * costs.entry_size + share.size
         restoring = costs.restoring + (saved.state.entries + share.entries) * costs.restoring_entry
+        self._job.step(self._task.name, "checkpoint asked for", to="store")
 
         def restored() -> None:
             self._backing.restored()

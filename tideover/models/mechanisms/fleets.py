@@ -10,7 +10,6 @@ from tideover.models.mechanisms.base import Mechanism
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.saved_state import SavedState, restore, restored, roll_back
-from tideover.models.runtime.steps import Step
 from tideover.models.runtime.verbs import Verbs
 from tideover.models.runtime.views import OutageView, TaskView
 from tideover.sim.kernel import Rank
@@ -107,6 +106,7 @@ class Fleets(Mechanism):
             self._restored(task, life, outage, SavedState.of(task))
             self._read_all(outage)
             return
+        self._job.step(task.name, "state asked for", to=member.name)
         turn = self._asked[task] = _Turn(member, partial(self._ask, task, life, outage))
         member.enqueue(Rank.RESTORE, partial(self._write, task, life, outage, turn))
 
@@ -126,7 +126,7 @@ class Fleets(Mechanism):
         if self._asked.get(task) is not turn or not self._lives(task, life, outage):
             return
         del self._asked[task]
-        self._job.say.step(Step(self._job.kernel.now, turn.member.name, "state written", to=task.name))
+        self._job.step(turn.member.name, "state written", to=task.name)
         transaction = self._open[outage]
         transaction.unwritten.discard(task)
         transaction.written.append((task, saved))
@@ -156,6 +156,7 @@ class Fleets(Mechanism):
 
     def _load(self, task: BoltTask, life: int, outage: OutageView, saved: SavedState) -> None:
         station, kernel = self._station, self._job.kernel
+        self._job.step(task.name, "state read")
         takes = station.loading + self._entries(task, saved) * station.loading_entry
         restored = partial(self._restored, task, life, outage, saved)
         kernel.at(kernel.now + takes, Rank.RESTORE, restored, task.number)

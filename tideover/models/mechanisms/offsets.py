@@ -77,6 +77,7 @@ class Offsets(Mechanism, Keeper):
         needed = np.concatenate([NOTHING, *(one.roots() for one in pending), *waiting])
         bits = self._job.topology.spout_bits
         position.committed = int(needed.min()) >> bits if len(needed) else spout.next_root
+        self._job.step(spout.name, "offset committed", f"record {position.committed}")
         first = position.committed << bits
         position.attempts = {root: n for root, n in position.attempts.items() if root >= first}
         _reading(spout).forget(position.committed)

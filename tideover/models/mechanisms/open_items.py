@@ -58,6 +58,7 @@ class OpenItems(Mechanism, Keeper):
 
     def _sweep(self, spout: SpoutTask, timeout: int, i: int) -> None:
         """Look through what is open; a spout that is down takes nothing."""
+        self._job.step(spout.name, "open items swept")
         assert spout.reading is not None
         needed = np.array([spout.next_root], np.int64)
         if self._pending and spout.up:

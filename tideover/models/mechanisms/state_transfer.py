@@ -53,6 +53,7 @@ class StateTransfer(Mechanism):
             copied += -(-size * 1_000_000_000 // self._bandwidth)
         sent = [(channel, channel.messages) for channel in peer.inputs]
         self._job.say.transferred(size)
+        self._job.step(task.name, "copy asked for", f"{size} B", peer.name)
         copy = partial(self._copy, task, peer, outage)
         when_arrived(self._job.kernel, sent, copied, Rank.RESTORE, copy, task.number)
         return True
@@ -75,6 +76,7 @@ class StateTransfer(Mechanism):
                 self.go_on_alone(task, outage)
             return
         gate = task.gate
+        self._job.step(peer.name, "state copied", to=task.name)
         self._duplicates.copy(task, peer)
         now = self._job.kernel.now
         gate.aside = [self._duplicates.admit(task, train.at(now)) for train in gate.aside if train.n]

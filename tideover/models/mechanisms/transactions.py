@@ -74,6 +74,7 @@ class Transactions(Mechanism, Keeper):
 
     def _wave(self, committing: bool) -> None:
         self._committing = committing
+        self._job.step("checkpoint spout", "commit begun" if committing else "prepare begun")
         self._left = set(self._job.bolt_tasks)
         self._waves.send()
 
@@ -88,6 +89,7 @@ class Transactions(Mechanism, Keeper):
             state = self._parts[task] = SavedState.of(task)
             self._preparing[task] = self.acks.mark(task)
             self._changed[task] = self._remote.prepare(task) + state.entries
+        self._job.step(task.name, "commit reached" if self._committing else "prepare reached")
         acks = self.acks.takes(self._safe.get(task, [])) if self._committing else 0
         self._write(task, self._changed[task], acks, partial(self._written, task, number))
 
@@ -116,6 +118,7 @@ class Transactions(Mechanism, Keeper):
         self._leave(task, number)
 
     def _leave(self, task: BoltTask, number: int) -> None:
+        self._job.step(task.name, "committed" if self._committing else "prepared")
         self._waves.hand_on(task, number)
         self._left.discard(task)
         if self._left:
@@ -170,6 +173,7 @@ class Transactions(Mechanism, Keeper):
                 self.acks.release(other, safe)
                 self.acks.forget(other, outage, self._preparing.pop(other, []))
                 self.do.open(other)
+        self._job.step(task.name, "job rolled back")
         if not self._down:
             self._next(self._job.kernel.now + self._interval)
 

@@ -17,6 +17,7 @@ from tideover.models.runtime.coupling import couple_tasks
 from tideover.models.runtime.hooks import Dispatcher, Hooks, Needs
 from tideover.models.runtime.network import Network
 from tideover.models.runtime.spout_task import SpoutTask
+from tideover.models.runtime.steps import Step
 from tideover.models.runtime.storage import Storage
 from tideover.models.runtime.stream import Outlet
 from tideover.models.runtime.supervision import Supervisor
@@ -218,6 +219,10 @@ class Job:
     def store_named(self, name: str | None) -> Storage:
         """The store of that name; None: that of those who name none."""
         return self.store if name is None else self.stores[name]
+
+    def step(self, who: str, what: str, detail: str = "", to: str = "") -> None:
+        """Say what a control action does now (`tideover.models.runtime.steps.Step`)."""
+        self.say.step(Step(self.kernel.now, who, what, detail, to, self.kernel.acting))
 
     # -- what is where ---------------------------------------------------------------------------------------
 

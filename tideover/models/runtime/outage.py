@@ -36,6 +36,7 @@ class Outage:
     written_at    live replicas have written all the state that it took (ns); None: they have not, or need not
     overtakes     older outages of which not all had been sent again, or was there, when it struck
     watched       these, and older ones that were not over by then: they may take what is sent again later
+    late          it has struck when what comes back at this instant was back, and what is noticed was
     unsettled     older ones of which something was not back by then, or waited to be sent again
     """
 
@@ -53,6 +54,7 @@ class Outage:
     watched: tuple[Outage, ...] = ()
     unsettled: tuple[Outage, ...] = ()
     written_at: int | None = None
+    late: bool = False
 
     def hit(self, returns: dict[Any, Return]) -> None:
         """These are down, and expected back."""
@@ -75,7 +77,8 @@ class Outage:
         if nobody has noticed yet, detection begins anew too.
         """
         detected, again = self.returns[victim].detected, newer.returns[victim]
-        self._revise(victim, again if detected >= newer.failed_at else again._replace(detected=detected))
+        noticed = detected < newer.failed_at + newer.late
+        self._revise(victim, again._replace(detected=detected) if noticed else again)
 
     def expect(self, victim: Any, ready: int) -> None:
         """What it hit is back at ``ready`` (ns), or will be."""

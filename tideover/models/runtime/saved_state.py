@@ -10,7 +10,6 @@ import numpy as np
 from tideover.models.operators.state import State
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.job import Job
-from tideover.models.runtime.steps import Step
 from tideover.models.runtime.storage import Storage
 from tideover.models.runtime.views import OutageView
 from tideover.sim.kernel import Rank, Reads
@@ -81,7 +80,7 @@ def restore(job: Job, task: BoltTask, saved: SavedState, outage: OutageView, rew
 def restored(job: Job, task: BoltTask, outage: OutageView, uid: Ints) -> None:
     """``task`` has its state back (read, or copied), and with it these effects."""
     job.say.restored(task, outage.number, uid)
-    job.say.step(Step(job.kernel.now, task.name, "state restored", f"{len(uid)} tuples in it"))
+    job.step(task.name, "state restored", f"{len(uid)} tuples in it")
 
 
 def roll_back(job: Job, task: BoltTask, state: State | None) -> None:

@@ -13,6 +13,7 @@ class Step(NamedTuple):
     what    the step in the protocol's own words, without numbers: the same each time
     detail  what is different each time: how many tuples, which number
     to      name of who a message goes to; empty: it is none
+    turn    that of the control action which takes it (`tideover.sim.kernel.Kernel.acting`); -1: data do
     """
 
     at: int
@@ -20,6 +21,7 @@ class Step(NamedTuple):
     what: str
     detail: str = ""
     to: str = ""
+    turn: float = -1
 
     @property
     def text(self) -> str:

@@ -20,6 +20,7 @@ from tideover.sim.kernel import Process, Rank
 from tideover.sim.link import Channel
 from tideover.sim.store import StoreServer
 from tideover.sim.train import Train
+from tideover.sim.turn import Turn
 
 Victim = SpoutTask | BoltTask | Machine
 
@@ -66,8 +67,12 @@ class Supervisor:
     def _faults(self, index: int, fault: Fault) -> Process:
         d = self._deployment
         site = Site(d.run.duration, len(d.cluster.hosts), d.cycle)
+        rank, order = Rank.FAULT, float(index)
+        if fault.turn is not None:
+            turn = Turn.parse(fault.turn)
+            rank, order = turn.rank, turn.order({task.name: task.number for task in self._tasks})
         for moment, struck in fault.strikes(index, self._context.draws, site):
-            yield self._context.kernel.until(moment, Rank.FAULT, index)
+            yield self._context.kernel.until(moment, rank, order)
             self._strike(struck)
             self._context.kernel.acted()
 
@@ -111,6 +116,7 @@ class Supervisor:
         outage.overtakes, outage.watched = tuple(on), tuple(self._watched)
         settled = self._context.settled
         outage.unsettled = tuple(old for old in outage.watched if old.ready_at >= now or not settled(old))
+        outage.late = not self._context.kernel.is_later(Rank.READY, -1)
         self._watched.append(outage)
         self.outages.append(outage)
         self._context.say.struck(outage)

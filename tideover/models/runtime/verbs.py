@@ -8,7 +8,6 @@ from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.saved_state import SavedState, restore, roll_back
 from tideover.models.runtime.spout_task import SpoutTask
-from tideover.models.runtime.steps import Step
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
 from tideover.sim.kernel import Rank
 from tideover.sim.train import Ints
@@ -147,4 +146,4 @@ class Verbs:
         and ``to`` whom, if it is a message.
         """
         names = [each if isinstance(each, str) else each.name for each in (who, to or "")]
-        self._job.say.step(Step(self._job.kernel.now, names[0], what, detail, names[1]))
+        self._job.step(names[0], what, detail, names[1])

@@ -8,23 +8,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from tideover.scenarios.planning.evaluator import ASK, Ask, Tables
 from tideover.scenarios.planning.space import Space
 from tideover.scenarios.spark.place import Place
-from tideover.scenarios.sweeps import tables
-from tideover.scenarios.sweeps.completing import KEEP_GOING, Work
-from tideover.scenarios.sweeps.dataset import FOLDER
+from tideover.scenarios.sweeps import several, tables
 from tideover.scenarios.sweeps.engine import Engine
 from tideover.scenarios.sweeps.recipe import Point
-from tideover.scenarios.sweeps.simulating import Task
-from tideover.scenarios.sweeps.survey import checked
-from tideover.scenarios.sweeps.sweep import engine
+from tideover.scenarios.sweeps.several import runs_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,13 +56,8 @@ class OnEngine:
 
     def __call__(self, asks: Sequence[Ask]) -> Tables:
         asked = Asked(self._space, tuple(asks))
-        points = checked(self._engine.survey(asked, range(asked.total), lambda what, done: None))
-        task = Task(asked, {}, timeline=False)
-        work = Work(points, task, self._engine, KEEP_GOING, lambda what, done, total: None)
         wanted = [(ask.first, ask.last + 1) for ask in asks]
-        if work.plan(wanted):
-            work.make(wanted)
-        found = self._engine.files.table(work.known.files)
+        found = runs_of(asked, wanted, self._engine)
         return Tables(*(self._frame(found, name) for name in ("runs", "recoveries")))
 
     def _frame(self, found: Any, name: str) -> pd.DataFrame:
@@ -87,6 +76,5 @@ def kept(
 
     ``where``: who does them; ``say`` hears of what takes a while before that. Raises as a sweep does.
     """
-    with ExitStack() as stack:
-        folder = out or stack.enter_context(TemporaryDirectory(prefix="tideover-plan-"))
-        yield OnEngine(space, stack.enter_context(engine(where, Path(folder) / FOLDER, say)))
+    with several.kept(out, where, say) as doer:
+        yield OnEngine(space, doer)

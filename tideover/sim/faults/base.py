@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 from tideover.sim.distributions.base import Distribution
 from tideover.sim.draws import Draws, Purpose
 from tideover.sim.registry import Part, Registry
+from tideover.sim.turn import TurnText
 from tideover.sim.units import MS, Duration
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ class Fault(Part):
     Subclasses say what is hit (``victims``) and what is done to it (``strike``).
     """
 
-    unsaid: ClassVar[frozenset[str]] = frozenset({"times", "period"})
+    unsaid: ClassVar[frozenset[str]] = frozenset({"times", "period", "turn"})
 
     kind: ClassVar[str]
     expands: ClassVar[bool] = False
@@ -135,6 +136,13 @@ class Fault(Part):
     ] = None
     period: Annotated[
         Duration | None, Field(gt=0, description="distance of these strikes; goes with times")
+    ] = None
+    turn: Annotated[
+        TurnText | None,
+        Field(
+            description="when in its instant it strikes: before or after what a task does with a rank "
+            "(docs/semantics.md), as `after checkpoint of count.1`, or all tasks; default: before all of them"
+        ),
     ] = None
     detection: Annotated[Duration, Field(description="from the fault until it is noticed")] = 0
     restart: Annotated[Duration, Field(description="from then until the tasks are ready")] = 0

@@ -50,5 +50,6 @@ class Rotation(Mechanism):
 
     def _rotate(self, spout: SpoutTask, before: int) -> None:
         self._verbs.keep(sum(s.in_flight.count for s in self._job.spouts))
+        self._job.step(spout.name, "buckets rotated")
         roots, attempt, outage = self._acks.acker.maps[spout.spout_number].expire(before)
         self._verbs.emit_again(spout, roots, attempt, outage)

@@ -17,7 +17,6 @@ from tideover.models.runtime.hooks import Needs
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.keeper import NOTHING, Keeper, Mask
 from tideover.models.runtime.saved_state import read, restore, save
-from tideover.models.runtime.steps import Step
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
 from tideover.sim.kernel import Rank, Reads
 from tideover.sim.link import Channel
@@ -121,6 +120,7 @@ class Barriers(Mechanism, Keeper):
     def _take_part_ahead(self, task: TaskView, snapshot: Snapshot) -> None:
         """With the first barrier, ahead of what waits."""
         member, kernel = self._members[task], self._job.kernel
+        self._step(task, "part taken", snapshot)
         part = member.take_part(snapshot)
         self.took_part(task, snapshot)
         member.hand_on(snapshot)
@@ -148,6 +148,9 @@ class Barriers(Mechanism, Keeper):
         else:
             self.coordinator.acknowledge(task, snapshot)
 
+    def _step(self, task: TaskView, what: str, snapshot: Snapshot) -> None:
+        self._job.step(task.name, what, f"snapshot {snapshot.number}")
+
     def _copying(self, part: Part) -> int:
         """How long it takes to copy a part (ns)."""
         return self._costs.saving + (part.state.entries + part.share.entries) * self._costs.saving_entry
@@ -165,6 +168,7 @@ class Barriers(Mechanism, Keeper):
 
     def _take_part(self, task: TaskView, snapshot: Snapshot) -> None:
         member = self._members[task]
+        self._step(task, "part taken", snapshot)
         part = member.take_part(snapshot)
         self.took_part(task, snapshot)
         member.hand_on(snapshot)
@@ -255,7 +259,7 @@ class GlobalRollback(Barriers):
             done, store = partial(restored, task), self._job.store_named(costs.store)
             read(self._job, task, size, restoring, done, store)
         if not saved:
-            kernel.at(kernel.now, Rank.RESTORE, partial(restored, None))
+            kernel.at(kernel.now, Rank.RESTORE, partial(restored, None), self._last.number)
 
     def _run(self, outage: OutageView) -> None:
         """What the log has above the snapshot is there at once, in order; behind it, what came meanwhile."""
@@ -263,7 +267,7 @@ class GlobalRollback(Barriers):
             restore(self._job, task, self.part(task).state, outage)
         again = sum(member.read_again(self.part(task)) for task, member in self._members.items())
         now = self._job.kernel.now
-        self._job.say.step(Step(now, "job", "runs again", f"reads {again} messages once more"))
+        self._job.step("job", "runs again", f"reads {again} messages once more")
         self.coordinator.start(now + self._schedule.interval)
 
     # -- what the accounts ask -------------------------------------------------------------------------------

@@ -12,7 +12,6 @@ from tideover.models.mechanisms.barriers.snapshot import Part, Snapshot
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.plans import Plans
 from tideover.models.runtime.saved_state import SavedState
-from tideover.models.runtime.steps import Step
 from tideover.models.runtime.views import TaskView
 from tideover.sim.kernel import Rank, Reads
 from tideover.sim.train import Ints
@@ -120,6 +119,7 @@ class Coordinator:
 
     def acknowledge(self, task: TaskView, snapshot: Snapshot) -> None:
         """A task's part is safe; when all are, the snapshot is what the job goes back to."""
+        self._job.step(task.name, "part acknowledged", f"snapshot {snapshot.number}", "coordinator")
         snapshot.awaited[task] -= 1
         if not snapshot.awaited[task]:
             del snapshot.awaited[task]
@@ -163,4 +163,4 @@ class Coordinator:
 
     def _step(self, what: str) -> None:
         assert self.under_way is not None
-        self._job.say.step(Step(self._kernel.now, "coordinator", what, f"snapshot {self.under_way.number}"))
+        self._job.step("coordinator", what, f"snapshot {self.under_way.number}")

@@ -54,6 +54,7 @@ class Waves(Mechanism):
     def _turn(self, task: BoltTask, number: int) -> None:
         if number == self._number:
             self._come[task] += 1
+            self._job.step(task.name, "marker come", f"{self._come[task]} of {self._awaited[task]}")
             if self._come[task] == self._awaited[task]:
                 self._reached(task, number)
 

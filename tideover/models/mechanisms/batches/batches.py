@@ -14,7 +14,6 @@ from tideover.models.mechanisms.batches.settings import BatchSettings
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.plans import Plans
 from tideover.models.runtime.spout_task import SpoutTask
-from tideover.models.runtime.steps import Step
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
 from tideover.sim.kernel import Rank, Reads
 from tideover.sim.server import collect
@@ -75,6 +74,7 @@ class Batches(Query):
         self._fill_log()
         if self._log.waiting:
             batch = self._batch = Batch(self._logged, self._log.take())
+            self._job.step(DRIVER, "batch triggered", f"batch {batch.number}")
             self._then(s.plan_time, partial(self._log_offsets, batch))
         else:
             self._driver.at(s.looks_again(now), Rank.BATCH, self._trigger, self._reads)
@@ -83,6 +83,7 @@ class Batches(Query):
 
     def _log_offsets(self, batch: Batch) -> None:
         self._logged += 1
+        self._job.step(DRIVER, "offsets logged", f"batch {batch.number}")
         batch.start = self._rehearsal.states(self._cluster.tasks)
         batch.shares = self._rehearsal.play(batch.content)
         self._run(batch)
@@ -94,6 +95,7 @@ class Batches(Query):
         self._then(self._settings.cold_time if self._cold else 0, run)
 
     def _ended(self, batch: Batch) -> None:
+        self._job.step(DRIVER, "stages ended", f"batch {batch.number}")
         self._then(self._settings.output_time, partial(self._output, batch))
 
     # -- 4. the sink has the results: all its tuples take effect at this instant; then offsets are committed -
@@ -104,7 +106,7 @@ class Batches(Query):
         self._is_out(batch)
         if self._output_mode == "update" and batch.tuples:
             self._job.say.put_out((DRIVER, 0, batch.number), now)
-        self._job.say.step(Step(now, DRIVER, "output written", f"batch {batch.number}"))
+        self._job.step(DRIVER, "output written", f"batch {batch.number}")
         commit = partial(self._commit, batch)
         self._then(self._settings.commit_time, commit, self._read_by_commit())
 
@@ -122,6 +124,7 @@ class Batches(Query):
         self._fill_log()
         self.moved(now)
         self.history.append(batch.committed(self._triggered, now))
+        self._job.step(DRIVER, "batch committed", f"batch {batch.number}")
         self._batch, self._cold = None, False
         self._cluster.forget()
         due = max(now, self._settings.next_trigger(self._triggered))

@@ -77,6 +77,7 @@ class UpstreamBuffers(Mechanism):
     def _trim(self, buffer: UpstreamBuffer, safe: int) -> None:
         self.moved(self._job.kernel.now)  # what the buffers keep has its peak now
         buffer.trim(safe)
+        self._job.step(buffer.channel.up.name, "buffer trimmed", f"up to number {safe}")
 
     # -- a sender's buffers, copied --------------------------------------------------------------------------
 

@@ -17,7 +17,6 @@ from tideover.models.mechanisms.buffers.upstream_buffer import (
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.context import without_markers
 from tideover.models.runtime.job import Job
-from tideover.models.runtime.steps import Step
 from tideover.sim.kernel import Rank
 from tideover.sim.node import Node
 from tideover.sim.train import Train, single
@@ -91,6 +90,7 @@ class Replays:
 
     def _send(self, up: Node, request: Request) -> None:
         kernel, serve = self._job.kernel, partial(self._serve, up, request)
+        self._job.step(request.receiver.task.name, "replay asked for", to=up.name)
         kernel.at(kernel.now, Rank.REQUEST, lambda: up.enqueue(Rank.REQUEST, serve), up.number)
 
     def _serve(self, up: Node, request: Request) -> None:
@@ -109,7 +109,7 @@ class Replays:
             lost = partial(self._unsent, request)
             up.outbox.post(replay, partial(self._leave, task), lost, buffer.channel)
             up.occupy(end - now)
-        say.step(Step(now, up.name, "buffer replayed", f"{kept.n if kept else 0} tuples", task.name))
+        self._job.step(up.name, "buffer replayed", f"{kept.n if kept else 0} tuples", task.name)
 
         def finish(mark: Train) -> None:
             request.served = True

@@ -1,0 +1,90 @@
+"""Faults between two actions of one instant."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.models.chain import chain, crashed
+from tests.models.test_exactness import CAPS, QUICK, SHARED, differences
+from tests.oracle.random_worlds import STRATEGY_NAMES, worlds
+from tideover.models.config import Scenario
+from tideover.models.simulation import simulate
+from tideover.models.world import World
+from tideover.sim.kernel import ORDER, Rank
+
+
+def text(turn: float, side: str, names: list[str]) -> str:
+    """A place beside that of a step."""
+    rank, order = divmod(int(turn), ORDER)
+    of = f" of {names[order]}" if order < len(names) else ""
+    return f"{side} {Rank(rank).name.lower()}{of}"
+
+
+@st.composite
+def struck_at_steps(draw: st.DrawFn, strategy: str) -> Scenario:
+    """A random world whose failures strike just before or just after steps of its protocol: those that it
+    takes while nothing fails, or, for a second failure, with the first.
+    """
+    scenario = draw(worlds((strategy,)))
+    struck: tuple[Any, ...] = ()
+    for fault in scenario.failures:
+        world = World(scenario.model_copy(update={"failures": struck}), trace=True)
+        names = [task.name for task in world.job.tasks]
+        world.run()
+        assert world.trace is not None
+        steps = [
+            s for s in world.trace.steps if s.at < scenario.run.duration and s.turn // ORDER > Rank.FAULT
+        ]
+        if steps and fault.at is not None:
+            step = steps[draw(st.integers(0, 1 << 12)) % len(steps)]
+            turn = text(step.turn, draw(st.sampled_from(("before", "after"))), names)
+            moment = {"at": step.at, "turn": turn, "within": None, "in_interval": None}
+            struck = (*struck, fault.model_copy(update=moment))
+    return scenario.model_copy(update={"failures": struck})
+
+
+@pytest.mark.parametrize(
+    ("turn", "kept"),
+    [
+        (None, 0),
+        ("before checkpoint of count.0", 0),
+        ("after checkpoint of count.0", 0),
+        ("before trim of count.0", 0),
+        ("after trim of count.0", 1),
+        ("after rotation", 1),
+    ],
+)
+def test_a_crash_beside_a_checkpoint(turn: str | None, kept: int) -> None:
+    """s ──▶ p (1) ──▶ count (1), under R+SM: root 0 is counted at 12, at 20 a checkpoint is taken (rank
+    CHECKPOINT) and, the store being instant, safe (rank TRIM). The crash at 20 finds it there, or not. What
+    is not in it is replayed, and root 1, which p has sent at 21.
+    """
+    run = simulate(chain((crashed(20, 5, turn=turn),)), trace=True)
+    assert run.recoveries[0]["restored"] == kept
+    assert run.recoveries[0]["replayed"] == 2 - kept
+    assert run.ledger["lost"] == 0
+
+
+@pytest.mark.parametrize("strategy", STRATEGY_NAMES)
+def test_the_engine_equals_the_reference_where_faults_strike_at_steps(strategy: str) -> None:
+    @QUICK
+    @given(struck_at_steps(strategy))
+    def check(scenario: Scenario) -> None:
+        assert not differences(scenario, CAPS[-1:])
+
+    check()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("strategy", STRATEGY_NAMES)
+def test_the_engine_equals_the_reference_at_steps_of_many_worlds(strategy: str) -> None:
+    @SHARED
+    @given(struck_at_steps(strategy))
+    def check(scenario: Scenario) -> None:
+        assert not differences(scenario, CAPS[-1:])
+
+    check()

@@ -1,0 +1,220 @@
+"""An audit: a scenario once for each step of its protocol, kind of fault and victim, and once more during the
+recoveries; what that leaves of the guarantee which its strategy claims.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from tideover.models.config import Scenario
+from tideover.models.world import World
+from tideover.scenarios.audit import cases as make
+from tideover.scenarios.audit.asked import Asked, command_of
+from tideover.scenarios.audit.cases import Case, Victim
+from tideover.scenarios.audit.examples import Example, named, smallest, struck
+from tideover.scenarios.audit.moments import Moment, Strike, chosen, moments, strikes
+from tideover.scenarios.audit.points import verdicts
+from tideover.scenarios.audit.verdict import Verdict, guarantee, holds
+from tideover.scenarios.sweeps.completing import Report
+from tideover.scenarios.sweeps.engine import Engine
+from tideover.scenarios.writer import part_to_data, to_data
+from tideover.sim.registry import kind_of
+from tideover.sim.units import S
+
+MOST_EXAMPLES = 10
+"""So many are named, and drawn."""
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What came out.
+
+    scenario   as audited, without failures; command: the beginning of one that runs it
+    quiet      what becomes of its tuples if nothing fails
+    singles    each case with one fault, and what became of it; doubles: with a second one
+    """
+
+    scenario: Scenario
+    command: tuple[str, ...]
+    quiet: Verdict
+    singles: list[tuple[Case, Verdict]]
+    doubles: list[tuple[Case, Verdict]] = field(default_factory=list)
+
+    @property
+    def claimed(self) -> str:
+        """What the strategy promises."""
+        return str(self.scenario.strategy.promises)
+
+    @property
+    def survives(self) -> list[str]:
+        """The kinds of faults after which it claims to keep that, of those that were tried."""
+        return [kind for kind in self.kinds if kind in self.scenario.strategy.survives]
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kinds of faults that were tried."""
+        return list(dict.fromkeys(case.victims[0].kind for case, _ in self.singles))
+
+    def by_kind(self, kind: str) -> list[Verdict]:
+        """What became of the runs with one fault of a kind."""
+        return [v for case, v in self.singles if case.victims[0].kind == kind and not v.error]
+
+    @cached_property
+    def claims(self) -> list[tuple[Case, Verdict]]:
+        """The runs for which the strategy makes its promise: one fault, of a kind that it survives."""
+        kinds, strategy = self.survives, self.scenario.strategy
+        stateful = {name for name, c in self.scenario.topology.items() if getattr(c, "keeps_state", True)}
+        return [
+            (case, verdict)
+            for case, verdict in self.singles
+            if case.victims[0].kind in kinds
+            and (strategy.stateless_too or case.victims[0].name.partition(".")[0] in stateful)
+        ]
+
+    @property
+    def observed(self) -> str:
+        """What it keeps, of these."""
+        return guarantee([self.quiet, *(verdict for _, verdict in self.claims if not verdict.error)])
+
+    @property
+    def holds(self) -> bool:
+        """Whether that is what it claims, and all runs could be made."""
+        return holds(self.claimed, self.observed) and not self.failed
+
+    @property
+    def failed(self) -> list[tuple[Case, Verdict]]:
+        """Cases that could not be simulated."""
+        return [(case, verdict) for case, verdict in [*self.singles, *self.doubles] if verdict.error]
+
+    @cached_property
+    def examples(self) -> list[Example]:
+        """The smallest example of each way in which effects or windows are not what they should be; the
+        tuples of the first ones are named.
+        """
+        found = smallest([*self.singles, *self.doubles])
+        first = [named(self.scenario, example) for example in found[:MOST_EXAMPLES]]
+        return [*first, *found[MOST_EXAMPLES:]]
+
+    def replay(self, case: Case) -> str:
+        """The command that runs a case again, with a trace."""
+        return command_of(self.command, json.dumps(_data(case)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """As a record (JSON)."""
+        return {
+            "scenario": to_data(self.scenario),
+            "strategy": kind_of(self.scenario.strategy),
+            "claimed": self.claimed,
+            "observed": self.observed,
+            "holds": self.holds,
+            "without_failures": guarantee([self.quiet]),
+            "kinds": [
+                {
+                    "kind": kind,
+                    "claimed": self.claimed if kind in self.survives else None,
+                    "observed": guarantee(self.by_kind(kind)),
+                    "runs": len(self.by_kind(kind)),
+                }
+                for kind in self.kinds
+            ],
+            "second_fault": guarantee(v for _, v in self.doubles if not v.error) if self.doubles else None,
+            "runs": len(self.singles) + len(self.doubles),
+            "errors": [{"faults": _data(case), "error": verdict.error} for case, verdict in self.failed],
+            "examples": [
+                {
+                    "harm": example.harm,
+                    "step": example.step,
+                    "what": example.text,
+                    "tuples": list(example.tuples),
+                    "alike": example.alike,
+                    "faults": _data(example.case),
+                    "replay": self.replay(example.case),
+                }
+                for example in self.examples
+            ],
+        }
+
+
+def _data(case: Case) -> list[Any]:
+    """The faults as a file would say them, without what is so by default."""
+    told = []
+    for fault in case.faults:
+        said = {"kind"} | {
+            n for n, field in type(fault).model_fields.items() if getattr(fault, n) != field.default
+        }
+        told.append({name: value for name, value in part_to_data(fault).items() if name in said})
+    return told
+
+
+def audit(
+    scenario: Scenario,
+    command: tuple[str, ...],
+    asked: Asked,
+    doer: Engine,
+    report: Report = lambda what, done, total: None,
+) -> Audit:
+    """Audit a scenario; its own failures are left out. ``command``: the beginning of one that runs it;
+    ``doer``: who does the runs. Raises as a sweep does.
+    """
+    quiet_one = Case((), (), ())
+    scenario = quiet_one.scenario(scenario)
+    world = struck(scenario, quiet_one)
+    begin, end = stretch(world, asked)
+    found = moments(world, begin, end)
+    every = make.victims(world, asked.kinds, asked.tasks)
+    hit = [strike for moment in chosen(found, asked.each) for strike in strikes(moment, found)]
+    single = make.different(make.single(hit, every, asked.downtime))
+    quiet, *verdict = verdicts(scenario, (quiet_one, *single), doer, report)
+    singles = list(zip(single, verdict, strict=True))
+    if not asked.second:
+        return Audit(scenario, command, quiet, singles)
+    again = make.different(_again(scenario, singles, found, every, asked))
+    doubles = list(zip(again, verdicts(scenario, again, doer, report), strict=True))
+    return Audit(scenario, command, quiet, singles, doubles)
+
+
+def stretch(world: World, asked: Asked) -> tuple[int, int]:
+    """From when to when (ns) steps are struck."""
+    scenario = world.scenario
+    lengths = [c.window.length for c in world.job.topology.components if c.window and c.window.length]
+    cycle = scenario.strategy.cycle()
+    period = max([*lengths, *([] if cycle is None else [cycle[1]]), S])
+    begin = max(scenario.run.warmup, 2 * max([*lengths, S])) if asked.begin is None else asked.begin
+    end = begin + 2 * period if asked.end is None else asked.end
+    return begin, min(end, scenario.run.duration)
+
+
+def _again(
+    scenario: Scenario,
+    singles: Sequence[tuple[Case, Verdict]],
+    quiet: Sequence[Moment],
+    every: Sequence[Victim],
+    asked: Asked,
+) -> list[Case]:
+    """Second faults: while each victim is down, and beside each step that only its recovery takes."""
+    usual = {moment.step for moment in quiet}
+    crashes = [victim for victim in every if victim.kind == "crash_task"]
+    found: list[Case] = []
+    for victim in crashes:
+        of = [case for case, _ in singles if case.victims == (victim,)]
+        if not of:
+            continue
+        first = next((case for case in of if case.strikes[0].side == "meanwhile"), of[0])
+        world = struck(scenario, first)
+        struck_at = first.faults[0].at or 0
+        back = max((outage.ready_at for outage in world.outages), default=struck_at)
+        later = moments(world, struck_at + 1, min(back + asked.downtime.restart + S, scenario.run.duration))
+        new = chosen([moment for moment in later if moment.step not in usual], 1)
+        hit = [strike for moment in new for strike in strikes(moment, later)]
+        hit.append(_while_down(victim, struck_at, back))
+        found += make.second(first, hit, crashes, asked.downtime)
+    return found
+
+
+def _while_down(victim: Victim, struck_at: int, back: int) -> Strike:
+    middle = (struck_at + back) // 2
+    return Strike(Moment(middle, victim.name, "down"), "meanwhile", middle, None)
