@@ -87,7 +87,7 @@ def _end_markers(world: World) -> set[int | None]:
     for task in world.tasks:
         entries = [*task.queue, *([task.serving] if task.serving else [])]
         messages += [entry.what for entry in entries if isinstance(entry.what, Message)]
-        messages += [*task.inbox, *task.memory, *task.line.messages]
+        messages += [*task.inbox, *task.memory, *task.line.messages, *world.protocol.unreadable(task)]
     return {message.marker for message in messages}
 
 
