@@ -203,9 +203,11 @@ def _throughput(world: World, found: Curves) -> dict[str, float | None]:
 
 def _windows(world: World) -> dict[str, int]:
     if world.reference is not None:
-        return world.reference.counts
-    # nothing can have disturbed them
-    return {"emitted": world.windows.count, "correct": world.windows.count, "wrong": 0, "missing": 0}
+        counts = world.reference.counts
+    else:  # nothing can have disturbed them
+        seen = world.windows.count
+        counts = {"emitted": seen, "correct": seen, "wrong": 0, "missing": 0}
+    return counts if world.readers is None else counts | {"expired": world.readers.expired}
 
 
 def _edges(job: Job) -> dict[str, dict[str, int]]:
@@ -246,6 +248,7 @@ def _cost(world: World) -> dict[str, float | None]:
         "hosts": len(job.used),
         **_price(job.deployment.cluster, job.used),
         **(world.snapshots.figures() if _held_back(world) else {}),
+        **({} if world.readers is None else world.readers.delay_figures()),
     }
 
 

@@ -61,13 +61,18 @@ from tideover.parts.settings import (
 )
 from tideover.parts.strategies import (
     ActiveReplication,
+    ActiveStandby,
     AlignedSnapshots,
     Amnesia,
+    BatchRerun,
     EStorm,
     MicroBatch,
+    PassiveStandby,
     SourceReplay,
     StateManagement,
     StormCheckpoint,
+    Trident,
+    UpstreamBackup,
 )
 from tideover.parts.topology import (
     All,
@@ -103,9 +108,11 @@ from tideover.parts.topology import (
 
 __all__ = [
     "ActiveReplication",
+    "ActiveStandby",
     "AlignedSnapshots",
     "All",
     "Amnesia",
+    "BatchRerun",
     "BoltConfig",
     "Burst",
     "ByHand",
@@ -149,6 +156,7 @@ __all__ = [
     "Memory",
     "MicroBatch",
     "Partition",
+    "PassiveStandby",
     "Pause",
     "Periodic",
     "Poisson",
@@ -174,7 +182,9 @@ __all__ = [
     "Storm",
     "StormCheckpoint",
     "TraceOfRates",
+    "Trident",
     "Uniform",
+    "UpstreamBackup",
     "Values",
     "Weibull",
     "Window",

@@ -24,6 +24,7 @@ class Trace:
     windows     (component, task, replica, number, time, {key: sum})
     completed   (root, attempt, time): trees that the acker saw complete
     failed      (root, attempt, time): roots that timed out
+    committed   (component, task, transaction, time): readers see what is in it
     destroyed   (component, task, replica, uid, time): tuples lost in a queue, or at a task that was down
     overflowed  the same for tuples that found a queue full and were dropped
     final_state {(component, task, replica): {key: sum}} at the end of the run
@@ -38,6 +39,7 @@ class Trace:
         self.windows: list[tuple[str, int, int, int, int, dict[int, int]]] = []
         self.completed: list[tuple[int, int, int]] = []
         self.failed: list[tuple[int, int, int]] = []
+        self.committed: list[tuple[str, int, int, int]] = []
         self.destroyed: list[tuple[str, int, int, int, int]] = []
         self.overflowed: list[tuple[str, int, int, int, int]] = []
         self.final_state: dict[tuple[str, int, int], dict[int, int]] = {}
@@ -63,6 +65,10 @@ class Trace:
     def on_completed(self, root: Ints, attempt: Ints, time: Ints) -> None:
         """The acker saw trees complete."""
         self.completed += _rows(root, attempt, time)
+
+    def on_committed(self, task: BoltView, number: int, now: int) -> None:
+        """Readers see what is in a task's transaction."""
+        self.committed.append((task.component.name, task.index, number, now))
 
     def on_timed_out(self, spout: SpoutView, roots: Ints, attempt: Ints, outage: Ints) -> None:
         """Roots timed out."""

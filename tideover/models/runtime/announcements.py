@@ -93,6 +93,19 @@ class Announcements:
     def copies_lost(self, task: BoltView, uid: Ints) -> None:
         """Copies of tuples to ``task`` are gone: if their effects are missing, they may be so for good."""
 
+    # -- transactions of a sink ------------------------------------------------------------------------------
+
+    def pre_committed(self, task: BoltView, number: int) -> None:
+        """What a task has put out since it last did this is its transaction ``number``."""
+
+    def committed(self, task: BoltView, number: int, now: int) -> None:
+        """Readers see what is in a task's transaction."""
+
+    def aborted(self, task: BoltView, number: int | None, lost: bool) -> None:
+        """What is in a task's transaction (None: in the open one) is undone. ``lost``: though it was to be
+        committed.
+        """
+
     # -- the rest --------------------------------------------------------------------------------------------
 
     def struck(self, outage: Outage) -> None:

@@ -41,6 +41,7 @@ class Context:
     overflowed   tuples that each task has lost because they found its queue full
     machines     what can fail besides tasks
     keepers      who has copies of tuples or effects
+    withheld     tasks whose output readers see when it is committed, and not as it is put out
     cores        of each host on which their number or their speed matters
     step         length (ns) of the steps in which several levels share cores, or cards; None: it follows from
                  services, and from the least latency
@@ -65,6 +66,7 @@ class Context:
     overflowed: dict[object, int] = field(default_factory=dict)
     machines: list[Machine] = field(default_factory=list)
     keepers: list[Keeper] = field(default_factory=list)
+    withheld: set[object] = field(default_factory=set)
     cores: dict[int, Cores] = field(default_factory=dict)
     step: int | None = None
     resources: list[Resource] = field(default_factory=list)
