@@ -103,11 +103,11 @@ def test_an_outage_that_outlasts_the_timeout_loses_what_was_pre_committed() -> N
 
 
 def test_what_is_lost_is_not_to_come() -> None:
-    """q (25) ◀── s ──▶ count: q is slow, and takes part in the snapshot of 45 at 60, which is complete at 64. A
-    crash at 65 loses windows 1 and 2 to a broker that waits for 60. The job runs again at 165, and ends at
-    180, when q still has the marker of window 2 in its queue: it is missing all the same.
+    """q (25) ◀── s ──▶ count: q is slow, and takes part in the snapshot of 45 at 60, which is complete then. A
+    crash at 61 loses windows 1 and 2 to a broker that waits for 60. The job runs again at 161, and ends at
+    180, when q still has the marker of window 2 in its queue: that is missing all the same.
     """
-    scenario = job(committing(60), crash(65, 100), until=180)
+    scenario = job(committing(60), crash(61, 100), until=180)
     more = {"q": bolt("forward", {"s": "shuffle"}, 25)}
     run = done(scenario.model_copy(update={"topology": scenario.topology | more}))
     assert run.world is not None
