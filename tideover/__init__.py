@@ -23,6 +23,8 @@ _WHERE = {
     "availability": "tideover.api",
     "check": "tideover.api",
     "hours": "tideover.api",
+    "audit": "tideover.api",
+    "Audit": "tideover.scenarios.audit.audit",
     "Check": "tideover.scenarios.objectives.check",
     "Comparison": "tideover.comparison",
     "Dependability": "tideover.scenarios.statistics.conditioning",

@@ -1,3 +1,4 @@
+from tideover.api import audit as audit
 from tideover.api import availability as availability
 from tideover.api import check as check
 from tideover.api import compare as compare
@@ -28,6 +29,7 @@ from tideover.parts import SlowHost as SlowHost
 from tideover.parts import SlowLink as SlowLink
 from tideover.parts import SourceReplay as SourceReplay
 from tideover.parts import StateManagement as StateManagement
+from tideover.scenarios.audit.audit import Audit as Audit
 from tideover.scenarios.errors import ScenarioError as ScenarioError
 from tideover.scenarios.hours import Hours as Hours
 from tideover.scenarios.objectives.check import Check as Check

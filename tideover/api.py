@@ -16,6 +16,7 @@ from tideover.comparison import Comparison
 from tideover.models import config
 from tideover.models.strategies.base import Strategy
 from tideover.scenarios import library, runs
+from tideover.scenarios.every_strategy import ALL, every_strategy
 from tideover.scenarios.loader import load_for_strategies
 from tideover.scenarios.scenario import Scenario, Source, tree_of
 from tideover.scenarios.scenario import load as load_scenario
@@ -24,6 +25,7 @@ from tideover.sim.registry import kind_of
 
 if TYPE_CHECKING:
     from tideover.models.results.result import Result
+    from tideover.scenarios.audit.audit import Audit
     from tideover.scenarios.hours import Hours
     from tideover.scenarios.objectives.check import Check
     from tideover.scenarios.planning.evaluator import Evaluator
@@ -63,8 +65,9 @@ def compare(
     """Simulate the same scenario, failures and luck under several strategies; the first is the reference.
 
     ``strategies``: typed objects, or kinds, each with the parameters that the scenario's block ``strategies``
-    has for it; None for all that the block names. ``settings`` and ``report`` as for ``run``. Raises like
-    ``run``, and ValueError if there are not two strategies, or two of one kind.
+    has for it; None for all that the block names; ``"all"`` for all that there are and that go with the
+    scenario, where keys that one needs and nobody gave have its usual values. ``settings`` and ``report`` as
+    for ``run``. Raises like ``run``, and ValueError if there are not two strategies, or two of one kind.
     """
     found = compared(scenario, strategies, settings)
     total = sum(one.run.replications for one in found.values())
@@ -291,6 +294,49 @@ def check(
     )
 
 
+def audit(
+    target: Source,
+    settings: Settings = (),
+    *,
+    kinds: Sequence[str] | None = None,
+    begin: str | None = None,
+    end: str | None = None,
+    each: int = 2,
+    second: bool = True,
+    master: str | None = "local[*,4]",
+    remote: str | None = None,
+    conf: Mapping[str, Any] | None = None,
+    out: str | Path | None = None,
+    report: Callable[[str, float, int], None] | None = None,
+) -> Audit:
+    """Find out what a strategy guarantees: fail before, at, after and between the steps of its protocol.
+
+    ``target``: the name of a strategy, which is audited in the built-in scenario ``audit``, or a scenario as
+    for ``tideover.load``, with ``settings``. ``kinds``: of faults; None: all that take something. ``begin``
+    and ``end``: between which times (``"60 s"``) steps are struck; None: for two windows after the warm-up.
+    ``each``: moments of each step. ``second``: let a second fault strike during recoveries, too. ``master``,
+    ``remote``, ``conf``: as for ``sweep``; ``out``: a directory in which runs are kept. ``report``: called
+    with what is being done, how much is done, and of how much.
+
+    Raises like ``sweep``, and ValueError for options that cannot be used.
+
+    >>> import tideover
+    >>> found = tideover.audit("none", kinds=["lose_state"], end="22 s", each=1, second=False, master=None)
+    >>> found.claimed, found.observed
+    ('at most once', 'at most once')
+    """
+    from tideover.scenarios.audit import asked
+    from tideover.scenarios.audit.audit import audit as audited
+    from tideover.scenarios.spark.place import Place
+    from tideover.scenarios.sweeps.several import kept
+
+    scenario, command = asked.target(target, settings)
+    tried = asked.asked(scenario, kinds=kinds, begin=begin, end=end, each=each, second=second)
+    tell = report or (lambda what, done, total: None)
+    with kept(out, Place(master, remote, conf or {}), lambda what: tell(what, 0, 0)) as doer:
+        return audited(scenario, command, tried, doer, tell)
+
+
 def hours(
     scenario: Source,
     times: Sequence[str] | None = None,
@@ -322,6 +368,9 @@ def compared(
     scenario: Source, strategies: Sequence[str | Strategy] | None = None, settings: Settings = ()
 ) -> dict[str, Scenario]:
     """The scenario under each strategy, by kind; raises like ``compare``."""
+    if strategies == ALL or strategies == [ALL]:
+        every = every_strategy(tree_of(scenario), settings)
+        strategies, settings = every.kinds, [*every.settings, *read_settings(settings)]
     if isinstance(strategies, str):
         raise TypeError(f"strategies is the text {strategies!r}; give a list, {[strategies]}")
     kinds = None if strategies is None else [s if isinstance(s, str) else kind_of(s) for s in strategies]

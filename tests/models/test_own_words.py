@@ -127,6 +127,7 @@ def test_what_counts_as_asking(source: str, asks: list[str]) -> None:
 
 NEEDED: dict[str, dict[str, Any]] = {
     "rsm": {"checkpoint_interval": 100 * MS},
+    "passive_standby": {"checkpoint_interval": 100 * MS},
     "aligned_snapshots": {"checkpoint_interval": 100 * MS},
     "source_replay": {"message_timeout": 50 * MS},
     "estorm": {"message_timeout": 50 * MS},

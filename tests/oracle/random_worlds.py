@@ -239,6 +239,34 @@ def rsm(make: Maker) -> dict[str, Any]:
     }
 
 
+def passive_standby(make: Maker) -> dict[str, Any]:
+    return {
+        "checkpoint_interval": make.some(5, 10, 20, 35) * TICK,
+        "delta": make.some(True, False),
+        "checkpoint_time": make.ns(0, 0, 1),
+        "checkpoint_cost": make.ns(0, 0, 0.5),
+        "replay_cost": make.ns(0, 0, 1, 2),
+        "replay_rate": make.some(None, None, 10.0, 3.0),
+    }
+
+
+def upstream_backup(make: Maker) -> dict[str, Any]:
+    return {
+        "ack_interval": make.some(3, 10, 20) * TICK,
+        "replay_cost": make.ns(0, 0, 1, 2),
+        "replay_rate": make.some(None, None, 10.0, 3.0),
+    }
+
+
+def active_standby(make: Maker) -> dict[str, Any]:
+    return {
+        "ack_interval": make.some(3, 10, 20) * TICK,
+        "replay_cost": make.ns(0, 0, 1, 2),
+        "copy_time": make.ns(0, 0, 2, 10),
+        "copy_bandwidth": make.some(None, None, 200),
+    }
+
+
 def aligned_snapshots(make: Maker) -> dict[str, Any]:
     return {
         "checkpoint_interval": make.some(5, 10, 20, 35) * TICK,
@@ -312,13 +340,31 @@ def active_replication(make: Maker) -> dict[str, Any]:
     }
 
 
+def changelog(make: Maker) -> dict[str, Any]:
+    once = make.some(False, True)
+    return {
+        "guarantee": "exactly_once" if once else "at_least_once",
+        "commit_interval": make.some(3, 5, 10, 20, 35) * TICK,
+        "commit_time": make.ns(0, 0, 1, 3),
+        "batch_interval": None if once else make.some(None, TICK, 4 * TICK),
+        "restore_time": make.ns(0, 0, 3),
+        "restore_cost": make.ns(0, 0, 1),
+        "standby_replicas": make.some(0, 0, 1, 2),
+        "local_state": not once and make.some(False, True),
+    }
+
+
 PARAMETERS: dict[str, Callable[[Maker], dict[str, Any]]] = {
     "none": lambda make: {},
     "source_replay": source_replay,
     "rsm": rsm,
+    "passive_standby": passive_standby,
+    "upstream_backup": upstream_backup,
+    "active_standby": active_standby,
     "active_replication": active_replication,
     "aligned_snapshots": aligned_snapshots,
     "micro_batch": micro_batch,
+    "changelog": changelog,
 }
 STRATEGY_NAMES = tuple(PARAMETERS)
 STORM = {"storm_checkpoint": storm_checkpoint, "estorm": estorm}
@@ -366,6 +412,8 @@ def faults(
     if strategy == "estorm" and counts:
         more["replica"] = draw(st.integers(0, params["members"] - 1))
     replicated = strategy == "active_replication" and isinstance(topology.get(name), BoltConfig)
+    if strategy == "active_standby" and isinstance(config, BoltConfig):
+        more["replica"] = draw(st.sampled_from((0, 0, 1)))
     if replicated and (params["components"] is None or name in params["components"]):
         more["replica"] = draw(st.integers(0, params["k"]))
     return fault(kind, at, component=name, **more)
@@ -412,7 +460,7 @@ def worlds(draw: st.DrawFn, strategies: tuple[str, ...] = STRATEGY_NAMES) -> Sce
         topology[name] = config
     params = (PARAMETERS | STORM | BATCHES)[strategy](Maker(draw, ties, hosts, names))
     until = draw(st.sampled_from((60, 90, 150, 200)))
-    copies = params.get("members", 1 + params.get("k", 0))
+    copies = params.get("members", 1 + params.get("k", strategy == "active_standby"))
     known = hosts or sum(config.parallelism * copies for config in topology.values())
     count = draw(st.sampled_from((0, 1, 1, 2, 3)))
     failures = tuple(draw(faults(strategy, ties, topology, params, until, hosts or 3)) for _ in range(count))

@@ -34,6 +34,7 @@ from tideover.parts.failures import (
 from tideover.parts.settings import (
     ByHand,
     Constant,
+    ConsumerGroup,
     Dfs,
     Disk,
     Empirical,
@@ -61,15 +62,19 @@ from tideover.parts.settings import (
 )
 from tideover.parts.strategies import (
     ActiveReplication,
+    ActiveStandby,
     AlignedSnapshots,
     Amnesia,
     BatchRerun,
+    ChangelogTopics,
     EStorm,
     MicroBatch,
+    PassiveStandby,
     SourceReplay,
     StateManagement,
     StormCheckpoint,
     Trident,
+    UpstreamBackup,
 )
 from tideover.parts.topology import (
     All,
@@ -105,6 +110,7 @@ from tideover.parts.topology import (
 
 __all__ = [
     "ActiveReplication",
+    "ActiveStandby",
     "AlignedSnapshots",
     "All",
     "Amnesia",
@@ -113,7 +119,9 @@ __all__ = [
     "Burst",
     "ByHand",
     "Cascade",
+    "ChangelogTopics",
     "Constant",
+    "ConsumerGroup",
     "CrashHost",
     "CrashRack",
     "CrashTask",
@@ -152,6 +160,7 @@ __all__ = [
     "Memory",
     "MicroBatch",
     "Partition",
+    "PassiveStandby",
     "Pause",
     "Periodic",
     "Poisson",
@@ -179,6 +188,7 @@ __all__ = [
     "TraceOfRates",
     "Trident",
     "Uniform",
+    "UpstreamBackup",
     "Values",
     "Weibull",
     "Window",

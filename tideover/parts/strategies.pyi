@@ -3,17 +3,22 @@
 from collections.abc import Sequence
 from typing import Literal
 
+from tideover.models.job.sinks.base import Sink
 from tideover.models.strategies import (
     active_replication,
+    active_standby,
     aligned_snapshots,
     batch_rerun,
+    changelog,
     estorm,
     micro_batch,
     none,
+    passive_standby,
     rsm,
     source_replay,
     storm_checkpoint,
     trident,
+    upstream_backup,
 )
 from tideover.parts.typed import Bandwidth, Duration, Rate, Size
 
@@ -41,6 +46,33 @@ class ActiveReplication(active_replication.ActiveReplication):
         entry_size: Size = "64 B",
     ) -> None: ...
 
+class ActiveStandby(active_standby.ActiveStandby):
+    """Exactly once: a secondary processes everything, too, and keeps its output in queues that acks from
+    downstream trim. As soon as the failure of the primary is noticed it sends what is in them, receivers drop
+    what they have had, and another secondary copies its state. Markers must end windows.
+
+    J.-H. Hwang et al., *High-Availability Algorithms for Distributed Stream Processing*, ICDE 2005, section
+    4.3; M. A. Shah et al., *Highly Available, Fault-Tolerant, Parallel Dataflows*, SIGMOD 2004 (Flux).
+
+    ack_interval: time after which a task tells its senders what it has had
+    ack_size: bytes of such a message on the network
+    replay_cost: time to send a tuple from the queue of a secondary that takes over
+    copy_time: time for a new secondary to begin its copy
+    copy_bandwidth: speed at which state is copied; unlimited if not given
+    entry_size: bytes of an entry of the state that is copied
+    """
+
+    def __init__(
+        self,
+        *,
+        ack_interval: Duration = "1 s",
+        ack_size: Size = "64 B",
+        replay_cost: Duration = "0 s",
+        copy_time: Duration = "0 s",
+        copy_bandwidth: Bandwidth | None = None,
+        entry_size: Size = "64 B",
+    ) -> None: ...
+
 class AlignedSnapshots(aligned_snapshots.AlignedSnapshots):
     """Exactly once: the whole job goes back to its last complete snapshot, and reads its log from there.
 
@@ -60,6 +92,9 @@ class AlignedSnapshots(aligned_snapshots.AlignedSnapshots):
     unaligned: barriers overtake what waits, which is stored with the snapshot
     aligned_timeout: with `unaligned`: so long after its trigger a snapshot stays aligned
     store: the one of `stores` that state is saved in; the key `store` if not given
+    sink: how what leaves the topology comes to its readers
+    local_recovery: the one of `stores`, on hosts, where tasks keep a second copy of their state, to read it
+        there if they restart there
     """
 
     def __init__(
@@ -78,6 +113,8 @@ class AlignedSnapshots(aligned_snapshots.AlignedSnapshots):
         unaligned: bool = False,
         aligned_timeout: Duration = "0 s",
         store: str | None = None,
+        sink: Sink | str = "direct",
+        local_recovery: str | None = None,
     ) -> None: ...
 
 class BatchRerun(batch_rerun.BatchRerun):
@@ -133,6 +170,40 @@ class BatchRerun(batch_rerun.BatchRerun):
         recovery_time: Duration = "0 s",
         cold_time: Duration = "0 s",
         retry: Literal["job", "task"] = "job",
+    ) -> None: ...
+
+class ChangelogTopics(changelog.ChangelogTopics):
+    """At least once, or exactly once by transactions: a task reads its changelog, then goes on by itself.
+
+    S. A. Noghabi et al., *Samza: Stateful Scalable Stream Processing at LinkedIn*, PVLDB 10(12), 2017,
+    sections 4.1 and 4.2; G. Wang et al., *Consistency and Completeness: Rethinking Distributed Stream
+    Processing in Apache Kafka*, SIGMOD 2021, sections 3 and 4; KIP-129 and KIP-447 for the transactions.
+
+    guarantee: exactly_once: changes, offsets and outputs are committed in one transaction
+    commit_interval: distance of two commits; 30 s if not given, exactly once 100 ms
+    commit_time: from when the changes are written until the offsets are committed; it waits
+    batch_interval: distance of batches of changes between commits; none if not given
+    entry_size: bytes of an entry of the bolt's own in the changelog
+    restore_time: time to restore a changelog that was read
+    restore_cost: the same, for each entry that is read
+    standby_replicas: copies of a task's state that follow its changelog elsewhere
+    local_state: a process that comes back on its host finds there what it had committed
+    store: the one of `stores` that has the changelogs; the key `store` if not given
+    """
+
+    def __init__(
+        self,
+        *,
+        guarantee: Literal["at_least_once", "exactly_once"] = "at_least_once",
+        commit_interval: Duration | None = None,
+        commit_time: Duration = "0 s",
+        batch_interval: Duration | None = None,
+        entry_size: Size = "64 B",
+        restore_time: Duration = "0 s",
+        restore_cost: Duration = "0 s",
+        standby_replicas: int = 0,
+        local_state: bool = False,
+        store: str | None = None,
     ) -> None: ...
 
 class EStorm(estorm.EStorm):
@@ -243,6 +314,35 @@ class Amnesia(none.Amnesia):
     """No recovery at all: the baseline. What it loses is what the others save."""
 
     def __init__(self) -> None: ...
+
+class PassiveStandby(passive_standby.PassiveStandby):
+    """Exactly once: a secondary goes on from the last checkpoint of state and output queues as soon as the
+    failure is noticed; upstream replays what came after it, and downstream drops what it has had.
+
+    J.-H. Hwang et al., *High-Availability Algorithms for Distributed Stream Processing*, ICDE 2005, section
+    4.1. Duplicates are known by their path and number as in E. Tanuwidjaja, UC Berkeley EECS-2015-134,
+    section 3, so that what several senders replay may be processed in another order than before.
+
+    checkpoint_interval: distance of two checkpoints to the secondary
+    delta: a checkpoint has only what has changed since the last one
+    checkpoint_time: time that a checkpoint keeps the task
+    checkpoint_cost: the same, for each entry that it has
+    entry_size: bytes of an entry of the bolt's own on the network
+    replay_cost: time to replay one tuple from a buffer
+    replay_rate: most tuples replayed per second
+    """
+
+    def __init__(
+        self,
+        *,
+        checkpoint_interval: Duration,
+        delta: bool = False,
+        checkpoint_time: Duration = "0 s",
+        checkpoint_cost: Duration = "0 s",
+        entry_size: Size = "64 B",
+        replay_cost: Duration = "0 s",
+        replay_rate: Rate | None = None,
+    ) -> None: ...
 
 class StateManagement(rsm.StateManagement):
     """Exactly once for state: restore the last checkpoint, then replay what upstream tasks have kept since.
@@ -392,4 +492,27 @@ class Trident(trident.Trident):
         state_time: Duration = "0 s",
         state_cost: Duration = "0 s",
         commit_time: Duration = "0 s",
+    ) -> None: ...
+
+class UpstreamBackup(upstream_backup.UpstreamBackup):
+    """Exactly once without checkpoints: an empty secondary goes on as soon as the failure is noticed, and
+    rebuilds the state from what the tasks upstream have kept; downstream drops what it has had.
+
+    J.-H. Hwang et al., *High-Availability Algorithms for Distributed Stream Processing*, ICDE 2005, section
+    4.2. Duplicates are known by their path and number as in E. Tanuwidjaja, UC Berkeley EECS-2015-134,
+    section 3, so that what several senders replay may be processed in another order than before.
+
+    ack_interval: time after which a task tells its senders what is done
+    ack_size: bytes of such a message on the network
+    replay_cost: time to replay one tuple from a buffer
+    replay_rate: most tuples replayed per second
+    """
+
+    def __init__(
+        self,
+        *,
+        ack_interval: Duration = "1 s",
+        ack_size: Size = "64 B",
+        replay_cost: Duration = "0 s",
+        replay_rate: Rate | None = None,
     ) -> None: ...
