@@ -188,8 +188,8 @@ ONCE = ChangelogTopics(guarantee="exactly_once", commit_interval=3_000_000_000, 
 
 
 def test_what_it_promises_goes_by_the_guarantee() -> None:
-    assert ONCE.promises == "exactly once"
-    assert STRATEGIES["changelog"]().promises == "at least once"
+    assert ONCE.promises() == "exactly once"
+    assert STRATEGIES["changelog"]().promises() == "at least once"
 
 
 @pytest.mark.parametrize("check", conformance.CHECKS, ids=lambda check: check.__name__)

@@ -45,6 +45,10 @@ class Ledger:
         if not known:  # else its reader drops it
             left.append((task.component, datum.uid))
 
+    def not_left(self, task: Task, datum: Datum) -> None:
+        """It has not, after all."""
+        self.out[task.physical][None].remove((task.component, datum.uid))
+
     def emitted_window(self, task: Task, number: int, data: list[Datum]) -> bool:
         """The same window once more, out of a replay, is void; returns whether it is that."""
         windows = self.out.setdefault(task.physical, {})

@@ -28,15 +28,19 @@ from .layout import MACHINES, Layout, Logical
 from .ledger import Ledger
 from .nimbus import Nimbus
 from .outages import Outage, Outages
+from .pairs import ActiveStandby
 from .protocol import Protocol
 from .record import Record
 from .replicas import Replication
+from .sinks import Sinks
 from .snapshots import Snapshots
 from .spouts import SpoutTask
-from .starting_anew import micro_batches
+from .standbys import PassiveStandby, UpstreamBackup
+from .starting_anew import batch_jobs, micro_batches
 from .tasks import Task
 from .trace import Trace
 from .transactions import StormCheckpoint
+from .trident import Trident
 from .unaligned import Overtaking
 from .windows import verdict
 
@@ -52,10 +56,15 @@ PROTOCOLS = {
     "storm_checkpoint": StormCheckpoint,
     "estorm": Fleets,
     "rsm": UpstreamBuffer,
+    "passive_standby": PassiveStandby,
+    "upstream_backup": UpstreamBackup,
     "active_replication": Replication,
+    "active_standby": ActiveStandby,
     "aligned_snapshots": snapshots,
     "micro_batch": micro_batches,
     "changelog": Changelogs,
+    "trident": Trident,
+    "batch_rerun": batch_jobs,
 }
 
 
@@ -91,6 +100,7 @@ class World:
         self.trace = Trace()
         self.ledger = Ledger(self)
         self.record = Record(self)
+        self.sinks = Sinks(self)
         self.outages = Outages(self)
         detector = "given" if scenario.detector is None else kind_of(scenario.detector)
         self.listener = LISTENERS[detector](self) if detector in LISTENERS else None

@@ -72,6 +72,16 @@ class Protocol:
     def window_ended(self, task: Bolt, number: int) -> None:
         """A window has been emitted."""
 
+    def unsaid_window(self, task: Bolt, number: int, sums: dict[int, int], again: bool) -> None:
+        """A task that keeps what it would send has ended a window (``again``: once more)."""
+
+    def to_be_said(self, task: Task) -> list[int]:
+        """Numbers of the windows that a task has ended, and keeps."""
+        return []
+
+    def said_window(self, task: Bolt, number: int) -> None:
+        """A window has gone to whoever reads it."""
+
     def ticked(self, task: Bolt) -> None:
         """A tick has ended a window."""
 

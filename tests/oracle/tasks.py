@@ -78,6 +78,7 @@ class Task:
         self.component, self.index, self.replica = physical
         self.logical: Logical = (self.component, self.index)
         self.silent = self.replica > 0 and world.layout.has_shadows
+        self.keeps = False  # what it would send, if it were not silent
         self.name = f"{self.component}.{self.index}" + (f"/{self.replica}" if self.replica else "")
         self.outputs: dict[Physical, Channel] = {}
         self.inputs: dict[Physical, Channel] = {}
@@ -358,7 +359,8 @@ class Task:
         """Into the line of what is to be sent."""
         made = message.channel.made(message)
         self.world.protocol.sends(made)
-        self.line.add(made)
+        if not message.channel.withheld:
+            self.line.add(made)
 
     def line_is_shorter(self) -> None:
         """Short enough to go on."""
@@ -386,7 +388,7 @@ class Task:
 
     def send_marker(self, number: int) -> None:
         self.state.handed = number
-        for channel in () if self.silent else self.outputs.values():
+        for channel in () if self.silent and not self.keeps else self.outputs.values():
             self.put(Message(channel, marker=number))
 
     # -- faults --------------------------------------------------------------------------------------------

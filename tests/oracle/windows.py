@@ -40,9 +40,12 @@ class Verdict:
 
 
 def firsts(world: World) -> dict[Place, First]:
-    """Each window as it was first emitted; of replicas the first counts, as for a reader who drops copies."""
-    found: dict[Place, First] = {}
+    """Each window as its readers first see it; of replicas the first counts, as for one who drops copies."""
+    found: dict[Place, First] = dict(world.sinks.seen)
+    held = {task.component for task in world.tasks if world.sinks.withholds(task)}
     for component, task, replica, number, time, sums in world.trace.windows:
+        if component in held:
+            continue
         place = component, task, number
         if place not in found or (time, replica) < found[place][:2]:
             found[place] = time, replica, sums
@@ -64,8 +67,10 @@ def verdict(world: World, replication: int) -> Verdict:
         counts["correct" if right else "wrong"] += 1
         if not right:
             bad[place] = since(place), time
+    if world.sinks.terms is not None:
+        counts["expired"] = world.sinks.lost_windows
     ended = _end_markers(world)
-    for place in due - mine.keys():
+    for place in due - mine.keys() - world.sinks.hidden():
         if place[2] in ended and world.layout.by_marker(place[0]):
             continue
         if truth[place][2] and not any(_to_come(world, task, place) for task in world.tasks):
@@ -92,6 +97,7 @@ def _to_come(world: World, task: Task, place: Place) -> bool:
         return False
     entries = [*task.queue, *([task.serving] if task.serving else [])]
     ticks = [entry.what.window for entry in entries if isinstance(entry.what, Control)]
+    ticks += world.protocol.to_be_said(task)
     if place[2] in ticks or not world.layout.needs.log:
         return place[2] in ticks
     if world.layout.by_tuples(task.component):

@@ -62,14 +62,19 @@ from tideover.parts.settings import (
 )
 from tideover.parts.strategies import (
     ActiveReplication,
+    ActiveStandby,
     AlignedSnapshots,
     Amnesia,
+    BatchRerun,
     ChangelogTopics,
     EStorm,
     MicroBatch,
+    PassiveStandby,
     SourceReplay,
     StateManagement,
     StormCheckpoint,
+    Trident,
+    UpstreamBackup,
 )
 from tideover.parts.topology import (
     All,
@@ -105,9 +110,11 @@ from tideover.parts.topology import (
 
 __all__ = [
     "ActiveReplication",
+    "ActiveStandby",
     "AlignedSnapshots",
     "All",
     "Amnesia",
+    "BatchRerun",
     "BoltConfig",
     "Burst",
     "ByHand",
@@ -153,6 +160,7 @@ __all__ = [
     "Memory",
     "MicroBatch",
     "Partition",
+    "PassiveStandby",
     "Pause",
     "Periodic",
     "Poisson",
@@ -178,7 +186,9 @@ __all__ = [
     "Storm",
     "StormCheckpoint",
     "TraceOfRates",
+    "Trident",
     "Uniform",
+    "UpstreamBackup",
     "Values",
     "Weibull",
     "Window",

@@ -12,7 +12,11 @@ from tideover.sim.faults.base import Fault, LinkFault
 from tideover.sim.turn import Turn
 from tideover.sim.units import format_duration
 
-ROLES = {"acker": "the acker itself", "driver": "the driver of micro-batches"}
+ROLES = {
+    "acker": "the acker itself",
+    "driver": "the driver of micro-batches",
+    "coordinator": "the coordinator of Trident's batches",
+}
 """What a fault can hit besides components."""
 
 

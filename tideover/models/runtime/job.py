@@ -237,7 +237,7 @@ class Job:
         replicas = self.bolts[task.component.name, task.index]
         if len(replicas) == 1:
             return True
-        heard = [r for r in replicas if not r.silent]
+        heard = [r for r in replicas if not r.silent] or replicas
         return next((r for r in heard if r.available), heard[0]) is self.tasks[task.number]
 
     def on_the_way(self) -> dict[str, list[Train]]:

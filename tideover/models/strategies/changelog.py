@@ -82,7 +82,6 @@ class ChangelogTopics(Strategy):
             )
         return self
 
-    @property
     def promises(self) -> Promise:
         return "exactly once" if self.guarantee == "exactly_once" else "at least once"
 
