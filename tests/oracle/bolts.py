@@ -36,6 +36,9 @@ class Bolt(Task):
                 sent += self.send(child)
         elif datum.anchored:
             self.world.ledger.left(self, datum)
+            self.world.protocol.leaves(self, datum)
+            if self.world.sinks.withholds(self):
+                self.world.sinks.tuple(self, datum)
             self.world.record.applied(self, datum)
         if datum.anchored:
             self.world.protocol.done(datum, sent)
@@ -110,4 +113,6 @@ class Bolt(Task):
         """To whoever reads it."""
         self.world.trace.windows.append((*self.physical, number, self.world.clock.now, sums))
         self.world.record.window(self, number)
+        if self.world.sinks.withholds(self):
+            self.world.sinks.window(self, number, sums)
         self.world.protocol.said_window(self, number)

@@ -27,20 +27,20 @@ SECOND = 1_000_000_000
 
 
 class Store:
-    """One request after the other."""
+    """One request after the other. ``name``: None: that of the scenario, or that its strategy names."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, name: str | None = None) -> None:
         self.world = world
+        self.name = name or getattr(world.layout.scenario.strategy, "store", None)
         self.free: dict[int, int] = {}  # by host
         self.bytes = 0
 
     def request(self, size: int, host: int, write: bool, operations: int = 1) -> int:
         """Queue a request of a task on ``host`` now; when it ends."""
         scenario = self.world.layout.scenario
-        name = getattr(scenario.strategy, "store", None)
-        if name is None:
+        if self.name is None:
             return self._queue(size, 0, scenario.store.latency + transfer(size, scenario.store.bandwidth))
-        config: Any = scenario.stores[name]
+        config: Any = scenario.stores[self.name]
         work = transfer(size, config.bandwidth)
         if kind_of(config) == "redis":
             return (

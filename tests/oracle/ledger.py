@@ -45,12 +45,20 @@ class Ledger:
         if not known:  # else its reader drops it
             left.append((task.component, datum.uid))
 
+    def not_left(self, task: Task, datum: Datum) -> None:
+        """It has not, after all."""
+        self.out[task.physical][None].remove((task.component, datum.uid))
+
     def emitted_window(self, task: Task, number: int, data: list[Datum]) -> bool:
         """The same window once more, out of a replay, is void; returns whether it is that."""
         windows = self.out.setdefault(task.physical, {})
         again = number in windows
         windows.setdefault(number, [(task.component, datum.uid) for datum in data])
         return again
+
+    def has_not_left(self, task: Task, datum: Datum) -> None:
+        """What a tuple was before it left is undone."""
+        self.out[task.physical][None].remove((task.component, datum.uid))
 
     def reopened(self, task: Task, number: int) -> None:
         """A window will be emitted again, with the same tuples: until then they are not out."""
@@ -112,6 +120,7 @@ class Ledger:
                 [entry.what for entry in entries if isinstance(entry.what, Message)]
                 + task.inbox
                 + task.memory
+                + self.world.protocol.unreadable(task)
             )
             for channel in task.inputs.values():
                 messages += channel.wire

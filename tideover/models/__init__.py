@@ -5,11 +5,13 @@ Importing the room registers its parts, so that scenarios can name them.
 """
 
 from tideover.models import detectors, operators
-from tideover.models.job import arrivals, backends, groupings, placements, sources, spouts, stores
+from tideover.models.job import arrivals, backends, groupings, placements, sinks, sources, spouts, stores
 from tideover.models.strategies import (
     active_replication,
     active_standby,
     aligned_snapshots,
+    batch_rerun,
+    changelog,
     estorm,
     micro_batch,
     none,
@@ -17,6 +19,7 @@ from tideover.models.strategies import (
     rsm,
     source_replay,
     storm_checkpoint,
+    trident,
     upstream_backup,
 )
 from tideover.sim import distributions, faults
@@ -27,6 +30,8 @@ __all__ = [
     "aligned_snapshots",
     "arrivals",
     "backends",
+    "batch_rerun",
+    "changelog",
     "detectors",
     "distributions",
     "estorm",
@@ -38,10 +43,12 @@ __all__ = [
     "passive_standby",
     "placements",
     "rsm",
+    "sinks",
     "source_replay",
     "sources",
     "spouts",
     "stores",
     "storm_checkpoint",
+    "trident",
     "upstream_backup",
 ]

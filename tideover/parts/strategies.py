@@ -4,6 +4,8 @@ from tideover.models.strategies import (
     active_replication,
     active_standby,
     aligned_snapshots,
+    batch_rerun,
+    changelog,
     estorm,
     micro_batch,
     none,
@@ -11,6 +13,7 @@ from tideover.models.strategies import (
     rsm,
     source_replay,
     storm_checkpoint,
+    trident,
     upstream_backup,
 )
 from tideover.parts.typed import typed
@@ -18,6 +21,8 @@ from tideover.parts.typed import typed
 ActiveReplication = typed(active_replication.ActiveReplication)
 ActiveStandby = typed(active_standby.ActiveStandby)
 AlignedSnapshots = typed(aligned_snapshots.AlignedSnapshots)
+BatchRerun = typed(batch_rerun.BatchRerun)
+ChangelogTopics = typed(changelog.ChangelogTopics)
 EStorm = typed(estorm.EStorm)
 MicroBatch = typed(micro_batch.MicroBatch)
 Amnesia = typed(none.Amnesia)
@@ -25,4 +30,5 @@ PassiveStandby = typed(passive_standby.PassiveStandby)
 StateManagement = typed(rsm.StateManagement)
 SourceReplay = typed(source_replay.SourceReplay)
 StormCheckpoint = typed(storm_checkpoint.StormCheckpoint)
+Trident = typed(trident.Trident)
 UpstreamBackup = typed(upstream_backup.UpstreamBackup)

@@ -250,8 +250,11 @@ def _strategy(draft: Draft) -> Iterator[Problem]:
             message = f"{name!r} is a spout; only bolts can be named here"
             yield draft.problem(message, "strategy", *path)
     for path, name in draft.strategy.named_stores().items():
-        if unknown := draft.unknown_store(name):
-            yield draft.problem(unknown, "strategy", *path)
+        wrong = draft.unknown_store(name)
+        if wrong is None and path[-1] in draft.strategy.local_stores:
+            wrong = draft.not_local(name)
+        if wrong is not None:
+            yield draft.problem(wrong, "strategy", *path)
     for path, host in draft.strategy.named_hosts().items():
         if fault := host_fault(draft, host):
             yield draft.problem(fault, "strategy", *path)

@@ -250,6 +250,11 @@ class Channel:
         self._last = self._held
         return lost
 
+    @property
+    def held(self) -> int:
+        """Until when nothing gets through (ns); what is not later than now: something does."""
+        return self._held
+
     def hold(self, until: int) -> None:
         """Nothing gets through before ``until`` (ns): what is on the wire, and what is sent meanwhile,
         arrives then.

@@ -101,6 +101,12 @@ def roll_back(job: Job, task: BoltTask, state: State | None) -> None:
         job.say.rolled_back(task, gone, back)
 
 
+def go_back(job: Job, task: BoltTask, saved: SavedState) -> None:
+    """``task``, which has not failed, goes back to what it was: its inputs come again from there."""
+    roll_back(job, task, None if saved.state is None else saved.state.copy())
+    task.windows.epochs, task.windows.ended = dict(saved.epochs), saved.windows
+
+
 def save(
     job: Job,
     task: BoltTask,
@@ -111,11 +117,12 @@ def save(
     uploading: int = 0,
     reads: Reads = None,
     store: Storage | None = None,
+    besides: Callable[[], None] | None = None,
 ) -> None:
     """Copy the state, which keeps the task for ``copying`` ns; then the store writes ``size`` bytes, and
     ``uploading`` ns later they are safe: ``saved`` is called, which ``reads`` this. The task works on
     meanwhile. If it is not ``wanted`` any more when it is copied, it is not written. ``store``: None: that of
-    the job.
+    the job. ``besides``: called as soon as the store has been asked to write.
     """
     kernel, into = job.kernel, store or job.store
 
@@ -128,6 +135,8 @@ def save(
     def write() -> None:
         if wanted():
             into.write(task.host, size, Rank.TRIM, written, task.number, () if uploading else reads)
+            if besides is not None:
+                besides()
 
     task.occupy(copying)
     if copying:

@@ -17,7 +17,7 @@ from tideover.sim.registry import Part, Registry
 
 STRATEGIES: Registry[Strategy] = Registry("strategy")
 
-Promise = Literal["at most once", "at least once", "exactly once"]
+Promise = Literal["none", "at most once", "at least once", "exactly once"]
 KeyPath = tuple[str | int, ...]
 """Where a value stands among a strategy's keys: ``("components", 0)``."""
 
@@ -53,6 +53,8 @@ class Strategy(Part):
     """Whether it says how far spouts have come in queues before them (``source`` of a spout)."""
     loses_messages: ClassVar[bool] = False
     """Whether it goes with messages that are lost on their way (one that derives says so itself)."""
+    local_stores: ClassVar[frozenset[str]] = frozenset()
+    """Keys by which a store is named that has to be on each host for itself (a disk)."""
     counts_tuples: ClassVar[tuple[str, ...]] = ()
     """Keys that count single tuples, where they are given: they do not go with lumps (``run.lump``)."""
     spouts_wait: ClassVar[tuple[str, ...]] = ()
@@ -60,12 +62,20 @@ class Strategy(Part):
     gives_up: ClassVar[tuple[str, ...]] = ()
     """Durations after which a root that is not done is given up, and emitted again."""
 
+    usual: ClassVar[dict[str, str]] = {}
+    """Values, as a file says them, of keys that have no default: for comparisons of all strategies, where
+    nobody gives any.
+    """
     after_failures: ClassVar[frozenset[str]] = frozenset()
     """Parameters that make no difference as long as nothing fails; they have defaults."""
     costs: ClassVar[dict[str, tuple[str, ...]]] = {}
     """What it does to state in normal operation, and the keys that say how long that takes."""
     recovery_costs: ClassVar[dict[str, tuple[str, ...]]] = {}
     """The same after a failure."""
+
+    def promises(self) -> Promise:
+        """What it promises with these parameters; ``promise`` is what it does with the default ones."""
+        return self.promise
 
     @property
     def needs(self) -> Needs:
@@ -80,9 +90,7 @@ class Strategy(Part):
         raise NotImplementedError
 
     def undisturbed(self) -> Strategy:
-        """What the reference run is under: the costs of normal operation, without replicas, timeouts or
-        recovery.
-        """
+        """What the reference run is under: normal operation's costs, no replicas, timeouts or recovery."""
         return STRATEGIES["none"]()
 
     def replicas(self, component: str, keeps_state: bool) -> int:
@@ -121,9 +129,7 @@ class Strategy(Part):
         return []
 
     def cycle(self) -> tuple[int, int] | None:
-        """What recurs in normal operation (checkpoints, say): its first moment and its period, ns; None:
-        nothing does.
-        """
+        """What recurs without failures (checkpoints, say): first moment and period, ns; None: nothing."""
         return None
 
 
@@ -138,7 +144,6 @@ class Protocol(Hooks):
 
     It makes the mechanisms that it is composed of (each plugs itself in), sees the job through ``view``, and
     acts by ``do``. Its hooks are those of `tideover.models.runtime.hooks.Hooks`; the mechanisms' come first.
-    It measures nothing: the accounts listen to what its verbs and mechanisms do.
     """
 
     def __init__(self, job: Job) -> None:
