@@ -46,11 +46,12 @@ PARAMETERS: dict[str, dict[str, Any]] = {
         "state_time": 30_000_000,
         "commit_time": 20_000_000,
     },
+    "changelog": {"commit_interval": 3_000_000_000, "commit_time": 300_000_000},
 }
 """What must be given, in ns; all else is left to its default."""
 BUILT_IN = ("none", "source_replay", "rsm", "active_replication", "aligned_snapshots", "micro_batch")
 BUILT_IN += ("storm_checkpoint", "estorm", "passive_standby", "upstream_backup", "active_standby")
-BUILT_IN += ("trident", "batch_rerun")
+BUILT_IN += ("trident", "batch_rerun", "changelog")
 
 
 def of(kind: str) -> Strategy:

@@ -37,6 +37,7 @@ class Message:
     number: int = 0  # of a buffered channel: 1, 2, ...
     recovery: int | None = None  # replayed, for this recovery of the receiver
     barrier: int | None = None  # of the snapshot with this number
+    commit: bool = False  # of what was sent before
 
 
 class Card:

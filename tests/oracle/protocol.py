@@ -34,6 +34,20 @@ class Protocol:
         """Whether ``up`` keeps what it sends on this channel."""
         return False
 
+    def sends(self, message: Message) -> None:
+        """A message is made."""
+
+    def comes(self, task: Task, message: Message) -> bool:
+        """Whether a message that has come over its wire can be read."""
+        return True
+
+    def unreadable(self, task: Task) -> list[Message]:
+        """What has come, and cannot be read yet."""
+        return []
+
+    def leaves(self, task: Task, datum: Datum) -> None:
+        """A tuple has left the topology through a last bolt."""
+
     def admit(self, task: Task, message: Message) -> bool:
         """Whether a message that arrives enters the queue."""
         return True

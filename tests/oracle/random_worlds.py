@@ -340,6 +340,20 @@ def active_replication(make: Maker) -> dict[str, Any]:
     }
 
 
+def changelog(make: Maker) -> dict[str, Any]:
+    once = make.some(False, True)
+    return {
+        "guarantee": "exactly_once" if once else "at_least_once",
+        "commit_interval": make.some(3, 5, 10, 20, 35) * TICK,
+        "commit_time": make.ns(0, 0, 1, 3),
+        "batch_interval": None if once else make.some(None, TICK, 4 * TICK),
+        "restore_time": make.ns(0, 0, 3),
+        "restore_cost": make.ns(0, 0, 1),
+        "standby_replicas": make.some(0, 0, 1, 2),
+        "local_state": not once and make.some(False, True),
+    }
+
+
 PARAMETERS: dict[str, Callable[[Maker], dict[str, Any]]] = {
     "none": lambda make: {},
     "source_replay": source_replay,
@@ -350,6 +364,7 @@ PARAMETERS: dict[str, Callable[[Maker], dict[str, Any]]] = {
     "active_replication": active_replication,
     "aligned_snapshots": aligned_snapshots,
     "micro_batch": micro_batch,
+    "changelog": changelog,
 }
 STRATEGY_NAMES = tuple(PARAMETERS)
 STORM = {"storm_checkpoint": storm_checkpoint, "estorm": estorm}

@@ -112,6 +112,11 @@ class Task:
     # -- the queue -----------------------------------------------------------------------------------------
 
     def arrive(self, message: Message) -> None:
+        """It has come over its wire."""
+        if self.world.protocol.comes(self, message):
+            self.arrive_readable(message)
+
+    def arrive_readable(self, message: Message) -> None:
         logged = self.world.layout.needs.log
         if not self.down and not (logged and self.waiting):
             self.accept(message, self.world.clock.actions)
@@ -353,6 +358,7 @@ class Task:
     def put(self, message: Message) -> None:
         """Into the line of what is to be sent."""
         made = message.channel.made(message)
+        self.world.protocol.sends(made)
         if not message.channel.withheld:
             self.line.add(made)
 

@@ -5,6 +5,7 @@ from tideover.models.strategies import (
     active_standby,
     aligned_snapshots,
     batch_rerun,
+    changelog,
     estorm,
     micro_batch,
     none,
@@ -21,6 +22,7 @@ ActiveReplication = typed(active_replication.ActiveReplication)
 ActiveStandby = typed(active_standby.ActiveStandby)
 AlignedSnapshots = typed(aligned_snapshots.AlignedSnapshots)
 BatchRerun = typed(batch_rerun.BatchRerun)
+ChangelogTopics = typed(changelog.ChangelogTopics)
 EStorm = typed(estorm.EStorm)
 MicroBatch = typed(micro_batch.MicroBatch)
 Amnesia = typed(none.Amnesia)

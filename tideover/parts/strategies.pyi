@@ -9,6 +9,7 @@ from tideover.models.strategies import (
     active_standby,
     aligned_snapshots,
     batch_rerun,
+    changelog,
     estorm,
     micro_batch,
     none,
@@ -112,7 +113,7 @@ class AlignedSnapshots(aligned_snapshots.AlignedSnapshots):
         unaligned: bool = False,
         aligned_timeout: Duration = "0 s",
         store: str | None = None,
-        sink: Sink = "direct",
+        sink: Sink | str = "direct",
         local_recovery: str | None = None,
     ) -> None: ...
 
@@ -169,6 +170,40 @@ class BatchRerun(batch_rerun.BatchRerun):
         recovery_time: Duration = "0 s",
         cold_time: Duration = "0 s",
         retry: Literal["job", "task"] = "job",
+    ) -> None: ...
+
+class ChangelogTopics(changelog.ChangelogTopics):
+    """At least once, or exactly once by transactions: a task reads its changelog, then goes on by itself.
+
+    S. A. Noghabi et al., *Samza: Stateful Scalable Stream Processing at LinkedIn*, PVLDB 10(12), 2017,
+    sections 4.1 and 4.2; G. Wang et al., *Consistency and Completeness: Rethinking Distributed Stream
+    Processing in Apache Kafka*, SIGMOD 2021, sections 3 and 4; KIP-129 and KIP-447 for the transactions.
+
+    guarantee: exactly_once: changes, offsets and outputs are committed in one transaction
+    commit_interval: distance of two commits; 30 s if not given, exactly once 100 ms
+    commit_time: from when the changes are written until the offsets are committed; it waits
+    batch_interval: distance of batches of changes between commits; none if not given
+    entry_size: bytes of an entry of the bolt's own in the changelog
+    restore_time: time to restore a changelog that was read
+    restore_cost: the same, for each entry that is read
+    standby_replicas: copies of a task's state that follow its changelog elsewhere
+    local_state: a process that comes back on its host finds there what it had committed
+    store: the one of `stores` that has the changelogs; the key `store` if not given
+    """
+
+    def __init__(
+        self,
+        *,
+        guarantee: Literal["at_least_once", "exactly_once"] = "at_least_once",
+        commit_interval: Duration | None = None,
+        commit_time: Duration = "0 s",
+        batch_interval: Duration | None = None,
+        entry_size: Size = "64 B",
+        restore_time: Duration = "0 s",
+        restore_cost: Duration = "0 s",
+        standby_replicas: int = 0,
+        local_state: bool = False,
+        store: str | None = None,
     ) -> None: ...
 
 class EStorm(estorm.EStorm):

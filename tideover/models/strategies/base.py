@@ -90,9 +90,7 @@ class Strategy(Part):
         raise NotImplementedError
 
     def undisturbed(self) -> Strategy:
-        """What the reference run is under: the costs of normal operation, without replicas, timeouts or
-        recovery.
-        """
+        """What the reference run is under: normal operation's costs, no replicas, timeouts or recovery."""
         return STRATEGIES["none"]()
 
     def replicas(self, component: str, keeps_state: bool) -> int:
