@@ -103,8 +103,8 @@ def test_an_outage_that_outlasts_the_timeout_loses_what_was_pre_committed() -> N
 
 
 def test_what_is_lost_is_not_to_come() -> None:
-    """q (25) ◀── s ──▶ count: q is slow, and takes part in the snapshot of 45 at 60, which is complete then. A
-    crash at 61 loses windows 1 and 2 to a broker that waits for 60. The job runs again at 161, and ends at
+    """q (25) ◀── s ──▶ count: q is slow, and takes part in the snapshot of 45 at 60, which is complete then.
+    A crash at 61 loses windows 1 and 2 to a broker that waits for 60. The job runs again at 161, and ends at
     180, when q still has the marker of window 2 in its queue: that is missing all the same.
     """
     scenario = job(committing(60), crash(61, 100), until=180)
