@@ -14,6 +14,8 @@ from tideover.models.strategies.none import Amnesia
 
 PARAMETERS: dict[str, dict[str, Any]] = {
     "rsm": {"checkpoint_interval": 2_000_000_000, "replay_cost": 1_000_000},
+    "passive_standby": {"checkpoint_interval": 2_000_000_000, "replay_cost": 1_000_000},
+    "upstream_backup": {"replay_cost": 1_000_000},
     "aligned_snapshots": {
         "checkpoint_interval": 4_000_000_000,
         "snapshot_time": 20_000_000,
@@ -28,10 +30,28 @@ PARAMETERS: dict[str, dict[str, Any]] = {
         "reload_time": 100_000_000,
     },
     "storm_checkpoint": {"checkpoint_interval": 2_000_000_000},
+    "batch_rerun": {
+        "trigger_interval": 4_000_000_000,
+        "plan_time": 200_000_000,
+        "task_time": 100_000_000,
+        "output_time": 100_000_000,
+        "recovery_time": 300_000_000,
+    },
+    "trident": {
+        "batch_interval": 4_000_000_000,
+        "max_spout_pending": 2,
+        "message_timeout": 10_000_000_000,
+        "metadata_time": 20_000_000,
+        "task_time": 50_000_000,
+        "state_time": 30_000_000,
+        "commit_time": 20_000_000,
+    },
+    "changelog": {"commit_interval": 3_000_000_000, "commit_time": 300_000_000},
 }
 """What must be given, in ns; all else is left to its default."""
 BUILT_IN = ("none", "source_replay", "rsm", "active_replication", "aligned_snapshots", "micro_batch")
-BUILT_IN += ("storm_checkpoint", "estorm")
+BUILT_IN += ("storm_checkpoint", "estorm", "passive_standby", "upstream_backup", "active_standby")
+BUILT_IN += ("trident", "batch_rerun", "changelog")
 
 
 def of(kind: str) -> Strategy:

@@ -36,6 +36,7 @@ class Bolt(Task):
                 sent += self.send(child)
         elif datum.anchored:
             self.world.ledger.left(self, datum)
+            self.world.protocol.leaves(self, datum)
             if self.world.sinks.withholds(self):
                 self.world.sinks.tuple(self, datum)
             self.world.record.applied(self, datum)
@@ -88,15 +89,14 @@ class Bolt(Task):
         old.counts = {cell: n for cell, n in old.counts.items() if cell not in new.counts}
         emitted = [datum for datum in old.held if before is None or datum.epoch < before]
         emitted = [datum for datum in emitted if datum.anchored]
-        if self.silent:
-            world.ledger.emitted_window(self, number, emitted)
+        again = world.ledger.emitted_window(self, number, emitted)
+        if self.silent and not self.keeps:
             world.protocol.ack_window(self, emitted)
             return
-        world.trace.windows.append((*self.physical, number, world.clock.now, old.keys()))
-        world.record.window(self, number)
-        if world.sinks.withholds(self):
-            world.sinks.window(self, number, old.keys())
-        again = world.ledger.emitted_window(self, number, emitted)
+        if self.silent:
+            world.protocol.unsaid_window(self, number, old.keys(), again)
+        else:
+            self.say_window(number, old.keys())
         serialising = 0
         known = again and not world.layout.needs.readers_go_back
         for key, value in sorted(() if known else old.keys().items()):
@@ -106,4 +106,13 @@ class Bolt(Task):
             serialising += self.serialising(aggregate)
         world.protocol.window_ended(self, number)
         world.protocol.ack_window(self, emitted)
-        self.occupy_longer(serialising)
+        if not self.silent:
+            self.occupy_longer(serialising)
+
+    def say_window(self, number: int, sums: dict[int, int]) -> None:
+        """To whoever reads it."""
+        self.world.trace.windows.append((*self.physical, number, self.world.clock.now, sums))
+        self.world.record.window(self, number)
+        if self.world.sinks.withholds(self):
+            self.world.sinks.window(self, number, sums)
+        self.world.protocol.said_window(self, number)

@@ -135,7 +135,12 @@ class UpstreamBuffer(Protocol):
                 task.place(Rank.CHECKPOINT, partial(self._checkpoint, task))
             self._tick(task)
 
-        self.world.clock.at(self.world.clock.now + self.params.checkpoint_interval, priority, tick)
+        self.world.clock.at(self.world.clock.now + self.interval, priority, tick)
+
+    @property
+    def interval(self) -> int:
+        """Between two checkpoints."""
+        return self.params.checkpoint_interval
 
     def _checkpoint(self, task: Bolt, wanted: bool = False) -> None:
         """Serialise, which occupies the task; then write, which does not."""
@@ -175,8 +180,7 @@ class UpstreamBuffer(Protocol):
             keeper.wanted = False
             task.place(Rank.CHECKPOINT, partial(self._checkpoint, task))
 
-    @staticmethod
-    def _trim(channel: Channel, number: int) -> None:
+    def _trim(self, channel: Channel, number: int) -> None:
         channel.buffer = [message for message in channel.buffer if message.number > number]
 
     @staticmethod

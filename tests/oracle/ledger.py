@@ -56,6 +56,10 @@ class Ledger:
         windows.setdefault(number, [(task.component, datum.uid) for datum in data])
         return again
 
+    def has_not_left(self, task: Task, datum: Datum) -> None:
+        """What a tuple was before it left is undone."""
+        self.out[task.physical][None].remove((task.component, datum.uid))
+
     def reopened(self, task: Task, number: int) -> None:
         """A window will be emitted again, with the same tuples: until then they are not out."""
         self.out[task.physical].pop(number, None)
@@ -116,6 +120,7 @@ class Ledger:
                 [entry.what for entry in entries if isinstance(entry.what, Message)]
                 + task.inbox
                 + task.memory
+                + self.world.protocol.unreadable(task)
             )
             for channel in task.inputs.values():
                 messages += channel.wire

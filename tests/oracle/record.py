@@ -95,7 +95,8 @@ class Record:
 
     def lead(self, task: Task) -> Task:
         """The replica that is measured: the live one with the lowest number, of those that say anything."""
-        heard = [one for one in self.world.replicas[task.logical] if not one.silent]
+        replicas = self.world.replicas[task.logical]
+        heard = [one for one in replicas if not one.silent] or replicas
         return next((one for one in heard if one.live), heard[0])
 
     # -- time ----------------------------------------------------------------------------------------------

@@ -88,7 +88,7 @@ def _end_markers(world: World) -> set[int | None]:
     for task in world.tasks:
         entries = [*task.queue, *([task.serving] if task.serving else [])]
         messages += [entry.what for entry in entries if isinstance(entry.what, Message)]
-        messages += [*task.inbox, *task.memory, *task.line.messages]
+        messages += [*task.inbox, *task.memory, *task.line.messages, *world.protocol.unreadable(task)]
     return {message.marker for message in messages}
 
 
@@ -98,6 +98,7 @@ def _to_come(world: World, task: Task, place: Place) -> bool:
         return False
     entries = [*task.queue, *([task.serving] if task.serving else [])]
     ticks = [entry.what.window for entry in entries if isinstance(entry.what, Control)]
+    ticks += world.protocol.to_be_said(task)
     if place[2] in ticks or not world.layout.needs.log:
         return place[2] in ticks
     if world.layout.by_tuples(task.component):

@@ -8,21 +8,30 @@ from tideover.models import detectors, operators
 from tideover.models.job import arrivals, backends, groupings, placements, sinks, sources, spouts, stores
 from tideover.models.strategies import (
     active_replication,
+    active_standby,
     aligned_snapshots,
+    batch_rerun,
+    changelog,
     estorm,
     micro_batch,
     none,
+    passive_standby,
     rsm,
     source_replay,
     storm_checkpoint,
+    trident,
+    upstream_backup,
 )
 from tideover.sim import distributions, faults
 
 __all__ = [
     "active_replication",
+    "active_standby",
     "aligned_snapshots",
     "arrivals",
     "backends",
+    "batch_rerun",
+    "changelog",
     "detectors",
     "distributions",
     "estorm",
@@ -31,6 +40,7 @@ __all__ = [
     "micro_batch",
     "none",
     "operators",
+    "passive_standby",
     "placements",
     "rsm",
     "sinks",
@@ -39,4 +49,6 @@ __all__ = [
     "spouts",
     "stores",
     "storm_checkpoint",
+    "trident",
+    "upstream_backup",
 ]

@@ -12,6 +12,7 @@ from tideover.models.accounts.readers import Readers
 from tideover.models.accounts.recoveries import Recoveries
 from tideover.models.accounts.reference_run import ReferenceRun
 from tideover.models.accounts.snapshot_times import SnapshotTimes
+from tideover.models.accounts.space_time import SpaceTime, Stretch
 from tideover.models.accounts.trace import Trace
 from tideover.models.accounts.usage import SAMPLES, Usage
 from tideover.models.accounts.window_log import WindowLog
@@ -40,6 +41,7 @@ class World:
     ledger, backlog, windows, recoveries
     reference    None: nothing can disturb the windows, or nobody wants them judged
     trace        None: not asked for
+    space_time   None: nothing is watched
     readers      None: they see at once what is put out
     usage        None: the tasks share nothing, or nobody wants it measured
     """
@@ -54,10 +56,12 @@ class World:
         judge_windows: bool = True,
         looks: int | None = None,
         step: int | None = None,
+        watched: Stretch | None = None,
     ) -> None:
         """``looks``: how often it is looked how busy everything is, besides the end of the warm-up; None:
         often if the tasks share something, else never. ``step``: length (ns) of the steps in which
         several levels share cores, or cards; None: short enough for latencies. Throughput is right with any.
+        ``watched``: the stretch in which it is noted who sends what to whom.
         """
         self._draws = draws = Draws(scenario.run.seed, replication)
         self.scenario = scenario = timed(scenario, draws)
@@ -77,6 +81,7 @@ class World:
         if scenario.detector is not None:
             self.job.supervisor.watch = scenario.detector.watch(self.job)
         self.recoveries = Recoveries(self.job, recorder, self.backlog)
+        self.space_time = None if watched is None else SpaceTime(self.job, watched)
         self.job.plug(strategy.protocol(self.job))
         self.readers: Readers | None = None
         if context.withheld:
@@ -102,6 +107,7 @@ class World:
             self.reference,
             self.completion,
             self.snapshots,
+            self.space_time,
             self,
         )
         context.say = Announcer([listener for listener in listeners if listener is not None])
@@ -200,8 +206,9 @@ class World:
         """Tuples on their way, and copies of such that can come again, by component."""
         at = self.job.on_the_way()
         for keeper in self.job.context.keepers:
-            for component, train in keeper.waiting():
-                at[component.name].append(Train(train.time, train.uid, train.created, train.key))
+            for component, train in keeper.tuples():
+                if component.anchored:
+                    at[component.name].append(Train(train.time, train.uid, train.created, train.key))
         return at
 
     def balance(self) -> dict[str, int]:

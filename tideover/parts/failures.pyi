@@ -36,6 +36,8 @@ class Cascade(cascade.Cascade):
     every: pauses between strikes, drawn per replication
     times: how often it strikes (flapping), from at on
     period: distance of these strikes; goes with times
+    turn: when in its instant it strikes: before or after what a task does with a rank (docs/semantics.md), as
+        `after checkpoint of count.1`, or all tasks; default: before all of them
     detection: from the fault until it is noticed
     restart: from then until the tasks are ready
     while_down: arrivals at a task that is down are lost, or wait with their sender
@@ -55,6 +57,7 @@ class Cascade(cascade.Cascade):
         every: Distribution | Duration | None = None,
         times: int | None = None,
         period: Duration | None = None,
+        turn: str | None = None,
         detection: Duration = "0 s",
         restart: Duration = "0 s",
         while_down: Literal["drop", "hold"] = "drop",
@@ -76,6 +79,8 @@ class CrashHost(crash_host.CrashHost):
     every: pauses between strikes, drawn per replication
     times: how often it strikes (flapping), from at on
     period: distance of these strikes; goes with times
+    turn: when in its instant it strikes: before or after what a task does with a rank (docs/semantics.md), as
+        `after checkpoint of count.1`, or all tasks; default: before all of them
     detection: from the fault until it is noticed
     restart: from then until the tasks are ready
     while_down: arrivals at a task that is down are lost, or wait with their sender
@@ -92,6 +97,7 @@ class CrashHost(crash_host.CrashHost):
         every: Distribution | Duration | None = None,
         times: int | None = None,
         period: Duration | None = None,
+        turn: str | None = None,
         detection: Duration = "0 s",
         restart: Duration = "0 s",
         while_down: Literal["drop", "hold"] = "drop",
@@ -110,6 +116,8 @@ class CrashRack(crash_rack.CrashRack):
     every: pauses between strikes, drawn per replication
     times: how often it strikes (flapping), from at on
     period: distance of these strikes; goes with times
+    turn: when in its instant it strikes: before or after what a task does with a rank (docs/semantics.md), as
+        `after checkpoint of count.1`, or all tasks; default: before all of them
     detection: from the fault until it is noticed
     restart: from then until the tasks are ready
     while_down: arrivals at a task that is down are lost, or wait with their sender
@@ -126,6 +134,7 @@ class CrashRack(crash_rack.CrashRack):
         every: Distribution | Duration | None = None,
         times: int | None = None,
         period: Duration | None = None,
+        turn: str | None = None,
         detection: Duration = "0 s",
         restart: Duration = "0 s",
         while_down: Literal["drop", "hold"] = "drop",
@@ -145,10 +154,12 @@ class CrashTask(crash_task.CrashTask):
     every: pauses between strikes, drawn per replication
     times: how often it strikes (flapping), from at on
     period: distance of these strikes; goes with times
+    turn: when in its instant it strikes: before or after what a task does with a rank (docs/semantics.md), as
+        `after checkpoint of count.1`, or all tasks; default: before all of them
     detection: from the fault until it is noticed
     restart: from then until the tasks are ready
     while_down: arrivals at a task that is down are lost, or wait with their sender
-    component: component that is hit; acker: the acker; driver: that of micro-batches
+    component: component that is hit; acker: the acker; driver: that of batches; coordinator: that of Trident
     task: which of the component's tasks
     replica: which replica of it (active replication)
     together: so many tasks of the component die at once, from `task` on
@@ -163,6 +174,7 @@ class CrashTask(crash_task.CrashTask):
         every: Distribution | Duration | None = None,
         times: int | None = None,
         period: Duration | None = None,
+        turn: str | None = None,
         detection: Duration = "0 s",
         restart: Duration = "0 s",
         while_down: Literal["drop", "hold"] = "drop",
@@ -183,6 +195,8 @@ class CrashWorker(crash_worker.CrashWorker):
     every: pauses between strikes, drawn per replication
     times: how often it strikes (flapping), from at on
     period: distance of these strikes; goes with times
+    turn: when in its instant it strikes: before or after what a task does with a rank (docs/semantics.md), as
+        `after checkpoint of count.1`, or all tasks; default: before all of them
     detection: from the fault until it is noticed
     restart: from then until the tasks are ready
     while_down: arrivals at a task that is down are lost, or wait with their sender
@@ -199,6 +213,7 @@ class CrashWorker(crash_worker.CrashWorker):
         every: Distribution | Duration | None = None,
         times: int | None = None,
         period: Duration | None = None,
+        turn: str | None = None,
         detection: Duration = "0 s",
         restart: Duration = "0 s",
         while_down: Literal["drop", "hold"] = "drop",
@@ -220,6 +235,8 @@ class Events(events.Events):
     every: pauses between strikes, drawn per replication
     times: how often it strikes (flapping), from at on
     period: distance of these strikes; goes with times
+    turn: when in its instant it strikes: before or after what a task does with a rank (docs/semantics.md), as
+        `after checkpoint of count.1`, or all tasks; default: before all of them
     detection: from the fault until it is noticed
     restart: from then until the tasks are ready
     while_down: arrivals at a task that is down are lost, or wait with their sender
@@ -235,6 +252,7 @@ class Events(events.Events):
         every: Distribution | Duration | None = None,
         times: int | None = None,
         period: Duration | None = None,
+        turn: str | None = None,
         detection: Duration = "0 s",
         restart: Duration = "0 s",
         while_down: Literal["drop", "hold"] = "drop",
@@ -254,10 +272,12 @@ class LoseState(lose_state.LoseState):
     every: pauses between strikes, drawn per replication
     times: how often it strikes (flapping), from at on
     period: distance of these strikes; goes with times
+    turn: when in its instant it strikes: before or after what a task does with a rank (docs/semantics.md), as
+        `after checkpoint of count.1`, or all tasks; default: before all of them
     detection: from the fault until it is noticed
     restart: from then until the tasks are ready
     while_down: arrivals at a task that is down are lost, or wait with their sender
-    component: component that is hit; acker: the acker; driver: that of micro-batches
+    component: component that is hit; acker: the acker; driver: that of batches; coordinator: that of Trident
     task: which of the component's tasks
     replica: which replica of it (active replication)
     """
@@ -271,6 +291,7 @@ class LoseState(lose_state.LoseState):
         every: Distribution | Duration | None = None,
         times: int | None = None,
         period: Duration | None = None,
+        turn: str | None = None,
         detection: Duration = "0 s",
         restart: Duration = "0 s",
         while_down: Literal["drop", "hold"] = "drop",
@@ -294,6 +315,8 @@ class MachinesFail(machines_fail.MachinesFail):
     every: pauses between strikes, drawn per replication
     times: how often it strikes (flapping), from at on
     period: distance of these strikes; goes with times
+    turn: when in its instant it strikes: before or after what a task does with a rank (docs/semantics.md), as
+        `after checkpoint of count.1`, or all tasks; default: before all of them
     detection: from the fault until it is noticed
     restart: from then until the tasks are ready
     while_down: arrivals at a task that is down are lost, or wait with their sender
@@ -311,6 +334,7 @@ class MachinesFail(machines_fail.MachinesFail):
         every: Distribution | Duration | None = None,
         times: int | None = None,
         period: Duration | None = None,
+        turn: str | None = None,
         detection: Duration = "0 s",
         restart: Duration = "0 s",
         while_down: Literal["drop", "hold"] = "drop",
@@ -335,6 +359,8 @@ class Partition(partition.Partition):
     every: pauses between strikes, drawn per replication
     times: how often it strikes (flapping), from at on
     period: distance of these strikes; goes with times
+    turn: when in its instant it strikes: before or after what a task does with a rank (docs/semantics.md), as
+        `after checkpoint of count.1`, or all tasks; default: before all of them
     detection: from the fault until it is noticed
     restart: from then until the tasks are ready
     while_down: arrivals at a task that is down are lost, or wait with their sender
@@ -353,6 +379,7 @@ class Partition(partition.Partition):
         every: Distribution | Duration | None = None,
         times: int | None = None,
         period: Duration | None = None,
+        turn: str | None = None,
         detection: Duration = "0 s",
         restart: Duration = "0 s",
         while_down: Literal["drop", "hold"] = "drop",
@@ -377,10 +404,12 @@ class Pause(pause.Pause):
     every: pauses between strikes, drawn per replication
     times: how often it strikes (flapping), from at on
     period: distance of these strikes; goes with times
+    turn: when in its instant it strikes: before or after what a task does with a rank (docs/semantics.md), as
+        `after checkpoint of count.1`, or all tasks; default: before all of them
     detection: from the fault until it is noticed
     restart: from then until the tasks are ready
     while_down: arrivals at a task that is down are lost, or wait with their sender
-    component: component that is hit; acker: the acker; driver: that of micro-batches
+    component: component that is hit; acker: the acker; driver: that of batches; coordinator: that of Trident
     task: which of the component's tasks
     replica: which replica of it (active replication)
     duration: how long it lasts, e.g. 30 s
@@ -395,6 +424,7 @@ class Pause(pause.Pause):
         every: Distribution | Duration | None = None,
         times: int | None = None,
         period: Duration | None = None,
+        turn: str | None = None,
         detection: Duration = "0 s",
         restart: Duration = "0 s",
         while_down: Literal["drop", "hold"] = "drop",
@@ -419,6 +449,8 @@ class SlowHost(slow_host.SlowHost):
     every: pauses between strikes, drawn per replication
     times: how often it strikes (flapping), from at on
     period: distance of these strikes; goes with times
+    turn: when in its instant it strikes: before or after what a task does with a rank (docs/semantics.md), as
+        `after checkpoint of count.1`, or all tasks; default: before all of them
     detection: from the fault until it is noticed
     restart: from then until the tasks are ready
     while_down: arrivals at a task that is down are lost, or wait with their sender
@@ -436,6 +468,7 @@ class SlowHost(slow_host.SlowHost):
         every: Distribution | Duration | None = None,
         times: int | None = None,
         period: Duration | None = None,
+        turn: str | None = None,
         detection: Duration = "0 s",
         restart: Duration = "0 s",
         while_down: Literal["drop", "hold"] = "drop",
@@ -461,6 +494,8 @@ class SlowLink(slow_link.SlowLink):
     every: pauses between strikes, drawn per replication
     times: how often it strikes (flapping), from at on
     period: distance of these strikes; goes with times
+    turn: when in its instant it strikes: before or after what a task does with a rank (docs/semantics.md), as
+        `after checkpoint of count.1`, or all tasks; default: before all of them
     detection: from the fault until it is noticed
     restart: from then until the tasks are ready
     while_down: arrivals at a task that is down are lost, or wait with their sender
@@ -481,6 +516,7 @@ class SlowLink(slow_link.SlowLink):
         every: Distribution | Duration | None = None,
         times: int | None = None,
         period: Duration | None = None,
+        turn: str | None = None,
         detection: Duration = "0 s",
         restart: Duration = "0 s",
         while_down: Literal["drop", "hold"] = "drop",
@@ -503,6 +539,8 @@ class SlowStore(slow_store.SlowStore):
     every: pauses between strikes, drawn per replication
     times: how often it strikes (flapping), from at on
     period: distance of these strikes; goes with times
+    turn: when in its instant it strikes: before or after what a task does with a rank (docs/semantics.md), as
+        `after checkpoint of count.1`, or all tasks; default: before all of them
     detection: from the fault until it is noticed
     restart: from then until the tasks are ready
     while_down: arrivals at a task that is down are lost, or wait with their sender
@@ -520,6 +558,7 @@ class SlowStore(slow_store.SlowStore):
         every: Distribution | Duration | None = None,
         times: int | None = None,
         period: Duration | None = None,
+        turn: str | None = None,
         detection: Duration = "0 s",
         restart: Duration = "0 s",
         while_down: Literal["drop", "hold"] = "drop",
@@ -540,6 +579,8 @@ class StoreDown(store_down.StoreDown):
     every: pauses between strikes, drawn per replication
     times: how often it strikes (flapping), from at on
     period: distance of these strikes; goes with times
+    turn: when in its instant it strikes: before or after what a task does with a rank (docs/semantics.md), as
+        `after checkpoint of count.1`, or all tasks; default: before all of them
     detection: from the fault until it is noticed
     restart: from then until the tasks are ready
     while_down: arrivals at a task that is down are lost, or wait with their sender
@@ -556,6 +597,7 @@ class StoreDown(store_down.StoreDown):
         every: Distribution | Duration | None = None,
         times: int | None = None,
         period: Duration | None = None,
+        turn: str | None = None,
         detection: Duration = "0 s",
         restart: Duration = "0 s",
         while_down: Literal["drop", "hold"] = "drop",

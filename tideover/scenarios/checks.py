@@ -57,10 +57,21 @@ def check(draft: Draft, scenario: Scenario | None) -> list[Problem]:
             problems.append(draft.problem(error.message, "topology", error.component))
         except PlacementError as error:
             problems.append(draft.problem(error.message, *error.path))
+        problems += _refused(draft, scenario)
         problems += _effort(draft, scenario)
         problems += [draft.problem(message, *path) for path, message in queue_checks.check(scenario)]
         problems += [draft.problem(message, *path) for path, message in source_checks.check(scenario)]
     return problems
+
+
+def _refused(draft: Draft, scenario: Scenario) -> Iterator[Problem]:
+    """Bolts that the strategy does not go with."""
+    for name, config in scenario.topology.items():
+        why = scenario.strategy.refusal(config) if isinstance(config, BoltConfig) else None
+        if why is not None:
+            yield draft.problem(
+                f"does not go with the strategy {scenario.strategy.kind}: {why}", "topology", name
+            )
 
 
 def _effort(draft: Draft, scenario: Scenario) -> Iterator[Problem]:

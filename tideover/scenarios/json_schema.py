@@ -153,7 +153,7 @@ def json_schema() -> Schema:
             "type": "object",
             "propertyNames": {
                 "pattern": "^[A-Za-z_][A-Za-z0-9_-]{0,63}$",
-                "not": {"enum": ["acker", "driver"]},
+                "not": {"enum": ["acker", "driver", "coordinator"]},
             },
             "additionalProperties": {"$ref": "#/$defs/Component"},
         },

@@ -11,7 +11,9 @@ from tideover.models.operators.state import Closed
 from tideover.models.runtime.steps import Step
 from tideover.models.runtime.stream import Sent
 from tideover.models.runtime.views import BoltView, SpoutView, TaskView
+from tideover.sim.faults.base import FAULTS
 from tideover.sim.train import Ints, Train
+from tideover.sim.units import S
 
 
 class Trace:
@@ -71,7 +73,7 @@ class Trace:
     def on_timed_out(self, spout: SpoutView, roots: Ints, attempt: Ints, outage: Ints) -> None:
         """Roots timed out."""
         now = self._clock()
-        self.on_step(Step(now, spout.name, "roots timed out", f"{len(roots)} roots"))
+        self.on_step(timed_out(now, spout, roots))
         self.failed += [(r, a, now) for r, a in _rows(roots, attempt)]
 
     def on_destroyed(self, task: TaskView, train: Train, times: Ints) -> None:
@@ -92,6 +94,30 @@ class Trace:
     def end(self, component: str, task: int, replica: int, content: dict[int, int]) -> None:
         """The run is over: what a task holds."""
         self.final_state[component, task, replica] = content
+
+
+def timed_out(now: int, spout: SpoutView, roots: Ints) -> Step:
+    """That a spout gives up roots, as a step."""
+    return Step(now, spout.name, "roots timed out", f"{len(roots)} roots")
+
+
+def moment_text(moment: int) -> str:
+    """A moment (ns), in words."""
+    return f"{moment / S:.6f} s"
+
+
+def window_text(number: int, counted: int, keys: int) -> str:
+    """That a window is put out, in words."""
+    return f"window {number}: {counted} counted under {keys} keys"
+
+
+def struck_text(component: str, kind: str) -> str:
+    """That a fault strikes, or something else that begins an outage, in words."""
+    return f"{component}: {'fault ' if kind in FAULTS else ''}{kind}"
+
+
+DETECTED, READY = "failure detected", "ready again"
+"""What an outage's other moments are called."""
 
 
 def _rows(*columns: Ints) -> Any:

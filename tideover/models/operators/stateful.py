@@ -14,6 +14,10 @@ class Stateful(Bolt):
     """A bolt with state and windows. Subclasses give ``new_state``."""
 
     stateful: ClassVar[bool] = True
+    forgets: ClassVar[bool] = True
+    """Whether it keeps nothing of a window that it has put out: then its state can be rebuilt from the tuples
+    since.
+    """
     window: Annotated[
         Window, Field(description="the tumbling window: 30 s, or {length, trigger}, or {tuples}")
     ]

@@ -68,6 +68,11 @@ class Announcements:
     def completed(self, root: Ints, attempt: Ints, time: Ints) -> None:
         """An acker saw trees complete."""
 
+    def acked(self, task: BoltView, to: str, train: Train) -> None:
+        """A task tells ``to`` (the name of a task, or of a role) that it is done with tuples, each at its
+        time.
+        """
+
     # -- state -----------------------------------------------------------------------------------------------
 
     def forgotten(self, task: BoltView, outage: int, uid: Ints) -> None:

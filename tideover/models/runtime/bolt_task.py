@@ -11,7 +11,7 @@ import numpy.typing as npt
 from tideover.models.job.components import BoltConfig
 from tideover.models.job.topology import Component
 from tideover.models.operators.base import Children
-from tideover.models.operators.state import State
+from tideover.models.operators.state import Closed, State
 from tideover.models.runtime.context import Context
 from tideover.models.runtime.spout_task import SpoutTask
 from tideover.models.runtime.stream import Outlet, Sent
@@ -70,6 +70,12 @@ class BoltTask(Server):
         """Tuples that it has worked on so far."""
         self.silent = False
         """It processes what another one does, and emits nothing."""
+        self.unsaid: dict[int, Closed] | None = None
+        """Windows that it has put out while silent, by number; None: nobody will ask for what it does then,
+        and it makes nothing.
+        """
+        self.said = 0
+        """Number of the newest window that it has put out while it was not."""
         self.besides: Callable[[Train], Ints] | None = None
         """Time that tuples take besides, asked when they are given service, in their order; None: none."""
 
@@ -214,13 +220,18 @@ class BoltTask(Server):
 
     def _hand_on(self, train: Train) -> list[Sent]:
         sent: list[Sent] = []
-        if self._state is None and self.outlets and not self.silent:
+        if self._state is None and self.outlets and not self._mute:
             children = self._bolt.children(self.component.name, self._context.draws, train)
             for outlet in self.outlets:
                 sent += outlet.send(train, children)
             if self.line is not None:
                 self.line.close(children.rows)
-        return sent
+        return [] if self.silent else sent
+
+    @property
+    def _mute(self) -> bool:
+        """Whether nothing of what it does is for others."""
+        return self.silent and self.unsaid is None
 
     def _has_processed(self, train: Train, arrival: Ints, sent: list[Sent]) -> None:
         self.worked += train.n
@@ -252,7 +263,7 @@ class BoltTask(Server):
         if windows.trigger == "marker":
             stall = self._end_window(aligned, now, before, up_to=aligned)
         train = single(now, 0, mark=aligned)
-        for outlet in () if self.silent else self.outlets:
+        for outlet in () if self._mute else self.outlets:
             outlet.broadcast(train)
         if self.line is not None:
             self.line.close()
@@ -268,10 +279,13 @@ class BoltTask(Server):
         context, component = self._context, self.component
         closed = self._state.end_window(up_to)
         again = self.windows.put_out(number)
-        if self.silent:
+        if self._mute:
             return context.hooks.window_ended(self, closed.parts, now)
         packing = 0
-        context.say.window(self, number, now, closed, again)
+        if self.silent:
+            self._leave_unsaid(number, closed, again)
+        else:
+            self._say(number, now, closed, again)
         if len(closed.keys) and self.outlets and (context.needs.readers_go_back or not again):
             first = (number * component.tasks + self.index) << component.key_bits
             moment = np.full(len(closed.keys), now, np.int64)
@@ -283,7 +297,31 @@ class BoltTask(Server):
                 packing += int(outlet.packed(train, Children()).sum())
             if self.line is not None:
                 self.line.close()
-        return context.hooks.window_ended(self, closed.parts, now) + packing
+        return context.hooks.window_ended(self, closed.parts, now) + packing * (not self.silent)
+
+    def _say(self, number: int, now: int, closed: Closed, again: bool = False) -> None:
+        self.said = max(self.said, number)
+        self._context.say.window(self, number, now, closed, again)
+
+    def _leave_unsaid(self, number: int, closed: Closed, again: bool) -> None:
+        assert self.unsaid is not None
+        if not again:
+            self.unsaid[number] = closed
+        elif self.component.anchored:
+            for part in closed.parts:
+                self._context.say.void(self.component, part.uid, self.replica)
+
+    def say_unsaid(self, after: int) -> None:
+        """Put out now the windows that it has put out in silence, those with a number above ``after``."""
+        assert self.unsaid is not None
+        unsaid, self.unsaid = self.unsaid, {}
+        for number, closed in sorted(unsaid.items()):
+            if number > after:
+                self._say(number, self._kernel.now, closed)
+
+    def newest_marker(self, channel: Channel) -> int:
+        """Number of the newest end marker that has come from the task at the other end of ``channel``."""
+        return self.windows.epochs[self._input(channel)]
 
     def _tick(self, number: int) -> None:
         """A tick that ends window ``number`` comes into the queue."""

@@ -48,6 +48,7 @@ class Context:
     servers      of each store, by its name; None: of the one that has none
     resources    what several tasks use, and can only do so much of: cores, cards, stores
     runner       who runs the bolts, if they do not run by themselves
+    marks        what control messages of mechanisms are called, by the mark that they have on channels
     rhythm       asks for the period (ns) of what interrupts the flow in normal operation, and may come at
                  another moment after a failure (a batch, a snapshot that stalls its task); 0: nothing does
     """
@@ -71,6 +72,7 @@ class Context:
     resources: list[Resource] = field(default_factory=list)
     servers: dict[str | None, list[StoreServer]] = field(default_factory=dict)
     runner: Runner | None = None
+    marks: dict[int, str] = field(default_factory=dict)
     rhythm: Callable[[], int] = int
 
     def overflow(self, task: BoltView, train: Train) -> None:

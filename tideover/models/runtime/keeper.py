@@ -29,8 +29,10 @@ class Keeper:
         """Effects of which there is a copy that can be brought back: components and uids."""
         return []
 
-    def waiting(self) -> list[tuple[Component, Train]]:
-        """Copies of tuples that can be served again, with the components where they would be."""
+    def tuples(self) -> list[tuple[Component, Train]]:
+        """Tuples of which there is a copy that can be sent again: the components that they go to, and trains
+        without markers.
+        """
         return []
 
     def replayed(self, task: BoltView, train: Train, outage: int) -> Mask | None:

@@ -44,6 +44,14 @@ class SavedState:
         state = None if task.state is None else task.state.fresh()
         return cls(state, dict.fromkeys(task.windows.epochs, 0), 0, 0)
 
+    @classmethod
+    def between_windows(cls, task: BoltTask, epoch: int, windows: int) -> SavedState:
+        """An empty state of the task, which has had all markers up to ``epoch``, and put out so many windows
+        by a count of tuples.
+        """
+        first = cls.at_the_beginning(task)
+        return cls(first.state, dict.fromkeys(first.epochs, epoch), windows, epoch)
+
     @property
     def entries(self) -> int:
         """Entries that a store has to hold."""
@@ -91,6 +99,12 @@ def roll_back(job: Job, task: BoltTask, state: State | None) -> None:
     task.state = state
     if task.component.anchored:
         job.say.rolled_back(task, gone, back)
+
+
+def go_back(job: Job, task: BoltTask, saved: SavedState) -> None:
+    """``task``, which has not failed, goes back to what it was: its inputs come again from there."""
+    roll_back(job, task, None if saved.state is None else saved.state.copy())
+    task.windows.epochs, task.windows.ended = dict(saved.epochs), saved.windows
 
 
 def save(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
+from tideover.models.job.components import BoltConfig
 from tideover.models.job.topology import Component
 from tideover.models.remarks.plan import Plan, Work
 from tideover.models.runtime.hooks import Hooks, Needs
@@ -16,7 +17,7 @@ from tideover.sim.registry import Part, Registry
 
 STRATEGIES: Registry[Strategy] = Registry("strategy")
 
-Promise = Literal["at most once", "at least once", "exactly once"]
+Promise = Literal["none", "at most once", "at least once", "exactly once"]
 KeyPath = tuple[str | int, ...]
 """Where a value stands among a strategy's keys: ``("components", 0)``."""
 
@@ -24,23 +25,19 @@ KeyPath = tuple[str | int, ...]
 class Strategy(Part):
     """Parameters of a strategy, as a scenario names them, and all that others know of it.
 
-    Subclasses register themselves with ``@STRATEGIES.register(name)`` and give ``protocol``, which makes the
-    running protocol for one simulation. A strategy describes itself: what it promises and survives, the work
-    that it adds (``load``), its ``remarks`` on a run that is planned, the copies, bolts and hosts that its
-    keys speak of. Nobody else asks for its class or its keys.
+    Subclasses register with ``@STRATEGIES.register(name)`` and give ``protocol``, which makes the protocol of
+    one simulation. A strategy describes itself: what it promises and survives, the work that it adds, its
+    ``remarks`` on a run that is planned, what its keys speak of. Nobody else asks for its class or keys.
     """
 
     kind: ClassVar[str]
     promise: ClassVar[Promise] = "at most once"
     survives: ClassVar[frozenset[str]] = frozenset()
     """Failure kinds after which the promise holds (of one task, with nothing else failing)."""
-
     stateless_too: ClassVar[bool] = True
     """Whether that is so also for a bolt without state; if not, what its task had in memory may be lost."""
-
     composed_of: ClassVar[tuple[type[Hooks], ...]] = ()
     """The mechanisms that its protocol makes: they say what they need of the job."""
-
     roles: ClassVar[frozenset[str]] = frozenset()
     """What it has besides tasks that a failure can name as its component: acker, driver."""
 
@@ -65,12 +62,20 @@ class Strategy(Part):
     gives_up: ClassVar[tuple[str, ...]] = ()
     """Durations after which a root that is not done is given up, and emitted again."""
 
+    usual: ClassVar[dict[str, str]] = {}
+    """Values, as a file says them, of keys that have no default: for comparisons of all strategies, where
+    nobody gives any.
+    """
     after_failures: ClassVar[frozenset[str]] = frozenset()
     """Parameters that make no difference as long as nothing fails; they have defaults."""
     costs: ClassVar[dict[str, tuple[str, ...]]] = {}
     """What it does to state in normal operation, and the keys that say how long that takes."""
     recovery_costs: ClassVar[dict[str, tuple[str, ...]]] = {}
     """The same after a failure."""
+
+    def promises(self) -> Promise:
+        """What it promises with these parameters; ``promise`` is what it does with the default ones."""
+        return self.promise
 
     @property
     def needs(self) -> Needs:
@@ -85,9 +90,7 @@ class Strategy(Part):
         raise NotImplementedError
 
     def undisturbed(self) -> Strategy:
-        """What the reference run is under: the costs of normal operation, without replicas, timeouts or
-        recovery.
-        """
+        """What the reference run is under: normal operation's costs, no replicas, timeouts or recovery."""
         return STRATEGIES["none"]()
 
     def replicas(self, component: str, keeps_state: bool) -> int:
@@ -111,6 +114,10 @@ class Strategy(Part):
         """The stores that the parameters name, by where they do."""
         return {}
 
+    def refusal(self, bolt: BoltConfig) -> str | None:
+        """Why the strategy does not go with a bolt, to follow its name; None: it does."""
+        return None
+
     def load(self, component: Component) -> Work:
         """What the strategy adds to the work of a bolt's tasks."""
         return Work()
@@ -122,9 +129,7 @@ class Strategy(Part):
         return []
 
     def cycle(self) -> tuple[int, int] | None:
-        """What recurs in normal operation (checkpoints, say): its first moment and its period, ns; None:
-        nothing does.
-        """
+        """What recurs without failures (checkpoints, say): first moment and period, ns; None: nothing."""
         return None
 
 
@@ -139,7 +144,6 @@ class Protocol(Hooks):
 
     It makes the mechanisms that it is composed of (each plugs itself in), sees the job through ``view``, and
     acts by ``do``. Its hooks are those of `tideover.models.runtime.hooks.Hooks`; the mechanisms' come first.
-    It measures nothing: the accounts listen to what its verbs and mechanisms do.
     """
 
     def __init__(self, job: Job) -> None:

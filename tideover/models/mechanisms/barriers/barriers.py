@@ -335,7 +335,7 @@ class GlobalRollback(Barriers):
     def moved(self, now: int) -> None:
         self._job.say.kept(sum(member.kept for member in self._members.values()))
 
-    def waiting(self) -> list[tuple[Component, Train]]:
+    def tuples(self) -> list[tuple[Component, Train]]:
         return [copies for member in self._members.values() for copies in member.copies()]
 
     def replayed(self, task: BoltView, train: Train, outage: int) -> Mask | None:
