@@ -182,6 +182,57 @@ BATCHES = (
         exactness("micro_batch"),
     ),
 )
+TABLE = (f"{MODELS}/test_trident.py", "-k", "table_of_nine")
+TRIDENT = (
+    Mutation(
+        "an opaque state does not go back to what was before",
+        "            go_back(job, task, self._before)\n",
+        "",
+        TABLE,
+    ),
+    Mutation(
+        "a transactional state adds a transaction that it has",
+        "        if txid == self.txid:\n            return False",
+        "        if txid == -1:\n            return False",
+        TABLE,
+    ),
+    Mutation(
+        "a transactional spout reads something else again",
+        "        if txid not in self._contents:\n            return super().read(txid)",
+        "        if txid in self._contents:\n            return super().read(txid)",
+        TABLE,
+    ),
+    Mutation(
+        "a batch that fails leaves those behind it under way",
+        "for other in sorted(self._under_way) if other >= txid]",
+        "for other in sorted(self._under_way) if other == txid]",
+        (f"{MODELS}/test_batch_exactness.py", "-k", "trident"),
+    ),
+    Mutation(
+        "what a failed batch had read comes behind what has come since",
+        "self._waiting.setdefault(place, []).insert(0, train)",
+        "self._waiting.setdefault(place, []).append(train)",
+        (f"{MODELS}/test_batch_exactness.py", "-k", "trident"),
+    ),
+    Mutation(
+        "a batch is committed before all stores have it",
+        "if attempt.logged and len(attempt.passed) == len(self._stations):",
+        "if attempt.logged:",
+        (f"{MODELS}/test_trident.py",),
+    ),
+    Mutation(
+        "a lost state is computed from what was saved alone",
+        "partition.saved_rows * s.reload_cost + partition.since_saved",
+        "partition.saved_rows * s.reload_cost",
+        (f"{MODELS}/test_lineage.py", "-k", "law"),
+    ),
+    Mutation(
+        "a job that fails goes on with what it has",
+        "                p.again = outage.number\n        self.halt()",
+        "                p.again = outage.number",
+        (f"{MODELS}/test_batch_rerun.py", "-k", "job_again"),
+    ),
+)
 WINDOWS = (
     Mutation(
         "a marker ends the epoch that it begins, too",
@@ -362,8 +413,8 @@ HEARTBEATS = (
         (f"{MODELS}/test_detectors.py", "-k", "taken_for_death"),
     ),
 )
-MUTATIONS = (*ACKING, *BUFFERS, *REPLICAS, *BARRIERS, *BATCHES, *WINDOWS, *CLUSTER)
-MUTATIONS += (*CARDS, *QUEUES, *CORES, *HEARTBEATS)
+MUTATIONS = (*ACKING, *BUFFERS, *REPLICAS, *BARRIERS, *BATCHES, *TRIDENT, *WINDOWS)
+MUTATIONS += (*CLUSTER, *CARDS, *QUEUES, *CORES, *HEARTBEATS)
 
 
 def place_of(mutation: Mutation, root: Path) -> Path:

@@ -13,7 +13,12 @@ from tests.oracle.cluster_worlds import on_clusters
 from tests.oracle.random_worlds import BATCHES, TICK, overlapping, worlds
 from tideover.models.config import Scenario
 
+FEW = settings(QUICK, max_examples=15)
 EACH = pytest.mark.parametrize("strategy", BATCHES)
+
+
+def _equal(scenario: Scenario) -> None:
+    assert not differences(scenario, CAPS[-1:])
 
 
 @EACH
@@ -28,7 +33,7 @@ def test_the_engine_equals_the_reference(strategy: str) -> None:
 
 @EACH
 def test_the_engine_equals_the_reference_where_failures_overlap(strategy: str) -> None:
-    @QUICK
+    @FEW
     @given(overlapping((strategy,)))
     def check(scenario: Scenario) -> None:
         assert not differences(scenario, CAPS[-1:])
@@ -51,7 +56,7 @@ def test_the_engine_equals_the_reference_in_many_worlds(strategy: str) -> None:
 def test_the_engine_equals_the_reference_on_clusters(strategy: str) -> None:
     """Workers, racks, and faults of theirs."""
 
-    @settings(QUICK, max_examples=15)
+    @FEW
     @given(on_clusters((strategy,)))
     def check(scenario: Scenario) -> None:
         assert not differences(scenario, CAPS[-1:])
@@ -62,16 +67,12 @@ def test_the_engine_equals_the_reference_on_clusters(strategy: str) -> None:
 @pytest.mark.long
 @EACH
 def test_the_engine_equals_the_reference_on_many_clusters(strategy: str) -> None:
-    SHARED(given(on_clusters((strategy,)))(lambda scenario: _equal(scenario)))()
-
-
-def _equal(scenario: Scenario) -> None:
-    assert not differences(scenario, CAPS[-1:])
+    SHARED(given(on_clusters((strategy,)))(_equal))()
 
 
 def test_partitions_equal_the_reference() -> None:
     """What hands on waits until it is cut off no more."""
-    settings(QUICK, max_examples=15)(given(partitioned(strategies=("trident",)))(check_what_happens))()
+    FEW(given(partitioned(strategies=("trident",)))(check_what_happens))()
 
 
 @pytest.mark.long
@@ -90,7 +91,7 @@ def lineages(draw: st.DrawFn, overlap: bool = False) -> Scenario:
 
 @pytest.mark.parametrize("overlap", [False, True])
 def test_lineage_equals_the_reference(overlap: bool) -> None:
-    QUICK(given(lineages(overlap))(_equal))()
+    (FEW if overlap else QUICK)(given(lineages(overlap))(_equal))()
 
 
 @pytest.mark.long

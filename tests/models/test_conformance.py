@@ -30,7 +30,6 @@ PARAMETERS: dict[str, dict[str, Any]] = {
         "reload_time": 100_000_000,
     },
     "storm_checkpoint": {"checkpoint_interval": 2_000_000_000},
-    "changelog": {"commit_interval": 3_000_000_000, "commit_time": 300_000_000},
     "batch_rerun": {
         "trigger_interval": 4_000_000_000,
         "plan_time": 200_000_000,
@@ -47,6 +46,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
         "state_time": 30_000_000,
         "commit_time": 20_000_000,
     },
+    "changelog": {"commit_interval": 3_000_000_000, "commit_time": 300_000_000},
 }
 """What must be given, in ns; all else is left to its default."""
 BUILT_IN = ("none", "source_replay", "rsm", "active_replication", "aligned_snapshots", "micro_batch")

@@ -62,9 +62,9 @@ PROTOCOLS = {
     "active_standby": ActiveStandby,
     "aligned_snapshots": snapshots,
     "micro_batch": micro_batches,
-    "changelog": Changelogs,
     "trident": Trident,
     "batch_rerun": batch_jobs,
+    "changelog": Changelogs,
 }
 
 

@@ -113,7 +113,7 @@ class AlignedSnapshots(aligned_snapshots.AlignedSnapshots):
         unaligned: bool = False,
         aligned_timeout: Duration = "0 s",
         store: str | None = None,
-        sink: Sink = "direct",
+        sink: Sink | str = "direct",
         local_recovery: str | None = None,
     ) -> None: ...
 

@@ -51,7 +51,7 @@ def at_a_glance(records: Sequence[Record]) -> tuple[Picture, ...]:
         return ()
     figure = figures.glance(glance.rows(records)).figure
     caption = (
-        "The same load, failures and luck under each, the fastest to recover on top. Bars of one column share "
+        "The same load, failures and luck under each, the fastest on top. Bars of one column share "
         "a scale. Latency is the mean outside of recoveries; (n/m): n of m recoveries came to an end, never: "
         "none did. Look from left to right: what is gained in a failure is paid for without one."
     )
