@@ -175,8 +175,9 @@ def test_an_entry_has_changed_if_it_is_not_what_it_was(kind: type[KeyedSums], tw
 
 
 def test_a_delta_brings_back_what_a_full_checkpoint_does() -> None:
-    """Sentences for 5 s, with a checkpoint every 100 ms: 20 words of which each sentence changes four. The
-    count crashes, and everything after it comes at the same time with the same sum; deltas are fewer bytes.
+    """Sentences for 5 s, with a checkpoint every 100 ms: 19 words of which each sentence changes about four.
+    The count crashes, and everything after it comes at the same time with the same sum. Deltas are fewer
+    bytes, though the output queues of the split, trimmed at each checkpoint, are the same in both.
     """
     topology = {
         "s": spout("sentences", 50),
@@ -184,7 +185,7 @@ def test_a_delta_brings_back_what_a_full_checkpoint_does() -> None:
         "count": bolt("windowed_count", {"split": "shuffle"}, window={"length": 1000 * MS}),
     }
     hit = fault("crash_task", 1777, component="count", detection=90, restart=1000)
-    keys = {"checkpoint_interval": 100 * MS, "replay_cost": MS}
+    keys = {"checkpoint_interval": 100 * MS, "replay_cost": MS, "entry_size": 640}
     full, delta = (
         simulate(world(topology, "passive_standby", (hit,), 5000, delta=each, **keys), trace=True)
         for each in (False, True)
@@ -195,7 +196,8 @@ def test_a_delta_brings_back_what_a_full_checkpoint_does() -> None:
     assert full.trace.windows == delta.trace.windows
     assert full.windows == {"emitted": 5, "correct": 5, "wrong": 0, "missing": 0}
     assert full.recoveries == delta.recoveries
-    assert delta.cost["network_bytes"] < 0.8 * full.cost["network_bytes"]
+    none = simulate(world(topology, "none", until=5000)).cost["network_bytes"]
+    assert delta.cost["network_bytes"] - none < 0.6 * (full.cost["network_bytes"] - none)
 
 
 # -- R+SM without a restart, and a store that takes no time --------------------------------------------------
