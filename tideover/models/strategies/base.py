@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
 from typing import Any, ClassVar, Literal
 
 from tideover.models.job.components import BoltConfig
@@ -40,7 +41,6 @@ class Strategy(Part):
     """The mechanisms that its protocol makes: they say what they need of the job."""
     roles: ClassVar[frozenset[str]] = frozenset()
     """What it has besides tasks that a failure can name as its component: acker, driver."""
-
     bounded_queues: ClassVar[bool] = False
     """Whether it goes with queues that have a bound (one that derives from such a one says so itself)."""
     credits: ClassVar[bool] = True
@@ -63,9 +63,7 @@ class Strategy(Part):
     """Durations after which a root that is not done is given up, and emitted again."""
 
     usual: ClassVar[dict[str, str]] = {}
-    """Values, as a file says them, of keys that have no default: for comparisons of all, audits and
-    tests, where nobody gives any.
-    """
+    """Values, as a file says them, of keys without a default: for comparisons of all, audits and tests."""
     after_failures: ClassVar[frozenset[str]] = frozenset()
     """Parameters that make no difference as long as nothing fails; they have defaults."""
     costs: ClassVar[dict[str, tuple[str, ...]]] = {}
@@ -80,10 +78,7 @@ class Strategy(Part):
     @property
     def needs(self) -> Needs:
         """What its mechanisms need, together."""
-        needs = Needs()
-        for mechanism in self.composed_of:
-            needs = needs.together(mechanism.needs)
-        return needs
+        return reduce(Needs.together, (mechanism.needs for mechanism in self.composed_of), Needs())
 
     def protocol(self, job: Job) -> Protocol:
         """The strategy at work in ``job``."""
