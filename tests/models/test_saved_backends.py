@@ -20,7 +20,7 @@ from tideover.models.job.backends.rocksdb import RocksDB
 from tideover.models.job.components import Store
 from tideover.models.simulation import Replication, simulate
 
-STRATEGIES = ("rsm", "aligned_snapshots")
+STRATEGIES = ("rsm", "aligned_snapshots", "passive_standby")
 AT_RANDOM = (*STRATEGIES, "changelog")
 """A changelog has another way to write: what tuples change, and all that is there from the start."""
 
