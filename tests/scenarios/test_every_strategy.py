@@ -52,7 +52,7 @@ def test_those_that_the_scenario_names_come_first_and_need_nothing() -> None:
 
 
 def test_what_is_needed_is_told_unless_somebody_gave_it() -> None:
-    told = "rsm: checkpoint_interval 5 s, since the scenario has none"
+    told = "rsm: checkpoint_interval 5 s, since nothing else is said"
     assert told in every_strategy(CHAIN).notes
     given = ["strategies.rsm.checkpoint_interval=2s"]
     every = every_strategy(CHAIN, given)

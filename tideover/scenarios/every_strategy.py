@@ -17,7 +17,7 @@ ALL = "all"
 class Every(NamedTuple):
     """The strategies: first those that the scenario's block ``strategies`` names, then the others.
 
-    settings  keys that a strategy needs, and that nobody has given: its usual values
+    settings  usual values of strategies that the scenario says nothing of, and of keys that one needs
     notes     which these are, and why strategies are left out
     """
 
@@ -47,28 +47,32 @@ def every_strategy(source: Source | Tree, settings: Settings = ()) -> Every:
         usual += more
         if more:
             told = ", ".join(f"{one.path[-1]} {one.node.value}" for one in more)
-            notes.append(f"{kind}: {told}, since the scenario has none")
+            notes.append(f"{kind}: {told}, since nothing else is said")
     if len(kinds) < 2 and refused:
         raise refused[0]
     return Every(tuple(kinds), usual, tuple(notes))
 
 
 def needed(tree: Tree, kind: str, given: list[Setting]) -> list[Setting]:
-    """The settings without which there is no scenario under a strategy; raises ScenarioError."""
-    try:
-        loader.load_for_strategies(tree, [kind], given)
-    except ScenarioError:
-        usual = STRATEGIES[kind].usual if kind in STRATEGIES else {}
-        known = {one.path[-1] for one in given if one.key.startswith(("strategy.", f"strategies.{kind}."))}
-        block = tree.root.get("strategies", kind)
-        known |= {key for key, _ in block.items()} if block is not None and block.is_mapping else set()
-        more = [f"strategies.{kind}.{key}={value}" for key, value in usual.items() if key not in known]
-        if not more:
-            raise
-        found = read_settings(more)
-        loader.load_for_strategies(tree, [kind], [*found, *given])
-        return found
-    return []
+    """The usual values of a strategy that the scenario says nothing of; else those without which there
+    is no scenario under it. Raises ScenarioError.
+    """
+    root = tree.root
+    own, named = root.get("strategy"), root.get("strategy", "kind") or root.get("strategy")
+    blocks = [root.get("strategies", kind), own if named is not None and named.value == kind else None]
+    if any(block is not None for block in blocks):
+        try:
+            loader.load_for_strategies(tree, [kind], given)
+            return []
+        except ScenarioError:
+            pass
+    said = {one.path[-1] for one in given if one.key.startswith(("strategy.", f"strategies.{kind}."))}
+    for block in blocks:
+        said |= {key for key, _ in block.items()} if block is not None and block.is_mapping else set()
+    usual = STRATEGIES[kind].usual if kind in STRATEGIES else {}
+    found = read_settings([f"strategies.{kind}.{key}={v}" for key, v in usual.items() if key not in said])
+    loader.load_for_strategies(tree, [kind], [*found, *given])
+    return found
 
 
 def _reason(error: ScenarioError) -> str:

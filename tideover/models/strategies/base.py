@@ -63,7 +63,9 @@ class Strategy(Part):
     """Durations after which a root that is not done is given up, and emitted again."""
 
     usual: ClassVar[dict[str, str]] = {}
-    """Values, as a file says them, of keys without a default: for comparisons of all, audits and tests."""
+    """Values, as a file says them, of keys without a default, or whose default suits other runs than those of
+    minutes: for comparisons of all strategies, audits and tests, where nobody says anything else.
+    """
     after_failures: ClassVar[frozenset[str]] = frozenset()
     """Parameters that make no difference as long as nothing fails; they have defaults."""
     costs: ClassVar[dict[str, tuple[str, ...]]] = {}

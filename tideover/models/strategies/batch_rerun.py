@@ -28,6 +28,7 @@ class BatchRerun(BatchSettings, Strategy):
     """
 
     promise: ClassVar[Promise] = "exactly once"
+    usual: ClassVar[dict[str, str]] = {"trigger_interval": "60 s"}
     survives: ClassVar[frozenset[str]] = frozenset(
         {"lose_state", "crash_task", "crash_host", "pause", "crash_worker", "crash_rack"}
     )
