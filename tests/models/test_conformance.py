@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, ClassVar
 
 import pytest
@@ -12,6 +13,7 @@ from tideover.models.job.sinks.transactional import Transactional
 from tideover.models.strategies.base import STRATEGIES, Promise, Protocol, Strategy
 from tideover.models.strategies.none import Amnesia
 from tideover.parts.typed import typed
+from tideover.sim.kernel import Rank
 
 PARAMETERS: dict[str, dict[str, Any]] = {
     "rsm": {"checkpoint_interval": 2_000_000_000, "replay_cost": 1_000_000},
@@ -147,6 +149,49 @@ def test_a_boast_is_found(registry: list[str]) -> None:
         conformance.keeps_its_promise(Boast())
     with pytest.raises(AssertionError, match="flood"):
         conformance.describes_itself(Vague())
+
+
+def test_who_is_late_or_keeps_all_or_fails_at_a_step_is_found(registry: list[str]) -> None:
+    """Amnesia that says it is back at once; that keeps all it has ever emitted; that loses what comes after a
+    step of its own, though it promises not to.
+    """
+    registry += ["hasty", "hoarder", "faltering"]
+
+    @STRATEGIES.register("hasty")
+    class Hasty(Amnesia):
+        def recovers_within(self, down: int, window: int) -> int:
+            return down
+
+    class Hoarding(Protocol):
+        kept = 0
+
+        def emitted(self, spout: Any, train: Any, sent: Any) -> None:
+            self.kept += train.n
+            self.do.keep(self.kept)
+
+    @STRATEGIES.register("hoarder")
+    class Hoarder(Amnesia):
+        def protocol(self, job: Any) -> Protocol:
+            return Hoarding(job)
+
+    class Stepping(Protocol):
+        def start(self) -> None:
+            step = partial(self.do.step, "somebody", "checkpoint saved")
+            self.do.at(conformance.END + 4 * conformance.S, step, Rank.CHECKPOINT)
+
+    @STRATEGIES.register("faltering")
+    class Faltering(Amnesia):
+        promise: ClassVar[Promise] = "at least once"
+
+        def protocol(self, job: Any) -> Protocol:
+            return Stepping(job)
+
+    with pytest.raises(AssertionError, match="recovered at"):
+        conformance.recovers_in_time(Hasty())
+    with pytest.raises(AssertionError, match="kept tuples grow"):
+        conformance.bounds_its_buffers(Hoarder())
+    with pytest.raises(AssertionError, match="losses"):
+        conformance.survives_during_its_steps(Faltering())
 
 
 @pytest.mark.parametrize("trigger", ["marker", "tick"])

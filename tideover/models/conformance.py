@@ -52,6 +52,10 @@ STORE = 5 * MS
 WINDOW = 10 * S
 END = 2 * WINDOW
 """End of the window at which faults strike, and after it: there is state to lose by then."""
+LONG = END + 9 * WINDOW
+"""How long the world is, if it has to be."""
+DOWN = 4 * S
+"""Longest time for which a task is down."""
 
 
 class Strike(NamedTuple):
@@ -101,9 +105,10 @@ def word_count(
     seed: int = 1,
     trigger: Trigger = "marker",
     bolt: type[Stateful] = WindowedCount,
+    duration: int = LONG,
 ) -> Scenario:
     """The world of the checks, every task on a host of its own; ``trigger``: what ends its windows;
-    ``bolt``: what counts.
+    ``bolt``: what counts; ``duration``: in ns.
     """
     words = SpoutConfig(spout=Sentences(), arrivals=Periodic(rate=2.0), parallelism=2)
     split = BoltConfig(
@@ -123,8 +128,15 @@ def word_count(
         links=Links(latency=Exponential(mean=3 * MS), local=Constant(value=0), pairs={}),
         store=Store(latency=STORE),
         stores={"disk": Disk(latency=STORE // 5)},
-        run=Run(duration=END + 9 * WINDOW, seed=seed),
+        run=Run(duration=duration, seed=seed),
     )
+
+
+def long_enough(strategy: Strategy) -> int:
+    """How long a world has to be (ns) for a failure within a window of END, its recovery, and two windows
+    after that.
+    """
+    return min(LONG, END + WINDOW + strategy.recovers_within(DOWN, WINDOW) + 2 * WINDOW)
 
 
 def run(scenario: Scenario, **more: Any) -> Replication:
@@ -303,7 +315,8 @@ def keeps_its_promise_between_ticks(strategy: Strategy, bolt: type[Stateful] = W
 def _keeps_its_promise_after(
     fault: Fault, strategy: Strategy, trigger: Trigger, bolt: type[Stateful]
 ) -> None:
-    done = run(word_count(strategy, (fault,), trigger=trigger, bolt=bolt))
+    duration = long_enough(strategy)
+    done = run(word_count(strategy, (fault,), trigger=trigger, bolt=bolt, duration=duration))
     promise = strategy.promises()
     where = f"windows by {trigger}, {fault!r} under {strategy!r}"
     what = f"{promise}, {where}: {done.ledger}, {done.windows}"
@@ -316,15 +329,60 @@ def _keeps_its_promise_after(
     assert promise != "exactly once" or bad_windows == 0, f"bad windows; {what}"
 
 
+def recovers_in_time(strategy: Strategy, bolt: type[Stateful] = WindowedCount) -> None:
+    """After the last failure all is as it would have been within the time that the strategy states
+    (``recovers_within``): after one of a kind that it survives, and after a second one that strikes while the
+    task is down from the first, or soon after it is back, during its recovery.
+    """
+    for kind in sorted(strategy.survives & {"crash_task", "lose_state"}):
+        first = Strike(END + 4 * S, 1 * S)
+        for later in (None, 2 * S, DOWN + 5 * MS):
+            strikes = [first] if later is None else [first, Strike(first.at + later, 1 * S)]
+            faults = tuple(fault for each in strikes for fault in single_faults((kind,), ("count",), (each,)))
+            done = run(word_count(strategy, faults, bolt=bolt, duration=long_enough(strategy)))
+            latest = strikes[-1].at / S + strategy.recovers_within(DOWN, WINDOW) / S
+            for row in done.recoveries:
+                took = row["time_to_recover_s"]
+                assert took is not None, f"no recovery from {kind} within the run, after {faults!r}"
+                over = row["failed_at_s"] + took
+                assert over <= latest, f"recovered at {over:g} s, not by {latest:g} s, after {faults!r}"
+
+
+def survives_during_its_steps(strategy: Strategy, bolt: type[Stateful] = WindowedCount) -> None:
+    """The promise holds if a task crashes just behind a step of the protocol, of each sort one: in the middle
+    of a checkpoint, say.
+    """
+    if "crash_task" not in strategy.survives:
+        return
+    quiet = run(word_count(strategy, bolt=bolt, duration=END + 2 * WINDOW), trace=True)
+    assert quiet.trace is not None
+    sorts = {step.what: step.at for step in reversed(quiet.trace.steps) if END < step.at < END + WINDOW}
+    for moment in sorted(set(sorts.values())):
+        for fault in single_faults(("crash_task",), ("count",), (Strike(moment + 1, 1 * S),)):
+            _keeps_its_promise_after(fault, strategy, "marker", bolt)
+
+
+def bounds_its_buffers(strategy: Strategy, bolt: type[Stateful] = WindowedCount) -> None:
+    """What is kept to be sent again does not grow with time: in a run of twice the length, after a failure,
+    the most is no more than a quarter higher.
+    """
+    crash = tuple(single_faults(("crash_task",), ("count",), STRIKES[-1:]))
+    one = long_enough(strategy)
+    runs = (run(word_count(strategy, crash, bolt=bolt, duration=n * one)) for n in (1, 2))
+    short, long = (done.cost["peak_buffered_tuples"] or 0 for done in runs)
+    assert long <= 1.25 * short, f"kept tuples grow from {short:g} to {long:g}"
+
+
 def conserves_roots(strategy: Strategy, bolt: type[Stateful] = WindowedCount) -> None:
     """Emitted = completed + in flight + lost, whatever breaks, and whatever breaks during its recovery."""
+    duration = long_enough(strategy)
     for kind, then in pairs_of_kinds():
         # other kinds hit much the same wherever they are aimed
         where = WHERE if {kind, then} <= set(OF_TASKS) else WHERE[::3]
         for first, second in where:
             one = list(single_faults((kind,), (first,)))[2]
             other = list(single_faults((then,), (second,)))[3]
-            _conserves_roots_in(word_count(strategy, (one, other), bolt=bolt))
+            _conserves_roots_in(word_count(strategy, (one, other), bolt=bolt, duration=duration))
 
 
 @standing()  # the world goes when it ends
@@ -374,6 +432,9 @@ CHECKS: tuple[Callable[..., None], ...] = (
     survives_without_failures,
     keeps_its_promise,
     keeps_its_promise_between_ticks,
+    survives_during_its_steps,
+    recovers_in_time,
+    bounds_its_buffers,
     conserves_roots,
     draws_its_luck,
     does_not_depend_on_trains,

@@ -129,6 +129,15 @@ class Strategy(Part):
         """What recurs without failures (checkpoints, say): first moment and period, ns; None: nothing."""
         return None
 
+    def recovers_within(self, down: int, window: int) -> int:
+        """Longest time (ns) from a failure, the last one, until all is as it would have been without, where
+        tasks have little to do: what failed is back after ``down``, windows last ``window``. By default:
+        then two periods of its cycle are done again (one was cut short), or what is given up is emitted again
+        (two timeouts after it was, at most), and the window ends that this falls in.
+        """
+        cycle, timeouts = self.cycle(), given(self, self.gives_up).values()
+        return down + 2 * max([0 if cycle is None else cycle[1], *timeouts]) + window
+
 
 def given(strategy: Strategy, keys: tuple[str, ...]) -> dict[str, Any]:
     """Those of a strategy's keys that have a value (not None), and the value."""
