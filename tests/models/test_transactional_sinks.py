@@ -102,6 +102,19 @@ def test_an_outage_that_outlasts_the_timeout_loses_what_was_pre_committed() -> N
         assert {1, 2} & seen(run).keys() == (set() if gone else {1, 2})
 
 
+def test_what_is_lost_is_not_to_come() -> None:
+    """q (25) ◀── s ──▶ count: q is slow, and takes part in the snapshot of 45 at 60, which is complete then.
+    A crash at 61 loses windows 1 and 2 to a broker that waits for 60. The job runs again at 161, and ends at
+    180, when q still has the marker of window 2 in its queue: that is missing all the same.
+    """
+    scenario = job(committing(60), crash(61, 100), until=180)
+    more = {"q": bolt("forward", {"s": "shuffle"}, 25)}
+    run = done(scenario.model_copy(update={"topology": scenario.topology | more}))
+    assert run.world is not None
+    assert run.world.job.end_markers() >= {2}
+    assert (run.windows["expired"], run.windows["missing"]) == (2, 2)
+
+
 def test_what_is_not_decided_on_is_put_out_again() -> None:
     """A crash at 47, before the snapshot is complete: it goes back to that of 15, which had nothing put out.
     Windows 1 and 2 are put out once more when the job runs, at 147, however short the broker's patience is:

@@ -49,7 +49,7 @@ class Sinks:
         self.producers: dict[Task, Producer] = {}
         self.seen: dict[Place, Seen] = {}  # windows
         self.delays: list[int] = []
-        self.lost_windows = 0
+        self.lost: list[Place] = []  # windows
 
     def withholds(self, task: Task) -> bool:
         """Whether readers have to wait for what a task puts out."""
@@ -135,7 +135,7 @@ class Sinks:
 
     def _lose(self, task: Task, number: int) -> None:
         written = self.producers[task].flushed.pop(number)
-        self.lost_windows += len(written.windows)
+        self.lost += [(*task.logical, number) for number, _, _ in written.windows]
         self._undo(task, written)
 
     def _undo(self, task: Task, written: Transaction) -> None:

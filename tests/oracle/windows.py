@@ -68,12 +68,13 @@ def verdict(world: World, replication: int) -> Verdict:
         if not right:
             bad[place] = since(place), time
     if world.sinks.terms is not None:
-        counts["expired"] = world.sinks.lost_windows
+        counts["expired"] = len(world.sinks.lost)
     ended = _end_markers(world)
     for place in due - mine.keys() - world.sinks.hidden():
-        if place[2] in ended and world.layout.by_marker(place[0]):
+        lost = place in world.sinks.lost
+        if not lost and place[2] in ended and world.layout.by_marker(place[0]):
             continue
-        if truth[place][2] and not any(_to_come(world, task, place) for task in world.tasks):
+        if truth[place][2] and (lost or not any(_to_come(world, task, place) for task in world.tasks)):
             counts["missing"] += 1
             bad[place] = since(place), truth[place][0]
     return Verdict(counts, bad)

@@ -51,8 +51,8 @@ def at_a_glance(records: Sequence[Record]) -> tuple[Picture, ...]:
         return ()
     figure = figures.glance(glance.rows(records)).figure
     caption = (
-        "The same load, failures and luck under each, the fastest to recover on top. Bars of one column have "
-        "one scale. Latency is the mean outside of recoveries; (n/m): n of m recoveries came to an end, never: "
+        "The same load, failures and luck under each, the fastest on top. Bars of one column share "
+        "a scale. Latency is the mean outside of recoveries; (n/m): n of m recoveries came to an end, never: "
         "none did. Look from left to right: what is gained in a failure is paid for without one."
     )
     alt = "Each strategy's recovery, losses, latency and costs as bars; the tables have the same figures."

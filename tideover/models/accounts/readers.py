@@ -71,7 +71,8 @@ class Readers:
     def on_aborted(self, task: BoltView, number: int | None, lost: bool) -> None:
         """They never will."""
         held = self._held.pop((task, number), Held())
-        self._windows.forget((task.component.name, task.index, window) for window, _, _ in held.windows)
+        places = ((task.component.name, task.index, window) for window, _, _ in held.windows)
+        self._windows.forget(places, lost)
         self.expired += len(held.windows) * lost
 
     def delay_figures(self) -> dict[str, float | None]:

@@ -109,7 +109,8 @@ class ReferenceRun:
             for number in (*task.windows.waiting, *_unsaid(job, task))
         }
         due, marked = set(self._truth.open) - waiting - self._found.hidden, job.end_markers()
-        self.audit.due = {place for place in due if not _still_to_come(job, *place, marked)}
+        lost = self._found.lost
+        self.audit.due = {p for p in due if p in lost or not _still_to_come(job, *p, marked)}
         while self._found.open.keys() - self._truth.open.keys():
             event = kernel.next_data_event()
             if event is None or event <= kernel.now:

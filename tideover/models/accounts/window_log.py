@@ -25,6 +25,7 @@ class WindowLog:
     see later.
 
     hidden   windows that are put out, and not seen
+    lost     windows that were put out, and will never be seen
     """
 
     def __init__(self, withheld: Container[object] = ()) -> None:
@@ -32,6 +33,7 @@ class WindowLog:
         self.count = 0
         self.open: dict[Place, Sums] = {}
         self.hidden: set[Place] = set()
+        self.lost: set[Place] = set()
         self._first: dict[Place, tuple[int, int]] = {}
         """(time, replica) of the earliest emission."""
         self._known: dict[Place, None] = {}
@@ -50,9 +52,12 @@ class WindowLog:
         else:
             self.see(place, task.replica, now, closed)
 
-    def forget(self, places: Iterable[Place]) -> None:
-        """These were put out, and will not be seen as they are."""
-        self.hidden -= set(places)
+    def forget(self, places: Iterable[Place], lost: bool) -> None:
+        """These were put out, and will not be seen as they are; ``lost``: nor will they come again."""
+        gone = set(places)
+        self.hidden -= gone
+        if lost:
+            self.lost |= gone
 
     def see(self, place: Place, replica: int, now: int, closed: Closed) -> None:
         """Readers see a window."""
