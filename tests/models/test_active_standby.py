@@ -81,6 +81,16 @@ def test_a_window_that_ends_before_the_failure_is_noticed_waits_for_that(detecti
     assert (replica, number, at / MS, sums) == (1, 1, max(102, 95 + detection), {0: 10})
 
 
+def test_a_window_that_was_put_out_is_not_put_out_again() -> None:
+    """Both end the window of 100 at 102, and the primary puts it out. It crashes at 105, which is noticed at
+    110, before the acks of 120 make the secondary forget the window.
+    """
+    window = {"length": 100 * MS, "trigger": "marker"}
+    done = standing_by(chain((crash(105, "count", detection=5),), 145, window))
+    assert done.trace is not None
+    assert [(row[2], row[3], row[4] / MS) for row in done.trace.windows] == [(0, 1, 102)]
+
+
 @pytest.mark.parametrize("cap", [1, 20_000])
 def test_sums_are_sent_by_who_takes_over(cap: int) -> None:
     """s ──▶ split ──▶ count ──▶ total. The primary of the count crashes just before the window of 100 ends,

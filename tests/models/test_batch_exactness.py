@@ -33,12 +33,7 @@ def test_the_engine_equals_the_reference(strategy: str) -> None:
 
 @EACH
 def test_the_engine_equals_the_reference_where_failures_overlap(strategy: str) -> None:
-    @FEW
-    @given(overlapping((strategy,)))
-    def check(scenario: Scenario) -> None:
-        assert not differences(scenario, CAPS[-1:])
-
-    check()
+    FEW(given(overlapping((strategy,)))(_equal))()
 
 
 @pytest.mark.long
@@ -56,12 +51,7 @@ def test_the_engine_equals_the_reference_in_many_worlds(strategy: str) -> None:
 def test_the_engine_equals_the_reference_on_clusters(strategy: str) -> None:
     """Workers, racks, and faults of theirs."""
 
-    @FEW
-    @given(on_clusters((strategy,)))
-    def check(scenario: Scenario) -> None:
-        assert not differences(scenario, CAPS[-1:])
-
-    check()
+    FEW(given(on_clusters((strategy,)))(_equal))()
 
 
 @pytest.mark.long

@@ -16,7 +16,7 @@ from tests.models.chain import chain, crashed
 from tests.models.test_exactness import LISTS, LONG, QUICK
 from tests.oracle import channels
 from tests.oracle.program import play
-from tests.oracle.random_worlds import STORM, STRATEGY_NAMES, overlapping
+from tests.oracle.random_worlds import BATCHES, STORM, STRATEGY_NAMES, overlapping
 from tests.oracle.worlds import MS, bolt, fault, spout, world
 from tideover.models.accounts.space_time import Stretch
 from tideover.models.config import Scenario
@@ -28,7 +28,7 @@ from tideover.sim.memory import standing
 
 Sent = tuple[Any, Any, int, int, int]
 """Physical sender and receiver, uid, attempt, when it was made."""
-ALL = (*STRATEGY_NAMES, *STORM)
+ALL = (*STRATEGY_NAMES, *STORM, *BATCHES)
 
 
 def whole(scenario: Scenario) -> Stretch:
@@ -129,16 +129,23 @@ def test_a_place_in_the_tree_is_told_in_words() -> None:
 
 
 @contextmanager
-def noted(patch: pytest.MonkeyPatch) -> Iterator[tuple[list[tuple[Any, int]], dict[Any, int]]]:
-    """The reference's messages with the moments when they were made; and when they came to their receiver."""
-    made, came = [], {}
-    make, arrive = channels.Channel.made, channels.Channel._arrive
+def noted(patch: pytest.MonkeyPatch) -> Iterator[tuple[dict[Any, int], dict[Any, int]]]:
+    """The messages that the reference sends, with the moments when they were made; and when they came."""
+    moments: dict[Any, int] = {}
+    made: dict[Any, int] = {}
+    came: dict[Any, int] = {}
+    make, send, arrive = channels.Channel.made, channels.Channel.send, channels.Channel._arrive
 
     def make_noted(channel: Any, message: Any) -> Any:
         message = make(channel, message)
         if message.datum is not None:
-            made.append((message, channel.world.clock.now))
+            moments[message] = channel.world.clock.now
         return message
+
+    def send_noted(channel: Any, message: Any) -> None:
+        if message in moments:
+            made[message] = moments[message]
+        send(channel, message)
 
     def arrive_noted(channel: Any) -> None:
         came[channel.wire[0]] = channel.world.clock.now
@@ -146,6 +153,7 @@ def noted(patch: pytest.MonkeyPatch) -> Iterator[tuple[list[tuple[Any, int]], di
 
     with patch.context() as patched:
         patched.setattr(channels.Channel, "made", make_noted)
+        patched.setattr(channels.Channel, "send", send_noted)
         patched.setattr(channels.Channel, "_arrive", arrive_noted)
         yield made, came
 
@@ -156,7 +164,7 @@ def hold_against_the_reference(scenario: Scenario, patch: pytest.MonkeyPatch) ->
         play(scenario, 0)
     expected: Counter[Sent] = Counter()
     arrivals: dict[Sent, list[int]] = {}
-    for message, moment in made:
+    for message, moment in made.items():
         up, down, datum = message.channel.up.physical, message.channel.down.physical, message.datum
         key = up, down, datum.uid, datum.attempt, moment
         expected[key] += 1
@@ -202,7 +210,7 @@ def test_messages_are_those_of_the_reference(strategy: str, monkeypatch: pytest.
     """
     total = 0
 
-    @settings(QUICK, max_examples=4)
+    @settings(QUICK, max_examples=3)
     @given(overlapping((strategy,)))
     def check(scenario: Scenario) -> None:
         nonlocal total
@@ -211,7 +219,7 @@ def test_messages_are_those_of_the_reference(strategy: str, monkeypatch: pytest.
             hold_its_own(scenario)
 
     check()
-    assert total > 20
+    assert total > 5
 
 
 @pytest.mark.long

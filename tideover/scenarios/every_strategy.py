@@ -38,7 +38,7 @@ def every_strategy(source: Source | Tree, settings: Settings = ()) -> Every:
     refused: list[ScenarioError] = []
     for kind in dict.fromkeys([*named, *sorted(name for name, _ in STRATEGIES.items())]):
         try:
-            more = _needed(Tree(root, directory), kind, given)
+            more = needed(Tree(root, directory), kind, given)
         except ScenarioError as error:
             refused.append(error)
             notes.append(f"{kind} is left out: {_reason(error)}")
@@ -53,7 +53,7 @@ def every_strategy(source: Source | Tree, settings: Settings = ()) -> Every:
     return Every(tuple(kinds), usual, tuple(notes))
 
 
-def _needed(tree: Tree, kind: str, given: list[Setting]) -> list[Setting]:
+def needed(tree: Tree, kind: str, given: list[Setting]) -> list[Setting]:
     """The settings without which there is no scenario under a strategy; raises ScenarioError."""
     try:
         loader.load_for_strategies(tree, [kind], given)

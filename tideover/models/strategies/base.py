@@ -63,8 +63,8 @@ class Strategy(Part):
     """Durations after which a root that is not done is given up, and emitted again."""
 
     usual: ClassVar[dict[str, str]] = {}
-    """Values, as a file says them, of keys that have no default: for comparisons of all strategies, where
-    nobody gives any.
+    """Values, as a file says them, of keys that have no default: for comparisons of all, audits and
+    tests, where nobody gives any.
     """
     after_failures: ClassVar[frozenset[str]] = frozenset()
     """Parameters that make no difference as long as nothing fails; they have defaults."""
