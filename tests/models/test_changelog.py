@@ -16,6 +16,7 @@ import pytest
 from tests.models.chain import ONES, counted, crashed, lost
 from tests.oracle.worlds import MS, bolt, spout, world
 from tideover.models import conformance
+from tideover.models.advice import warnings
 from tideover.models.job.backends.rocksdb import RocksDB
 from tideover.models.job.components import BoltConfig, SpoutConfig
 from tideover.models.simulation import Replication, simulate
@@ -184,6 +185,12 @@ def test_what_transactions_do_without(key: str, value: Any, why: str) -> None:
         load("wordcount", given)
 
 
+def test_commits_that_leave_no_time_are_remarked() -> None:
+    given = {"strategy.kind": "changelog", "strategy.commit_interval": "1 s", "strategy.commit_time": "1 s"}
+    said = warnings(load("wordcount", given))
+    assert any("a commit takes as long as the distance of two" in each for each in said)
+
+
 ONCE = ChangelogTopics(guarantee="exactly_once", commit_interval=3_000_000_000, commit_time=300_000_000)
 
 
@@ -192,6 +199,15 @@ def test_what_it_promises_goes_by_the_guarantee() -> None:
     assert STRATEGIES["changelog"]().promises() == "at least once"
 
 
-@pytest.mark.parametrize("check", conformance.CHECKS, ids=lambda check: check.__name__)
+OFTEN = [check for check in conformance.CHECKS if check is not conformance.conserves_roots]
+"""That one is asked of the other guarantee each time; here the reference settles roots, too."""
+
+
+@pytest.mark.parametrize("check", OFTEN, ids=lambda check: check.__name__)
 def test_conforms_exactly_once(check: Any) -> None:
     check(ONCE)
+
+
+@pytest.mark.long
+def test_conserves_roots_exactly_once() -> None:
+    conformance.conserves_roots(ONCE)
