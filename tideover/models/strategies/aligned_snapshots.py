@@ -84,8 +84,7 @@ class AlignedSnapshots(Strategy):
     local_recovery: Annotated[
         str | None,
         Field(
-            description="the one of `stores`, on hosts, where tasks keep a second copy of their state, to "
-            "read it there if they restart there"
+            description="the one of `stores`, on hosts, where a second copy of state is for who restarts there"
         ),
     ] = None
 
