@@ -84,7 +84,7 @@ class AlignedSnapshots(Strategy):
     local_recovery: Annotated[
         str | None,
         Field(
-            description="the one of `stores`, on hosts, where a second copy of state is for who restarts there"
+            description="the one of `stores`, on hosts, with a second copy of state for who restarts there"
         ),
     ] = None
 
