@@ -35,6 +35,7 @@ class AlignedSnapshots(Strategy):
 
     promise: ClassVar[Promise] = "exactly once"
     usual: ClassVar[dict[str, str]] = {"checkpoint_interval": "5 s"}
+    windows: ClassVar[frozenset[str]] = frozenset({"sliding", "event", "session", "join"})
     survives: ClassVar[frozenset[str]] = frozenset(
         {"lose_state", "crash_task", "crash_host", "crash_worker", "crash_rack"}
     )
