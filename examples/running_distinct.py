@@ -66,6 +66,7 @@ class RunningDistinct(Stateful):
     """At the end of each window emits how many different values each key has had since the beginning."""
 
     emits: ClassVar[tuple[str, ...]] = ("key", "count")
+    forgets: ClassVar[bool] = False
 
     def new_state(self, keys: int) -> State:
         return DistinctValues(keys)

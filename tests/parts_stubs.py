@@ -80,6 +80,8 @@ def class_of(part: Typed) -> list[str]:
 
 def parameter_of(parameter: inspect.Parameter) -> str:
     kind = re.sub(r"\bWindow\b", "windows.Window", parameter.annotation)
+    if kind in {base.__name__ for base in REGISTRIES} and isinstance(parameter.default, str):
+        kind += " | str"  # the name of a part without keys stands for it
     text = f"{parameter.name}: {kind}".replace("'", '"')
     given = parameter.default
     return text if given is parameter.empty else f"{text} = {given!r}".replace("'", '"')

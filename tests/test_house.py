@@ -151,5 +151,6 @@ def test_no_file_is_longer(most: int) -> None:
 
 
 def test_a_strategy_is_one_short_file() -> None:
-    long = {path.name: n for path in STRATEGIES if (n := path.read_text("utf-8").count("\n")) > 150}
+    mine = [path for path in STRATEGIES if path.name != "base.py"]
+    long = {path.name: n for path in mine if (n := path.read_text("utf-8").count("\n")) > 150}
     assert long == {}

@@ -26,6 +26,11 @@ TYPED = [
     tideover.SourceReplay(timeout_buckets=3),
     parts.EStorm(members=3),
     parts.StormCheckpoint(checkpoint_interval="2 s"),
+    parts.PassiveStandby(checkpoint_interval="2 s", delta=True),
+    parts.UpstreamBackup(ack_interval="3 s"),
+    parts.ActiveStandby(copy_time="1 s"),
+    parts.Trident(spout="transactional", message_timeout="20 s"),
+    parts.BatchRerun(trigger_interval="10 s"),
     tideover.StateManagement(checkpoint_interval="7 s", replay_rate="900/s"),
 ]
 

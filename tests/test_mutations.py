@@ -182,6 +182,57 @@ BATCHES = (
         exactness("micro_batch"),
     ),
 )
+TABLE = (f"{MODELS}/test_trident.py", "-k", "table_of_nine")
+TRIDENT = (
+    Mutation(
+        "an opaque state does not go back to what was before",
+        "            go_back(job, task, self._before)\n",
+        "",
+        TABLE,
+    ),
+    Mutation(
+        "a transactional state adds a transaction that it has",
+        "        if txid == self.txid:\n            return False",
+        "        if txid == -1:\n            return False",
+        TABLE,
+    ),
+    Mutation(
+        "a transactional spout reads something else again",
+        "        if txid not in self._contents:\n            return super().read(txid)",
+        "        if txid in self._contents:\n            return super().read(txid)",
+        TABLE,
+    ),
+    Mutation(
+        "a batch that fails leaves those behind it under way",
+        "for other in sorted(self._under_way) if other >= txid]",
+        "for other in sorted(self._under_way) if other == txid]",
+        (f"{MODELS}/test_batch_exactness.py", "-k", "trident"),
+    ),
+    Mutation(
+        "what a failed batch had read comes behind what has come since",
+        "self._waiting.setdefault(place, []).insert(0, train)",
+        "self._waiting.setdefault(place, []).append(train)",
+        (f"{MODELS}/test_batch_exactness.py", "-k", "trident"),
+    ),
+    Mutation(
+        "a batch is committed before all stores have it",
+        "if attempt.logged and len(attempt.passed) == len(self._stations):",
+        "if attempt.logged:",
+        (f"{MODELS}/test_trident.py",),
+    ),
+    Mutation(
+        "a lost state is computed from what was saved alone",
+        "partition.saved_rows * s.reload_cost + partition.since_saved",
+        "partition.saved_rows * s.reload_cost",
+        (f"{MODELS}/test_lineage.py", "-k", "law"),
+    ),
+    Mutation(
+        "a job that fails goes on with what it has",
+        "                p.again = outage.number\n        self.halt()",
+        "                p.again = outage.number",
+        (f"{MODELS}/test_batch_rerun.py", "-k", "job_again"),
+    ),
+)
 WINDOWS = (
     Mutation(
         "a marker ends the epoch that it begins, too",
@@ -362,8 +413,70 @@ HEARTBEATS = (
         (f"{MODELS}/test_detectors.py", "-k", "taken_for_death"),
     ),
 )
-MUTATIONS = (*ACKING, *BUFFERS, *REPLICAS, *BARRIERS, *BATCHES, *WINDOWS, *CLUSTER)
-MUTATIONS += (*CARDS, *QUEUES, *CORES, *HEARTBEATS)
+STANDBYS = (
+    Mutation(
+        "who goes on has had what the task had let in, and not what its state has",
+        "return self._done[task].copy()",
+        "return self._seen[task].copy()",
+        exactness("passive_standby"),
+    ),
+    Mutation(
+        "a delta leaves out what came to the output queue at the end",
+        "return sum(int(np.count_nonzero(train.column(NUMBER) > number)) for train in self.trains)",
+        "return sum(int(np.count_nonzero(train.column(NUMBER) > number + 1)) for train in self.trains)",
+        (f"{MODELS}/test_passive_standby.py", "-k", "costs_only_its_bytes"),
+    ),
+    Mutation(
+        "the secondary has no output queues",
+        "        buffers.put_back(bolt, standby.outputs)\n",
+        "",
+        (f"{MODELS}/test_passive_standby.py", "-k", "has_the_output_queue"),
+    ),
+    Mutation(
+        "what is open is said to be done",
+        "positions[channel] = min(positions[channel], number - 1)",
+        "positions[channel] = min(positions[channel], number)",
+        exactness("upstream_backup"),
+    ),
+    Mutation(
+        "a task says that all is done that it has sent, and not what its receivers are done with",
+        "all(safe[c] >= number for c, number in mark.sent.items())",
+        "True",
+        (f"{MODELS}/test_upstream_backup.py", "-k", "kept_for_who_fails_next or hop_to_hop"),
+    ),
+    Mutation(
+        "an end marker is done before it is handed on",
+        "for (channel, _), number in (own.data | own.markers).items():",
+        "for (channel, _), number in own.data.items():",
+        exactness("upstream_backup"),
+    ),
+    Mutation(
+        "a secondary begins without the windows that are over",
+        "return Standby(state, own.told.positions, own.seen, {}, epoch)",
+        "return Standby(state, own.told.positions, Seen(task.component.paths), {}, epoch)",
+        (f"{MODELS}/test_upstream_backup.py", "-k", "is_over_is_not_rebuilt"),
+    ),
+    Mutation(
+        "who takes over sends nothing of what it has kept",
+        "            if kept is not None:\n                times = end",
+        "            if False:\n                times = end",
+        (f"{MODELS}/test_active_standby.py", "-k", "what_is_in_its_queue"),
+    ),
+    Mutation(
+        "who takes over puts out the windows that its primary has put out",
+        "            if number > after:\n                self._say",
+        "            if True:\n                self._say",
+        (f"{MODELS}/test_active_standby.py", "-k", "not_put_out_again"),
+    ),
+    Mutation(
+        "an ack takes a tuple that was not had",
+        "known: npt.NDArray[np.bool_] = train.uid <=",
+        "known: npt.NDArray[np.bool_] = train.uid - 1 <=",
+        exactness("active_standby"),
+    ),
+)
+MUTATIONS = (*ACKING, *BUFFERS, *REPLICAS, *BARRIERS, *BATCHES, *TRIDENT, *WINDOWS)
+MUTATIONS += (*CLUSTER, *CARDS, *QUEUES, *CORES, *HEARTBEATS, *STANDBYS)
 
 
 def place_of(mutation: Mutation, root: Path) -> Path:

@@ -16,6 +16,7 @@ from tideover.comparison import Comparison
 from tideover.models import config
 from tideover.models.strategies.base import Strategy
 from tideover.scenarios import library, runs
+from tideover.scenarios.every_strategy import ALL, every_strategy
 from tideover.scenarios.loader import load_for_strategies
 from tideover.scenarios.scenario import Scenario, Source, tree_of
 from tideover.scenarios.scenario import load as load_scenario
@@ -64,8 +65,9 @@ def compare(
     """Simulate the same scenario, failures and luck under several strategies; the first is the reference.
 
     ``strategies``: typed objects, or kinds, each with the parameters that the scenario's block ``strategies``
-    has for it; None for all that the block names. ``settings`` and ``report`` as for ``run``. Raises like
-    ``run``, and ValueError if there are not two strategies, or two of one kind.
+    has for it; None for all that the block names; ``"all"`` for all that there are and that go with the
+    scenario, where keys that one needs and nobody gave have its usual values. ``settings`` and ``report`` as
+    for ``run``. Raises like ``run``, and ValueError if there are not two strategies, or two of one kind.
     """
     found = compared(scenario, strategies, settings)
     total = sum(one.run.replications for one in found.values())
@@ -366,6 +368,9 @@ def compared(
     scenario: Source, strategies: Sequence[str | Strategy] | None = None, settings: Settings = ()
 ) -> dict[str, Scenario]:
     """The scenario under each strategy, by kind; raises like ``compare``."""
+    if strategies == ALL or strategies == [ALL]:
+        every = every_strategy(tree_of(scenario), settings)
+        strategies, settings = every.kinds, [*every.settings, *read_settings(settings)]
     if isinstance(strategies, str):
         raise TypeError(f"strategies is the text {strategies!r}; give a list, {[strategies]}")
     kinds = None if strategies is None else [s if isinstance(s, str) else kind_of(s) for s in strategies]

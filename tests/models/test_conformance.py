@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, ClassVar
 
 import pytest
 
 from tideover.models import conformance
+from tideover.models.job.sinks.transactional import Transactional
 from tideover.models.strategies.base import STRATEGIES, Promise, Protocol, Strategy
 from tideover.models.strategies.none import Amnesia
+from tideover.parts.typed import typed
+from tideover.sim.kernel import Rank
 
 PARAMETERS: dict[str, dict[str, Any]] = {
     "rsm": {"checkpoint_interval": 2_000_000_000, "replay_cost": 1_000_000},
+    "passive_standby": {"checkpoint_interval": 2_000_000_000, "replay_cost": 1_000_000},
+    "upstream_backup": {"replay_cost": 1_000_000},
     "aligned_snapshots": {
         "checkpoint_interval": 4_000_000_000,
         "snapshot_time": 20_000_000,
@@ -27,25 +33,57 @@ PARAMETERS: dict[str, dict[str, Any]] = {
         "reload_time": 100_000_000,
     },
     "storm_checkpoint": {"checkpoint_interval": 2_000_000_000},
+    "batch_rerun": {
+        "trigger_interval": 4_000_000_000,
+        "plan_time": 200_000_000,
+        "task_time": 100_000_000,
+        "output_time": 100_000_000,
+        "recovery_time": 300_000_000,
+    },
+    "trident": {
+        "batch_interval": 4_000_000_000,
+        "max_spout_pending": 2,
+        "message_timeout": 10_000_000_000,
+        "metadata_time": 20_000_000,
+        "task_time": 50_000_000,
+        "state_time": 30_000_000,
+        "commit_time": 20_000_000,
+    },
+    "changelog": {"commit_interval": 3_000_000_000, "commit_time": 300_000_000},
 }
-"""What must be given, in ns; all else is left to its default."""
-BUILT_IN = ("none", "source_replay", "rsm", "active_replication", "aligned_snapshots", "micro_batch")
-BUILT_IN += ("storm_checkpoint", "estorm")
+"""What is given, in ns; who is not here is tried with what it says itself to be ``usual``."""
+BUILT_IN = tuple(STRATEGIES)
+"""All that are registered: a strategy that is added is held to its word without a change here."""
 
 
 def of(kind: str) -> Strategy:
-    return STRATEGIES[kind].model_validate(PARAMETERS.get(kind, {}))
-
-
-def test_all_that_is_registered_is_held_to_its_word() -> None:
-    """The registry holds what is tested below; whoever adds a strategy is reminded here."""
-    assert set(STRATEGIES) == set(BUILT_IN)
+    if kind in PARAMETERS:
+        return STRATEGIES[kind].model_validate(PARAMETERS[kind])
+    strategy: Strategy = typed(STRATEGIES[kind])(**STRATEGIES[kind].usual)
+    return strategy
 
 
 @pytest.mark.parametrize("check", conformance.CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("kind", BUILT_IN)
 def test_built_in(kind: str, check: Any) -> None:
     check(of(kind))
+
+
+@pytest.mark.parametrize("check", conformance.CHECKS[2:], ids=lambda check: check.__name__)
+def test_snapshots_with_transactions_and_copies(check: Any) -> None:
+    """Readers of a transactional sink, and tasks that read local copies, are promised the same."""
+    more = {"sink": Transactional(commit_time=400_000_000), "local_recovery": "disk", "unaligned": True}
+    check(STRATEGIES["aligned_snapshots"].model_validate(PARAMETERS["aligned_snapshots"] | more))
+
+
+def test_a_sink_that_loses_is_found() -> None:
+    """A broker that waits for less time than commits take."""
+    sink = Transactional(transaction_timeout=1_000_000_000, commit_time=3_000_000_000)
+    strategy = STRATEGIES["aligned_snapshots"].model_validate(
+        PARAMETERS["aligned_snapshots"] | {"sink": sink}
+    )
+    with pytest.raises(AssertionError, match=r"losses|differ"):
+        conformance.keeps_its_promise(strategy)
 
 
 @pytest.mark.parametrize("k", [0, 2])
@@ -111,6 +149,49 @@ def test_a_boast_is_found(registry: list[str]) -> None:
         conformance.keeps_its_promise(Boast())
     with pytest.raises(AssertionError, match="flood"):
         conformance.describes_itself(Vague())
+
+
+def test_who_is_late_or_keeps_all_or_fails_at_a_step_is_found(registry: list[str]) -> None:
+    """Amnesia that says it is back at once; that keeps all it has ever emitted; that loses what comes after a
+    step of its own, though it promises not to.
+    """
+    registry += ["hasty", "hoarder", "faltering"]
+
+    @STRATEGIES.register("hasty")
+    class Hasty(Amnesia):
+        def recovers_within(self, down: int, window: int) -> int:
+            return down
+
+    class Hoarding(Protocol):
+        kept = 0
+
+        def emitted(self, spout: Any, train: Any, sent: Any) -> None:
+            self.kept += train.n
+            self.do.keep(self.kept)
+
+    @STRATEGIES.register("hoarder")
+    class Hoarder(Amnesia):
+        def protocol(self, job: Any) -> Protocol:
+            return Hoarding(job)
+
+    class Stepping(Protocol):
+        def start(self) -> None:
+            step = partial(self.do.step, "somebody", "checkpoint saved")
+            self.do.at(conformance.END + 4 * conformance.S, step, Rank.CHECKPOINT)
+
+    @STRATEGIES.register("faltering")
+    class Faltering(Amnesia):
+        promise: ClassVar[Promise] = "at least once"
+
+        def protocol(self, job: Any) -> Protocol:
+            return Stepping(job)
+
+    with pytest.raises(AssertionError, match="recovered at"):
+        conformance.recovers_in_time(Hasty())
+    with pytest.raises(AssertionError, match="kept tuples grow"):
+        conformance.bounds_its_buffers(Hoarder())
+    with pytest.raises(AssertionError, match="losses"):
+        conformance.survives_during_its_steps(Faltering())
 
 
 @pytest.mark.parametrize("trigger", ["marker", "tick"])

@@ -16,7 +16,7 @@ from tideover.models.config import Scenario
 from tideover.models.simulation import simulate
 from tideover.sim.memory import standing
 
-LISTS = ("processed", "windows", "emitted", "completed", "failed", "destroyed", "overflowed")
+LISTS = ("processed", "windows", "emitted", "completed", "failed", "committed", "destroyed", "overflowed")
 CAPS = (1, 7, 20_000)  # the last one is more than any of these worlds has
 QUICK = settings(
     max_examples=50,

@@ -127,18 +127,22 @@ def test_what_counts_as_asking(source: str, asks: list[str]) -> None:
 
 NEEDED: dict[str, dict[str, Any]] = {
     "rsm": {"checkpoint_interval": 100 * MS},
+    "passive_standby": {"checkpoint_interval": 100 * MS},
     "aligned_snapshots": {"checkpoint_interval": 100 * MS},
     "source_replay": {"message_timeout": 50 * MS},
     "estorm": {"message_timeout": 50 * MS},
     "storm_checkpoint": {"message_timeout": 50 * MS, "checkpoint_interval": 10 * MS},
+    "trident": {"batch_interval": 50 * MS},
+    "batch_rerun": {"trigger_interval": 50 * MS},
 }
 
 
-@pytest.mark.parametrize("role", ["acker", "driver"])
+@pytest.mark.parametrize("role", ["acker", "driver", "coordinator"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_loss_of_a_role_matters_where_there_is_one(kind: str, role: str) -> None:
     """s ──▶ p (1 ms), a root every 10 ms. Without the acker from 45 to 145 ms the spout emits again what is
-    not acked; without the driver what comes waits until it is back. Who has no such role is not touched.
+    not acked; without the driver, or the coordinator, what comes waits until it is back. Who has no such role
+    is not touched.
     """
     topology = {"s": spout("values", values=(1,), repeat=True), "p": bolt("forward", {"s": "shuffle"}, 1)}
     crash = fault("crash_task", 45, component=role, detection=0, restart=100)

@@ -122,11 +122,13 @@ def test_what_a_zombie_has_sent_is_fenced_or_counted(strategy: str, twice: bool)
 
 
 @st.composite
-def partitioned(draw: st.DrawFn, cards: bool = False) -> Scenario:
+def partitioned(
+    draw: st.DrawFn, cards: bool = False, strategies: tuple[str, ...] = STRATEGY_NAMES
+) -> Scenario:
     """A world of which one host is cut off once or twice, from all others or from one, besides its own
     faults.
     """
-    base = networks(STRATEGY_NAMES).filter(is_exact) if cards else worlds(STRATEGY_NAMES)
+    base = networks(strategies).filter(is_exact) if cards else worlds(strategies)
     found = draw(base.filter(lambda one: len(hosts_of(one)) > 1))
     cuts = []
     for _ in range(draw(st.integers(1, 2))):

@@ -1,17 +1,16 @@
-"""Passive standby, from outside the package: R+SM without a restart and without a store.
+"""Passive standby: checkpoints go to a secondary, which takes over at detection; upstream replays the rest.
 
 Most tests have   s ──▶ p (1) ──▶ count (1)   with a root every 10 ms from 10 on: root n is with p until
-10n + 11 and is counted at 10n + 12. Checkpoints go to the secondary every 20 ms; p keeps the upstream buffer.
+10n + 11 and is counted at 10n + 12. Checkpoints go to the secondaries every 20 ms; s and p keep what they
+have sent.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,29 +18,16 @@ from hypothesis import strategies as st
 from tests.models.chain import EVERY_10, chain, counted, lost, windows
 from tests.oracle.worlds import MS, bolt, fault, spout, world
 from tideover.models.config import Scenario
-from tideover.models.conformance import CHECKS
 from tideover.models.job.components import Links
+from tideover.models.operators.keyed_sums import KeyedSums, KeySet, RunningSums
 from tideover.models.simulation import Replication, simulate
 from tideover.models.strategies.base import STRATEGIES
 from tideover.scenarios.loader import load
 from tideover.sim.distributions.constant import Constant
 from tideover.sim.distributions.exponential import Exponential
+from tideover.sim.train import Train
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def example() -> Iterator[Any]:
-    """The module, imported as a user's; what it registers is taken out again."""
-    spec = spec_from_file_location("passive_standby", EXAMPLES / "passive_standby.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    sys.modules[spec.name] = module  # its annotations are resolved there
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules[spec.name]
-    STRATEGIES.discard("passive_standby")
 
 
 def crash(at: float, detection: float = 5, restart: float = 100) -> Any:
@@ -50,12 +36,8 @@ def crash(at: float, detection: float = 5, restart: float = 100) -> Any:
 
 def passive(scenario: Scenario, **keys: Any) -> Replication:
     """The same world, with secondaries every 20 ms."""
-    strategy = STRATEGIES["passive_standby"].model_validate({"interval": 20 * MS} | keys)
+    strategy = STRATEGIES["passive_standby"].model_validate({"checkpoint_interval": 20 * MS} | keys)
     return simulate(scenario.with_strategy(strategy), trace=True)
-
-
-def test_it_is_one_short_file() -> None:
-    assert len((EXAMPLES / "passive_standby.py").read_text("utf-8").splitlines()) <= 120
 
 
 def test_the_scenario_is_ready_at_detection() -> None:
@@ -126,7 +108,7 @@ def test_the_secondary_has_the_output_queue(trigger: str, cap: int) -> None:
     faults = [
         fault("crash_task", at, component=name, **times) for at, name in ((161, "count"), (175, "total"))
     ]
-    scenario = world(topology, "passive_standby", tuple(faults), 531, interval=70 * MS)
+    scenario = world(topology, "passive_standby", tuple(faults), 531, checkpoint_interval=70 * MS)
     done = simulate(scenario, train_cap=cap)
     assert done.windows["wrong"] == done.windows["missing"] == 0
     managed = STRATEGIES["rsm"].model_validate({"checkpoint_interval": 70 * MS})
@@ -145,17 +127,77 @@ def test_a_window_that_has_come_is_not_put_out_again() -> None:
 # -- it changes nothing while nothing fails ------------------------------------------------------------------
 
 
+MESSAGE = 256
+"""Bytes of one within a host."""
+
+
 @pytest.mark.parametrize("size", [0, 64, 1000])
-def test_without_a_failure_it_costs_only_its_bytes(size: int) -> None:
-    """Every tuple at its time under amnesia; and one entry at 20, 40, 60 and 80 ms on the network."""
+@pytest.mark.parametrize("delta", [False, True])
+def test_without_a_failure_it_costs_only_its_bytes(size: int, delta: bool) -> None:
+    """Every tuple at its time under amnesia. The checkpoints of the count, due at 20, 40, 60 and 80 when it
+    is idle, have one entry each. At those moments it has counted up to root 0, 2, 4 and 6, and p serves the
+    next one until 21, 41, 61 and 81; its checkpoint comes then, and the trim behind it. So p's have roots 0
+    and 1; 1 to 3; 3 to 5; 5 to 7. Of a delta the one entry is part (its sum has grown), but only two messages
+    each.
+    """
     scenario = chain(until=95)
-    done = passive(scenario, entry_size=size)
+    done = passive(scenario, entry_size=size, delta=delta)
     none = simulate(scenario.with_strategy(STRATEGIES["none"]()), trace=True)
     assert done.trace is not None
     assert none.trace is not None
     assert sorted(done.trace.processed) == sorted(none.trace.processed)
     assert done.timeline == none.timeline
-    assert done.cost["network_bytes"] - none.cost["network_bytes"] == 4 * size
+    messages = 2 + 2 + 2 + 2 if delta else 2 + 3 + 3 + 3
+    more = done.cost["network_bytes"] - none.cost["network_bytes"]
+    assert more == 4 * size + messages * MESSAGE
+
+
+def _tuples(keys: list[int]) -> Train:
+    column = np.array(keys, np.int64)
+    return Train(column, column, column, column)
+
+
+@pytest.mark.parametrize(("kind", "twice"), [(KeyedSums, 1), (RunningSums, 1), (KeySet, 0)])
+def test_an_entry_has_changed_if_it_is_not_what_it_was(kind: type[KeyedSums], twice: int) -> None:
+    """Key 0 comes a second time: its sum has grown, but a set that has it is as it was. An entry that is gone
+    with its window is none.
+    """
+    old = kind(5)
+    old.add(_tuples([0, 1, 2]))
+    new = old.copy()
+    assert new.changed_since(old) == 0
+    new.add(_tuples([0, 3]))
+    assert (new.entries, new.changed_since(old)) == (4, 1 + twice)
+    assert new.changed_since(new.fresh()) == 4
+    if kind is not RunningSums:
+        new.end_window()
+        assert (new.entries, new.changed_since(old)) == (0, 0)
+
+
+def test_a_delta_brings_back_what_a_full_checkpoint_does() -> None:
+    """Sentences for 5 s, with a checkpoint every 100 ms: 19 words of which each sentence changes about four.
+    The count crashes, and everything after it comes at the same time with the same sum. Deltas are fewer
+    bytes, though the output queues of the split, trimmed at each checkpoint, are the same in both.
+    """
+    topology = {
+        "s": spout("sentences", 50),
+        "split": bolt("split_words", {"s": "shuffle"}),
+        "count": bolt("windowed_count", {"split": "shuffle"}, window={"length": 1000 * MS}),
+    }
+    hit = fault("crash_task", 1777, component="count", detection=90, restart=1000)
+    keys = {"checkpoint_interval": 100 * MS, "replay_cost": MS, "entry_size": 640}
+    full, delta = (
+        simulate(world(topology, "passive_standby", (hit,), 5000, delta=each, **keys), trace=True)
+        for each in (False, True)
+    )
+    assert full.trace is not None
+    assert delta.trace is not None
+    assert full.trace.processed == delta.trace.processed
+    assert full.trace.windows == delta.trace.windows
+    assert full.windows == {"emitted": 5, "correct": 5, "wrong": 0, "missing": 0}
+    assert full.recoveries == delta.recoveries
+    none = simulate(world(topology, "none", until=5000)).cost["network_bytes"]
+    assert delta.cost["network_bytes"] - none < 0.6 * (full.cost["network_bytes"] - none)
 
 
 # -- R+SM without a restart, and a store that takes no time --------------------------------------------------
@@ -196,7 +238,7 @@ def test_it_recovers_as_state_management_would_at_once(
         return simulate(world(topology, strategy, (hit,), 300, seed, links=links, **keys), trace=True)
 
     ours, theirs = (
-        under("passive_standby", 50 * MS, interval=20 * MS),
+        under("passive_standby", 50 * MS, checkpoint_interval=20 * MS),
         under("rsm", 0, checkpoint_interval=20 * MS),
     )
     assert ours.trace is not None
@@ -205,12 +247,3 @@ def test_it_recovers_as_state_management_would_at_once(
     assert sorted(ours.trace.windows, key=str) == sorted(theirs.trace.windows, key=str)
     assert ours.recoveries == theirs.recoveries
     assert (ours.ledger, ours.windows) == (theirs.ledger, theirs.windows)
-
-
-# -- its word ------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-def test_it_keeps_its_word(example: Any, check: Any) -> None:
-    """The conformance suite, which is asked of every strategy."""
-    check(example.PassiveStandby(interval=2000 * MS, replay_cost=MS))

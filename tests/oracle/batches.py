@@ -30,6 +30,7 @@ class Batch:
     """Its messages by the task that reads them, and what each task has to do."""
 
     content: dict[Task, list[Message]]
+    writes: bool  # its states
     logged: bool = False
     shares: dict[Task, tuple[int, int]] = field(default_factory=dict)
     before: dict[Task, tuple[State, int]] | None = None  # states before its results came out
@@ -46,6 +47,8 @@ class MicroBatches(Protocol):
         self.life, self.cold = 0, False
         self.triggered = 0
         self.newest = -1  # number of the newest fault
+        self.lineage = getattr(self.params, "recovery", None) == "lineage"
+        self.next_checkpoint = self.params.checkpoint_interval if self.lineage else 0
         self.visible: list[int] = []  # when the results of each committed batch came out first
 
     def start(self) -> None:
@@ -77,7 +80,8 @@ class MicroBatches(Protocol):
     def _trigger(self) -> None:
         now = self.triggered = self.world.clock.now
         if self.log:
-            self.batch, self.log = Batch(self.log), {}
+            writes = not self.lineage or now >= self.next_checkpoint
+            self.batch, self.log = Batch(self.log, writes), {}
             self._in(self.params.plan_time, self._begin)
         elif self.params.trigger_interval:
             self._at(self._next(), self._trigger)
@@ -97,8 +101,8 @@ class MicroBatches(Protocol):
 
     def _run(self) -> None:
         assert self.batch is not None
-        shares = self.batch.shares
-        self._in(self.params.cold_time if self.cold else 0, lambda: self.scheduler.run(shares))
+        shares, writes = self.batch.shares, self.batch.writes
+        self._in(self.params.cold_time if self.cold else 0, lambda: self.scheduler.run(shares, writes))
 
     def _stages_done(self) -> None:
         self._in(self.params.output_time, self._results)
@@ -117,10 +121,23 @@ class MicroBatches(Protocol):
         assert self.batch is not None
         assert self.batch.shown_at is not None
         self.visible.append(self.batch.shown_at)
+        if self.lineage:
+            self._note_lineage(self.batch.writes)
         self.batch, self.cold, self.scheduler.begun = None, False, False
         for job in self.jobs.values():
             job.again = None
         self._at(max(self.world.clock.now, self._next()), self._trigger)
+
+    def _note_lineage(self, written: bool) -> None:
+        """What it would take to compute each state again, from the newest that was written."""
+        for job in self.jobs.values():
+            if written:
+                job.saved_rows, job.since_saved = job.rows, 0
+            else:
+                job.since_saved += self.params.task_time + job.work
+        if written:
+            interval, now = self.params.checkpoint_interval, self.world.clock.now
+            self.next_checkpoint = now - now % interval + interval
 
     def served(self, task: Any, message: Message) -> None:
         if message.datum is not None and message.datum.anchored and self.is_read_again(task, message.datum):

@@ -46,6 +46,9 @@ class Bolt(Task):
                 sent += self.send(child)
         elif datum.anchored:
             self.world.ledger.left(self, datum)
+            self.world.protocol.leaves(self, datum)
+            if self.world.sinks.withholds(self):
+                self.world.sinks.tuple(self, datum)
             self.world.record.applied(self, datum)
         if datum.anchored:
             self.world.protocol.done(datum, sent)
@@ -250,13 +253,13 @@ class Bolt(Task):
             [datum for datum in old.held if leaves(datum.epoch)] if self.window.saved == "ids" else ()
         ):
             new.left[datum.route[-1]] = max(datum.uid, new.left.get(datum.route[-1], datum.uid))
-        if self.silent:
-            world.ledger.emitted_window(self, number, emitted)
-            return emitted, 0
-        if old.keys() or self.window.by != "event":
-            world.trace.windows.append((*self.physical, number, world.clock.now, old.keys()))
-            world.record.window(self, number)
         again = world.ledger.emitted_window(self, number, emitted)
+        if self.silent and not self.keeps:
+            return emitted, 0
+        if self.silent:
+            world.protocol.unsaid_window(self, number, old.keys(), again)
+        elif old.keys() or self.window.by != "event":
+            self.say_window(number, old.keys())
         serialising = 0
         known = again and not world.layout.needs.readers_go_back
         for key, value in sorted(() if known else old.keys().items()):
@@ -265,4 +268,12 @@ class Bolt(Task):
             self.send(aggregate)
             serialising += self.serialising(aggregate)
         world.protocol.window_ended(self, number)
-        return emitted, serialising
+        return emitted, 0 if self.silent else serialising
+
+    def say_window(self, number: int, sums: dict[int, int]) -> None:
+        """To whoever reads it."""
+        self.world.trace.windows.append((*self.physical, number, self.world.clock.now, sums))
+        self.world.record.window(self, number)
+        if self.world.sinks.withholds(self):
+            self.world.sinks.window(self, number, sums)
+        self.world.protocol.said_window(self, number)

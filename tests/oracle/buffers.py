@@ -27,20 +27,20 @@ SECOND = 1_000_000_000
 
 
 class Store:
-    """One request after the other."""
+    """One request after the other. ``name``: None: that of the scenario, or that its strategy names."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, name: str | None = None) -> None:
         self.world = world
+        self.name = name or getattr(world.layout.scenario.strategy, "store", None)
         self.free: dict[int, int] = {}  # by host
         self.bytes = 0
 
     def request(self, size: int, host: int, write: bool, operations: int = 1) -> int:
         """Queue a request of a task on ``host`` now; when it ends."""
         scenario = self.world.layout.scenario
-        name = getattr(scenario.strategy, "store", None)
-        if name is None:
+        if self.name is None:
             return self._queue(size, 0, scenario.store.latency + transfer(size, scenario.store.bandwidth))
-        config: Any = scenario.stores[name]
+        config: Any = scenario.stores[self.name]
         work = transfer(size, config.bandwidth)
         if kind_of(config) == "redis":
             return (
@@ -135,7 +135,12 @@ class UpstreamBuffer(Protocol):
                 task.place(Rank.CHECKPOINT, partial(self._checkpoint, task))
             self._tick(task)
 
-        self.world.clock.at(self.world.clock.now + self.params.checkpoint_interval, priority, tick)
+        self.world.clock.at(self.world.clock.now + self.interval, priority, tick)
+
+    @property
+    def interval(self) -> int:
+        """Between two checkpoints."""
+        return self.params.checkpoint_interval
 
     def _checkpoint(self, task: Bolt, wanted: bool = False) -> None:
         """Serialise, which occupies the task; then write, which does not."""
@@ -175,8 +180,7 @@ class UpstreamBuffer(Protocol):
             keeper.wanted = False
             task.place(Rank.CHECKPOINT, partial(self._checkpoint, task))
 
-    @staticmethod
-    def _trim(channel: Channel, number: int) -> None:
+    def _trim(self, channel: Channel, number: int) -> None:
         channel.buffer = [message for message in channel.buffer if message.number > number]
 
     @staticmethod

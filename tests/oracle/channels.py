@@ -37,6 +37,7 @@ class Message:
     number: int = 0  # of a buffered channel: 1, 2, ...
     recovery: int | None = None  # replayed, for this recovery of the receiver
     barrier: int | None = None  # of the snapshot with this number
+    commit: bool = False  # of what was sent before
 
 
 class Card:
@@ -113,6 +114,7 @@ class Channel:
         self.buffered = world.protocol.buffers(up, down)
         self.numbered = 0
         self.buffer: list[Message] = []
+        self.withheld = False  # its sender keeps what it makes, and sends nothing
         self.places = places_of(world, self, down.places)
 
     def find_way(self) -> None:
@@ -158,7 +160,8 @@ class Channel:
 
     def made(self, message: Message) -> Message:
         """Enters its sender's line now: from here on it has a number, and is kept."""
-        self.world.record.there(message.datum)
+        if not self.withheld:
+            self.world.record.there(message.datum)
         if self.buffered and message.recovery is None:
             self.numbered += 1
             message = replace(message, number=self.numbered)

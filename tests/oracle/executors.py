@@ -78,6 +78,10 @@ class Job:
     again: int | None = None  # number of the fault because of which it runs again in this batch
     lost_by: int | None = None  # number of the fault that took its state
     loading_until: int | None = None
+    saved_rows: int = (
+        0  # with lineage: of the newest state that was written, and the work of the batches since
+    )
+    since_saved: int = 0
 
 
 def alive(process: Process | None) -> bool:
@@ -90,6 +94,7 @@ class Scheduler:
     def __init__(self, world: World, done: Callable[[], None]) -> None:
         self.world, self.done = world, done
         self.params: Any = world.layout.scenario.strategy
+        self.lineage = getattr(self.params, "recovery", None) == "lineage"
         bolts = [task for task in world.tasks if task not in world.spouts]
         homes = {
             task: (world.layout.host[task.physical], world.layout.worker[task.physical]) for task in bolts
@@ -106,6 +111,7 @@ class Scheduler:
             for task in bolts
         }
         self.on = False  # a batch is run
+        self.writes = True  # its states
         self.headless = False  # the driver is dead
         self.begun = False  # tasks of the batch that is not committed have run, or run
         self.attempts = 0
@@ -115,8 +121,9 @@ class Scheduler:
 
     # -- a batch -------------------------------------------------------------------------------------------
 
-    def run(self, shares: dict[Task, tuple[int, int]]) -> None:
-        """Run all stages; ``shares`` are service and rows of each task."""
+    def run(self, shares: dict[Task, tuple[int, int]], writes: bool) -> None:
+        """Run all stages; ``shares`` are service and rows of each task; ``writes``: states, too."""
+        self.writes = writes
         for task, job in self.jobs.items():
             job.work, job.rows = shares[task]
             job.finished, job.running, job.ran, job.after = False, 0, None, 0
@@ -170,7 +177,8 @@ class Scheduler:
                 return None
             end = self.since + self.params.locality_wait
             others = [process for other, process in self.preferred.items() if other is not job]
-            if end > self.world.clock.now and any(alive(process) for process in others):
+            waits = not self.lineage and any(alive(process) for process in others)
+            if end > self.world.clock.now and waits:
                 self._wake(end)
                 return None
         states = [other.home for other in self.jobs.values() if other.stateful]
@@ -198,10 +206,11 @@ class Scheduler:
         )
         spoilt, lost_by = job.spoilt, job.lost_by
         if job.stateful:
-            time += p.state_time + job.rows * p.state_cost
+            time += (p.state_time + job.rows * p.state_cost) if self.writes else 0
             job.home = executor.now
             if load:
-                reload = p.reload_time + job.task.state.entries * p.reload_cost
+                rows = job.saved_rows if self.lineage else job.task.state.entries
+                reload = p.reload_time + rows * p.reload_cost + job.since_saved
                 time += reload
                 job.loaded = -1
         self.attempts += 1

@@ -45,7 +45,7 @@ class Figures:
     end_to_end: Latencies = field(default_factory=dict)
     throughput: dict[str, float | None] = field(default_factory=dict)
     windows: dict[str, int] = field(default_factory=dict)
-    cost: dict[str, float] = field(default_factory=dict)
+    cost: dict[str, float | None] = field(default_factory=dict)
     tasks: dict[str, tuple[int, int, int]] = field(default_factory=dict)
     """By task: how long it was busy, blocked by a full queue, and up."""
     backlog: list[int] = field(default_factory=list)
@@ -345,7 +345,11 @@ def _throughput(world: World) -> dict[str, float | None]:
     return {"mean": statistics.fmean(counts), "min": min(counts), "max": max(counts)}
 
 
-def _cost(world: World) -> dict[str, float]:
+def _cost(world: World) -> dict[str, float | None]:
+    delays = world.sinks.delays
+    visible = {} if world.sinks.terms is None else {"visible_s": None, "visible_max_s": None}
+    if delays:
+        visible = {"visible_s": sum(delays) / len(delays) / SECOND, "visible_max_s": max(delays) / SECOND}
     sent = sum(channel.bytes_to_others for task in world.tasks for channel in task.inputs.values())
     return {
         "cpu_s": sum(world.record.busy.values()) / SECOND,
@@ -353,4 +357,5 @@ def _cost(world: World) -> dict[str, float]:
         "store_bytes": world.protocol.bytes_stored(),
         "peak_buffered_tuples": world.record.most_kept,
         "hosts": len(world.used),
+        **visible,
     }

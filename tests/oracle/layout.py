@@ -182,6 +182,8 @@ class Layout:
         strategy = self.scenario.strategy
         if self.has_shadows:
             return strategy.members if self.stateful(name) else 1
+        if kind_of(strategy) == "active_standby":
+            return 1 if name in self.spouts else 2
         if kind_of(strategy) != "active_replication" or name in self.spouts:
             return 1
         return 1 + strategy.k if strategy.components is None or name in strategy.components else 1

@@ -46,6 +46,10 @@ class Ledger:
         if not known:  # else its reader drops it
             left.append((task.component, datum.uid))
 
+    def not_left(self, task: Task, datum: Datum) -> None:
+        """It has not, after all."""
+        self.out[task.physical][None].remove((task.component, datum.uid))
+
     def came_late(self, task: Task, datum: Datum) -> None:
         """It is in no window; put aside, it has left."""
         if datum.anchored:
@@ -61,6 +65,10 @@ class Ledger:
         again = number in windows
         windows.setdefault(number, [(task.component, datum.uid) for datum in data])
         return again
+
+    def has_not_left(self, task: Task, datum: Datum) -> None:
+        """What a tuple was before it left is undone."""
+        self.out[task.physical][None].remove((task.component, datum.uid))
 
     def reopened(self, task: Task, number: int) -> None:
         """A window will be emitted again, with the same tuples: until then they are not out."""
@@ -122,6 +130,7 @@ class Ledger:
                 [entry.what for entry in entries if isinstance(entry.what, Message)]
                 + task.inbox
                 + task.memory
+                + self.world.protocol.unreadable(task)
             )
             for channel in task.inputs.values():
                 messages += channel.wire

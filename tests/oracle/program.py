@@ -14,26 +14,32 @@ from tideover.sim.registry import kind_of
 from .acks import SourceReplay
 from .bolts import Bolt
 from .buffers import UpstreamBuffer
+from .changelogs import Changelogs
 from .channels import Arrivals, Card, Channel, Message
 from .clock import LAST, Clock, Priority, Rank, control
 from .cores import Cores
 from .cuts import Cuts
 from .figures import Figures, figures
 from .fleets import Fleets
+from .groups import Group
 from .heartbeats import Listener
 from .layout import MACHINES, Layout, Logical
 from .ledger import Ledger
 from .nimbus import Nimbus
 from .outages import Outage, Outages
+from .pairs import ActiveStandby
 from .protocol import Protocol
 from .record import Record
 from .replicas import Replication
+from .sinks import Sinks
 from .snapshots import Snapshots
 from .spouts import SpoutTask
-from .starting_anew import micro_batches
+from .standbys import PassiveStandby, UpstreamBackup
+from .starting_anew import batch_jobs, micro_batches
 from .tasks import Task
 from .trace import Trace
 from .transactions import StormCheckpoint
+from .trident import Trident
 from .unaligned import Overtaking
 from .windows import verdict
 
@@ -49,13 +55,23 @@ PROTOCOLS = {
     "storm_checkpoint": StormCheckpoint,
     "estorm": Fleets,
     "rsm": UpstreamBuffer,
+    "passive_standby": PassiveStandby,
+    "upstream_backup": UpstreamBackup,
     "active_replication": Replication,
+    "active_standby": ActiveStandby,
     "aligned_snapshots": snapshots,
     "micro_batch": micro_batches,
+    "trident": Trident,
+    "batch_rerun": batch_jobs,
+    "changelog": Changelogs,
 }
 
 
-LISTENERS: dict[str, type[Listener] | type[Nimbus]] = {"heartbeats": Listener, "storm": Nimbus}
+LISTENERS: dict[str, type[Listener] | type[Nimbus] | type[Group]] = {
+    "heartbeats": Listener,
+    "storm": Nimbus,
+    "consumer_group": Group,
+}
 
 
 class World:
@@ -85,6 +101,7 @@ class World:
         self.trace = Trace()
         self.ledger = Ledger(self)
         self.record = Record(self)
+        self.sinks = Sinks(self)
         self.outages = Outages(self)
         detector = "given" if scenario.detector is None else kind_of(scenario.detector)
         self.listener = LISTENERS[detector](self) if detector in LISTENERS else None
@@ -258,7 +275,7 @@ class World:
         if isinstance(self.listener, Nimbus):
             self.listener.breaks(fault)
             found = self.listener.taken_down(found, fault.process_lives)
-        if isinstance(self.listener, Listener):
+        if isinstance(self.listener, Listener | Group):
             found = self.listener.taken_down(found, fault)
         hit = [task for task in found if not self.protocol.spares(task)]
         job = [task for task in hit if isinstance(task, Bolt)] and self.layout.needs.one_job

@@ -34,6 +34,20 @@ class Protocol:
         """Whether ``up`` keeps what it sends on this channel."""
         return False
 
+    def sends(self, message: Message) -> None:
+        """A message is made."""
+
+    def comes(self, task: Task, message: Message) -> bool:
+        """Whether a message that has come over its wire can be read."""
+        return True
+
+    def unreadable(self, task: Task) -> list[Message]:
+        """What has come, and cannot be read yet."""
+        return []
+
+    def leaves(self, task: Task, datum: Datum) -> None:
+        """A tuple has left the topology through a last bolt."""
+
     def admit(self, task: Task, message: Message) -> bool:
         """Whether a message that arrives enters the queue."""
         return True
@@ -63,6 +77,16 @@ class Protocol:
 
     def window_ended(self, task: Bolt, number: int) -> None:
         """A window has been emitted."""
+
+    def unsaid_window(self, task: Bolt, number: int, sums: dict[int, int], again: bool) -> None:
+        """A task that keeps what it would send has ended a window (``again``: once more)."""
+
+    def to_be_said(self, task: Task) -> list[int]:
+        """Numbers of the windows that a task has ended, and keeps."""
+        return []
+
+    def said_window(self, task: Bolt, number: int) -> None:
+        """A window has gone to whoever reads it."""
 
     def ticked(self, task: Bolt) -> None:
         """A tick has ended a window."""

@@ -303,6 +303,34 @@ def rsm(make: Maker) -> dict[str, Any]:
     }
 
 
+def passive_standby(make: Maker) -> dict[str, Any]:
+    return {
+        "checkpoint_interval": make.some(5, 10, 20, 35) * TICK,
+        "delta": make.some(True, False),
+        "checkpoint_time": make.ns(0, 0, 1),
+        "checkpoint_cost": make.ns(0, 0, 0.5),
+        "replay_cost": make.ns(0, 0, 1, 2),
+        "replay_rate": make.some(None, None, 10.0, 3.0),
+    }
+
+
+def upstream_backup(make: Maker) -> dict[str, Any]:
+    return {
+        "ack_interval": make.some(3, 10, 20) * TICK,
+        "replay_cost": make.ns(0, 0, 1, 2),
+        "replay_rate": make.some(None, None, 10.0, 3.0),
+    }
+
+
+def active_standby(make: Maker) -> dict[str, Any]:
+    return {
+        "ack_interval": make.some(3, 10, 20) * TICK,
+        "replay_cost": make.ns(0, 0, 1, 2),
+        "copy_time": make.ns(0, 0, 2, 10),
+        "copy_bandwidth": make.some(None, None, 200),
+    }
+
+
 def aligned_snapshots(make: Maker) -> dict[str, Any]:
     return {
         "checkpoint_interval": make.some(5, 10, 20, 35) * TICK,
@@ -340,6 +368,32 @@ def micro_batch(make: Maker) -> dict[str, Any]:
     }
 
 
+def batch_rerun(make: Maker) -> dict[str, Any]:
+    settings = micro_batch(make)
+    del settings["recovery"]
+    return settings | {
+        "trigger_interval": make.some(10, 20, 37, 60) * TICK,
+        "retry": make.some("job", "job", "task"),
+    }
+
+
+def trident(make: Maker) -> dict[str, Any]:
+    kinds = ("non_transactional", "transactional", "opaque")
+    return {
+        "spout": make.some(*kinds),
+        "state": make.some(*kinds),
+        "failed_batches": make.some("emitted_again", "lost"),
+        "batch_interval": make.some(1, 5, 10, 20) * TICK,
+        "max_spout_pending": make.some(1, 1, 2, 3),
+        "message_timeout": make.some(5, 10, 20, 30) * TICK,
+        "metadata_time": make.ns(0, 0, 1, 3),
+        "task_time": make.ns(0, 0, 1, 3),
+        "state_time": make.ns(0, 0, 2, 4),
+        "state_cost": make.ns(0, 0, 0.5),
+        "commit_time": make.ns(0, 1, 4, 8),
+    }
+
+
 def active_replication(make: Maker) -> dict[str, Any]:
     chosen = tuple(name for name in make.bolts if make.draw(st.booleans()))
     return {
@@ -350,16 +404,35 @@ def active_replication(make: Maker) -> dict[str, Any]:
     }
 
 
+def changelog(make: Maker) -> dict[str, Any]:
+    once = make.some(False, True)
+    return {
+        "guarantee": "exactly_once" if once else "at_least_once",
+        "commit_interval": make.some(3, 5, 10, 20, 35) * TICK,
+        "commit_time": make.ns(0, 0, 1, 3),
+        "batch_interval": None if once else make.some(None, TICK, 4 * TICK),
+        "restore_time": make.ns(0, 0, 3),
+        "restore_cost": make.ns(0, 0, 1),
+        "standby_replicas": make.some(0, 0, 1, 2),
+        "local_state": not once and make.some(False, True),
+    }
+
+
 PARAMETERS: dict[str, Callable[[Maker], dict[str, Any]]] = {
     "none": lambda make: {},
     "source_replay": source_replay,
     "rsm": rsm,
+    "passive_standby": passive_standby,
+    "upstream_backup": upstream_backup,
+    "active_standby": active_standby,
     "active_replication": active_replication,
     "aligned_snapshots": aligned_snapshots,
     "micro_batch": micro_batch,
+    "changelog": changelog,
 }
 STRATEGY_NAMES = tuple(PARAMETERS)
 STORM = {"storm_checkpoint": storm_checkpoint, "estorm": estorm}
+BATCHES = {"trident": trident, "batch_rerun": batch_rerun}
 """Strategies with worlds of their own."""
 
 
@@ -368,7 +441,8 @@ def faults(
     draw: st.DrawFn, strategy: str, ties: bool, topology: dict, params: dict, until: int, hosts: int
 ) -> Any:
     kinds = ["lose_state", "lose_state", "crash_task", "crash_task", "crash_host", "pause"]
-    if strategy == "micro_batch":
+    executors = strategy in ("micro_batch", "batch_rerun")
+    if executors:
         kinds = ["lose_state", "crash_task", "crash_task", "crash_task", *["crash_host"] * 4, "pause"]
     kind = draw(st.sampled_from(kinds))
     even = st.integers(1, until // 10).map(lambda n: 10 * TICK_MS * n)
@@ -390,16 +464,20 @@ def faults(
     names = [name for name in topology if kind != "lose_state" or isinstance(topology[name], BoltConfig)]
     if issubclass(STRATEGIES[strategy], SourceReplay) and kind == "crash_task":
         names.append("acker")
-    if strategy == "micro_batch" and kind == "crash_task":
+    if executors and kind == "crash_task":
         names = [*names, *["driver"] * 2 * len(names)]
+    if strategy == "trident" and kind == "crash_task":
+        names = [*names, *["coordinator"] * len(names)]
     name = draw(st.sampled_from(names))
-    if name not in ("acker", "driver"):
+    if name not in ("acker", "driver", "coordinator"):
         more["task"] = draw(st.integers(0, topology[name].parallelism - 1))
     config = topology.get(name)
     counts = isinstance(config, BoltConfig) and kind_of(config.bolt) in COUNTS
     if strategy == "estorm" and counts:
         more["replica"] = draw(st.integers(0, params["members"] - 1))
     replicated = strategy == "active_replication" and isinstance(topology.get(name), BoltConfig)
+    if strategy == "active_standby" and isinstance(config, BoltConfig):
+        more["replica"] = draw(st.sampled_from((0, 0, 1)))
     if replicated and (params["components"] is None or name in params["components"]):
         more["replica"] = draw(st.integers(0, params["k"]))
     return fault(kind, at, component=name, **more)
@@ -434,7 +512,9 @@ def worlds(
     """A whole scenario: one or two spouts, one to three bolts, up to three faults, some 20 to 500 tuples."""
     ties = draw(st.booleans())
     strategy = draw(st.sampled_from(strategies))
-    machines = (None, 1, 2, 2, 2, 3) if strategy == "micro_batch" else (None, None, 1, 2, 3, 4)
+    machines = (
+        (None, 1, 2, 2, 2, 3) if strategy in ("micro_batch", "batch_rerun") else (None, None, 1, 2, 3, 4)
+    )
     hosts = draw(st.sampled_from(machines))
     marker_ms = draw(st.sampled_from((10, 20, 30)))
     event_time = any(mechanism.needs.log for mechanism in STRATEGIES[strategy].composed_of)
@@ -447,9 +527,9 @@ def worlds(
         last = name == names[-1]
         config, streams[name] = draw(bolts(ties, hosts, streams, last, marker_ms, event_time, endings))
         topology[name] = config
-    params = (PARAMETERS | STORM)[strategy](Maker(draw, ties, hosts, names))
+    params = (PARAMETERS | STORM | BATCHES)[strategy](Maker(draw, ties, hosts, names))
     until = draw(st.sampled_from((60, 90, 150, 200)))
-    copies = params.get("members", 1 + params.get("k", 0))
+    copies = params.get("members", 1 + params.get("k", strategy == "active_standby"))
     known = hosts or sum(config.parallelism * copies for config in topology.values())
     count = draw(st.sampled_from((0, 1, 1, 2, 3)))
     failures = tuple(draw(faults(strategy, ties, topology, params, until, hosts or 3)) for _ in range(count))

@@ -82,19 +82,21 @@ class Record:
             return
         if self.world.ledger.times((task.component, datum.uid), task) > 1:
             self.world.outages.extra()
-        if not self.world.layout.stateful(task.component) and task is self.lead(task):
+        left = not self.world.layout.stateful(task.component) and not self.world.sinks.withholds(task)
+        if left and task is self.lead(task):
             self.tuples_out.append(self.world.clock.now)
 
     def window(self, task: Task, number: int) -> None:
         """A window is emitted."""
         place, now = (task.component, task.index, number), self.world.clock.now
         self.window_times[place] = min((now, task.replica), self.window_times.get(place, (now, task.replica)))
-        if not self.world.layout.down[task.component]:
+        if not self.world.layout.down[task.component] and not self.world.sinks.withholds(task):
             self.windows_out.setdefault(place, now)
 
     def lead(self, task: Task) -> Task:
         """The replica that is measured: the live one with the lowest number, of those that say anything."""
-        heard = [one for one in self.world.replicas[task.logical] if not one.silent]
+        replicas = self.world.replicas[task.logical]
+        heard = [one for one in replicas if not one.silent] or replicas
         return next((one for one in heard if one.live), heard[0])
 
     # -- time ----------------------------------------------------------------------------------------------

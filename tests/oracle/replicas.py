@@ -66,6 +66,7 @@ class Replication(Protocol):
         if peer is None:
             if isinstance(task, Bolt):
                 self.world.outages.restored(task.fault, 0)  # with what there is
+                self.goes_on(task, None)
             if task.waiting:
                 task.queue = deque(Entry(self.world.clock.now, entry.what) for entry in task.queue)
                 task.restored()
@@ -106,9 +107,14 @@ class Replication(Protocol):
                 copy = replace(what)  # takes no place of its peer's
                 what.channel.unpacks[copy] = what.channel.unpacks.get(what, 0)
                 what = copy
+            if isinstance(what, Control) and what.window is None:
+                continue
             if isinstance(what, Control):  # a tick: of the same window, in the same place
                 assert isinstance(task, Bolt)
-                assert what.window is not None
                 what = Control(what.rank, partial(task.ticked, what.window), what.window)
             task.queue.append(Entry(self.world.clock.now, what))
+        self.goes_on(task, peer)
         task.restored()
+
+    def goes_on(self, task: Task, peer: Task | None) -> None:
+        """A task is there again, with what it has copied of its peer (None: of nobody)."""

@@ -34,7 +34,13 @@ class Shelf:
         """Entries that go into a snapshot taken now."""
         if self.base is None or not self.incremental:
             return self.entries
-        untouched = Fraction(self.entries - 1, self.entries) ** ((self.tuples - self.base) * self.accesses)
+        return self.changed_by(self.tuples - self.base)
+
+    def changed_by(self, tuples: int) -> int:
+        """Entries that so many tuples change."""
+        if not self.entries:
+            return 0
+        untouched = Fraction(self.entries - 1, self.entries) ** (tuples * self.accesses)
         return round(self.entries * (1 - untouched))
 
     def stored(self) -> int:

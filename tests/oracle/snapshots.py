@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import simpy
+
+from tideover.sim.registry import kind_of
 
 from .bolts import Bolt
 from .buffers import Store
@@ -50,6 +52,7 @@ class Seat:
     out: list[tuple[int, int]] = field(default_factory=list)  # windows: (number of the last picture, window)
     last_picture: int = 0
     again: list[Message] = field(default_factory=list)  # to be read once more
+    copies: dict[int, int] = field(default_factory=dict)  # by number of the snapshot: host of the disk
 
 
 class Snapshots(Protocol):
@@ -58,12 +61,14 @@ class Snapshots(Protocol):
     def __init__(self, world: World) -> None:
         super().__init__(world)
         self.store = Store(world)
+        self.disk = Store(world, self.params.local_recovery) if self.params.local_recovery else None
         self.seats: dict[Task, Seat] = {}
         self.count = 0
         self.current: int | None = None  # number of the snapshot under way
         self.pictures: dict[Task, Picture] = {}  # of it
         self.missing: list[Task] = []  # whose acknowledgements have not come
         self.valid: dict[Task, Picture] = {}
+        self.valid_number = 0  # 0: there is none
         self.last_end = 0
         self.last_trigger = -1
         self.wanted = False
@@ -181,6 +186,7 @@ class Snapshots(Protocol):
         seat.last_picture = number
         picture = self.pictures[task] = Picture(task.state.copy(), task.windows_closed, seat.served)
         picture.shelved, picture.tuples = seat.shelf.changed(), seat.shelf.tuples
+        self.world.sinks.pre_commit(task, number)
         for channel in task.outputs.values():
             task.put(Message(channel, barrier=number))
         if not self.keeps(task):
@@ -207,21 +213,45 @@ class Snapshots(Protocol):
             size += picture.shelved * self.seats[task].shelf.entry_size
             end = self.store.request(size, host, True) + self.params.upload_time
             self._at(end, control(Rank.TRIM, task.rank), partial(self._acknowledge, task, number))
+            self.copy(task, number, size)
+
+    def copy(self, task: Task, number: int, size: int) -> None:
+        """So many bytes of state go to the disk of the task's host, too."""
+        if self.disk is not None and self.keeps(task):
+            host = self.world.layout.host[task.physical]
+            end = self.disk.request(size, host, True)
+            copies = self.seats[task].copies
+            self._at(end, control(Rank.TRIM, task.rank), lambda: copies.update({number: host}))
+
+    def machines_failed(self, fault: Any, down_for: int | None) -> None:
+        """What has to be repaired has lost what was on its disk."""
+        if fault.out_of_order:
+            for seat in self.seats.values():
+                gone = [n for n, host in seat.copies.items() if self._breaks(fault, host)]
+                for number in gone:
+                    del seat.copies[number]
+
+    def _breaks(self, fault: Any, host: int) -> bool:
+        if kind_of(fault) == "crash_rack":
+            return bool(host % getattr(self.world.scenario.hosts, "racks", 1) == fault.rack)
+        return kind_of(fault) == "crash_host" and host == fault.host
 
     def _acknowledge(self, task: Task, number: int) -> None:
         if self.current != number:
             return
         self.missing.remove(task)
         if not self.missing:
-            self.valid, self.current = self.pictures, None
+            self.valid, self.valid_number, self.current = self.pictures, number, None
             for each, seat in self.seats.items():
                 seat.shelf.base = self.valid[each].tuples
                 seat.out = [(picture, window) for picture, window in seat.out if picture >= number]
+                self.world.sinks.to_commit(each, number)
             self._ended()
 
     def window_ended(self, task: Bolt, number: int) -> None:
         seat = self.seats[task]
-        seat.out.append((seat.last_picture, number))
+        if not self.world.sinks.withholds(task):
+            seat.out.append((seat.last_picture, number))
 
     # -- back to the last one ------------------------------------------------------------------------------
 
@@ -251,6 +281,7 @@ class Snapshots(Protocol):
         for _, window in seat.out:
             self.world.ledger.reopened(task, window)
         seat.out = []
+        self.world.sinks.roll_back(task, self.valid_number)
         task.inbox = seat.log[position:] + task.inbox
         seat.again = seat.log[position:] + seat.again
         seat.log = seat.log[:position]
@@ -265,19 +296,25 @@ class Snapshots(Protocol):
         for each in self.bolts:
             picture = self.valid.get(each, Picture())
             shelf = self.seats[each].shelf
-            size = self.size(each, picture) + shelf.stored() * shelf.entry_size
+            messages = self.messages_size(picture)
+            size = picture.state.entries * self.params.entry_size + shelf.stored() * shelf.entry_size
             entries = picture.state.entries + shelf.stored()
-            if not (size or self.keeps(each)):
+            if not (messages or self.keeps(each)):
                 continue
             host = self.world.layout.host[each.physical]
-            end = self.store.request(size, host, False)
+            if self.disk is not None and self.seats[each].copies.get(self.valid_number) == host:
+                end = self.disk.request(size, host, False)
+                if messages:
+                    end = max(end, self.store.request(messages, host, False))
+            else:
+                end = self.store.request(size + messages, host, False)
             last = max(last, (end + self.params.restore_time + entries * self.params.restore_cost, each.rank))
         number = self.bolts[-1].rank if last[1] < 0 else last[1]
         self._at(last[0], control(Rank.RESTORE, number), self._go_on)
 
-    def size(self, task: Task, picture: Picture) -> int:
-        """Bytes in the store, without those of a `state`."""
-        return picture.state.entries * self.params.entry_size
+    def messages_size(self, picture: Picture) -> int:
+        """Bytes of the messages in the store."""
+        return 0
 
     def give_queues_back(self) -> None:
         """For snapshots that have queues."""
@@ -295,6 +332,7 @@ class Snapshots(Protocol):
             seat.again = []
         self.give_queues_back()
         for task in self.bolts:
+            self.world.sinks.to_commit(task, self.valid_number)
             task.restored()
         self.last_end = self.world.clock.now - self.params.min_pause
         self._expect(self.world.clock.now + self.params.checkpoint_interval)
@@ -330,7 +368,7 @@ class Snapshots(Protocol):
         return kept
 
     def bytes_stored(self) -> int:
-        return self.store.bytes
+        return self.store.bytes + (0 if self.disk is None else self.disk.bytes)
 
     def beat(self) -> int:
         stalls = self.params.snapshot_time or self.params.snapshot_cost

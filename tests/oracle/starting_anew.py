@@ -22,17 +22,69 @@ if TYPE_CHECKING:
 def micro_batches(world: World) -> MicroBatches:
     """micro_batch, of either kind."""
     params: Any = world.layout.scenario.strategy
-    return MicroBatches(world) if params.recovery == "checkpoint" else StartingAnew(world)
+    return StartingAnew(world) if params.recovery == "replay" else MicroBatches(world)
 
 
-class StartingAnew(MicroBatches):
+def batch_jobs(world: World) -> MicroBatches:
+    """batch_rerun, by what is run again."""
+    params: Any = world.layout.scenario.strategy
+    return JobAgain(world) if params.retry == "job" else MicroBatches(world)
+
+
+class Stopping(MicroBatches):
+    """Whatever fails, the query stops, and starts again when all that has failed is back."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self.broken: dict[Any, int] = {}  # what keeps the query from starting anew, and since which outage
+        self.halted = False
+
+    def dropped(self) -> None:
+        """It has stopped."""
+        raise NotImplementedError
+
+    def fails(self, fault: Any, noticed: int, ready: int) -> None:
+        if kind_of(fault) in MACHINES:
+            for executor in self.scheduler.hit(fault):
+                self.scheduler.kill(executor, self.newest, noticed, ready, self._start_if_possible)
+                self._start_over(executor, executor.index + 1, noticed)
+        elif fault.component == "driver":
+            self.scheduler.die(self.newest)
+            self._start_over("driver", 0, ready)
+        else:
+            for job in self.jobs_hit(fault):
+                self._start_over(job, job.task.rank, ready)
+
+    def _start_over(self, what: Any, rank: int, ready: int) -> None:
+        self.life, self.halted = self.life + 1, True
+        self.dropped()
+        outage = self.broken[what] = self.newest
+
+        def back() -> None:
+            if self.broken.get(what) != outage:
+                return
+            if what == "driver":
+                self.scheduler.replace_all()
+            elif not isinstance(what, Executor):
+                self.world.outages.back(what)
+            del self.broken[what]
+            self._start_if_possible()
+
+        self.world.clock.at(ready, control(Rank.READY, rank), back)
+
+    def _start_if_possible(self) -> None:
+        """Nothing keeps it, and an executor lives."""
+        if self.halted and not self.broken and any(executor.up for executor in self.scheduler.executors):
+            self.halted, self.cold = False, True
+            self._in(self.params.recovery_time, self._resume)
+
+
+class StartingAnew(Stopping):
     """micro_batch, without checkpoints."""
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
         self.kept: dict[Task, list[Message]] = {}  # what has been read and may have to be read again
-        self.broken: dict[Any, int] = {}  # what keeps the query from starting anew, and since which outage
-        self.halted = False
         self.reread: set[int] = set()  # roots that are read again
         self.cause: int | None = None  # number of the fault that made the query start anew
 
@@ -92,23 +144,7 @@ class StartingAnew(MicroBatches):
         assert message.marker is not None
         return message.marker > window
 
-    # -- faults --------------------------------------------------------------------------------------------
-
-    def fails(self, fault: Any, noticed: int, ready: int) -> None:
-        """Whatever it is, the query stops, and starts without state when all that has failed is back."""
-        if kind_of(fault) in MACHINES:
-            for executor in self.scheduler.hit(fault):
-                self.scheduler.kill(executor, self.newest, noticed, ready, self._start_if_possible)
-                self._start_over(executor, executor.index + 1, noticed)
-        elif fault.component == "driver":
-            self.scheduler.die(self.newest)
-            self._start_over("driver", 0, ready)
-        else:
-            for job in self.jobs_hit(fault):
-                self._start_over(job, job.task.rank, ready)
-
-    def _start_over(self, what: Any, rank: int, ready: int) -> None:
-        self.life, self.halted = self.life + 1, True
+    def dropped(self) -> None:
         self.scheduler.forget()
         batch, self.batch = self.batch, None
         window = self._unfinished()
@@ -129,22 +165,26 @@ class StartingAnew(MicroBatches):
             self.world.outages.all[self.newest].lost += lost
             ups = {channel.up.logical: window for channel in task.inputs.values()} if window else {}
             task.state, task.windows_closed = State(markers=ups, handed=window), 0
-        outage = self.broken[what] = self.newest
 
-        def back() -> None:
-            if self.broken.get(what) != outage:
-                return
-            if what == "driver":
-                self.scheduler.replace_all()
-            elif not isinstance(what, Executor):
-                self.world.outages.back(what)
-            del self.broken[what]
-            self._start_if_possible()
 
-        self.world.clock.at(ready, control(Rank.READY, rank), back)
+class JobAgain(Stopping):
+    """batch_rerun, the whole job again."""
 
-    def _start_if_possible(self) -> None:
-        """Nothing keeps it, and an executor lives."""
-        if self.halted and not self.broken and any(executor.up for executor in self.scheduler.executors):
-            self.halted, self.cold = False, True
-            self._in(self.params.recovery_time, self._resume)
+    def dropped(self) -> None:
+        for job in self.jobs.values():
+            if self.scheduler.begun and job.ran is not None:
+                job.again = self.newest
+        self.scheduler.forget()
+        batch = self.batch
+        if batch is not None and not batch.logged:
+            self.batch = None
+            self.put_back(batch.content)
+        elif batch is not None and batch.before is not None:
+            self._undo(batch)
+
+    def _resume(self) -> None:
+        now, interval = self.world.clock.now, self.params.trigger_interval
+        if self.batch is None:
+            self._at(now - now % interval + interval, self._trigger)
+        else:
+            super()._resume()

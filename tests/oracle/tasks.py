@@ -115,6 +115,7 @@ class Task:
         self.component, self.index, self.replica = physical
         self.logical: Logical = (self.component, self.index)
         self.silent = self.replica > 0 and world.layout.has_shadows
+        self.keeps = False  # what it would send, if it were not silent
         self.name = f"{self.component}.{self.index}" + (f"/{self.replica}" if self.replica else "")
         self.outputs: dict[Physical, Channel] = {}
         self.inputs: dict[Physical, Channel] = {}
@@ -148,6 +149,11 @@ class Task:
     # -- the queue -----------------------------------------------------------------------------------------
 
     def arrive(self, message: Message) -> None:
+        """It has come over its wire."""
+        if self.world.protocol.comes(self, message):
+            self.arrive_readable(message)
+
+    def arrive_readable(self, message: Message) -> None:
         logged = self.world.layout.needs.log
         if not self.down and not (logged and self.waiting):
             self.accept(message, self.world.clock.actions)
@@ -388,7 +394,10 @@ class Task:
 
     def put(self, message: Message) -> None:
         """Into the line of what is to be sent."""
-        self.line.add(message.channel.made(message))
+        made = message.channel.made(message)
+        self.world.protocol.sends(made)
+        if not message.channel.withheld:
+            self.line.add(made)
 
     def line_is_shorter(self) -> None:
         """Short enough to go on."""
@@ -416,7 +425,7 @@ class Task:
 
     def send_marker(self, number: int) -> None:
         self.state.handed = number
-        for channel in () if self.silent else self.outputs.values():
+        for channel in () if self.silent and not self.keeps else self.outputs.values():
             self.put(Message(channel, marker=number))
 
     # -- faults --------------------------------------------------------------------------------------------

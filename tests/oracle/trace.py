@@ -19,6 +19,8 @@ class Trace:
     """(root, attempt, time) of the trees that the acker found complete and the spout was waiting for."""
     failed: list[tuple[int, int, int]] = field(default_factory=list)
     """(root, attempt, time) of the timeouts."""
+    committed: list[tuple[str, int, int, int]] = field(default_factory=list)
+    """(component, task, number, time) of the transactions whose content readers see."""
     destroyed: list[tuple[str, int, int, int, int]] = field(default_factory=list)
     """(component, task, replica, uid, time): destroyed in a queue, in service or on arrival at a down task"""
     overflowed: list[tuple[str, int, int, int, int]] = field(default_factory=list)
@@ -37,8 +39,8 @@ class Trace:
 
     def normal(self) -> Trace:
         """The same with every list in one fixed order, to be compared."""
-        lists = ("processed", "windows", "emitted", "completed", "failed", "destroyed", "overflowed")
-        for name in lists[1:]:
+        lists = ("windows", "emitted", "completed", "failed", "committed", "destroyed", "overflowed")
+        for name in lists:
             setattr(self, name, sorted(getattr(self, name), key=repr))
         self.processed.sort(key=lambda row: row[:3])  # stable: the order within a task stays
         return self

@@ -84,7 +84,7 @@ class Overtaking(Snapshots):
             self._send_ahead(task, number)
             if size:
                 self.missing.append(task)
-                self._store(task, number, size)
+                self._store(task, number, size)  # of its state there is a copy already
 
     def _send_ahead(self, task: Task, number: int) -> None:
         """The barrier is sent ahead of the line, from which those that are in it disappear."""
@@ -143,6 +143,7 @@ class Overtaking(Snapshots):
             seat.shelf.changed(),
             seat.shelf.tuples,
         )
+        self.world.sinks.pre_commit(task, number)
         self._send_ahead(task, number)
         end = now
         if self.keeps(task):
@@ -165,9 +166,12 @@ class Overtaking(Snapshots):
         if not way.copied or way.turned != set(task.inputs.values()):
             return
         picture = self.pictures[task]
-        size = self.size(task, picture) + picture.shelved * self.seats[task].shelf.entry_size
-        if size or self.keeps(task):
-            self._store(task, number, size)
+        size = picture.state.entries * self.params.entry_size
+        size += picture.shelved * self.seats[task].shelf.entry_size
+        messages = self.messages_size(picture)
+        if messages or self.keeps(task):
+            self._store(task, number, size + messages)
+            self.copy(task, number, size)
         else:
             self._acknowledge(task, number)
 
@@ -178,9 +182,9 @@ class Overtaking(Snapshots):
 
     # -- back to the last one ------------------------------------------------------------------------------
 
-    def size(self, task: Task, picture: Picture) -> int:
+    def messages_size(self, picture: Picture) -> int:
         waits = [m for m in (*picture.queue, *picture.line) if m.datum is not None]
-        return picture.state.entries * self.params.entry_size + sum(m.channel.size for m in waits)
+        return sum(m.channel.size for m in waits)
 
     def failed(self, task: Task, crash: bool) -> None:
         super().failed(task, crash)

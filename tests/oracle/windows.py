@@ -40,9 +40,12 @@ class Verdict:
 
 
 def firsts(world: World) -> dict[Place, First]:
-    """Each window as it was first emitted; of replicas the first counts, as for a reader who drops copies."""
-    found: dict[Place, First] = {}
+    """Each window as its readers first see it; of replicas the first counts, as for one who drops copies."""
+    found: dict[Place, First] = dict(world.sinks.seen)
+    held = {task.component for task in world.tasks if world.sinks.withholds(task)}
     for component, task, replica, number, time, sums in world.trace.windows:
+        if component in held:
+            continue
         place = component, task, number
         if place not in found or (time, replica) < found[place][:2]:
             found[place] = time, replica, sums
@@ -67,13 +70,16 @@ def verdict(world: World, replication: int) -> Verdict:
         counts["correct" if right else "wrong"] += 1
         if not right:
             bad[place] = since(place, time), time
+    if world.sinks.terms is not None:
+        counts["expired"] = len(world.sinks.lost)
     ended = _end_markers(world)
-    for place in due - mine.keys():
+    for place in due - mine.keys() - world.sinks.hidden():
+        lost = place in world.sinks.lost
         panes = world.layout.panes(place[0])
         beat = place[2] * (1 if panes is None else panes.slide)
-        if beat in ended and world.layout.by_marker(place[0]):
+        if not lost and beat in ended and world.layout.by_marker(place[0]):
             continue
-        if truth[place][2] and not any(_to_come(world, task, place) for task in world.tasks):
+        if truth[place][2] and (lost or not any(_to_come(world, task, place) for task in world.tasks)):
             counts["missing"] += 1
             bad[place] = since(place, truth[place][0]), truth[place][0]
     return Verdict(counts, bad)
@@ -87,7 +93,7 @@ def _end_markers(world: World) -> set[int | None]:
     for task in world.tasks:
         entries = [*task.queue, *([task.serving] if task.serving else [])]
         messages += [entry.what for entry in entries if isinstance(entry.what, Message)]
-        messages += [*task.inbox, *task.memory, *task.line.messages]
+        messages += [*task.inbox, *task.memory, *task.line.messages, *world.protocol.unreadable(task)]
     return {message.marker for message in messages}
 
 
@@ -101,6 +107,7 @@ def _to_come(world: World, task: Task, place: Place) -> bool:
     entries = [*task.queue, *([task.serving] if task.serving else [])]
     ticks = [entry.what.window for entry in entries if isinstance(entry.what, Control)]
     ended = place[2] if panes is None else place[2] * panes.slide
+    ticks += world.protocol.to_be_said(task)
     if ended in ticks or not world.layout.needs.log:
         return ended in ticks
     if world.layout.by_tuples(task.component):

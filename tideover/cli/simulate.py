@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tideover.cli import output, saturation
+from tideover.cli import diagram, output, saturation
 from tideover.cli.output import BadInput, Json, Out, Settings
 from tideover.cli.progress import Bar
 
@@ -37,6 +37,10 @@ def run(
     trace: Annotated[
         bool, typer.Option("--trace", help="Print what the protocol did, in order. For small runs.")
     ] = False,
+    diagram_file: diagram.File = None,
+    begin: diagram.From = None,
+    end: diagram.To = None,
+    components: diagram.Components = None,
     saturate: Saturate = False,
     find_warmup: Annotated[
         bool,
@@ -48,12 +52,13 @@ def run(
     For example: tideover run wordcount --set strategy.kind=rsm --set failures.0.at=80s
     """
     if saturate:
-        if trace:
-            raise BadInput("--trace: goes with a run, not with --saturate, which makes many")
+        for name, asked in (("--trace", trace), ("--diagram", diagram_file)):
+            if asked:
+                raise BadInput(f"{name}: goes with a run, not with --saturate, which makes many")
         saturation.run(scenario, settings, as_json, out)
         return
     if find_warmup:
-        _find_warmup(scenario, settings, as_json, trace or out is not None)
+        _find_warmup(scenario, settings, as_json, trace or not (out is diagram_file is None))
         return
     from tideover import api
     from tideover.scenarios.loader import unused
@@ -62,6 +67,7 @@ def run(
 
     given = read_settings(settings or ())
     found = api.loaded(scenario, given)
+    drawn = diagram.asked(found, diagram_file, begin, end, components)
     output.note(unused(scenario, kind_of(found.strategy), given))
     output.announce([found])
     output.prepare(out, "run")
@@ -77,10 +83,13 @@ def run(
         if trace:
             _print_trace(result)
         output.show(run_view(record))
+    if drawn is not None:
+        diagram.write(drawn, result, errors=as_json)
     if out is not None:
-        from tideover.reports import pages
+        from tideover.reports import diagrams, pages
 
-        output.write(out, _tables(result), pages.run_page(result), record, errors=as_json)
+        page = pages.run_page(result, diagrams.pictured(result))
+        output.write(out, _tables(result), page, record, errors=as_json)
 
 
 def _find_warmup(source: str, settings: list[str] | None, as_json: bool, more: bool) -> None:
@@ -106,7 +115,8 @@ def compare(
         str | None,
         typer.Option(
             metavar="A,B,…",
-            help="Strategies to compare, the reference first; default: all that the scenario lists.",
+            help="Strategies to compare, the reference first; all: all that there are; default: all that "
+            "the scenario lists.",
             show_default=False,
         ),
     ] = None,
@@ -120,10 +130,15 @@ def compare(
     For example: tideover compare wordcount --strategies source_replay,rsm
     """
     from tideover import api
+    from tideover.scenarios.every_strategy import ALL, every_strategy
     from tideover.scenarios.settings import partly_used, read_settings
 
     kinds = None if strategies is None else [kind.strip() for kind in strategies.split(",") if kind.strip()]
     given = read_settings(settings or ())
+    if kinds == [ALL]:
+        every = every_strategy(scenario, given)
+        kinds, given = list(every.kinds), [*every.settings, *given]
+        output.note(every.notes)
     asked = _asked(scenario, kinds, given)  # before anything is written or run
     output.note(partly_used(list(asked), given))
     if saturate:

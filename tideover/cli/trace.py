@@ -6,9 +6,8 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Any
 
-from tideover.models.accounts.trace import Trace
+from tideover.models.accounts.trace import DETECTED, READY, Trace, moment_text, struck_text, window_text
 from tideover.models.simulation import Replication
-from tideover.sim.faults.base import FAULTS
 from tideover.sim.units import S
 
 Event = tuple[int, str]
@@ -26,7 +25,7 @@ def lines(replication: Replication) -> Iterator[str]:
         if moved := _moved(flows, before, at):
             yield f"{'':>14}   … {moved}"
         if text:
-            yield f"{at / S:14.6f} s  {text}"
+            yield f"{moment_text(at):>16}  {text}"
         before = max(before, at)
 
 
@@ -39,19 +38,17 @@ def as_data(replication: Replication) -> list[dict[str, Any]]:
 def _events(replication: Replication, trace: Trace) -> list[Event]:
     found: list[Event] = []
     for row in replication.recoveries:
-        what, fault = row["component"], "fault " if row["kind"] in FAULTS else ""
-        found.append((_ns(row["failed_at_s"]), f"{what}: {fault}{row['kind']}"))
+        what = row["component"]
+        found.append((_ns(row["failed_at_s"]), struck_text(what, row["kind"])))
         if row["detected_at_s"] is not None and row["detected_at_s"] > row["failed_at_s"]:
-            found.append((_ns(row["detected_at_s"]), f"{what}: failure detected"))
+            found.append((_ns(row["detected_at_s"]), f"{what}: {DETECTED}"))
         if row["ready_at_s"] is not None and row["ready_at_s"] > row["failed_at_s"]:
-            found.append((_ns(row["ready_at_s"]), f"{what}: ready again"))
+            found.append((_ns(row["ready_at_s"]), f"{what}: {READY}"))
     found += [(step.at, step.text) for step in trace.steps]
     for component, task, replica, number, at, sums in trace.windows:
-        copy = f" (replica {replica})" if replica else ""
+        copy = f"/{replica}" if replica else ""
         count = sum(sums.values())
-        found.append(
-            (at, f"{component}.{task}{copy}: window {number}: {count} counted under {len(sums)} keys")
-        )
+        found.append((at, f"{component}.{task}{copy}: {window_text(number, count, len(sums))}"))
     return sorted(found, key=lambda event: event[0])
 
 

@@ -5,24 +5,33 @@ Importing the room registers its parts, so that scenarios can name them.
 """
 
 from tideover.models import detectors, operators
-from tideover.models.job import arrivals, backends, groupings, placements, sources, spouts, stores
+from tideover.models.job import arrivals, backends, groupings, placements, sinks, sources, spouts, stores
 from tideover.models.strategies import (
     active_replication,
+    active_standby,
     aligned_snapshots,
+    batch_rerun,
+    changelog,
     estorm,
     micro_batch,
     none,
+    passive_standby,
     rsm,
     source_replay,
     storm_checkpoint,
+    trident,
+    upstream_backup,
 )
 from tideover.sim import distributions, faults
 
 __all__ = [
     "active_replication",
+    "active_standby",
     "aligned_snapshots",
     "arrivals",
     "backends",
+    "batch_rerun",
+    "changelog",
     "detectors",
     "distributions",
     "estorm",
@@ -31,11 +40,15 @@ __all__ = [
     "micro_batch",
     "none",
     "operators",
+    "passive_standby",
     "placements",
     "rsm",
+    "sinks",
     "source_replay",
     "sources",
     "spouts",
     "stores",
     "storm_checkpoint",
+    "trident",
+    "upstream_backup",
 ]

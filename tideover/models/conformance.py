@@ -9,8 +9,9 @@ The world of the checks is a word count in seconds, small enough to be simulated
     words x 2 ──shuffle──▶ split x 2 ──fields──▶ count x 2    2 sentences/s a task, windows of 10 s ended by
     markers, 110 s
 
-In a second one ticks end the windows, for strategies that promise exactly once also then. Checks that
-simulate can be given another ``bolt`` with state in place of the count.
+It has a store, and on each host a disk (of `stores` the one that is called ``disk``). In a second one ticks
+end the windows, for strategies that promise exactly once also then. Checks that simulate can be given another
+``bolt`` with state in place of the count.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig, 
 from tideover.models.job.groupings.fields import Fields
 from tideover.models.job.groupings.shuffle import Shuffle
 from tideover.models.job.spouts.sentences import Sentences
+from tideover.models.job.stores.disk import Disk
 from tideover.models.operators.split_words import SplitWords
 from tideover.models.operators.stateful import Stateful
 from tideover.models.operators.window import Window
@@ -50,6 +52,10 @@ STORE = 5 * MS
 WINDOW = 10 * S
 END = 2 * WINDOW
 """End of the window at which faults strike, and after it: there is state to lose by then."""
+LONG = END + 9 * WINDOW
+"""How long the world is, if it has to be."""
+DOWN = 4 * S
+"""Longest time for which a task is down."""
 
 
 class Strike(NamedTuple):
@@ -99,9 +105,10 @@ def word_count(
     seed: int = 1,
     trigger: Trigger = "marker",
     bolt: type[Stateful] = WindowedCount,
+    duration: int = LONG,
 ) -> Scenario:
     """The world of the checks, every task on a host of its own; ``trigger``: what ends its windows;
-    ``bolt``: what counts.
+    ``bolt``: what counts; ``duration``: in ns.
     """
     words = SpoutConfig(spout=Sentences(), arrivals=Periodic(rate=2.0), parallelism=2)
     split = BoltConfig(
@@ -120,8 +127,16 @@ def word_count(
         failures=failures,
         links=Links(latency=Exponential(mean=3 * MS), local=Constant(value=0), pairs={}),
         store=Store(latency=STORE),
-        run=Run(duration=END + 9 * WINDOW, seed=seed),
+        stores={"disk": Disk(latency=STORE // 5)},
+        run=Run(duration=duration, seed=seed),
     )
+
+
+def long_enough(strategy: Strategy) -> int:
+    """How long a world has to be (ns) for a failure within a window of END, its recovery, and two windows
+    after that.
+    """
+    return min(LONG, END + WINDOW + strategy.recovers_within(DOWN, WINDOW) + 2 * WINDOW)
 
 
 def run(scenario: Scenario, **more: Any) -> Replication:
@@ -250,8 +265,9 @@ def _windows_are_those_of_the_baseline(strategy: Strategy, trigger: Trigger, bol
     found, truth = (run(word_count(s, trigger=trigger, bolt=bolt), trace=True) for s in (strategy, baseline))
     bad = {name: found.ledger[name] for name in ("lost", "replayed", "duplicated", "false_timeouts")}
     assert not any(bad.values()), f"without any failure: {bad}"
-    emitted = found.windows["emitted"]
-    assert found.windows == {"emitted": emitted, "correct": emitted, "wrong": 0, "missing": 0}, found.windows
+    windows = found.windows
+    assert windows["correct"] == windows["emitted"], windows
+    assert windows["wrong"] == windows["missing"] == 0, windows
     ours, theirs = first_windows(found), first_windows(truth)
     differ = [place for place in theirs.keys() | ours.keys() if ours.get(place) != theirs.get(place)]
     assert not differ, f"windows that differ, without any failure: {sorted(differ)}"
@@ -287,7 +303,7 @@ def keeps_its_promise_between_ticks(strategy: Strategy, bolt: type[Stateful] = W
     is not asked for (it cannot wait for a replay), nor what has ended a moment ago (a store has to have it).
     Where markers end all windows there are no ticks; where replicas may disagree about them they must.
     """
-    if strategy.promise != "exactly once" or strategy.needs.log or strategy.needs.comparison:
+    if strategy.promises() != "exactly once" or strategy.needs.log or strategy.needs.comparison:
         return
     for each in variants(strategy):
         strikes = (*off_beat(each, bolt), *STRIKES)
@@ -299,25 +315,74 @@ def keeps_its_promise_between_ticks(strategy: Strategy, bolt: type[Stateful] = W
 def _keeps_its_promise_after(
     fault: Fault, strategy: Strategy, trigger: Trigger, bolt: type[Stateful]
 ) -> None:
-    done = run(word_count(strategy, (fault,), trigger=trigger, bolt=bolt))
+    duration = long_enough(strategy)
+    done = run(word_count(strategy, (fault,), trigger=trigger, bolt=bolt, duration=duration))
+    promise = strategy.promises()
     where = f"windows by {trigger}, {fault!r} under {strategy!r}"
-    what = f"{strategy.promise}, {where}: {done.ledger}, {done.windows}"
-    assert strategy.promise == "at least once" or done.ledger["duplicated"] == 0, f"duplicates; {what}"
-    assert strategy.promise == "at most once" or done.ledger["lost"] == 0, f"losses; {what}"
-    assert strategy.promise == "at most once" or done.recoveries[0]["missing"] == 0, f"state missing; {what}"
+    what = f"{promise}, {where}: {done.ledger}, {done.windows}"
+    if promise in ("at most once", "exactly once"):
+        assert done.ledger["duplicated"] == 0, f"duplicates; {what}"
+    if promise in ("at least once", "exactly once"):
+        assert done.ledger["lost"] == 0, f"losses; {what}"
+        assert done.recoveries[0]["missing"] == 0, f"state missing; {what}"
     bad_windows = done.windows["wrong"] + done.windows["missing"]
-    assert strategy.promise != "exactly once" or bad_windows == 0, f"bad windows; {what}"
+    assert promise != "exactly once" or bad_windows == 0, f"bad windows; {what}"
+
+
+def recovers_in_time(strategy: Strategy, bolt: type[Stateful] = WindowedCount) -> None:
+    """After the last failure all is as it would have been within the time that the strategy states
+    (``recovers_within``): after one of a kind that it survives, and after a second one that strikes while the
+    task is down from the first, or soon after it is back, during its recovery.
+    """
+    for kind in sorted(strategy.survives & {"crash_task", "lose_state"}):
+        first = Strike(END + 4 * S, 1 * S)
+        for later in (None, 2 * S, DOWN + 5 * MS):
+            strikes = [first] if later is None else [first, Strike(first.at + later, 1 * S)]
+            faults = tuple(fault for each in strikes for fault in single_faults((kind,), ("count",), (each,)))
+            done = run(word_count(strategy, faults, bolt=bolt, duration=long_enough(strategy)))
+            latest = strikes[-1].at / S + strategy.recovers_within(DOWN, WINDOW) / S
+            for row in done.recoveries:
+                took = row["time_to_recover_s"]
+                assert took is not None, f"no recovery from {kind} within the run, after {faults!r}"
+                over = row["failed_at_s"] + took
+                assert over <= latest, f"recovered at {over:g} s, not by {latest:g} s, after {faults!r}"
+
+
+def survives_during_its_steps(strategy: Strategy, bolt: type[Stateful] = WindowedCount) -> None:
+    """The promise holds if a task crashes just behind a step of the protocol, of each sort one: in the middle
+    of a checkpoint, say.
+    """
+    if "crash_task" not in strategy.survives:
+        return
+    quiet = run(word_count(strategy, bolt=bolt, duration=END + 2 * WINDOW), trace=True)
+    assert quiet.trace is not None
+    sorts = {step.what: step.at for step in reversed(quiet.trace.steps) if END < step.at < END + WINDOW}
+    for moment in sorted(set(sorts.values())):
+        for fault in single_faults(("crash_task",), ("count",), (Strike(moment + 1, 1 * S),)):
+            _keeps_its_promise_after(fault, strategy, "marker", bolt)
+
+
+def bounds_its_buffers(strategy: Strategy, bolt: type[Stateful] = WindowedCount) -> None:
+    """What is kept to be sent again does not grow with time: in a run of twice the length, after a failure,
+    the most is no more than a quarter higher.
+    """
+    crash = tuple(single_faults(("crash_task",), ("count",), STRIKES[-1:]))
+    one = long_enough(strategy)
+    runs = (run(word_count(strategy, crash, bolt=bolt, duration=n * one)) for n in (1, 2))
+    short, long = (done.cost["peak_buffered_tuples"] or 0 for done in runs)
+    assert long <= 1.25 * short, f"kept tuples grow from {short:g} to {long:g}"
 
 
 def conserves_roots(strategy: Strategy, bolt: type[Stateful] = WindowedCount) -> None:
     """Emitted = completed + in flight + lost, whatever breaks, and whatever breaks during its recovery."""
+    duration = long_enough(strategy)
     for kind, then in pairs_of_kinds():
         # other kinds hit much the same wherever they are aimed
         where = WHERE if {kind, then} <= set(OF_TASKS) else WHERE[::3]
         for first, second in where:
             one = list(single_faults((kind,), (first,)))[2]
             other = list(single_faults((then,), (second,)))[3]
-            _conserves_roots_in(word_count(strategy, (one, other), bolt=bolt))
+            _conserves_roots_in(word_count(strategy, (one, other), bolt=bolt, duration=duration))
 
 
 @standing()  # the world goes when it ends
@@ -367,6 +432,9 @@ CHECKS: tuple[Callable[..., None], ...] = (
     survives_without_failures,
     keeps_its_promise,
     keeps_its_promise_between_ticks,
+    survives_during_its_steps,
+    recovers_in_time,
+    bounds_its_buffers,
     conserves_roots,
     draws_its_luck,
     does_not_depend_on_trains,

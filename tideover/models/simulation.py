@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from tideover.models.accounts.space_time import Stretch
 from tideover.models.accounts.trace import Trace
 from tideover.models.accounts.usage import busy_ns
 from tideover.models.coarsening import coarsened, coarseness, real
@@ -14,6 +15,7 @@ from tideover.models.evaluation import measures
 from tideover.models.evaluation.availability import availability
 from tideover.models.evaluation.bottleneck import Used
 from tideover.models.evaluation.curves import SECOND, Curves, curves
+from tideover.models.evaluation.diagram import Diagram, diagram
 from tideover.models.evaluation.measures import Bools
 from tideover.models.evaluation.undisturbed import reference
 from tideover.models.evaluation.utilisation import utilisation
@@ -43,6 +45,7 @@ class Replication:
     tasks        one dict per bolt task (see utilisation.utilisation)
     used         how busy everything was over time; None: nothing is shared, or nobody asked
     trace        every tuple's times, if asked for
+    diagram      who sent what to whom, if a stretch was watched
     """
 
     number: int
@@ -66,6 +69,7 @@ class Replication:
     """Windows that are wrong or missing in its reference, too, where nothing fails."""
     trace: Trace | None = None
     world: World | None = None
+    diagram: Diagram | None = None
 
     @property
     def histograms(self) -> dict[str, Histogram]:
@@ -91,18 +95,40 @@ class Replication:
 
 @standing()  # the world goes when it ends
 def simulate(
-    scenario: Scenario, replication: int = 0, *, trace: bool = False, train_cap: int = TRAIN
+    scenario: Scenario,
+    replication: int = 0,
+    *,
+    trace: bool = False,
+    watched: Stretch | None = None,
+    train_cap: int = TRAIN,
 ) -> Replication:
     """Run one replication of a scenario.
 
-    ``trace`` keeps every tuple (small runs only). ``train_cap``: most roots that travel in one train; the
-    result does not depend on it. Raises TopologyError for a topology that cannot be simulated.
+    ``trace`` keeps every tuple (small runs only). ``watched``: a stretch for its ``diagram``. ``train_cap``:
+    most roots that travel in one train; the result does not depend on it. Raises TopologyError for a topology
+    that cannot be simulated.
     """
     lump = coarseness(scenario)
-    world = World(coarsened(scenario, lump), replication, trace=trace, train_cap=train_cap)
+    scenario = coarsened(scenario, lump)
+    world = World(scenario, replication, trace=trace, watched=watched, train_cap=train_cap)
     world.run()
     found = evaluate(world, replication)
+    if watched is not None:
+        found.diagram = diagram(world, lump)
     return found if lump == 1 else _in_tuples(found, lump)
+
+
+@standing()
+def watch(scenario: Scenario, replication: int, stretch: Stretch) -> Diagram:
+    """The diagram of a stretch of a replication, of which nothing else is wanted: it is run up to the end of
+    the stretch, and as long again to see what becomes of what is under way then (at least 1 s).
+    """
+    lump = coarseness(scenario)
+    world = World(coarsened(scenario, lump), replication, judge_windows=False, looks=0, watched=stretch)
+    world.start()
+    longer = max(S, stretch.end - stretch.begin)
+    world.kernel.run(min(world.scenario.run.duration, stretch.end + longer))
+    return diagram(world, lump)
 
 
 def _in_tuples(found: Replication, lump: int) -> Replication:
@@ -178,9 +204,11 @@ def _throughput(world: World, found: Curves) -> dict[str, float | None]:
 
 def _windows(world: World) -> dict[str, int]:
     if world.reference is not None:
-        return world.reference.counts
-    # nothing can have disturbed them
-    return {"emitted": world.windows.count, "correct": world.windows.count, "wrong": 0, "missing": 0}
+        counts = world.reference.counts
+    else:  # nothing can have disturbed them
+        seen = world.windows.count
+        counts = {"emitted": seen, "correct": seen, "wrong": 0, "missing": 0}
+    return counts if world.readers is None else counts | {"expired": world.readers.expired}
 
 
 def _edges(job: Job) -> dict[str, dict[str, int]]:
@@ -221,6 +249,7 @@ def _cost(world: World) -> dict[str, float | None]:
         "hosts": len(job.used),
         **_price(job.deployment.cluster, job.used),
         **(world.snapshots.figures() if _held_back(world) else {}),
+        **({} if world.readers is None else world.readers.delay_figures()),
     }
 
 

@@ -8,9 +8,11 @@ from tideover.models.accounts.backlog import Backlog
 from tideover.models.accounts.completion import Completion
 from tideover.models.accounts.lag import Lag
 from tideover.models.accounts.ledger import Ledger
+from tideover.models.accounts.readers import Readers
 from tideover.models.accounts.recoveries import Recoveries
 from tideover.models.accounts.reference_run import ReferenceRun
 from tideover.models.accounts.snapshot_times import SnapshotTimes
+from tideover.models.accounts.space_time import SpaceTime, Stretch
 from tideover.models.accounts.trace import Trace
 from tideover.models.accounts.usage import SAMPLES, Usage
 from tideover.models.accounts.window_log import WindowLog
@@ -27,7 +29,7 @@ from tideover.models.time_of_day import timed
 from tideover.sim.draws import Draws
 from tideover.sim.kernel import Kernel
 from tideover.sim.recorder import Recorder
-from tideover.sim.train import Ints
+from tideover.sim.train import Ints, Train
 
 CLOSE_AT = 1 << 21
 """Slots in the ledger at which old roots are settled."""
@@ -40,6 +42,8 @@ class World:
     ledger, backlog, windows, recoveries
     reference    None: nothing can disturb the windows, or nobody wants them judged
     trace        None: not asked for
+    space_time   None: nothing is watched
+    readers      None: they see at once what is put out
     usage        None: the tasks share nothing, or nobody wants it measured
     """
 
@@ -53,10 +57,12 @@ class World:
         judge_windows: bool = True,
         looks: int | None = None,
         step: int | None = None,
+        watched: Stretch | None = None,
     ) -> None:
         """``looks``: how often it is looked how busy everything is, besides the end of the warm-up; None:
         often if the tasks share something, else never. ``step``: length (ns) of the steps in which
         several levels share cores, or cards; None: short enough for latencies. Throughput is right with any.
+        ``watched``: the stretch in which it is noted who sends what to whom.
         """
         self._draws = draws = Draws(scenario.run.seed, replication)
         self.scenario = scenario = timed(scenario, draws)
@@ -68,17 +74,21 @@ class World:
         self.trace = Trace(lambda: kernel.now) if trace else None
         self.backlog = Backlog(recorder, deployment.replicas, lambda: kernel.now)
         self.ledger = Ledger(deployment.topology, deployment.replicas, draws, strategy.needs.paths)
-        self.windows = WindowLog()
         self.snapshots = SnapshotTimes()
         context = Context(deployment.topology, draws, strategy.needs, Announcer([]), train_cap, kernel)
         context.step = step
+        self.windows = WindowLog(context.withheld)
         if deployment.topology.by_event:
             context.events = EventTimes(deployment.topology, draws)
         self.job = Job(context, deployment)
         if scenario.detector is not None:
             self.job.supervisor.watch = scenario.detector.watch(self.job)
         self.recoveries = Recoveries(self.job, recorder, self.backlog)
+        self.space_time = None if watched is None else SpaceTime(self.job, watched)
         self.job.plug(strategy.protocol(self.job))
+        self.readers: Readers | None = None
+        if context.withheld:
+            self.readers = Readers(context.withheld, self.windows, recorder)
         self.lag = Lag(self.job, scenario.run.duration)
         self.usage: Usage | None = None
         self.completion: Completion | None = None
@@ -95,10 +105,12 @@ class World:
             self.backlog,
             self.ledger,
             self.windows,
+            self.readers,
             self.recoveries,
             self.reference,
             self.completion,
             self.snapshots,
+            self.space_time,
             self,
         )
         context.say = Announcer([listener for listener in listeners if listener is not None])
@@ -107,7 +119,7 @@ class World:
     def _needs_reference(self, deployment: Deployment) -> bool:
         """Whether the windows can differ from those of a run without failures, and without the strategy:
         where it keeps a task for a while tuples come later, and those of several senders in another order, or
-        they find no place.
+        they find no place; where they are committed, that may come too late.
         """
         windows = [c for c in deployment.topology.components if c.window]
         ended_by = {c.trigger for c in windows}
@@ -115,7 +127,8 @@ class World:
         late = bool(bounds) or not all(c.anchored for c in windows)
         lossy = not all(bound.holds_back for bound in bounds)
         by_order = lossy or ended_by & {"tuples", "watermark"} or ("tick" in ended_by and late)
-        differ = self.job.needs.comparison or (bool(by_order) and bool(self.scenario.strategy.composed_of))
+        disturbed = bool(by_order) and bool(self.scenario.strategy.composed_of)
+        differ = self.job.needs.comparison or self.readers is not None or disturbed
         return bool(windows) and (bool(deployment.failures) or differ)
 
     def _referred(self, strategy: Strategy, quiet: Deployment) -> ReferenceRun:
@@ -187,11 +200,20 @@ class World:
     def _alive(self) -> Ints:
         """Roots that are on their way, or of which somebody keeps a copy (with repetitions)."""
         job, parts = self.job, [self.job.can_be_emitted()]
-        for name, trains in job.on_the_way().items():
+        for name, trains in self._to_be_served().items():
             parts += [train.uid >> job.topology.by_name[name].bits for train in trains]
         for keeper in job.context.keepers:
             parts += [uid >> component.bits for component, uid in keeper.effects() if component.anchored]
         return np.concatenate(parts)
+
+    def _to_be_served(self) -> dict[str, list[Train]]:
+        """Tuples on their way, and copies of such that can come again, by component."""
+        at = self.job.on_the_way()
+        for keeper in self.job.context.keepers:
+            for component, train in keeper.tuples():
+                if component.anchored:
+                    at[component.name].append(Train(train.time, train.uid, train.created, train.key))
+        return at
 
     def balance(self) -> dict[str, int]:
         """The ledger at this moment: emitted = completed + in flight + lost."""
@@ -201,8 +223,8 @@ class World:
         emitted = [
             (np.arange(first, s.next_root, dtype=np.int64) << bits) | s.spout_number for s in job.spouts
         ]
-        on_the_way = effects_of(job.topology, self._draws, job.on_the_way())
-        coming = {name: [uid] for name, uid in on_the_way.items()}
+        to_be_served = effects_of(job.topology, self._draws, self._to_be_served())
+        coming = {name: [uid] for name, uid in to_be_served.items()}
         for keeper in job.context.keepers:
             for component, uid in keeper.effects():
                 if component.anchored:

@@ -159,7 +159,7 @@ class CrashTask(crash_task.CrashTask):
     detection: from the fault until it is noticed
     restart: from then until the tasks are ready
     while_down: arrivals at a task that is down are lost, or wait with their sender
-    component: component that is hit; acker: the acker; driver: that of micro-batches
+    component: component that is hit; acker: the acker; driver: that of batches; coordinator: that of Trident
     task: which of the component's tasks
     replica: which replica of it (active replication)
     together: so many tasks of the component die at once, from `task` on
@@ -277,7 +277,7 @@ class LoseState(lose_state.LoseState):
     detection: from the fault until it is noticed
     restart: from then until the tasks are ready
     while_down: arrivals at a task that is down are lost, or wait with their sender
-    component: component that is hit; acker: the acker; driver: that of micro-batches
+    component: component that is hit; acker: the acker; driver: that of batches; coordinator: that of Trident
     task: which of the component's tasks
     replica: which replica of it (active replication)
     """
@@ -409,7 +409,7 @@ class Pause(pause.Pause):
     detection: from the fault until it is noticed
     restart: from then until the tasks are ready
     while_down: arrivals at a task that is down are lost, or wait with their sender
-    component: component that is hit; acker: the acker; driver: that of micro-batches
+    component: component that is hit; acker: the acker; driver: that of batches; coordinator: that of Trident
     task: which of the component's tasks
     replica: which replica of it (active replication)
     duration: how long it lasts, e.g. 30 s

@@ -1,7 +1,7 @@
 """The run, the cluster, links, store and detector, and distributions of durations, as typed objects."""
 
 from tideover.models import config
-from tideover.models.detectors import given, heartbeats, storm
+from tideover.models.detectors import consumer_group, given, heartbeats, storm
 from tideover.models.detectors.restarts import exponential_delay, failure_rate, fixed_delay
 from tideover.models.job import cluster, components, machines
 from tideover.models.job.placements import by_hand, estorm, k_safe, round_robin
@@ -20,6 +20,7 @@ Run = typed(components.Run)
 Slo = typed(config.Slo)
 Store = typed(components.Store)
 Given = typed(given.Given)
+ConsumerGroup = typed(consumer_group.ConsumerGroup)
 Heartbeats = typed(heartbeats.Heartbeats)
 Storm = typed(storm.Storm)
 ExponentialDelay = typed(exponential_delay.ExponentialDelay)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from tideover.models import config
-from tideover.models.detectors import given, heartbeats, storm
+from tideover.models.detectors import consumer_group, given, heartbeats, storm
 from tideover.models.detectors.restarts import exponential_delay, failure_rate, fixed_delay
 from tideover.models.detectors.restarts.base import RestartStrategy
 from tideover.models.job import cluster, components, machines
@@ -186,6 +186,34 @@ class Given(given.Given):
     """Each fault's own ``detection`` and ``restart``: what a scenario without ``detector`` has."""
 
     def __init__(self) -> None: ...
+
+class ConsumerGroup(consumer_group.ConsumerGroup):
+    """Members that are silent for ``session_timeout`` are thrown out, and the others take over their tasks.
+
+    They learn of it by their next heartbeats, and only when all have joined anew are the tasks assigned. So a
+    handover takes the timeout, less the age of the last heartbeat, and the time until the last member's next
+    one. A process that comes back before the timeout is a new member all the same, for which the old one is
+    waited for; unless it is a static member. A pause is not noticed.
+
+    Apache Kafka: the classic group protocol (`GroupCoordinator`, `AbstractCoordinator`), with its defaults;
+    KIP-62 and KIP-735 for the timeouts, KIP-345 for static members, KIP-429 for those who work on meanwhile.
+
+    heartbeat_interval: distance of two heartbeats of a member
+    session_timeout: silence after which a member is removed; at least the interval
+    rebalance: from when all members have joined until tasks are assigned
+    restart: from the death of a process until another joins on its host; none: it stays away
+    static: a process that is back before the session timeout is the same member
+    """
+
+    def __init__(
+        self,
+        *,
+        heartbeat_interval: Duration = "3 s",
+        session_timeout: Duration = "45 s",
+        rebalance: Distribution | Duration = "constant",
+        restart: Distribution | Duration | None = None,
+        static: bool = False,
+    ) -> None: ...
 
 class Heartbeats(heartbeats.Heartbeats):
     """A process sends a heartbeat each ``interval``, and counts as dead ``timeout`` after the last one.

@@ -3,15 +3,22 @@
 from collections.abc import Sequence
 from typing import Literal
 
+from tideover.models.job.sinks.base import Sink
 from tideover.models.strategies import (
     active_replication,
+    active_standby,
     aligned_snapshots,
+    batch_rerun,
+    changelog,
     estorm,
     micro_batch,
     none,
+    passive_standby,
     rsm,
     source_replay,
     storm_checkpoint,
+    trident,
+    upstream_backup,
 )
 from tideover.parts.typed import Bandwidth, Duration, Rate, Size
 
@@ -39,6 +46,33 @@ class ActiveReplication(active_replication.ActiveReplication):
         entry_size: Size = "64 B",
     ) -> None: ...
 
+class ActiveStandby(active_standby.ActiveStandby):
+    """Exactly once: a secondary processes everything, too, and keeps its output in queues that acks from
+    downstream trim. As soon as the failure of the primary is noticed it sends what is in them, receivers drop
+    what they have had, and another secondary copies its state. Markers must end windows.
+
+    J.-H. Hwang et al., *High-Availability Algorithms for Distributed Stream Processing*, ICDE 2005, section
+    4.3; M. A. Shah et al., *Highly Available, Fault-Tolerant, Parallel Dataflows*, SIGMOD 2004 (Flux).
+
+    ack_interval: time after which a task tells its senders what it has had
+    ack_size: bytes of such a message on the network
+    replay_cost: time to send a tuple from the queue of a secondary that takes over
+    copy_time: time for a new secondary to begin its copy
+    copy_bandwidth: speed at which state is copied; unlimited if not given
+    entry_size: bytes of an entry of the state that is copied
+    """
+
+    def __init__(
+        self,
+        *,
+        ack_interval: Duration = "1 s",
+        ack_size: Size = "64 B",
+        replay_cost: Duration = "0 s",
+        copy_time: Duration = "0 s",
+        copy_bandwidth: Bandwidth | None = None,
+        entry_size: Size = "64 B",
+    ) -> None: ...
+
 class AlignedSnapshots(aligned_snapshots.AlignedSnapshots):
     """Exactly once: the whole job goes back to its last complete snapshot, and reads its log from there.
 
@@ -58,6 +92,8 @@ class AlignedSnapshots(aligned_snapshots.AlignedSnapshots):
     unaligned: barriers overtake what waits, which is stored with the snapshot
     aligned_timeout: with `unaligned`: so long after its trigger a snapshot stays aligned
     store: the one of `stores` that state is saved in; the key `store` if not given
+    sink: how what leaves the topology comes to its readers
+    local_recovery: the one of `stores`, on hosts, with a second copy of state for who restarts there
     """
 
     def __init__(
@@ -75,6 +111,97 @@ class AlignedSnapshots(aligned_snapshots.AlignedSnapshots):
         restore_cost: Duration = "0 s",
         unaligned: bool = False,
         aligned_timeout: Duration = "0 s",
+        store: str | None = None,
+        sink: Sink | str = "direct",
+        local_recovery: str | None = None,
+    ) -> None: ...
+
+class BatchRerun(batch_rerun.BatchRerun):
+    """Exactly once: a job now and then, on all that has come since the one before; if it fails, it is run
+    again.
+
+    Its results are there when all of it is done (``output_time``: the committer moves them to where they are
+    read). The driver is the application master (before: the job tracker); executors are slots for tasks.
+
+    J. Dean and S. Ghemawat, *MapReduce: Simplified Data Processing on Large Clusters*, OSDI 2004, section
+    3.3; Apache Hadoop 3, ``FileOutputCommitter``.
+
+    trigger_interval: distance of two jobs; one that is late is begun at once
+    poll_interval: with a trigger_interval of 0 s: how long an idle driver waits
+    plan_time: from the trigger until the batch's range is in the offset log
+    task_time: time of a task besides its tuples' service
+    cores: tasks that an executor (a host) runs at once
+    state_time: time of a stateful task to commit its state
+    state_cost: the same, for each row of the state
+    output_time: from the last task's end until the sink has the results
+    commit_time: from then until the batch is in the commit log
+    reload_time: time to load a partition's state where it is not, or no more
+    reload_cost: the same, for each row of the state
+    executor_cold: extra time of a new executor's tasks without state, until one has ended
+    state_cold: the same for tasks with state; if they come first, at least executor_cold
+    locality_wait: how long a stateful task whose executor is dead waits, from its stage's begin or last
+        launch, if others of the stage have theirs (spark.locality.wait)
+    resubmit_time: from a failed fetch until the tasks that have to run again are submitted
+    recovery_time: time of a restarted driver to read its logs and start the query
+    cold_time: extra time of the first batch after a driver's restart
+    retry: what is run again after a failure: the whole job; or the tasks that it has hit, and those of which
+        others read what is lost (the whole job if it is the driver)
+    """
+
+    def __init__(
+        self,
+        *,
+        trigger_interval: Duration = "1 h",
+        poll_interval: Duration = "10 ms",
+        plan_time: Duration = "0 s",
+        task_time: Duration = "0 s",
+        cores: int = 1,
+        state_time: Duration = "0 s",
+        state_cost: Duration = "0 s",
+        output_time: Duration = "0 s",
+        commit_time: Duration = "0 s",
+        reload_time: Duration = "0 s",
+        reload_cost: Duration = "0 s",
+        executor_cold: Duration = "0 s",
+        state_cold: Duration = "0 s",
+        locality_wait: Duration = "3 s",
+        resubmit_time: Duration = "0.2 s",
+        recovery_time: Duration = "0 s",
+        cold_time: Duration = "0 s",
+        retry: Literal["job", "task"] = "job",
+    ) -> None: ...
+
+class ChangelogTopics(changelog.ChangelogTopics):
+    """At least once, or exactly once by transactions: a task reads its changelog, then goes on by itself.
+
+    S. A. Noghabi et al., *Samza: Stateful Scalable Stream Processing at LinkedIn*, PVLDB 10(12), 2017,
+    sections 4.1 and 4.2; G. Wang et al., *Consistency and Completeness: Rethinking Distributed Stream
+    Processing in Apache Kafka*, SIGMOD 2021, sections 3 and 4; KIP-129 and KIP-447 for the transactions.
+
+    guarantee: exactly_once: changes, offsets and outputs are committed in one transaction
+    commit_interval: distance of two commits; 30 s if not given, exactly once 100 ms
+    commit_time: from when the changes are written until the offsets are committed; it waits
+    batch_interval: distance of batches of changes between commits; none if not given
+    entry_size: bytes of an entry of the bolt's own in the changelog
+    restore_time: time to restore a changelog that was read
+    restore_cost: the same, for each entry that is read
+    standby_replicas: copies of a task's state that follow its changelog elsewhere
+    local_state: a process that comes back on its host finds there what it had committed
+    store: the one of `stores` that has the changelogs; the key `store` if not given
+    """
+
+    def __init__(
+        self,
+        *,
+        guarantee: Literal["at_least_once", "exactly_once"] = "at_least_once",
+        commit_interval: Duration | None = None,
+        commit_time: Duration = "0 s",
+        batch_interval: Duration | None = None,
+        entry_size: Size = "64 B",
+        restore_time: Duration = "0 s",
+        restore_cost: Duration = "0 s",
+        standby_replicas: int = 0,
+        local_state: bool = False,
         store: str | None = None,
     ) -> None: ...
 
@@ -150,8 +277,10 @@ class MicroBatch(micro_batch.MicroBatch):
     resubmit_time: from a failed fetch until the tasks that have to run again are submitted
     recovery_time: time of a restarted driver to read its logs and start the query
     cold_time: extra time of the first batch after a driver's restart
-    recovery: checkpoint: states and offsets are kept; replay: they are not: after a failure the query starts
-        anew, without state, from the first window that the sink does not have
+    recovery: checkpoint: every batch saves states and offsets; lineage: now and then one does, and what is
+        lost is computed again from there; replay: none does: after a failure the query starts anew, without
+        state, from the first window that the sink does not have
+    checkpoint_interval: with lineage: least time between two batches that save states
     output_mode: what the sink gets: finished windows, or from every batch what it has changed
     """
 
@@ -175,7 +304,8 @@ class MicroBatch(micro_batch.MicroBatch):
         resubmit_time: Duration = "0.2 s",
         recovery_time: Duration = "0 s",
         cold_time: Duration = "0 s",
-        recovery: Literal["checkpoint", "replay"] = "checkpoint",
+        recovery: Literal["checkpoint", "lineage", "replay"] = "checkpoint",
+        checkpoint_interval: Duration = "10 s",
         output_mode: Literal["append", "update"] = "append",
     ) -> None: ...
 
@@ -183,6 +313,35 @@ class Amnesia(none.Amnesia):
     """No recovery at all: the baseline. What it loses is what the others save."""
 
     def __init__(self) -> None: ...
+
+class PassiveStandby(passive_standby.PassiveStandby):
+    """Exactly once: a secondary goes on from the last checkpoint of state and output queues as soon as the
+    failure is noticed; upstream replays what came after it, and downstream drops what it has had.
+
+    J.-H. Hwang et al., *High-Availability Algorithms for Distributed Stream Processing*, ICDE 2005, section
+    4.1. Duplicates are known by their path and number as in E. Tanuwidjaja, UC Berkeley EECS-2015-134,
+    section 3, so that what several senders replay may be processed in another order than before.
+
+    checkpoint_interval: distance of two checkpoints to the secondary
+    delta: a checkpoint has only what has changed since the last one
+    checkpoint_time: time that a checkpoint keeps the task
+    checkpoint_cost: the same, for each entry that it has
+    entry_size: bytes of an entry of the bolt's own on the network
+    replay_cost: time to replay one tuple from a buffer
+    replay_rate: most tuples replayed per second
+    """
+
+    def __init__(
+        self,
+        *,
+        checkpoint_interval: Duration,
+        delta: bool = False,
+        checkpoint_time: Duration = "0 s",
+        checkpoint_cost: Duration = "0 s",
+        entry_size: Size = "64 B",
+        replay_cost: Duration = "0 s",
+        replay_rate: Rate | None = None,
+    ) -> None: ...
 
 class StateManagement(rsm.StateManagement):
     """Exactly once for state: restore the last checkpoint, then replay what upstream tasks have kept since.
@@ -289,4 +448,70 @@ class StormCheckpoint(storm_checkpoint.StormCheckpoint):
         round_trip: Duration = "0 s",
         access_cost: Duration = "0 s",
         look_up_work: Duration = "0 s",
+    ) -> None: ...
+
+class Trident(trident.Trident):
+    """Exactly once, if its spouts and its states go together: batches that fail are emitted again, and
+    stores tell them by their number.
+
+    Exact are a transactional spout with a transactional or an opaque state, and an opaque spout with an
+    opaque state. What else ``spout`` and ``state`` can be has gaps, which failures find.
+
+    N. Marz, *Trident*, Apache Storm 0.8, 2012: docs/Trident-spouts.md and docs/Trident-state.md, and the
+    classes ``MasterBatchCoordinator``, ``TransactionalMap`` and ``OpaqueMap``.
+
+    spout: what is read again when a batch has failed: transactional: the same; opaque: what is there, each
+        tuple in one committed batch; non_transactional: what is there, nothing is written down of what was
+        read
+    state: what is stored: non_transactional: the value; transactional: the transaction's number too; opaque:
+        this, and the value before it
+    failed_batches: what a non_transactional spout does with the tuples of a batch that failed
+    batch_interval: least distance of two batches (topology.trident.batch.emit.interval)
+    max_spout_pending: batches that are under way at once (topology.max.spout.pending)
+    message_timeout: a batch that is not done fails after one to two of these
+    metadata_time: time to write down what a transaction reads: a transactional spout before it emits, an
+        opaque one while it commits
+    task_time: time of a task for each batch, besides its tuples' service
+    state_time: time of a task to update its store
+    state_cost: the same, for each key that the batch has
+    commit_time: from the last update until the coordinator has marked the batch as committed
+    """
+
+    def __init__(
+        self,
+        *,
+        spout: Literal["non_transactional", "transactional", "opaque"] = "opaque",
+        state: Literal["non_transactional", "transactional", "opaque"] = "opaque",
+        failed_batches: Literal["emitted_again", "lost"] = "emitted_again",
+        batch_interval: Duration = "0.5 s",
+        max_spout_pending: int = 1,
+        message_timeout: Duration = "30 s",
+        metadata_time: Duration = "0 s",
+        task_time: Duration = "0 s",
+        state_time: Duration = "0 s",
+        state_cost: Duration = "0 s",
+        commit_time: Duration = "0 s",
+    ) -> None: ...
+
+class UpstreamBackup(upstream_backup.UpstreamBackup):
+    """Exactly once without checkpoints: an empty secondary goes on as soon as the failure is noticed, and
+    rebuilds the state from what the tasks upstream have kept; downstream drops what it has had.
+
+    J.-H. Hwang et al., *High-Availability Algorithms for Distributed Stream Processing*, ICDE 2005, section
+    4.2. Duplicates are known by their path and number as in E. Tanuwidjaja, UC Berkeley EECS-2015-134,
+    section 3, so that what several senders replay may be processed in another order than before.
+
+    ack_interval: time after which a task tells its senders what is done
+    ack_size: bytes of such a message on the network
+    replay_cost: time to replay one tuple from a buffer
+    replay_rate: most tuples replayed per second
+    """
+
+    def __init__(
+        self,
+        *,
+        ack_interval: Duration = "1 s",
+        ack_size: Size = "64 B",
+        replay_cost: Duration = "0 s",
+        replay_rate: Rate | None = None,
     ) -> None: ...

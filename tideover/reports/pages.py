@@ -41,14 +41,15 @@ class Result(Protocol):
     def to_dict(self) -> dict[str, Any]: ...
 
 
-def run_page(result: Result) -> Page:
-    """One scenario under one strategy."""
+def run_page(result: Result, diagram: Sequence[Picture] = ()) -> Page:
+    """One scenario under one strategy. ``diagram``: its space-time diagram."""
     record = result.to_dict()
     recoveries, runs, timeline = (join([result], name) for name in ("recoveries", "runs", "timeline"))
     drawn = (
         *pictures.time_to_recover(recoveries),
         *pictures.failure_by_failure(recoveries),
         *pictures.around_failure(timeline, recoveries),
+        *diagram,
     )
     return _page(
         "one scenario, one strategy",
@@ -67,6 +68,7 @@ def compare_page(results: Sequence[Result], found: Verdict | None = None) -> Pag
     recoveries, runs, timeline = (join(results, name) for name in ("recoveries", "runs", "timeline"))
     found = found or verdict(recoveries, runs)
     drawn = (
+        *pictures.at_a_glance(records),
         *pictures.time_to_recover(recoveries),
         *pictures.failure_by_failure(recoveries),
         *pictures.around_failure(timeline, recoveries),

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tideover.models.schema.fields import HEADLINE
-from tideover.reports import figures
+from tideover.reports import figures, glance
 from tideover.reports.columns import conform
 from tideover.reports.figures import style
 from tideover.reports.figures.stages import KEYS
@@ -16,6 +16,7 @@ from tideover.reports.figures.waterfall import KEYS as WATERFALL_KEYS
 from tideover.reports.figures.waterfall import MOST_FAILURES, known_s, of_first_replication
 from tideover.reports.formatting import strategy_name
 from tideover.reports.html import Picture
+from tideover.reports.tables import Record
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,6 +43,21 @@ def recovery_times(
         caption += " The black ticks are the published figures, and all times are as their logs show them."
     alt = "Recovery time of each strategy as dots with intervals; the table of results has the same figures."
     return (Picture(f"{name} by strategy", caption, to_svg(figure, prefix="recovery", alt=alt)),)
+
+
+def at_a_glance(records: Sequence[Record]) -> tuple[Picture, ...]:
+    """Many strategies in one picture; none for a few, which are seen at a glance anyhow."""
+    if len(records) <= glance.MANY:
+        return ()
+    figure = figures.glance(glance.rows(records)).figure
+    caption = (
+        "The same load, failures and luck under each, the fastest on top. Bars of one column share "
+        "a scale. Latency is the mean outside of recoveries; (n/m): n of m recoveries came to an end, never: "
+        "none did. Look from left to right: what is gained in a failure is paid for without one."
+    )
+    alt = "Each strategy's recovery, losses, latency and costs as bars; the tables have the same figures."
+    svg = to_svg(figure, prefix="glance", alt=alt)
+    return (Picture("All strategies at a glance", caption, svg),)
 
 
 def time_to_recover(recoveries: pd.DataFrame) -> tuple[Picture, ...]:

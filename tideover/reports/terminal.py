@@ -14,7 +14,7 @@ from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from tideover.reports import availability, checks, saturation, tables
+from tideover.reports import availability, checks, glance, saturation, tables
 from tideover.reports.formatting import filled
 from tideover.reports.scenario_summary import collected_warnings, headline
 from tideover.reports.tables import Record, Table
@@ -69,13 +69,16 @@ def availability_view(found: Dependability) -> Group:
 
 
 def compare_view(results: Sequence[Record], verdict: Verdict) -> Group:
-    """Strategies side by side, their paired differences, and the verdict."""
-    step = MOST_SIDE_BY_SIDE
-    parts = [tables.overview(results[i : i + step], brief=True) for i in range(0, len(results), step)]
+    """Strategies side by side, their paired differences, and the verdict; many at a glance."""
+    step, shown = MOST_SIDE_BY_SIDE, list[Table]()
+    if len(results) > glance.MANY:
+        shown.append(glance.table(results))
+    if len(results) <= glance.TOO_MANY:
+        shown += [tables.overview(results[i : i + step], brief=True) for i in range(0, len(results), step)]
+        shown.append(tables.pairs_table(verdict.pairs))
     return Group(
         _title(headline(results[0])),
-        *(render(part) for part in parts),
-        *rendered([tables.pairs_table(verdict.pairs)]),
+        *rendered(shown),
         Text(verdict.text, style="bold"),
         warnings_view(collected_warnings(results)),
     )

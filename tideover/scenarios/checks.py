@@ -57,12 +57,23 @@ def check(draft: Draft, scenario: Scenario | None) -> list[Problem]:
             problems.append(draft.problem(error.message, "topology", error.component))
         except PlacementError as error:
             problems.append(draft.problem(error.message, *error.path))
+        problems += _refused(draft, scenario)
         problems += _effort(draft, scenario)
         problems += [draft.problem(message, *path) for path, message in queue_checks.check(scenario)]
         problems += [draft.problem(message, *path) for path, message in source_checks.check(scenario)]
         if not problems:
             problems += [draft.problem(message, *path) for path, message in window_checks.check(scenario)]
     return problems
+
+
+def _refused(draft: Draft, scenario: Scenario) -> Iterator[Problem]:
+    """Bolts that the strategy does not go with."""
+    for name, config in scenario.topology.items():
+        why = scenario.strategy.refusal(config) if isinstance(config, BoltConfig) else None
+        if why is not None:
+            yield draft.problem(
+                f"does not go with the strategy {scenario.strategy.kind}: {why}", "topology", name
+            )
 
 
 def _effort(draft: Draft, scenario: Scenario) -> Iterator[Problem]:
@@ -241,8 +252,11 @@ def _strategy(draft: Draft) -> Iterator[Problem]:
             message = f"{name!r} is a spout; only bolts can be named here"
             yield draft.problem(message, "strategy", *path)
     for path, name in draft.strategy.named_stores().items():
-        if unknown := draft.unknown_store(name):
-            yield draft.problem(unknown, "strategy", *path)
+        wrong = draft.unknown_store(name)
+        if wrong is None and path[-1] in draft.strategy.local_stores:
+            wrong = draft.not_local(name)
+        if wrong is not None:
+            yield draft.problem(wrong, "strategy", *path)
     for path, host in draft.strategy.named_hosts().items():
         if fault := host_fault(draft, host):
             yield draft.problem(fault, "strategy", *path)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from tideover.models.detectors.base import Detector
 from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import BoltConfig, Run, SpoutConfig
+from tideover.models.job.stores.base import STORES
 from tideover.models.strategies.base import Strategy
 from tideover.scenarios.errors import Problem, suggest
 from tideover.scenarios.nodes import Node
@@ -63,3 +64,13 @@ class Draft:
         if not stores:
             return f"there is no store {name!r}: stores has none; without this key it is the one of store"
         return f"there is no store {name!r} in stores; {suggest(name, stores)}"
+
+    def not_local(self, name: str) -> str | None:
+        """Why a store is not on each host for itself; None: it is, or it has no kind."""
+        node = self.keys("stores")[name]
+        inner = node.get("kind") if isinstance(node.value, dict) else node
+        kind = "" if inner is None else str(inner.value)
+        if kind not in STORES or STORES[kind].local:
+            return None
+        local = ", ".join(name for name, part in STORES.items() if part.local)
+        return f"{name!r} is of kind {kind}; it has to be on each host for itself: {local}"

@@ -12,7 +12,11 @@ from tideover.sim.faults.base import Fault, LinkFault
 from tideover.sim.turn import Turn
 from tideover.sim.units import format_duration
 
-ROLES = {"acker": "the acker itself", "driver": "the driver of micro-batches"}
+ROLES = {
+    "acker": "the acker itself",
+    "driver": "the driver of micro-batches",
+    "coordinator": "the coordinator of Trident's batches",
+}
 """What a fault can hit besides components."""
 
 
@@ -61,6 +65,9 @@ def _detector(draft: Draft) -> Iterator[Problem]:
     if getattr(detector, "restart_on", "") == "free_slot" and draft.hosts is None and not draft.hosts_unknown:
         message = "free_slot needs hosts: without them each task has a host of its own, and no slot is free"
         yield draft.problem(message, "detector", "restart_on")
+    if strategy is not None and strategy.needs.one_job and detector.each_alone:
+        message = f"{detector.kind} brings back one task after the other; under {strategy.kind} all go back"
+        yield draft.problem(message, "detector")
     if strategy is not None and strategy.needs.batches:
         message = f"{strategy.kind} has its own; leave it out: each failure then says how long it takes"
         yield draft.problem(message, "detector")

@@ -23,6 +23,7 @@ from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig, 
 from tideover.models.job.groupings.base import Grouping
 from tideover.models.job.machines import MachineType
 from tideover.models.job.placements.base import Placement
+from tideover.models.job.sinks.base import Sink
 from tideover.models.job.sources.base import Source
 from tideover.models.job.spouts.base import Spout
 from tideover.models.job.stores.base import StoreKind
@@ -49,9 +50,12 @@ _NAMED: dict[type[Part], str] = {
     Grouping: "which task of the receiver gets a tuple",
     RestartStrategy: "how long a restart waits",
     Placement: "which host takes which task",
+    Sink: "how what leaves the topology comes to its readers",
     StoreKind: "a store",
     Strategy: "how the system survives failure",
 }
+_SHORT = (Backend, Detector, Grouping, Placement, RestartStrategy, Sink, Source, StoreKind, Strategy)
+"""A kind alone will do, if it needs no key."""
 _PARAMETER = {
     "sets": {
         "description": "dotted key that is set, or several",
@@ -149,7 +153,7 @@ def json_schema() -> Schema:
             "type": "object",
             "propertyNames": {
                 "pattern": "^[A-Za-z_][A-Za-z0-9_-]{0,63}$",
-                "not": {"enum": ["acker", "driver"]},
+                "not": {"enum": ["acker", "driver", "coordinator"]},
             },
             "additionalProperties": {"$ref": "#/$defs/Component"},
         },
@@ -197,7 +201,7 @@ def _named(base: type[Part], meaning: str, parts: dict[type[Part], Schema]) -> S
     forms: list[Schema] = []
     if base is Distribution:
         forms.append({"type": "string", "title": "always this duration", "pattern": DURATION.pattern})
-    elif base in (Backend, Detector, Grouping, Placement, RestartStrategy, Source, StoreKind, Strategy):
+    elif base in _SHORT:
         forms.append({"enum": [n for n, part in REGISTRIES[base].items() if not parts[part]["required"]]})
     for name, part in REGISTRIES[base].items():
         whole = _with("kind", name, part, parts[part])

@@ -26,6 +26,7 @@ from tideover.models.job.backends.base import BACKENDS, Backend
 from tideover.models.job.groupings.base import GROUPINGS, Grouping
 from tideover.models.job.placements.base import PLACEMENTS, Placement
 from tideover.models.job.queues import QueueSettings
+from tideover.models.job.sinks.base import SINKS, Sink
 from tideover.models.job.sources.base import SOURCES, Source
 from tideover.models.job.spouts.base import SPOUTS, Spout
 from tideover.models.job.stores.base import STORES, StoreKind
@@ -50,6 +51,7 @@ REGISTRIES: dict[type[Part], Registry[Any]] = {
     Grouping: GROUPINGS,
     RestartStrategy: RESTARTS,
     Placement: PLACEMENTS,
+    Sink: SINKS,
     Source: SOURCES,
     Spout: SPOUTS,
     StoreKind: STORES,

@@ -22,6 +22,7 @@ from tideover.models.job.groupings.base import Grouping
 from tideover.models.job.machines import MachineType
 from tideover.models.job.placements.base import Placement
 from tideover.models.job.queues import QueueSettings
+from tideover.models.job.sinks.base import Sink
 from tideover.models.job.sources.base import Source
 from tideover.models.job.spouts.base import Spout
 from tideover.models.job.stores.base import StoreKind
@@ -53,6 +54,7 @@ _LINKS = {
     "Grouping": "[grouping](#groupings)",
     "RestartStrategy": "[restart strategy](#restart-strategies)",
     "Placement": "[placement](#placements)",
+    "Sink": "[sink](#sinks)",
     "Source": "[source](#sources)",
     "StoreKind": "[store](#stores)",
     "Strategy": "[strategy](#strategies)",
@@ -92,6 +94,7 @@ _DETECTOR = (
     "The key `detector`: how failures are noticed, and what they hit is restarted: `{kind: heartbeats, "
     "interval: 5 s, timeout: 20 s}`. Without it each failure says how long that takes."
 )
+_SINKS = "The key `sink` of `aligned_snapshots`."
 _RESTARTS = "The key `restarts` of a detector: how long a restart waits."
 _SPOUT_KEYS = "Keys of every spout. For `arrivals`, `rate` may stand here, or `pause` with `emit_cost`."
 
@@ -145,6 +148,7 @@ _HEADINGS = (
     "Topology",
     "Distributions",
     "Strategies",
+    "Sinks",
     "Failures",
     "Detector",
     "Hosts",
@@ -190,6 +194,7 @@ class _Reference:
             "\n".join(self.topology()),
             "\n".join(self.kinds("Distributions", Distribution, "Wherever a duration may vary.")),
             "\n".join(self.strategies()),
+            "\n".join(self.kinds("Sinks", Sink, _SINKS)),
             "\n".join(self.failures()),
             "\n".join(self.kinds("Detector", Detector, _DETECTOR)),
             "\n".join(self.kinds("Restart strategies", RestartStrategy, _RESTARTS, level=3)),

@@ -18,6 +18,7 @@ class Gate:
     held       arrivals that were not admitted yet
     set_aside  positions of the inputs over which what comes is set aside
     aside      admitted tuples that are out of the queue for a while; a crash takes them all the same
+    unreadable asks for what has come and may not be read yet: it is neither admitted nor held
     """
 
     def __init__(self, queue: Queue, admit: Callable[[Train], Train], clock: Callable[[], int]) -> None:
@@ -29,6 +30,7 @@ class Gate:
         self.set_aside: set[int] = set()
         self.held: list[Train] = []
         self.aside: list[Train] = []
+        self.unreadable: Callable[[], list[Train]] = list
         self.take_in: Callable[[Train, list[Train]], list[Train]] | None = None
         """What of held tuples, that come behind others, finds room; None: all of it."""
 

@@ -99,11 +99,15 @@ class Channel:
         """Who is told what is lost on the wire, by the number of the reason."""
         self.wire: deque[Train] = deque()
         self.tap: Tap | None = None
+        self.withheld = False
+        """What is made for it does not leave: who taps it has it."""
 
     def send(self, train: Train) -> None:
         """Send a train; ``train.time`` are departures, in order."""
         if train.n:
-            self.put(self.made(train))
+            made = self.made(train)
+            if not self.withheld:
+                self.put(made)
 
     def made(self, train: Train) -> Train:
         """Messages (not none) are made now, and leave when there is room for them."""
@@ -245,6 +249,11 @@ class Channel:
         lost, self.wire = list(self.wire), deque()
         self._last = self._held
         return lost
+
+    @property
+    def held(self) -> int:
+        """Until when nothing gets through (ns); what is not later than now: something does."""
+        return self._held
 
     def hold(self, until: int) -> None:
         """Nothing gets through before ``until`` (ns): what is on the wire, and what is sent meanwhile,

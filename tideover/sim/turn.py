@@ -48,9 +48,9 @@ class Turn(NamedTuple):
         if self.of is None:
             return ORDER - 1 if self.side > 0 else -1
         if self.of in tasks:
-            return tasks[self.of] + self.side / 2
+            return tasks[self.of] + self.side / 3
         if self.of.isdecimal():
-            return int(self.of) + self.side / 2
+            return int(self.of) + self.side / 3
         raise ValueError(f"there is no task {self.of!r}; tasks are {', '.join(tasks)}")
 
 

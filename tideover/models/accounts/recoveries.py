@@ -118,7 +118,7 @@ class Recoveries:
             return
         ends, measured = component.ends_roots and not component.window, component is self._measured
         lead = (ends or measured) and self._job.is_lead(task)
-        if ends and lead:
+        if ends and lead and task not in self._context.withheld:
             self.recorder.output.add(train.time)
         latencies = self._measure(component, train) if measured and lead else None
         for recovery in self._watched:
@@ -154,7 +154,7 @@ class Recoveries:
 
     def on_window(self, task: BoltView, number: int, now: int, closed: Closed, again: bool) -> None:
         """What no bolt reads leaves the topology."""
-        if not task.component.outputs:
+        if not task.component.outputs and task not in self._context.withheld:
             self.recorder.note_output((task.component.name, task.index, number), now)
 
     def on_put_out(self, what: object, now: int) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 
 from tideover.models.accounts.window_log import Place, WindowAudit, WindowLog
 from tideover.models.job.topology import Component
+from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.stream import Sent
 from tideover.models.runtime.views import SpoutView
@@ -105,10 +106,11 @@ class ReferenceRun:
         waiting = {
             (task.component.name, task.index, number)
             for task in job.bolt_tasks
-            for number in task.windows.awaited
+            for number in (*task.windows.awaited, *_unsaid(job, task))
         }
-        due, marked = set(self._truth.open) - waiting, job.end_markers()
-        self.audit.due = {place for place in due if not _still_to_come(job, *place, marked)}
+        due, marked = set(self._truth.open) - waiting - self._found.hidden, job.end_markers()
+        lost = self._found.lost
+        self.audit.due = {p for p in due if p in lost or not _still_to_come(job, *p, marked)}
         while self._found.open.keys() - self._truth.open.keys():
             event = kernel.next_data_event()
             if event is None or event <= kernel.now:
@@ -120,6 +122,12 @@ class ReferenceRun:
     def bad(self) -> dict[Place, tuple[int, int]]:
         """Windows that are wrong or missing, and from when to when (ns) their content was."""
         return self.audit.bad
+
+
+def _unsaid(job: Job, task: BoltTask) -> list[int]:
+    """Numbers of the windows that a silent replica has put out, and that no other has."""
+    newest = max(each.said for each in job.bolts[task.component.name, task.index])
+    return [number for number in task.unsaid or () if number > newest]
 
 
 def _still_to_come(job: Job, component: str, task: int, number: int, marked: set[int]) -> bool:

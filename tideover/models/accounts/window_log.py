@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Container, Iterable
+from typing import Any
 
 import numpy as np
 
@@ -20,31 +22,56 @@ Sums = tuple[Ints, Ints]
 class WindowLog:
     """First emission of each window: of replicas' windows the earliest counts, as at a deduplicating reader.
 
-    Windows that were compared with the truth are forgotten.
+    Windows that were compared with the truth are forgotten. What tasks put out that are ``withheld`` readers
+    see later.
+
+    hidden   windows that are put out, and not seen
+    lost     windows that were put out, and will never be seen
     """
 
-    def __init__(self) -> None:
+    def __init__(self, withheld: Container[object] = ()) -> None:
+        self._withheld = withheld
         self.count = 0
         self.open: dict[Place, Sums] = {}
+        self.hidden: set[Place] = set()
+        self.lost: set[Place] = set()
         self._first: dict[Place, tuple[int, int]] = {}
         """(time, replica) of the earliest emission."""
+        self._known: dict[Place, None] = {}
+        """Those that were ever put out."""
         self.moments: dict[tuple[str, int], list[int]] = {}
         """Of each task whose windows go by event, when it has put some out (ns), rising."""
         self._last: dict[tuple[str, int], int] = {}
 
     def on_window(self, task: BoltView, number: int, now: int, closed: Closed, again: bool) -> None:
         """A task has put out a window."""
-        place, replica = (task.component.name, task.index, number), task.replica
+        place = task.component.name, task.index, number
         if task.component.trigger == "watermark":
             moments = self.moments.setdefault(place[:2], [])
             if not moments or moments[-1] != now:
                 moments.append(now)
-        if len(self._first) > 2 * REMEMBERED:
-            for old in list(self._first)[:REMEMBERED]:
-                del self._first[old]
+        if place not in self._known:
+            self._known[place] = None
+            self._last[place[:2]] = now
+            _trim(self._known)
+        if task in self._withheld:
+            self.hidden.add(place)
+        else:
+            self.see(place, task.replica, now, closed)
+
+    def forget(self, places: Iterable[Place], lost: bool) -> None:
+        """These were put out, and will not be seen as they are; ``lost``: nor will they come again."""
+        gone = set(places)
+        self.hidden -= gone
+        if lost:
+            self.lost |= gone
+
+    def see(self, place: Place, replica: int, now: int, closed: Closed) -> None:
+        """Readers see a window."""
+        self.hidden.discard(place)
+        _trim(self._first)
         if place not in self._first:
             self.count += 1
-            self._last[place[:2]] = now
         elif (now, replica) >= self._first[place]:
             return
         # within a step of the data plane a later replica's window can come to be known before an earlier
@@ -53,13 +80,20 @@ class WindowLog:
         self.open[place] = (closed.keys, closed.values)
 
     def first_at(self, place: Place) -> int | None:
-        """When a window was first emitted (ns); None: it was not, or that was long ago."""
+        """When a window was first seen (ns); None: it was not, or that was long ago."""
         first = self._first.get(place)
         return None if first is None else first[0]
 
     def last_of(self, component: str, task: int) -> int:
         """When the newest window of a task was first emitted (ns); -1: it has emitted none."""
         return self._last.get((component, task), -1)
+
+
+def _trim(known: dict[Place, Any]) -> None:
+    """Forget the oldest, if there are many."""
+    if len(known) > 2 * REMEMBERED:
+        for old in list(known)[:REMEMBERED]:
+            del known[old]
 
 
 class WindowAudit:

@@ -1,5 +1,5 @@
 """How failures are noticed and what they hit is restarted, one kind a file."""
 
-from tideover.models.detectors import given, heartbeats, restarts, storm
+from tideover.models.detectors import consumer_group, given, heartbeats, restarts, storm
 
-__all__ = ["given", "heartbeats", "restarts", "storm"]
+__all__ = ["consumer_group", "given", "heartbeats", "restarts", "storm"]

@@ -22,6 +22,9 @@ class Detector(Part):
     by_fault: ClassVar[bool] = False
     """Whether each fault says itself how long detection and restart take."""
 
+    each_alone: ClassVar[bool] = False
+    """Whether it brings tasks back one by one: it does not go with a job that fails as one."""
+
     @property
     def moves_tasks(self) -> bool:
         """Whether tasks may be restarted on other hosts than they were on."""

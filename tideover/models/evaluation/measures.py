@@ -88,7 +88,7 @@ class Comparison:
             return 0.0  # nothing was down
         need = 0.9 * least_near(_trailing(self.without.done), reach_of(self.without.beat) // SLOT)
         low = (_trailing(self.curves.done) < need)[failed : until // SLOT + 1]
-        affected = (recovered - outage.failed_at) // SLOT + TEN_SECONDS
+        affected = recovered // SLOT - failed + TEN_SECONDS
         if not low[:affected].any():
             return 0.0
         dip = int(np.argmax(low))

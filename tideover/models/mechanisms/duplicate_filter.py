@@ -81,6 +81,48 @@ class DuplicateFilter(Mechanism):
         if task in self._seen and not task.up and not self._bolt(task).gate.stopped:
             self._seen[task] = Seen(task.component.paths)
 
+    def had(self, task: BoltView, train: Train) -> npt.NDArray[np.bool_]:
+        """Which of these tuples a task has had."""
+        known: npt.NDArray[np.bool_] = train.uid <= self._seen[task].greatest[train.column(PATH)]
+        return known
+
     def copy(self, task: BoltView, peer: BoltView) -> None:
         """From now on ``task`` has seen what ``peer`` has."""
         self._seen[task] = self._seen[peer].copy()
+
+
+class ReplayFilter(DuplicateFilter):
+    """The same for what comes again because a task of an earlier state goes on in the place of one that has
+    failed: it has had what that state has, and no more. What it sends again those who read it have had.
+
+    Needs a column of a mechanism in all messages (`UpstreamBuffers` gives them one).
+    """
+
+    needs = Needs(paths=True, readers_go_back=True)
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(job)
+        self._done: dict[TaskView, Seen] = {task: seen.copy() for task, seen in self._seen.items()}
+        """What each task has processed of what it has seen."""
+        self._epochs: dict[TaskView, int] = {}
+        """Of the tasks that have gone back: older epochs than this are over."""
+
+    def admit(self, task: BoltView, train: Train) -> Train:
+        if self._epochs.get(task) and train.epoch is not None:
+            over = (train.epoch < self._epochs[task]) & (train.column("mark") == 0)
+            if over.any():
+                self._job.say.discarded(task, train.pick(over))
+                train = train.pick(~over)
+        return super().admit(task, train)
+
+    def passed(self, task: BoltView, train: Train) -> None:
+        self._done[task].fresh(train)
+
+    def done(self, task: BoltView) -> Seen:
+        """A copy of what a task has processed by now."""
+        return self._done[task].copy()
+
+    def go_back(self, task: BoltView, done: Seen, epoch: int = 0) -> None:
+        """A task goes on from where it had processed this, and was over with all epochs before ``epoch``."""
+        self._epochs[task] = epoch
+        self._seen[task], self._done[task] = done.copy(), done.copy()

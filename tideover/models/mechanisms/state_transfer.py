@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from tideover.models.mechanisms.base import Mechanism
@@ -24,12 +25,20 @@ class StateTransfer(Mechanism):
     copy_time    until the copy begins (ns)
     bandwidth    at which state is copied (bytes/s); None: at once
     entry_size   bytes of an entry of the state
+    then         called when a replica is there again, with the one that it has copied (None: it is alone)
     """
 
     def __init__(
-        self, job: Job, duplicates: DuplicateFilter, copy_time: int, bandwidth: int | None, entry_size: int
+        self,
+        job: Job,
+        duplicates: DuplicateFilter,
+        copy_time: int,
+        bandwidth: int | None,
+        entry_size: int,
+        then: Callable[[BoltTask, BoltTask | None], None] = lambda task, peer: None,
     ) -> None:
         super().__init__(job)
+        self._then = then
         self._duplicates = duplicates
         self._copy_time, self._bandwidth, self._entry_size = copy_time, bandwidth, entry_size
 
@@ -65,6 +74,7 @@ class StateTransfer(Mechanism):
         if task.state is not None:
             task.state = task.state  # what is in service may fill a window no more
         restored(self._job, task, outage, NOTHING)
+        self._then(task, None)
         task.gate.open()
 
     def _copy(self, task: BoltTask, peer: BoltTask, outage: OutageView) -> None:
@@ -95,6 +105,7 @@ class StateTransfer(Mechanism):
             if isinstance(item, Train):
                 self._job.say.reopened(task, without_markers(item))
                 task.queue.refill([item])
-            else:
+            elif item.rank == Rank.WINDOW:
                 task.windows.tick(next(ticks))
+        self._then(task, peer)
         gate.open()

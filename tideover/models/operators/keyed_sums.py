@@ -33,6 +33,9 @@ class KeyedSums(EpochState):
     def _entries(self, content: Ints) -> int:
         return int(np.count_nonzero(content))
 
+    def _changed(self, content: Ints, old: Ints) -> int:
+        return int(np.count_nonzero(content[content != old]))
+
     def add_sums(self, keys: Ints, sums: Ints) -> None:
         """Add sums without the tuples behind them."""
         if 0 not in self._contents:
@@ -84,6 +87,9 @@ class RunningSums(KeyedSums):
     @property
     def entries(self) -> int:
         return super().entries + int(np.count_nonzero(self._so_far))
+
+    def changed_since(self, old: Self) -> int:
+        return super().changed_since(old) + self._changed(self._so_far, old._so_far)
 
     def pool(self, others: list[tuple[State, Ints]]) -> State | None:
         return None

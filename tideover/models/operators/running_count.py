@@ -17,6 +17,7 @@ class RunningCount(Stateful):
     """
 
     emits: ClassVar[tuple[str, ...]] = ("key", "count")
+    forgets: ClassVar[bool] = False
 
     def new_state(self, keys: int) -> State:
         return RunningSums(keys)

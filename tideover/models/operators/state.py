@@ -73,6 +73,12 @@ class State(ABC):
     def entries(self) -> int:
         """Entries that a store has to hold."""
 
+    def changed_since(self, old: Self) -> int:
+        """Of these entries, how many are new or different since it was as ``old``; an operator that cannot
+        tell says all.
+        """
+        return self.entries
+
     @abstractmethod
     def effects(self) -> Effects:
         """The tuples whose effects live here."""
@@ -230,6 +236,16 @@ class EpochState(State):
         if self.ids is not None:
             return self.ids.entries
         return sum(self._entries(content) for content in self._contents.values())
+
+    def _changed(self, content: Any, old: Any) -> int:
+        """Entries of a content that are not as in an older one."""
+        return self._entries(content)
+
+    def changed_since(self, old: Self) -> int:
+        before, nothing = old._contents, self._nothing()
+        return sum(
+            self._changed(content, before.get(epoch, nothing)) for epoch, content in self._contents.items()
+        )
 
     @property
     def size(self) -> int:

@@ -16,6 +16,10 @@ class Stateful(Bolt):
     """
 
     stateful: ClassVar[bool] = True
+    forgets: ClassVar[bool] = True
+    """Whether it keeps nothing of a window that it has put out: then its state can be rebuilt from the tuples
+    since.
+    """
     slides: ClassVar[bool] = False
     window: Annotated[
         Window, Field(description="the window: 30 s, or {length, trigger}, or {tuples}; {length, slide}")

@@ -8,7 +8,6 @@ from tideover.models.remarks.plan import Plan
 
 
 def without_effect(plan: Plan, kind: str, roles: Set[str]) -> list[str]:
-    """A remark if a driver is lost, under a strategy of this kind and with these roles that has none."""
-    if "driver" in roles or not plan.hit("driver"):
-        return []
-    return [f"failures: {kind} has no driver: that it is lost changes nothing"]
+    """A remark on each role that is lost under a strategy of this kind, which has other ``roles``."""
+    lost = [role for role in ("driver", "coordinator") if role not in roles and plan.hit(role)]
+    return [f"failures: {kind} has no {role}: that it is lost changes nothing" for role in lost]

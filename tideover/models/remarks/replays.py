@@ -34,6 +34,12 @@ def lost_together(plan: Plan) -> list[str]:
     return remarks
 
 
+def lost_with_spouts(plan: Plan) -> list[str]:
+    """The same where only a spout's tasks lose their buffers for good."""
+    spouts = tuple(c.name for c in plan.topology.components if c.is_spout)
+    return [remark for remark in lost_together(plan) if f" {spouts[0]} and " in remark]
+
+
 def _address(fault: Fault) -> tuple[int, ...]:
     """Rack, host and worker that fail; -1 where that is not said."""
     return tuple(getattr(fault, name, -1) for name in ("rack", "host", "worker"))

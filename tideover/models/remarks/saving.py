@@ -71,18 +71,25 @@ def by_task(plan: Plan, saving: Saving) -> list[str]:
     return []
 
 
-def of_the_job(plan: Plan, saving: Saving, upload: int, timeout: int) -> list[str]:
-    """A remark if a snapshot of the whole job takes longer than its ``timeout`` or its interval: as long as
-    its slowest task, and all of them at the store, which writes one after the other.
-
-    ``upload``: from the end of a task's write until it counts (ns).
+def job_takes(plan: Plan, saving: Saving, upload: int) -> int:
+    """Up to how long a snapshot of the whole job takes (ns), of all that its tasks have; ``upload``: from the
+    end of a task's write until it counts (ns).
     """
     kept = [c for c in plan.topology.components if c.keeps_state]
     own = {c.name: entries_of(c) if c.window else 0 for c in kept}
     entries = max((own[c.name] + _backed(c)[0] for c in kept), default=0)
     size = sum(c.tasks * (own[c.name] * saving.entry_size + _backed(c)[1]) for c in kept)
     write = sum(c.tasks for c in kept) * plan.store.latency + size * S // plan.store.bandwidth
-    takes = saving.keeps(entries) + write + upload
+    return saving.keeps(entries) + write + upload
+
+
+def of_the_job(plan: Plan, saving: Saving, upload: int, timeout: int) -> list[str]:
+    """A remark if a snapshot of the whole job takes longer than its ``timeout`` or its interval: as long as
+    its slowest task, and all of them at the store, which writes one after the other.
+
+    ``upload``: from the end of a task's write until it counts (ns).
+    """
+    takes = job_takes(plan, saving, upload)
     if takes > timeout:
         return [
             f"checkpoint_timeout {timeout / S:g} s: a snapshot takes up to {takes / S:.4g} s: it may be "

@@ -68,6 +68,11 @@ class Announcements:
     def completed(self, root: Ints, attempt: Ints, time: Ints) -> None:
         """An acker saw trees complete."""
 
+    def acked(self, task: BoltView, to: str, train: Train) -> None:
+        """A task tells ``to`` (the name of a task, or of a role) that it is done with tuples, each at its
+        time.
+        """
+
     # -- state -----------------------------------------------------------------------------------------------
 
     def forgotten(self, task: BoltView, outage: int, uid: Ints) -> None:
@@ -87,6 +92,19 @@ class Announcements:
 
     def copies_lost(self, task: BoltView, uid: Ints) -> None:
         """Copies of tuples to ``task`` are gone: if their effects are missing, they may be so for good."""
+
+    # -- transactions of a sink ------------------------------------------------------------------------------
+
+    def pre_committed(self, task: BoltView, number: int) -> None:
+        """What a task has put out since it last did this is its transaction ``number``."""
+
+    def committed(self, task: BoltView, number: int, now: int) -> None:
+        """Readers see what is in a task's transaction."""
+
+    def aborted(self, task: BoltView, number: int | None, lost: bool) -> None:
+        """What is in a task's transaction (None: in the open one) is undone. ``lost``: though it was to be
+        committed.
+        """
 
     # -- the rest --------------------------------------------------------------------------------------------
 

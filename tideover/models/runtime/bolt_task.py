@@ -200,13 +200,18 @@ class BoltTask(WindowedTask):
 
     def _hand_on(self, train: Train) -> list[Sent]:
         sent: list[Sent] = []
-        if self._state is None and self.outlets and not self.silent:
+        if self._state is None and self.outlets and not self._mute:
             children = self._bolt.children(self.component.name, self._context.draws, train)
             for outlet in self.outlets:
                 sent += outlet.send(train, children)
             if self.line is not None:
                 self.line.close(children.rows)
-        return sent
+        return [] if self.silent else sent
+
+    @property
+    def _mute(self) -> bool:
+        """Whether nothing of what it does is for others."""
+        return self.silent and self.unsaid is None
 
     def _has_processed(self, train: Train, arrival: Ints, sent: list[Sent]) -> None:
         self.worked += train.n
@@ -217,6 +222,10 @@ class BoltTask(WindowedTask):
             self._context.hooks.processed(self, train, sent)
 
     # -- windows ---------------------------------------------------------------------------------------------
+
+    def newest_marker(self, channel: Channel) -> int:
+        """Number of the newest end marker that has come from the task at the other end of ``channel``."""
+        return self.windows.epochs[self._input(channel)]
 
     def _cancel_markers(self) -> None:
         super()._cancel_markers()

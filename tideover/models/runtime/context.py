@@ -42,6 +42,7 @@ class Context:
     overflowed   tuples that each task has lost because they found its queue full
     machines     what can fail besides tasks
     keepers      who has copies of tuples or effects
+    withheld     tasks whose output readers see when it is committed, and not as it is put out
     cores        of each host on which their number or their speed matters
     step         length (ns) of the steps in which several levels share cores, or cards; None: it follows from
                  services, and from the least latency
@@ -49,6 +50,7 @@ class Context:
     resources    what several tasks use, and can only do so much of: cores, cards, stores
     events       when the events took place that tuples tell of; None: nobody asks
     runner       who runs the bolts, if they do not run by themselves
+    marks        what control messages of mechanisms are called, by the mark that they have on channels
     rhythm       asks for the period (ns) of what interrupts the flow in normal operation, and may come at
                  another moment after a failure (a batch, a snapshot that stalls its task); 0: nothing does
     """
@@ -66,12 +68,14 @@ class Context:
     overflowed: dict[object, int] = field(default_factory=dict)
     machines: list[Machine] = field(default_factory=list)
     keepers: list[Keeper] = field(default_factory=list)
+    withheld: set[object] = field(default_factory=set)
     cores: dict[int, Cores] = field(default_factory=dict)
     step: int | None = None
     resources: list[Resource] = field(default_factory=list)
     servers: dict[str | None, list[StoreServer]] = field(default_factory=dict)
     events: EventTimes | None = None
     runner: Runner | None = None
+    marks: dict[int, str] = field(default_factory=dict)
     rhythm: Callable[[], int] = int
 
     def overflow(self, task: BoltView, train: Train) -> None:

@@ -241,7 +241,7 @@ class Job:
         replicas = self.bolts[task.component.name, task.index]
         if len(replicas) == 1:
             return True
-        heard = [r for r in replicas if not r.silent]
+        heard = [r for r in replicas if not r.silent] or replicas
         return next((r for r in heard if r.available), heard[0]) is self.tasks[task.number]
 
     def on_the_way(self) -> dict[str, list[Train]]:
@@ -261,7 +261,8 @@ class Job:
         """All that is in queues, in service and on the wire, with the component that it is at or goes to."""
         for task in self.bolt_tasks:
             wires = (train for channel in task.inputs for train in channel.on_the_way)
-            for train in (*task.queue.trains(), *task.gate.aside, *task.gate.held, *wires):
+            gate = task.gate
+            for train in (*task.queue.trains(), *gate.aside, *gate.held, *gate.unreadable(), *wires):
                 yield task.component, train
         for sender in self.tasks:
             for channel, train in sender.line.trains() if sender.line is not None else ():

@@ -29,6 +29,12 @@ class Keeper:
         """Effects of which there is a copy that can be brought back: components and uids."""
         return []
 
+    def tuples(self) -> list[tuple[Component, Train]]:
+        """Tuples of which there is a copy that can be sent again: the components that they go to, and trains
+        without markers.
+        """
+        return []
+
     def replayed(self, task: BoltView, train: Train, outage: int) -> Mask | None:
         """Mask of the tuples that were sent again because of the outage; None: none of them."""
         return None

@@ -32,6 +32,7 @@ class Outage:
     tasks         the physical tasks that it hit
     returns       the same two moments for each thing that it hit: tasks and machines
     passes        nothing is down: nobody notices, and it passes by itself when all would be back
+    broken        hosts whose machines it has broken: they are repaired, and what was on their disks is gone
     masked        each of them had a live replica that went on
     written_at    live replicas have written all the state that it took (ns); None: they have not, or need not
     overtakes     older outages of which not all had been sent again, or was there, when it struck
@@ -49,6 +50,7 @@ class Outage:
     tasks: list[Any] = field(default_factory=list)
     returns: dict[Any, Return] = field(default_factory=dict)
     passes: bool = False
+    broken: frozenset[int] = frozenset()
     masked: bool = False
     overtakes: tuple[Outage, ...] = ()
     watched: tuple[Outage, ...] = ()

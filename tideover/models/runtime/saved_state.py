@@ -44,6 +44,14 @@ class SavedState:
         state = None if task.state is None else task.state.fresh()
         return cls(state, dict.fromkeys(task.windows.epochs, 0), 0, -1)
 
+    @classmethod
+    def between_windows(cls, task: BoltTask, epoch: int, windows: int) -> SavedState:
+        """An empty state of the task, which has had all markers up to ``epoch``, and put out so many windows
+        by a count of tuples.
+        """
+        first = cls.at_the_beginning(task)
+        return cls(first.state, dict.fromkeys(first.epochs, epoch), windows, epoch)
+
     @property
     def entries(self) -> int:
         """Entries that a store has to hold."""
@@ -93,6 +101,12 @@ def roll_back(job: Job, task: BoltTask, state: State | None) -> None:
         job.say.rolled_back(task, gone, back)
 
 
+def go_back(job: Job, task: BoltTask, saved: SavedState) -> None:
+    """``task``, which has not failed, goes back to what it was: its inputs come again from there."""
+    roll_back(job, task, None if saved.state is None else saved.state.copy())
+    task.windows.epochs, task.windows.ended = dict(saved.epochs), saved.windows
+
+
 def save(
     job: Job,
     task: BoltTask,
@@ -103,11 +117,12 @@ def save(
     uploading: int = 0,
     reads: Reads = None,
     store: Storage | None = None,
+    besides: Callable[[], None] | None = None,
 ) -> None:
     """Copy the state, which keeps the task for ``copying`` ns; then the store writes ``size`` bytes, and
     ``uploading`` ns later they are safe: ``saved`` is called, which ``reads`` this. The task works on
     meanwhile. If it is not ``wanted`` any more when it is copied, it is not written. ``store``: None: that of
-    the job.
+    the job. ``besides``: called as soon as the store has been asked to write.
     """
     kernel, into = job.kernel, store or job.store
 
@@ -120,6 +135,8 @@ def save(
     def write() -> None:
         if wanted():
             into.write(task.host, size, Rank.TRIM, written, task.number, () if uploading else reads)
+            if besides is not None:
+                besides()
 
     task.occupy(copying)
     if copying:

@@ -84,6 +84,9 @@ class Supervisor:
             outage.passes = True
             self._stop(fault, outage)
             return
+        if fault.out_of_order:
+            hosts = self._deployment.cluster.hosts
+            outage.broken = frozenset(h.number for h in hosts if fault.breaks(h.number, h.rack))
         struck = self.watch.taken_down(fault.victims(self), fault)
         victims, job = self._with_the_job(struck)
         planned = self.watch.returns(struck, job, fault, outage)

@@ -10,7 +10,7 @@ from tideover.models.operators.base import Children
 from tideover.models.operators.event_clock import EventClock
 from tideover.models.operators.keyed_pairs import SIDE
 from tideover.models.operators.sessions import Sessions
-from tideover.models.operators.state import Effects, State
+from tideover.models.operators.state import Closed, Effects, State
 from tideover.models.operators.window_ids import KNOWN, STREAM, WindowIds
 from tideover.models.runtime.context import Context
 from tideover.models.runtime.stream import LATE, Outlet
@@ -28,6 +28,9 @@ class WindowedTask(Server):
     replica     number of the replica
     state       what it knows; None: its bolt has no state
     silent      it processes what another one does, and emits nothing
+    unsaid      windows that it has put out while silent, by number; None: nobody will ask for what it does
+                then, and it makes nothing
+    said        number of the newest window that it has put out while it was not
     """
 
     def __init__(
@@ -42,6 +45,8 @@ class WindowedTask(Server):
         self.replica = replica
         self.outlets: list[Outlet] = []
         self.silent = False
+        self.unsaid: dict[int, Closed] | None = None
+        self.said = 0
         window = component.window
         self.windows = Windows(component.trigger, self._tick, 1 if window is None else window.beats)
         self._bolt = component.config.bolt
@@ -145,7 +150,7 @@ class WindowedTask(Server):
                 ends = {n: n * slide for n in range(before // slide + 1, aligned // slide + 1)}
             stall = self._end_windows(ends, now, before)
         train = single(now, 0, mark=aligned)
-        for outlet in () if self.silent else self.outlets:
+        for outlet in () if self._mute else self.outlets:
             outlet.broadcast(train)
         if self.line is not None:
             self.line.close()
@@ -171,7 +176,7 @@ class WindowedTask(Server):
         context, component = self._context, self.component
         closed = self._state.end_window(before)
         again = self.windows.put_out(number)
-        if self.silent:
+        if self._mute:
             return closed.parts, 0
         packing = 0
         if self.windows.trigger == "watermark" and not len(closed.keys):  # nobody hears of it
@@ -179,7 +184,10 @@ class WindowedTask(Server):
                 for part in closed.parts:
                     context.say.void(component, part.uid, self.replica)
             return closed.parts, 0
-        context.say.window(self, number, now, closed, again)
+        if self.silent:
+            self._leave_unsaid(number, closed, again)
+        else:
+            self._say(number, now, closed, again)
         if len(closed.keys) and self.outlets and (context.needs.readers_go_back or not again):
             first = (number * component.tasks + self.index) << component.key_bits
             moment = np.full(len(closed.keys), now, np.int64)
@@ -191,7 +199,32 @@ class WindowedTask(Server):
                 packing += int(outlet.packed(train, Children()).sum())
             if self.line is not None:
                 self.line.close()
-        return closed.parts, packing
+        return closed.parts, packing * (not self.silent)
+
+    @property
+    def _mute(self) -> bool:
+        """Whether nobody will ask for what it makes."""
+        return self.silent and self.unsaid is None
+
+    def _say(self, number: int, now: int, closed: Closed, again: bool = False) -> None:
+        self.said = max(self.said, number)
+        self._context.say.window(self, number, now, closed, again)
+
+    def _leave_unsaid(self, number: int, closed: Closed, again: bool) -> None:
+        assert self.unsaid is not None
+        if not again:
+            self.unsaid[number] = closed
+        elif self.component.anchored:
+            for part in closed.parts:
+                self._context.say.void(self.component, part.uid, self.replica)
+
+    def say_unsaid(self, after: int) -> None:
+        """Put out now the windows that it has put out in silence, those with a number above ``after``."""
+        assert self.unsaid is not None
+        unsaid, self.unsaid = self.unsaid, {}
+        for number, closed in sorted(unsaid.items()):
+            if number > after:
+                self._say(number, self._kernel.now, closed)
 
     def _tick(self, number: int) -> None:
         """The tick ``number`` comes into the queue: it ends a window, or a pane."""

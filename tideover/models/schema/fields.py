@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from tideover.models.schema.columns import Column, Dtype, Pool, at_top, conform, count, text
 from tideover.models.schema.lag import DRAINED, LAG
+from tideover.models.schema.sinks import DELAYS, expired
 from tideover.models.schema.snapshots import snapshots
 from tideover.models.schema.tasks import RESOURCE, TASK
 
@@ -240,6 +241,7 @@ RUNS = (
     _windows(
         "missing", "windows of the failure-free twin that were not emitted, and whose end is not on its way"
     ),
+    expired(_FAILED_RUN),
     _cost("cpu_s", "CPU time", "processor time of all tasks together", "s", "float64"),
     _cost("network_bytes", "network", "bytes sent between tasks", "B"),
     _cost("store_bytes", "store", "bytes written to and read from the store", "B"),
@@ -262,6 +264,7 @@ RUNS = (
         optional=True,
     ),
     *snapshots(_FAILED_RUN),
+    *DELAYS,
     *_latencies("over the measured time outside every failure's recovery and catch-up", pool="histogram"),
     _throughput("mean", "mean throughput of the last stateful bolt"),
     _throughput("min", "least throughput in any second"),
@@ -357,10 +360,10 @@ RECORD = at_top(
 
 def block(table: str, name: str, present: Collection[str] = ()) -> tuple[Column, ...]:
     """The columns of a table that one block of the record has, such as the stages of a recovery; optional
-    ones if they are ``present``.
+    ones if they are ``present``, by their name or their key.
     """
     mine = (column for column in TABLES[table] if len(column.record) == 2 and column.record[0] == name)
-    return tuple(column for column in mine if not column.optional or column.name in present)
+    return tuple(one for one in mine if not one.optional or one.name in present or one.key in present)
 
 
 def measures() -> tuple[Column, ...]:

@@ -6,16 +6,20 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, model_validator
 
+from tideover.models.job.sinks.base import Sink
+from tideover.models.job.sinks.direct import Direct
 from tideover.models.job.topology import Component
 from tideover.models.mechanisms.barriers.barriers import GlobalRollback
 from tideover.models.mechanisms.barriers.coordinator import Schedule
 from tideover.models.mechanisms.checkpoints import Costs
-from tideover.models.remarks import failures, saving
+from tideover.models.mechanisms.local_copies import LocalCopies
+from tideover.models.mechanisms.transactional_sink import TransactionalSink
+from tideover.models.remarks import failures, saving, transactions
 from tideover.models.remarks.plan import Plan, Work, entries_of
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
-from tideover.models.strategies.base import STRATEGIES, KeyPath, Promise, Protocol, Strategy
+from tideover.models.strategies.base import STRATEGIES, KeyPath, Promise, Protocol, Strategy, given
 from tideover.sim.units import MS, Duration, Size
 
 TEN_MINUTES = 600 * 10**9
@@ -30,14 +34,16 @@ class AlignedSnapshots(Strategy):
     """
 
     promise: ClassVar[Promise] = "exactly once"
+    usual: ClassVar[dict[str, str]] = {"checkpoint_interval": "5 s"}
     windows: ClassVar[frozenset[str]] = frozenset({"sliding", "event", "session", "join"})
     survives: ClassVar[frozenset[str]] = frozenset(
         {"lose_state", "crash_task", "crash_host", "crash_worker", "crash_rack"}
     )
-    composed_of: ClassVar[tuple[type[Hooks], ...]] = (GlobalRollback,)
+    composed_of: ClassVar[tuple[type[Hooks], ...]] = (GlobalRollback, TransactionalSink)
     bounded_queues: ClassVar[bool] = True
     after_failures: ClassVar[frozenset[str]] = frozenset({"restore_time", "restore_cost"})
-    unsaid: ClassVar[frozenset[str]] = frozenset({"store"})
+    local_stores: ClassVar[frozenset[str]] = frozenset({"local_recovery"})
+    unsaid: ClassVar[frozenset[str]] = frozenset({"store", "sink", "local_recovery"})
     costs: ClassVar[dict[str, tuple[str, ...]]] = {"snapshots": ("snapshot_time", "snapshot_cost")}
     recovery_costs: ClassVar[dict[str, tuple[str, ...]]] = {"restores": ("restore_time", "restore_cost")}
 
@@ -75,10 +81,24 @@ class AlignedSnapshots(Strategy):
         Field(description="the one of `stores` that state is saved in; the key `store` if not given"),
     ] = None
 
+    sink: Annotated[Sink, Field(description="how what leaves the topology comes to its readers")] = Direct()
+    local_recovery: Annotated[
+        str | None,
+        Field(
+            description="the one of `stores`, on hosts, with a second copy of state for who restarts there"
+        ),
+    ] = None
+
     @model_validator(mode="after")
     def _timeout_has_a_meaning(self) -> AlignedSnapshots:
         if self.aligned_timeout and not self.unaligned:
             raise ValueError("aligned_timeout needs `unaligned: true`: else snapshots always stay aligned")
+        return self
+
+    @model_validator(mode="after")
+    def _copies_are_second_ones(self) -> AlignedSnapshots:
+        if self.local_recovery is not None and self.local_recovery == self.store:
+            raise ValueError(f"local_recovery: {self.store!r} is the store itself; name another one")
         return self
 
     def cycle(self) -> tuple[int, int]:
@@ -86,7 +106,7 @@ class AlignedSnapshots(Strategy):
         return first, self.checkpoint_interval
 
     def named_stores(self) -> dict[KeyPath, str]:
-        return {} if self.store is None else {("store",): self.store}
+        return {(key,): name for key, name in given(self, ("store", "local_recovery")).items()}
 
     @property
     def checkpoints(self) -> saving.Saving:
@@ -105,6 +125,7 @@ class AlignedSnapshots(Strategy):
             # said of any strategy, but here before what is said of snapshots
             *failures.without_effect(plan, self.kind, self.roles),
             *saving.of_the_job(plan, self.checkpoints, self.upload_time, self.checkpoint_timeout),
+            *transactions.too_short(plan, self.sink.terms, self.checkpoints, self.upload_time),
         ]
 
     def protocol(self, job: Job) -> Snapshots:
@@ -119,7 +140,11 @@ class Snapshots(Protocol):
         s = strategy
         schedule = Schedule(s.checkpoint_interval, s.cycle()[0], s.min_pause, s.checkpoint_timeout)
         costs = Costs(s.snapshot_time, s.snapshot_cost, s.restore_time, s.restore_cost, s.entry_size, s.store)
-        GlobalRollback(job, schedule, costs, s.upload_time, s.aligned_timeout if s.unaligned else None)
+        terms, disk = s.sink.terms, s.local_recovery
+        sink = None if terms is None else TransactionalSink(job, terms)
+        copies = None if disk is None else LocalCopies(job, disk)
+        patience = s.aligned_timeout if s.unaligned else None
+        GlobalRollback(job, schedule, costs, s.upload_time, patience, sink, copies)
 
     def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
         if task.component.is_spout:

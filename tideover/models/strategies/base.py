@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
 from typing import Any, ClassVar, Literal
 
+from tideover.models.job.components import BoltConfig
 from tideover.models.job.topology import Component
 from tideover.models.remarks.plan import Plan, Work
 from tideover.models.runtime.hooks import Hooks, Needs
@@ -16,7 +18,7 @@ from tideover.sim.registry import Part, Registry
 
 STRATEGIES: Registry[Strategy] = Registry("strategy")
 
-Promise = Literal["at most once", "at least once", "exactly once"]
+Promise = Literal["none", "at most once", "at least once", "exactly once"]
 KeyPath = tuple[str | int, ...]
 """Where a value stands among a strategy's keys: ``("components", 0)``."""
 
@@ -24,10 +26,9 @@ KeyPath = tuple[str | int, ...]
 class Strategy(Part):
     """Parameters of a strategy, as a scenario names them, and all that others know of it.
 
-    Subclasses register themselves with ``@STRATEGIES.register(name)`` and give ``protocol``, which makes the
-    running protocol for one simulation. A strategy describes itself: what it promises and survives, the work
-    that it adds (``load``), its ``remarks`` on a run that is planned, the copies, bolts and hosts that its
-    keys speak of. Nobody else asks for its class or its keys.
+    Subclasses register with ``@STRATEGIES.register(name)`` and give ``protocol``, which makes the protocol of
+    one simulation. A strategy describes itself: what it promises and survives, the work that it adds, its
+    ``remarks`` on a run that is planned, what its keys speak of. Nobody else asks for its class or keys.
     """
 
     kind: ClassVar[str]
@@ -36,13 +37,10 @@ class Strategy(Part):
     """Failure kinds after which the promise holds (of one task, with nothing else failing)."""
     stateless_too: ClassVar[bool] = True
     """Whether that is so also for a bolt without state; if not, what its task had in memory may be lost."""
-
     composed_of: ClassVar[tuple[type[Hooks], ...]] = ()
     """The mechanisms that its protocol makes: they say what they need of the job."""
-
     roles: ClassVar[frozenset[str]] = frozenset()
     """What it has besides tasks that a failure can name as its component: acker, driver."""
-
     bounded_queues: ClassVar[bool] = False
     """Whether it goes with queues that have a bound (one that derives from such a one says so itself)."""
     credits: ClassVar[bool] = True
@@ -55,6 +53,8 @@ class Strategy(Part):
     """Whether it says how far spouts have come in queues before them (``source`` of a spout)."""
     loses_messages: ClassVar[bool] = False
     """Whether it goes with messages that are lost on their way (one that derives says so itself)."""
+    local_stores: ClassVar[frozenset[str]] = frozenset()
+    """Keys by which a store is named that has to be on each host for itself (a disk)."""
     counts_tuples: ClassVar[tuple[str, ...]] = ()
     """Keys that count single tuples, where they are given: they do not go with lumps (``run.lump``)."""
     spouts_wait: ClassVar[tuple[str, ...]] = ()
@@ -64,6 +64,10 @@ class Strategy(Part):
     gives_up: ClassVar[tuple[str, ...]] = ()
     """Durations after which a root that is not done is given up, and emitted again."""
 
+    usual: ClassVar[dict[str, str]] = {}
+    """Values, as a file says them, of keys without a default, or whose default suits other runs than those of
+    minutes: for comparisons of all strategies, audits and tests, where nobody says anything else.
+    """
     after_failures: ClassVar[frozenset[str]] = frozenset()
     """Parameters that make no difference as long as nothing fails; they have defaults."""
     costs: ClassVar[dict[str, tuple[str, ...]]] = {}
@@ -71,22 +75,21 @@ class Strategy(Part):
     recovery_costs: ClassVar[dict[str, tuple[str, ...]]] = {}
     """The same after a failure."""
 
+    def promises(self) -> Promise:
+        """What it promises with these parameters; ``promise`` is what it does with the default ones."""
+        return self.promise
+
     @property
     def needs(self) -> Needs:
         """What its mechanisms need, together."""
-        needs = Needs()
-        for mechanism in self.composed_of:
-            needs = needs.together(mechanism.needs)
-        return needs
+        return reduce(Needs.together, (mechanism.needs for mechanism in self.composed_of), Needs())
 
     def protocol(self, job: Job) -> Protocol:
         """The strategy at work in ``job``."""
         raise NotImplementedError
 
     def undisturbed(self) -> Strategy:
-        """What the reference run is under: the costs of normal operation, without replicas, timeouts or
-        recovery.
-        """
+        """What the reference run is under: normal operation's costs, no replicas, timeouts or recovery."""
         return STRATEGIES["none"]()
 
     def replicas(self, component: str, keeps_state: bool) -> int:
@@ -110,6 +113,10 @@ class Strategy(Part):
         """The stores that the parameters name, by where they do."""
         return {}
 
+    def refusal(self, bolt: BoltConfig) -> str | None:
+        """Why the strategy does not go with a bolt, to follow its name; None: it does."""
+        return None
+
     def load(self, component: Component) -> Work:
         """What the strategy adds to the work of a bolt's tasks."""
         return Work()
@@ -121,10 +128,17 @@ class Strategy(Part):
         return []
 
     def cycle(self) -> tuple[int, int] | None:
-        """What recurs in normal operation (checkpoints, say): its first moment and its period, ns; None:
-        nothing does.
-        """
+        """What recurs without failures (checkpoints, say): first moment and period, ns; None: nothing."""
         return None
+
+    def recovers_within(self, down: int, window: int) -> int:
+        """Longest time (ns) from a failure, the last one, until all is as it would have been without, where
+        tasks have little to do: what failed is back after ``down``, windows last ``window``. By default:
+        then two periods of its cycle are done again (one was cut short), or what is given up is emitted again
+        (two timeouts after it was, at most), and the window ends that this falls in.
+        """
+        cycle, timeouts = self.cycle(), given(self, self.gives_up).values()
+        return down + 2 * max([0 if cycle is None else cycle[1], *timeouts]) + window
 
 
 def given(strategy: Strategy, keys: tuple[str, ...]) -> dict[str, Any]:
@@ -138,7 +152,6 @@ class Protocol(Hooks):
 
     It makes the mechanisms that it is composed of (each plugs itself in), sees the job through ``view``, and
     acts by ``do``. Its hooks are those of `tideover.models.runtime.hooks.Hooks`; the mechanisms' come first.
-    It measures nothing: the accounts listen to what its verbs and mechanisms do.
     """
 
     def __init__(self, job: Job) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from tideover.models.mechanisms.batches.batches import Batches
+from tideover.models.mechanisms.batches.saving import Lineage
 from tideover.models.mechanisms.batches.settings import BatchSettings
 from tideover.models.mechanisms.batches.starting_over import StartingOver
 from tideover.models.remarks.batches import too_long
@@ -14,6 +15,7 @@ from tideover.models.remarks.plan import Plan
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
 from tideover.models.strategies.base import STRATEGIES, Promise, Protocol, Strategy
+from tideover.sim.units import Duration, S
 
 
 @STRATEGIES.register("micro_batch")
@@ -43,12 +45,16 @@ class MicroBatch(BatchSettings, Strategy):
     }
 
     recovery: Annotated[
-        Literal["checkpoint", "replay"],
+        Literal["checkpoint", "lineage", "replay"],
         Field(
-            description="checkpoint: states and offsets are kept; replay: they are not: after a failure the "
-            "query starts anew, without state, from the first window that the sink does not have"
+            description="checkpoint: every batch saves states and offsets; lineage: now and then one does, "
+            "and what is lost is computed again from there; replay: none does: after a failure the query "
+            "starts anew, without state, from the first window that the sink does not have"
         ),
     ] = "checkpoint"
+    checkpoint_interval: Annotated[
+        Duration, Field(gt=0, description="with lineage: least time between two batches that save states")
+    ] = 10 * S
     output_mode: Annotated[
         Literal["append", "update"],
         Field(description="what the sink gets: finished windows, or from every batch what it has changed"),
@@ -57,10 +63,14 @@ class MicroBatch(BatchSettings, Strategy):
     def remarks(self, plan: Plan) -> list[str]:
         fixed = self.plan_time + self.output_time + self.commit_time
         bolts = [c for c in plan.topology.components if not c.is_spout]
-        fixed += self.task_time * len(bolts) + self.state_time * len(plan.stateful)
+        fixed += self.task_time * len(bolts)
+        fixed += self.state_time * len(plan.stateful) if self.recovery != "lineage" else 0
         return too_long(plan, "trigger_interval", self.trigger_interval, fixed)
 
     def protocol(self, job: Job) -> Protocol:
-        batches = Batches if self.recovery == "checkpoint" else StartingOver
-        batches(job, self, self.output_mode)
+        if self.recovery == "replay":
+            StartingOver(job, self, self.output_mode)
+        else:
+            lineage = Lineage(self, self.checkpoint_interval) if self.recovery == "lineage" else None
+            Batches(job, self, self.output_mode, lineage)
         return Protocol(job)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from tideover.reports.audits import answer
+from tideover.reports.audits.pictures import pictured
 from tideover.reports.html import Page, Section
 from tideover.scenarios.audit.audit import Audit
 from tideover.scenarios.writer import to_data
@@ -14,7 +15,12 @@ def audit_page(audit: Audit) -> Page:
     """The answer, and the smallest examples."""
     scenario = json.dumps(to_data(audit.scenario), indent=2, ensure_ascii=False)
     found = tuple(
-        Section(f"Example {number}", f"example-{number}", sentences=(text, audit.replay(example.case)))
+        Section(
+            f"Example {number}",
+            f"example-{number}",
+            sentences=(text, audit.replay(example.case)),
+            pictures=(pictured(audit, example),),
+        )
         for number, (example, text) in enumerate(answer.steps(audit), 1)
     )
     return Page(

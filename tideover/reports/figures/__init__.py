@@ -9,6 +9,7 @@ from tideover.reports.figures.cost import RESOURCES, cost, relative_to
 from tideover.reports.figures.costs_over import costs_over
 from tideover.reports.figures.differences import paired_differences
 from tideover.reports.figures.effects import main_effects
+from tideover.reports.figures.glance import glance
 from tideover.reports.figures.heat_maps import heat_maps
 from tideover.reports.figures.hosts import hosts
 from tideover.reports.figures.intervals import checkpoint_intervals
@@ -34,6 +35,7 @@ __all__ = [
     "checkpoint_intervals",
     "cost",
     "costs_over",
+    "glance",
     "heat_maps",
     "hosts",
     "main_effects",

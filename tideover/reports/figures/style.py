@@ -35,9 +35,17 @@ _STRATEGIES = {
     "none": (GREY, "X"),
     "micro_batch": (PURPLE, "D"),
     "aligned_snapshots": (ORANGE, "v"),
+    "storm_checkpoint": (SKY, "P"),
+    "estorm": ("#5b4a9e", ">"),
+    "passive_standby": ("#1b7f79", "p"),
+    "active_standby": ("#7f3106", "h"),
+    "upstream_backup": ("#a6761d", "d"),
+    "changelog": ("#b2477d", "*"),
+    "trident": ("#3f4a5a", "H"),
+    "batch_rerun": ("#b8a13a", "<"),
 }
 """Colour and marker of each strategy that comes with Tideover."""
-_OTHERS = ((SKY, "P"), ("#8c6d1f", "<"), ("#5b4a9e", ">"), ("#a6761d", "p"))
+_OTHERS = (("#2f4b7c", "8"), ("#8c6d1f", "p"), ("#6a9a2d", "*"), ("#9c6b98", "d"))
 """Those of strategies from elsewhere, by their place in a figure."""
 
 _STAGES = {

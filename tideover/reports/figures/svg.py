@@ -45,7 +45,7 @@ def to_svg(figure: Figure | SubFigure, *, prefix: str, alt: str) -> str:
     text = _NAMESPACES.sub("", _DROPPED.sub("", target.getvalue())).strip()
     text = re.sub(r'\bid="', f'id="{prefix}-', text)
     text = text.replace("url(#", f"url(#{prefix}-").replace('xlink:href="#', f'href="#{prefix}-')
-    text = _STYLE.sub(lambda match: _COLOUR.sub(_variable, match[0]), text)
+    text = themed(text)
     head = f'<svg role="img" aria-label="{escape(alt)}"'
     size = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', text)
     text = (
@@ -56,6 +56,11 @@ def to_svg(figure: Figure | SubFigure, *, prefix: str, alt: str) -> str:
     if size is not None and float(size[1]) > WIDE_PT:
         width += ' class="wide"'
     return "\n".join(line.rstrip() for line in text.replace("<svg", head + width, 1).splitlines())
+
+
+def themed(svg: str) -> str:
+    """The same picture, whose page may replace colours by its own."""
+    return _STYLE.sub(lambda match: _COLOUR.sub(_variable, match[0]), svg)
 
 
 def _variable(match: re.Match[str]) -> str:

@@ -11,6 +11,7 @@ from tideover.models.strategies.base import STRATEGIES
 from tideover.scenarios import loader
 from tideover.scenarios.audit.cases import KINDS, Downtime
 from tideover.scenarios.errors import suggest
+from tideover.scenarios.every_strategy import needed
 from tideover.scenarios.scenario import Source, load
 from tideover.scenarios.settings import Settings, read_settings
 from tideover.sim.faults.base import FAULTS
@@ -54,7 +55,8 @@ def target(name: Source, settings: Settings) -> tuple[Scenario, tuple[str, ...]]
     loader.load_plugins()
     given = [*read_settings(settings)]
     if isinstance(name, str) and name in STRATEGIES:
-        given = [*read_settings([f"strategy.kind={name}"]), *given]
+        more = needed(loader.tree(WORLD), name, given)
+        given = [*read_settings([f"strategy.kind={name}"]), *more, *given]
         name = WORLD
     command = ["tideover", "run", str(name)]
     for one in given:

@@ -47,7 +47,7 @@ class Audit:
     @property
     def claimed(self) -> str:
         """What the strategy promises."""
-        return str(self.scenario.strategy.promise)
+        return self.scenario.strategy.promises()
 
     @property
     def survives(self) -> list[str]:

@@ -63,4 +63,4 @@ def guarantee(verdicts: Iterable[Verdict]) -> str:
 
 def holds(claimed: str, observed: str) -> bool:
     """Whether what was observed is as good as what is claimed."""
-    return observed in ("exactly once", claimed)
+    return claimed == "none" or observed in ("exactly once", claimed)

@@ -370,7 +370,11 @@ class TaskFault(Fault):
     """
 
     component: Annotated[
-        str, Field(description="component that is hit; acker: the acker; driver: that of micro-batches")
+        str,
+        Field(
+            description="component that is hit; acker: the acker; driver: that of batches; coordinator: that "
+            "of Trident"
+        ),
     ]
     task: Annotated[int, Field(ge=0, description="which of the component's tasks")] = 0
     replica: Annotated[int, Field(ge=0, description="which replica of it (active replication)")] = 0

@@ -33,3 +33,9 @@ class Backend(Part):
         one, which is in the store.
         """
         return self.entries
+
+    def changed(self, tuples: int) -> int:
+        """Entries that so many tuples change, in the mean: n accesses to E entries, all alike, leave each
+        untouched with probability (1 - 1/E)^n.
+        """
+        return round(self.entries * (1 - (1 - 1 / self.entries) ** (tuples * self.accesses)))

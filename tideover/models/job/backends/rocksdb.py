@@ -22,9 +22,5 @@ class RocksDB(Backend):
     ] = False
 
     def to_write(self, tuples: int) -> int:
-        """All entries; or, of incremental snapshots, those changed in the mean: n accesses to E entries, all
-        alike, leave each untouched with probability (1 - 1/E)^n.
-        """
-        if not self.incremental:
-            return self.entries
-        return round(self.entries * (1 - (1 - 1 / self.entries) ** (tuples * self.accesses)))
+        """All entries; or, of incremental snapshots, those that the tuples have changed."""
+        return self.changed(tuples) if self.incremental else self.entries

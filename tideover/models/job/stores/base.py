@@ -12,10 +12,15 @@ STORES: Registry[StoreKind] = Registry("kind of store")
 
 
 class StoreKind(Part):
-    """A kind of store. ``per_host``: each host has a server of its own, else all share one."""
+    """A kind of store.
+
+    per_host   each host has a server of its own, else all share one
+    local      what is written lies on the writer's host alone
+    """
 
     kind: ClassVar[str]
     per_host: ClassVar[bool] = True
+    local: ClassVar[bool] = False
 
     @property
     def copies(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
@@ -15,6 +15,8 @@ from tideover.sim.units import Bandwidth, Duration
 @STORES.register("disk")
 class Disk(StoreKind):
     """Each host has one, for the tasks that run there. It outlives them, and their host's crash."""
+
+    local: ClassVar[bool] = True
 
     latency: Annotated[Duration, Field(description="time of a request besides its bytes")] = 5_000_000
     bandwidth: Annotated[Bandwidth, Field(description="bytes per second, read or written")] = 200 * 2**20

@@ -75,6 +75,7 @@ class Acks(AckCosts):
     def _ack(self, task: BoltView, sent: list[Sent], train: Train) -> None:
         """At zero the tree is done, and the spout forgets the root."""
         self._job.say.transferred(train.n * self._ack_size)
+        self._job.say.acked(task, self.acker.name, train)
         self._complete(self.acker.ack(task, train, sent))
 
     def settle(self) -> None:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from functools import partial
 
-import numpy as np
-
 from tideover.models.job.topology import Component
 from tideover.models.mechanisms.barriers.coordinator import Coordinator, Schedule
 from tideover.models.mechanisms.barriers.member import Member
 from tideover.models.mechanisms.barriers.snapshot import Part, Snapshot
 from tideover.models.mechanisms.base import Mechanism
 from tideover.models.mechanisms.checkpoints import Costs
+from tideover.models.mechanisms.local_copies import LocalCopies
+from tideover.models.mechanisms.transactional_sink import TransactionalSink
 from tideover.models.operators.state import Effects
 from tideover.models.runtime.hooks import Needs
 from tideover.models.runtime.job import Job
-from tideover.models.runtime.keeper import NOTHING, Keeper, Mask
+from tideover.models.runtime.keeper import Keeper, Mask
 from tideover.models.runtime.saved_state import read, restore, save
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
 from tideover.sim.kernel import Rank, Reads
@@ -91,7 +91,7 @@ class Barriers(Mechanism, Keeper):
         if task in snapshot.parts:
             if size := member.overtake_line(snapshot):
                 snapshot.awaited[task] += 1
-                self._save(task, snapshot, size)
+                self._save(task, snapshot, size, whole=False)
         elif member.gives_up_aligning():
             self._take_part_ahead(task, snapshot)
             member.unblock()
@@ -157,14 +157,21 @@ class Barriers(Mechanism, Keeper):
 
     def _size(self, part: Part) -> int:
         """Bytes of a part that are written."""
-        return part.state.entries * self._costs.entry_size + part.share.size + part.size
+        return self.state_size(part) + part.size
 
-    def _save(self, task: TaskView, snapshot: Snapshot, size: int, copying: int = 0) -> None:
-        """Copy a task's state, and write so many bytes of its part."""
+    def state_size(self, part: Part) -> int:
+        """Those of its state."""
+        return part.state.entries * self._costs.entry_size + part.share.size
+
+    def _save(
+        self, task: TaskView, snapshot: Snapshot, size: int, copying: int = 0, whole: bool = True
+    ) -> None:
+        """Copy a task's state, and write so many bytes of its part; not ``whole``: none of them is state."""
         wanted = partial(self.coordinator.waits_for, snapshot)
         safe = partial(self.coordinator.acknowledge, task, snapshot)
         bolt, store = self._bolt(task), self._job.store_named(self._costs.store)
-        save(self._job, bolt, copying, size, wanted, safe, self._uploading, self._sources, store)
+        besides = partial(self.written, task, snapshot) if whole else None
+        save(self._job, bolt, copying, size, wanted, safe, self._uploading, self._sources, store, besides)
 
     def _take_part(self, task: TaskView, snapshot: Snapshot) -> None:
         member = self._members[task]
@@ -181,6 +188,9 @@ class Barriers(Mechanism, Keeper):
     def took_part(self, task: TaskView, snapshot: Snapshot) -> None:
         """For those who build on it: all barriers of a snapshot have come at ``task``."""
 
+    def written(self, task: TaskView, snapshot: Snapshot) -> None:
+        """For those who build on it: the store is asked to write the state of a task."""
+
     def completed(self, snapshot: Snapshot) -> None:
         """For those who build on it: the parts of all tasks are safe."""
 
@@ -193,7 +203,7 @@ class Barriers(Mechanism, Keeper):
             member.let_go()
 
     def window_ended(self, task: BoltView, parts: list[Effects], now: int) -> int:
-        if task.component.anchored:
+        if task.component.anchored and task not in self._job.context.withheld:
             self._members[task].window_emitted(parts)
         return 0
 
@@ -204,14 +214,26 @@ class Barriers(Mechanism, Keeper):
 class GlobalRollback(Barriers):
     """Any failure stops the whole job: every task goes back to the last complete snapshot, and the sources
     are read again from there. A snapshot under way is interrupted, and does not count.
+
+    ``sink``: what tasks put out between two snapshots is a transaction, which is committed when the second
+    one is complete; None: readers see it at once. ``copies``: of what tasks save, which they look for first
+    when they restart; None: there are none.
     """
 
     needs = Needs(log=True, one_job=True)
 
     def __init__(
-        self, job: Job, schedule: Schedule, costs: Costs, uploading: int = 0, patience: int | None = None
+        self,
+        job: Job,
+        schedule: Schedule,
+        costs: Costs,
+        uploading: int = 0,
+        patience: int | None = None,
+        sink: TransactionalSink | None = None,
+        copies: LocalCopies | None = None,
     ) -> None:
         super().__init__(job, schedule, costs, uploading, patience)
+        self._sink, self._copies = sink, copies
         self._outage: OutageView | None = None
         """The newest that has stopped the job."""
         self._cut_short: frozenset[int] = frozenset()
@@ -221,6 +243,33 @@ class GlobalRollback(Barriers):
     def part(self, task: TaskView) -> Part:
         """A task's part of the last complete snapshot; where there is none yet, the beginning."""
         return self.coordinator.part(task)
+
+    @property
+    def _number(self) -> int:
+        """Of the last complete snapshot; 0: there is none yet."""
+        return self.coordinator.complete.number if self.coordinator.complete is not None else 0
+
+    # -- what goes with a snapshot ---------------------------------------------------------------------------
+
+    def took_part(self, task: TaskView, snapshot: Snapshot) -> None:
+        if self._sink is not None:
+            self._sink.pre_commit(task, snapshot.number)
+
+    def written(self, task: TaskView, snapshot: Snapshot) -> None:
+        if self._copies is not None and task.component.keeps_state:
+            self._copies.write(task, snapshot.number, self.state_size(snapshot.parts[task]))
+
+    def completed(self, snapshot: Snapshot) -> None:
+        self._commit()
+        if self._copies is not None:
+            for task in self._members:
+                self._copies.counts(task, snapshot.number)
+
+    def _commit(self) -> None:
+        """What was put out up to the last complete snapshot is there for good."""
+        if self._sink is not None:
+            for task in self._members:
+                self._sink.commit(task, self._number)
 
     # -- a failure stops the whole job -----------------------------------------------------------------------
 
@@ -232,6 +281,10 @@ class GlobalRollback(Barriers):
             self._outage = outage
             self.coordinator.stop()
         self._members[task].roll_back(self.part(task))
+        if self._sink is not None:
+            self._sink.roll_back(task, self._number)
+        if self._copies is not None:
+            self._copies.failed(task)
 
     # -- every task restores its part; when the last has it, the job runs ------------------------------------
 
@@ -244,22 +297,28 @@ class GlobalRollback(Barriers):
     def _restore(self, outage: OutageView) -> None:
         costs, kernel = self._costs, self._job.kernel
         saved = [t for t in self._job.bolt_tasks if t.component.keeps_state or self.part(t).size]
-        left = set(saved)
+        store = self._job.store_named(costs.store)
+        left = 0
 
-        def restored(task: BoltView | None) -> None:
-            left.discard(task)
-            if not left and self._outage is outage:
+        def restored() -> None:
+            nonlocal left
+            left -= 1
+            if left <= 0 and self._outage is outage:
                 self._run(outage)
 
         for task in saved:
             part = self.part(task)
             share = self._members[task].backing.to_read()
             restoring = costs.restoring + (part.state.entries + share.entries) * costs.restoring_entry
-            size = part.state.entries * costs.entry_size + share.size + part.size
-            done, store = partial(restored, task), self._job.store_named(costs.store)
-            read(self._job, task, size, restoring, done, store)
+            size = part.state.entries * costs.entry_size + share.size
+            sources = [(store, size + part.size)]
+            if self._copies is not None and self._copies.has(task, self._number):
+                sources = [(self._copies.disk, size), *([(store, part.size)] if part.size else [])]
+            left += len(sources)
+            for source, share_of_it in sources:
+                read(self._job, task, share_of_it, restoring, restored, source)
         if not saved:
-            kernel.at(kernel.now, Rank.RESTORE, partial(restored, None), self._last.number)
+            kernel.at(kernel.now, Rank.RESTORE, restored, self._last.number)
 
     def _run(self, outage: OutageView) -> None:
         """What the log has above the snapshot is there at once, in order; behind it, what came meanwhile."""
@@ -269,14 +328,15 @@ class GlobalRollback(Barriers):
         now = self._job.kernel.now
         self._job.step("job", "runs again", f"reads {again} messages once more")
         self.coordinator.start(now + self._schedule.interval)
+        self._commit()
 
     # -- what the accounts ask -------------------------------------------------------------------------------
 
     def moved(self, now: int) -> None:
         self._job.say.kept(sum(member.kept for member in self._members.values()))
 
-    def roots(self) -> Ints:
-        return np.concatenate([NOTHING, *(roots for m in self._members.values() for roots in m.roots())])
+    def tuples(self) -> list[tuple[Component, Train]]:
+        return [copies for member in self._members.values() for copies in member.copies()]
 
     def replayed(self, task: BoltView, train: Train, outage: int) -> Mask | None:
         if self._job.context.newest.get(task, -1) != outage or not task.component.ends_roots:

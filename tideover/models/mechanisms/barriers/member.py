@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from tideover.models.job.topology import Component
 from tideover.models.mechanisms.backing import Backing
 from tideover.models.mechanisms.barriers.in_flight import CHANNEL, InFlight, Waits
 from tideover.models.mechanisms.barriers.snapshot import Part, Snapshot
@@ -21,7 +22,7 @@ from tideover.models.runtime.saved_state import SavedState
 from tideover.sim.arrivals import waiting, when_arrived
 from tideover.sim.kernel import Rank
 from tideover.sim.line import places
-from tideover.sim.train import Ints, Train, single
+from tideover.sim.train import Train, single
 
 
 def hand_on(job: Job, task: BoltTask, number: int) -> None:
@@ -276,11 +277,8 @@ class Member:
         """Messages in the log that have been read and may be read again, and those that wait in it."""
         return self._log.size + sum(train.n for train in self.task.gate.held) if self.reads_log else 0
 
-    def roots(self) -> list[Ints]:
-        """Roots of the tuples that have been read and may be read again."""
-        bits = self.task.component.bits
+    def copies(self) -> list[tuple[Component, Train]]:
+        """Tuples that have been read, or were overtaken, and may be served again, and where."""
+        read = [(self.task.component, without_markers(train)) for train in self._log.trains]
         saved = ((down.component, train) for down, train in self._saved.at(self.task))
-        return [
-            *(without_markers(train).uid >> bits for train in self._log.trains),
-            *(train.uid >> component.bits for component, train in saved if component.anchored),
-        ]
+        return [*read, *((component, train) for component, train in saved if component.anchored)]

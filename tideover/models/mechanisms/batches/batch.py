@@ -27,6 +27,7 @@ class Batch:
     """A batch from its trigger to its commit.
 
     content    what it reads
+    saves      whether its tasks save their states
     shares     what its tasks have to do, worked out when its range is logged (before: empty)
     start      states of its tasks before it, known since then
     before     the same, while its results are out; None: they are not, or are taken back
@@ -35,6 +36,7 @@ class Batch:
 
     number: int
     content: Content
+    saves: bool = True
     shares: Shares = field(default_factory=dict)
     start: dict[BoltTask, SavedState] = field(default_factory=dict)
     before: dict[BoltTask, SavedState] | None = None

@@ -10,6 +10,7 @@ from tideover.models.mechanisms.batches.batch import Batch
 from tideover.models.mechanisms.batches.cluster import LATE
 from tideover.models.mechanisms.batches.executor import DRIVER
 from tideover.models.mechanisms.batches.query import Query
+from tideover.models.mechanisms.batches.saving import EveryBatch
 from tideover.models.mechanisms.batches.settings import BatchSettings
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.plans import Plans
@@ -30,8 +31,11 @@ class Batches(Query):
     ``output_mode``: what the sink gets: finished windows, or from every batch what it has changed.
     """
 
-    def __init__(self, job: Job, settings: BatchSettings, output_mode: OutputMode) -> None:
-        super().__init__(job, settings)
+    def __init__(
+        self, job: Job, settings: BatchSettings, output_mode: OutputMode, saving: EveryBatch | None = None
+    ) -> None:
+        """``saving``: None: every batch does."""
+        super().__init__(job, settings, saving or EveryBatch(settings))
         self._output_mode = output_mode
         self._driver = Plans(job.kernel, LATE + 1)
         """What the driver is about to do, unless it dies before."""
@@ -73,7 +77,7 @@ class Batches(Query):
         now = self._triggered = self._job.kernel.now
         self._fill_log()
         if self._log.waiting:
-            batch = self._batch = Batch(self._logged, self._log.take())
+            batch = self._batch = Batch(self._logged, self._log.take(), self._saving.saves(now))
             self._job.step(DRIVER, "batch triggered", f"batch {batch.number}")
             self._then(s.plan_time, partial(self._log_offsets, batch))
         else:
@@ -91,7 +95,7 @@ class Batches(Query):
     # -- 3. it runs as tasks over partitions, on the executors, stage by stage; tasks commit their state -----
 
     def _run(self, batch: Batch) -> None:
-        run = partial(self._cluster.start, batch.shares, partial(self._ended, batch))
+        run = partial(self._cluster.start, batch.shares, batch.saves, partial(self._ended, batch))
         self._then(self._settings.cold_time if self._cold else 0, run)
 
     def _ended(self, batch: Batch) -> None:
@@ -126,7 +130,7 @@ class Batches(Query):
         self.history.append(batch.committed(self._triggered, now))
         self._job.step(DRIVER, "batch committed", f"batch {batch.number}")
         self._batch, self._cold = None, False
-        self._cluster.forget()
+        self._cluster.committed()
         due = max(now, self._settings.next_trigger(self._triggered))
         self._driver.at(due, Rank.BATCH, self._trigger, self._reads)
 

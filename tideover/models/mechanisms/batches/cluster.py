@@ -14,6 +14,7 @@ from typing import Protocol
 from tideover.models.mechanisms.batches.batch import Shares
 from tideover.models.mechanisms.batches.executor import DRIVER, Executor, Life, Process, lives
 from tideover.models.mechanisms.batches.partition import Partition
+from tideover.models.mechanisms.batches.saving import EveryBatch
 from tideover.models.mechanisms.batches.settings import BatchSettings
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.job import Job
@@ -43,8 +44,11 @@ class Owner(Protocol):
 class Cluster:
     """Executors and partitions of one query; runs the stages of one batch at a time."""
 
-    def __init__(self, job: Job, settings: BatchSettings, owner: Owner) -> None:
+    def __init__(self, job: Job, settings: BatchSettings, saving: EveryBatch, owner: Owner) -> None:
         self._job, self._settings = job, settings
+        self._saving = saving
+        self._saves = True
+        """Whether tasks save their states in the batch that is run."""
         self._owner = owner
         self.driver = Process(
             DRIVER,
@@ -91,19 +95,20 @@ class Cluster:
 
     # -- a batch ---------------------------------------------------------------------------------------------
 
-    def start(self, shares: Shares, done: Callable[[], None]) -> None:
-        """Run all stages of a batch, of which each task has its share; ``done`` is called when the last task
-        has ended.
+    def start(self, shares: Shares, saves: bool, done: Callable[[], None]) -> None:
+        """Run all stages of a batch, of which each task has its share, and which ``saves`` states; ``done``
+        is called when the last task has ended.
         """
-        self._done = done
+        self._done, self._saves = done, saves
         for p in self.partitions:
             p.begin(shares[p.task.component.name, p.task.index])
         self._stage = None
         self._active = self._open = True
         self._schedule()
 
-    def forget(self) -> None:
-        """The batch is committed: what ran again in it does so no more."""
+    def committed(self) -> None:
+        """The batch is: what ran again in it does so no more."""
+        self._saving.committed(self.partitions, self._saves, self._job.kernel.now)
         self._open = False
         for p in self.partitions:
             p.again = -1
@@ -155,7 +160,8 @@ class Cluster:
 
     def _waits_for_locality(self, p: Partition) -> bool:
         """Whether a task that has lost its executor still waits, as others of its task set have theirs."""
-        if not any(lives(home) for q, home in self._preferred.items() if q is not p):
+        others = (home for q, home in self._preferred.items() if q is not p)
+        if not self._saving.waits_for_locality or not any(lives(home) for home in others):
             return False
         until = self._waiting_since + self._settings.locality_wait
         waits = self._job.kernel.now < until
@@ -194,11 +200,10 @@ class Cluster:
         if p.stateful:
             if loads:
                 self._job.kernel.advance()  # its state as it is now
-                assert p.task.state is not None
-                before += s.reload_time + p.task.state.entries * s.reload_cost
+                before += self._saving.loading(p)
             p.home, p.stale = here, loads
         work = s.task_time + p.share.demand
-        if p.stateful:
+        if p.stateful and self._saves:
             work += s.state_time + p.share.entries * s.state_cost
         start = max(now, executor.stopped_until) + before
         p.began_at, p.ran = now, here
@@ -316,6 +321,13 @@ class Cluster:
                     p.ran[0].running -= 1
             p.home, p.stale, p.blocked = None, False, None
         self._active = self._open = False
+
+    def abort(self, outage: OutageView) -> None:
+        """The same, and the batch will be run again because of the outage."""
+        for p in self.partitions:
+            if self._open and p.ran is not None:
+                p.again = outage.number
+        self.halt()
 
     def stop(self, outage: OutageView) -> None:
         """The driver is lost, and with it the batch and all executors."""

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from tideover.models.job.tree import effects_of
 from tideover.models.runtime.bolt_task import BoltTask
-from tideover.sim.train import Train, merge
+from tideover.models.runtime.context import without_markers
+from tideover.models.runtime.job import Job
+from tideover.sim.train import Ints, Train, merge
 
 Content = dict[BoltTask, Train]
 """What a batch reads, by the task that reads it."""
@@ -65,6 +69,15 @@ def since(train: Train, epoch: int) -> Train:
     """The tuples of this epoch and later ones, and the markers that end them."""
     mark = train.column("mark")
     return train.pick(np.where(mark == 0, train.column("epoch") >= epoch, mark > epoch))
+
+
+def effects_of_read(job: Job, read: Iterable[tuple[BoltTask, Train]]) -> dict[str, Ints]:
+    """Uids of the effects that what tasks read in a log has at the ends of the topology, by component."""
+    at: dict[str, list[Train]] = {c.name: [] for c in job.topology.components}
+    for task, train in read:
+        if task.component.anchored:
+            at[task.component.name].append(without_markers(train))
+    return effects_of(job.topology, job.draws, at)
 
 
 def _place(item: tuple[BoltTask, list[Train]]) -> int:

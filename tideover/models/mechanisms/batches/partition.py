@@ -15,6 +15,8 @@ class Partition:
     stale        that copy is spoilt; ``spoilt`` counts how often it was, by a fault of the state alone
     lost_by      number of the outage that took the copy
     blocked      number of the outage because of which it may not run; None: it may
+    saved_rows   rows of its state when it was saved last, if that is not in every batch
+    since_saved  what it has worked on in the batches that were committed since then (ns)
     In the batch that runs:
     attempt      number of the attempt that runs; 0: none does
     loaded       since when it has its state, with ``spoilt`` and ``lost_by`` at its start; None: it had it
@@ -32,6 +34,7 @@ class Partition:
         self.spoilt = 0
         self.lost_by = -1
         self.blocked: int | None = None
+        self.saved_rows = self.since_saved = 0
         self.share = Share(0, 0)
         self.done = True
         self.attempt = 0

@@ -5,20 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 from tideover.models.job.topology import Component
-from tideover.models.job.tree import effects_of
 from tideover.models.mechanisms.base import Mechanism
 from tideover.models.mechanisms.batches.batch import Batch, Record
 from tideover.models.mechanisms.batches.cluster import Cluster
 from tideover.models.mechanisms.batches.executor import Executor
-from tideover.models.mechanisms.batches.log import Content, Log
+from tideover.models.mechanisms.batches.log import Content, Log, effects_of_read
 from tideover.models.mechanisms.batches.rehearsal import Rehearsal
+from tideover.models.mechanisms.batches.saving import EveryBatch
 from tideover.models.mechanisms.batches.settings import BatchSettings
 from tideover.models.runtime.context import without_markers
 from tideover.models.runtime.hooks import Needs
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.keeper import Keeper, Mask
 from tideover.models.runtime.runner import Runner
-from tideover.models.runtime.saved_state import roll_back
+from tideover.models.runtime.saved_state import go_back
 from tideover.models.runtime.spout_task import SpoutTask
 from tideover.models.runtime.stream import Sent
 from tideover.models.runtime.views import BoltView, OutageView
@@ -31,15 +31,15 @@ class Query(Mechanism, Keeper, Runner):
 
     needs = Needs(log=True, batches=True, readers_go_back=True)
 
-    def __init__(self, job: Job, settings: BatchSettings) -> None:
+    def __init__(self, job: Job, settings: BatchSettings, saving: EveryBatch) -> None:
         super().__init__(job)
-        self._settings = settings
+        self._settings, self._saving = settings, saving
         self._log = Log()
         self._batch: Batch | None = None
         """The one that is not committed yet."""
         self.history: list[Record] = []
         """Batches that were committed."""
-        self._cluster = Cluster(job, settings, self)
+        self._cluster = Cluster(job, settings, saving, self)
         self._rehearsal = Rehearsal(job)
         job.context.machines += [self._cluster.driver, *self._cluster.executors]
         job.context.keepers.append(self)
@@ -117,7 +117,7 @@ class Query(Mechanism, Keeper, Runner):
         for content in self._contents():
             for task, train in content.items():  # what will be filtered out has no effect, but is here
                 parts.setdefault(task.component.name, []).append(without_markers(train).uid)
-            for name, uid in self._effects(content).items():
+            for name, uid in effects_of_read(self._job, content.items()).items():
                 parts.setdefault(name, []).append(uid)
         before = {} if self._batch is None else self._batch.before or {}
         for task, state in before.items():
@@ -126,22 +126,13 @@ class Query(Mechanism, Keeper, Runner):
         by_name = self._job.topology.by_name
         return [(by_name[name], np.concatenate(uids)) for name, uids in parts.items()]
 
-    def _effects(self, content: Content) -> dict[str, Ints]:
-        """Uids of the effects that this content has at the ends of the topology."""
-        at: dict[str, list[Train]] = {c.name: [] for c in self._job.topology.components}
-        for task, train in content.items():
-            if task.component.anchored:
-                at[task.component.name].append(without_markers(train))
-        return effects_of(self._job.topology, self._job.draws, at)
-
     def _take_back(self, batch: Batch) -> None:
         """What a batch has put out is undone: states and outputs are those of the one before it."""
         job = self._job
         for task, state in (batch.before or {}).items():
-            roll_back(job, task, None if state.state is None else state.state.copy())
-            task.windows.epochs, task.windows.ended = dict(state.epochs), state.windows
+            go_back(job, task, state)
         batch.before = None
-        for name, uid in self._effects(batch.content).items():
+        for name, uid in effects_of_read(job, batch.content.items()).items():
             component = job.topology.by_name[name]
             if not component.window:
                 job.say.void(component, uid, 0)

@@ -5,34 +5,30 @@ from __future__ import annotations
 import numpy as np
 
 from tideover.models.mechanisms.batches.batch import Batch
-from tideover.models.mechanisms.batches.batches import Batches, OutputMode
-from tideover.models.mechanisms.batches.executor import Executor
+from tideover.models.mechanisms.batches.batches import OutputMode
 from tideover.models.mechanisms.batches.log import Content
 from tideover.models.mechanisms.batches.settings import BatchSettings
+from tideover.models.mechanisms.batches.stopping import Stopping
 from tideover.models.runtime.context import without_markers
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.keeper import NOTHING, Mask
 from tideover.models.runtime.saved_state import roll_back
-from tideover.models.runtime.views import BoltView, OutageView, SpoutView
-from tideover.sim.kernel import Rank, Reads
+from tideover.models.runtime.views import BoltView, OutageView
+from tideover.sim.kernel import Reads
 from tideover.sim.train import Ints, Train, distinct
 
 
-class StartingOver(Batches):
+class StartingOver(Stopping):
     """Source replay by batches: the log is kept as far back as the oldest window that is not finished.
 
-    Any fault stops the whole query at once. When all that has failed is ready again (of an executor it is
-    enough that its loss is noticed, if another lives), the query starts without state from the first tuple of
-    that window, and its first batch takes everything from there; without windows by time (or with windows by
-    tuple, whose borders depend on all tuples before) from the log's beginning. What was put out before is put
-    out again, and void by its window's number.
+    After a fault the query starts without state from the first tuple of that window, and its first batch
+    takes everything from there; without windows by time (or with windows by tuple, whose borders depend on
+    all tuples before) from the log's beginning. What was put out before is put out again, and void by its
+    window's number.
     """
 
     def __init__(self, job: Job, settings: BatchSettings, output_mode: OutputMode) -> None:
         super().__init__(job, settings, output_mode)
-        self._failed: dict[object, int] = {}
-        """What keeps the query from starting, and the number of its newest outage."""
-        self._stopped = False
         self._read_again: Ints = NOTHING
         """Roots that the query had read before its last start."""
         self._because = -1
@@ -80,39 +76,8 @@ class StartingOver(Batches):
 
     # -- faults ----------------------------------------------------------------------------------------------
 
-    def executor_failed(self, executor: Executor, outage: OutageView) -> None:
-        self._interrupt(executor, outage)
-
-        def noticed() -> None:
-            if self._failed.get(executor) == outage.number:
-                self._recovered(executor)
-
-        self._job.kernel.at(outage.detected_at, Rank.READY, noticed, executor.number)
-
-    def executor_ready(self, executor: Executor, outage: OutageView) -> None:
-        self._recovered(executor)
-
-    def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
-        if not task.component.is_spout:
-            self._interrupt(task, outage)
-
-    def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
-        if not task.component.is_spout:
-            self._recovered(task)
-
-    def driver_failed(self, outage: OutageView) -> None:
-        self._cluster.stop(outage)
-        self._interrupt(self, outage)
-
-    def driver_ready(self, outage: OutageView) -> None:
-        self._cluster.renew()
-        self._recovered(self)
-
-    def _interrupt(self, what: object, outage: OutageView) -> None:
-        """The query stops: batch and state are gone, the log goes back."""
-        self._driver.void()
-        self._stopped = True
-        self._failed[what] = outage.number
+    def given_up(self, outage: OutageView) -> None:
+        """Batch and state are gone, the log goes back."""
         self._because = outage.number
         self._cluster.halt()
         batch, self._batch = self._batch, None
@@ -144,10 +109,3 @@ class StartingOver(Batches):
             task.windows.epochs = dict.fromkeys(task.windows.epochs, epoch)
             task.windows.ended = 0
         self._rehearsal.start_from(self._cluster.tasks)
-
-    def _recovered(self, what: object) -> None:
-        """If nothing else keeps it, and an executor lives, the query starts anew."""
-        self._failed.pop(what, None)
-        if self._stopped and not self._failed and any(e.up for e in self._cluster.executors):
-            self._stopped = False
-            self._restart()

@@ -15,13 +15,14 @@ from tideover.models.runtime.keeper import Keeper, Mask
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
 from tideover.sim.kernel import Rank
 from tideover.sim.link import Channel
-from tideover.sim.train import Ints, Train
+from tideover.sim.train import Train
 
 
 class UpstreamBuffers(Mechanism):
-    """Senders keep what they have sent to tasks with state, numbered by channel, and replay it on request.
+    """Senders keep what they have sent to tasks with state, or to all bolts, numbered by channel, and replay
+    it on request.
 
-    A protocol has to do this with them:
+    A protocol has to do this with them (what is said of tasks with state goes for all that are replayed to):
 
     a checkpoint   not while ``recovering``; its content is the state and a copy of ``positions``; when it is
                    safe, ``trim`` to these
@@ -36,20 +37,33 @@ class UpstreamBuffers(Mechanism):
                     since its last checkpoint
     replay_cost     time to replay one tuple (ns)
     replay_rate     most tuples replayed per second; None: no limit
+    everywhere      whether tasks without state are replayed to as well. What such a task sends after it, it
+                    may send in another order, and under new numbers: receivers need a `ReplayFilter`
     """
 
-    def __init__(self, job: Job, at_spouts: bool, replay_cost: int, replay_rate: float | None) -> None:
+    def __init__(
+        self,
+        job: Job,
+        at_spouts: bool,
+        replay_cost: int,
+        replay_rate: float | None,
+        everywhere: bool = False,
+    ) -> None:
         super().__init__(job)
         self._replays = Replays(job, replay_cost, replay_rate)
         self._buffers: list[tuple[BoltTask, UpstreamBuffer]] = []
         """All of them, with their receivers."""
         self._receivers: dict[TaskView, Receiver] = {}
         for task in job.bolt_tasks:
-            if task.state is not None:
+            if everywhere or task.state is not None:
                 senders = (c for c in task.inputs if isinstance(c.up, BoltTask) or at_spouts)
                 buffers = {channel.position: UpstreamBuffer(channel) for channel in senders}
                 self._buffers += [(task, buffer) for buffer in buffers.values()]
                 self._receivers[task] = Receiver(job, task, buffers)
+        self._sent: dict[int, list[UpstreamBuffer]] = {}
+        """By the sender's number."""
+        for _, buffer in self._buffers:
+            self._sent.setdefault(buffer.channel.up.number, []).append(buffer)
         self.senders = tuple({buffer.channel.up: None for _, buffer in self._buffers})
         """Who keeps a buffer: what ``trim`` reads."""
         job.context.keepers.append(_Copies(job, self._buffers, self._receivers))
@@ -71,7 +85,7 @@ class UpstreamBuffers(Mechanism):
         for position, buffer in self._receivers[task].buffers.items():
             up = buffer.channel.up
             if up.available:
-                turn = partial(self._trim, buffer, positions[position])
+                turn = partial(self._trim, buffer, positions.get(position, 0))
                 up.enqueue(Rank.TRIM, turn, self.senders)
 
     def _trim(self, buffer: UpstreamBuffer, safe: int) -> None:
@@ -83,18 +97,19 @@ class UpstreamBuffers(Mechanism):
 
     def outputs(self, task: TaskView) -> dict[Channel, Kept]:
         """A copy of what a task keeps now of what it has sent: its output queues."""
-        return {buffer.channel: buffer.copy() for buffer in self._sent_by(task)}
+        return {buffer.channel: buffer.copy() for buffer in self.sent_by(task)}
 
     def put_back(self, task: TaskView, outputs: dict[Channel, Kept]) -> None:
         """A task that is up again, and not open yet, keeps what it had when its output queues were copied, if
         they went down with it. What it sent after that stays lost.
         """
-        for buffer in self._sent_by(task):
+        for buffer in self.sent_by(task):
             if buffer.channel in outputs:
                 buffer.put_back(outputs[buffer.channel])
 
-    def _sent_by(self, task: TaskView) -> list[UpstreamBuffer]:
-        return [buffer for _, buffer in self._buffers if buffer.channel.up is self._job.tasks[task.number]]
+    def sent_by(self, task: TaskView) -> list[UpstreamBuffer]:
+        """The buffers that a task keeps."""
+        return self._sent.get(task.number, [])
 
     # -- failures --------------------------------------------------------------------------------------------
 
@@ -143,8 +158,8 @@ class _Copies(Keeper):
     ) -> None:
         self._job, self._buffers, self._receivers = job, buffers, receivers
 
-    def effects(self) -> list[tuple[Component, Ints]]:
-        return [(task.component, buffer.uids()) for task, buffer in self._buffers]
+    def tuples(self) -> list[tuple[Component, Train]]:
+        return [(task.component, train) for task, buffer in self._buffers for train in buffer.copy().tuples()]
 
     def replayed(self, task: BoltView, train: Train, outage: int) -> Mask | None:
         if not train.has(RECOVERY) or self._job.context.newest.get(task, -1) != outage:

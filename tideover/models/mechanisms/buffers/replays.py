@@ -67,6 +67,7 @@ class Replays:
 
     def __init__(self, job: Job, cost_ns: int, per_second: float | None) -> None:
         self._job = job
+        job.context.marks[END_OF_REPLAY] = "end of replay"
         self._step = cost_ns if per_second is None else max(cost_ns, round(1e9 / per_second))
         self._open: list[Request] = []
 

@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tideover.models.runtime.context import without_markers
+from tideover.models.runtime.keeper import Mask
 from tideover.sim.link import Channel
 from tideover.sim.train import Ints, Train, join
 
@@ -31,6 +33,14 @@ class Kept(NamedTuple):
     sent: int
     gone_to: int
 
+    def above(self, number: int) -> int:
+        """How many of its messages have a greater number."""
+        return sum(int(np.count_nonzero(train.column(NUMBER) > number)) for train in self.trains)
+
+    def tuples(self) -> list[Train]:
+        """Its messages without the markers."""
+        return [without_markers(train) for train in self.trains]
+
 
 class UpstreamBuffer:
     """The sender's side of one channel: taps it, and numbers and keeps what is made for it from now on."""
@@ -39,8 +49,11 @@ class UpstreamBuffer:
         self.channel = channel
         self.sent = 0
         self.size = 0
+        self.safe = 0
+        """The receiver has everything up to this number safe, and has said so."""
         self.gone_to = 0
         """Messages up to this number went down with the sender, if they were not trimmed before."""
+        self._bare = False
         self._trains: list[Train] = []
         channel.tap = self
 
@@ -68,6 +81,7 @@ class UpstreamBuffer:
 
     def trim(self, safe: int) -> None:
         """Drop the messages up to number ``safe``."""
+        self.safe = max(self.safe, safe)
         kept = []
         for train in self._trains:
             number = train.column(NUMBER)
@@ -77,9 +91,20 @@ class UpstreamBuffer:
         self._trains = kept
         self.size = sum(train.n for train in kept)
 
+    def keep(self, wanted: Callable[[Train], Mask]) -> None:
+        """Drop all messages but those that are ``wanted``."""
+        kept = (train.pick(wanted(train)) for train in self._trains)
+        self._trains = [train for train in kept if train.n]
+        self.size = sum(train.n for train in self._trains)
+
+    def become(self, kept: Kept) -> None:
+        """Have what a copy has, and nothing else."""
+        self._trains = list(kept.trains)
+        self.size = sum(train.n for train in kept.trains)
+
     def clear(self) -> None:
         """Lose everything: the sender has crashed."""
-        self.gone_to = self.sent
+        self.gone_to, self._bare = self.sent, True
         self._trains = []
         self.size = 0
 
@@ -89,9 +114,9 @@ class UpstreamBuffer:
 
     def put_back(self, kept: Kept) -> None:
         """Have again what went down with the sender, as far as the copy has it."""
-        if self.gone_to == self.sent:
-            self._trains = list(kept.trains)
-            self.size = sum(train.n for train in kept.trains)
+        if self._bare:
+            self._bare = False
+            self.become(kept)
             self.gone_to = kept.gone_to if kept.sent == self.sent else self.sent
 
     def after(self, number: int) -> Train | None:

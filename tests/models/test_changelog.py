@@ -1,0 +1,213 @@
+"""Changelogs, by hand. Times in ms.
+
+    s ──▶ p (1) ──▶ count (1)
+
+s emits root n at 10 n + 10; commits are due at 20, 40, 60, … A commit takes 5 where nothing else is said. At
+20 k p is serving root 2 k - 1, so its turn comes at 20 k + 1, and p is kept until 20 k + 6; count serves
+nothing then, and is kept from 20 k to 20 k + 5.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.models.chain import ONES, counted, crashed, lost
+from tests.oracle.worlds import MS, bolt, spout, world
+from tideover.models import conformance
+from tideover.models.advice import warnings
+from tideover.models.job.backends.rocksdb import RocksDB
+from tideover.models.job.components import BoltConfig, SpoutConfig
+from tideover.models.simulation import Replication, simulate
+from tideover.models.strategies.base import STRATEGIES
+from tideover.models.strategies.changelog import ChangelogTopics
+from tideover.scenarios.errors import ScenarioError
+from tideover.scenarios.loader import load
+
+UNDISTURBED = [(0, 12), (1, 26), (2, 32), (3, 46), (4, 52)]
+"""(root, counted at), at least once."""
+
+
+def run(*failures: Any, until: float = 79, state: RocksDB | None = None, **more: Any) -> Replication:
+    topology: dict[str, SpoutConfig | BoltConfig] = {
+        "s": spout(**ONES),
+        "p": bolt("forward", {"s": "shuffle"}, 1),
+        "count": bolt("windowed_count", {"p": "shuffle"}, 1, window={"length": 1000 * MS}),
+    }
+    topology["count"] = topology["count"].model_copy(update={"state": state})
+    for name in ("commit_time", "batch_interval", "restore_time", "restore_cost"):
+        if name in more:
+            more[name] = round(more[name] * MS)
+    more = {"commit_interval": 20 * MS, "commit_time": 5 * MS, "entry_size": 0} | more
+    found = simulate(world(topology, "changelog", failures, until, **more), trace=True)
+    ledger = found.ledger
+    assert ledger["emitted"] == ledger["completed"] + ledger["in_flight"]
+    return found
+
+
+def total(found: Replication) -> int:
+    """What is in the count's state at the end."""
+    assert found.trace is not None
+    return sum(found.trace.final_state["count", 0, 0].values())
+
+
+def steps(found: Replication, task: str) -> list[tuple[str, float]]:
+    assert found.trace is not None
+    return [(step.what, step.at / MS) for step in found.trace.steps if step.who == task]
+
+
+def test_a_commit_comes_between_two_tuples_and_keeps_the_task() -> None:
+    """Count is kept from 20 to 25 and from 40 to 45, so that roots 1 and 3, which come at 21 and 41, are done
+    at 26 and 46. The changes are written at once, the offsets 5 later.
+    """
+    found = run(until=55)
+    assert counted(found) == UNDISTURBED
+    assert steps(found, "count.0") == [
+        *(("commit begins", 20), ("changes written", 20), ("offsets committed", 25)),
+        *(("commit begins", 40), ("changes written", 40), ("offsets committed", 45)),
+    ]
+    assert steps(found, "p.0") == [
+        *(("commit begins", 21), ("offsets committed", 26), ("commit begins", 41)),
+        ("offsets committed", 46),
+    ]
+
+
+def test_what_was_written_after_the_committed_offsets_counts_twice() -> None:
+    """Count crashes at 63, amid its third commit, and is ready at 73: the changelog has the state of 60, with
+    roots 0 to 4, the offsets are those of 40, behind root 2. It reads 3, 4 and 5 (which it had not done)
+    again, and then 6, which came at 71: two roots have their effect twice.
+    """
+    found = run(crashed(63, 10))
+    assert counted(found) == [*UNDISTURBED, (3, 74), (4, 75), (5, 76), (6, 77)]
+    assert found.ledger["duplicated"] == 2
+    assert total(found) == 7 + 2
+    (row,) = found.recoveries
+    assert (row["restored"], row["replayed"], row["extra"]) == (5, 3, 2)
+
+
+def test_with_a_commit_at_once_nothing_counts_twice() -> None:
+    """The same without the 5: at 60 changes and offsets hold, behind root 4; root 5, done at 62, is read
+    again.
+    """
+    found = run(crashed(63, 10), commit_time=0)
+    assert counted(found)[4:] == [(4, 52), (5, 62), (5, 74), (6, 75)]
+    assert found.ledger["duplicated"] == 0
+    assert total(found) == 7
+
+
+def test_batches_between_commits_count_twice_even_so() -> None:
+    """A batch every 8: at 56 the changelog gets root 4, done at 52, and at 60 a commit holds. At 64 root 5,
+    done at 62, is written, and the crash at 65 finds the offsets of 60: it is read again.
+    """
+    found = run(crashed(65, 8), commit_time=0, batch_interval=8)
+    assert counted(found)[4:] == [(4, 52), (5, 62), (5, 74), (6, 75)]
+    assert found.ledger["duplicated"] == 1
+    assert total(found) == 7 + 1
+
+
+def test_a_task_without_state_sends_its_outputs_again() -> None:
+    """P crashes at 63, amid the commit that began at 61; its offsets are those of 41, behind root 3. Ready at
+    73 it sends 4, 5 and 6 by 76, and count has 4 and 5 twice. No other task is touched.
+    """
+    found = run(crashed(63, 10, "p"))
+    assert counted(found) == [*UNDISTURBED, (5, 66), (4, 75), (5, 76), (6, 77)]
+    assert found.ledger["duplicated"] == 2
+
+
+def test_exactly_once_readers_wait_for_the_commit() -> None:
+    """P's commits are made at 26, 46 and 66: what it has sent since the last one reaches count then."""
+    found = run(guarantee="exactly_once")
+    assert counted(found) == [(0, 27), (1, 28), (2, 47), (3, 48), (4, 67), (5, 68)]
+
+
+def test_exactly_once_an_open_transaction_is_aborted() -> None:
+    """P crashes at 63: what it has sent since the turn of its last commit, at 41, is void: 4 and 5. Ready at
+    73 it sends them again, and 6 and 7 behind them, and the commit of 81 covers them at 86.
+    """
+    found = run(crashed(63, 10, "p"), until=95, guarantee="exactly_once")
+    assert counted(found) == [(0, 27), (1, 28), (2, 47), (3, 48), (4, 87), (5, 88), (6, 89), (7, 90)]
+    assert found.ledger["duplicated"] == 0
+    assert found.trace is not None
+    assert [(row[0], row[4] / MS) for row in found.trace.destroyed] == [("count", 63), ("count", 63)]
+
+
+def test_exactly_once_state_goes_back_to_the_commit() -> None:
+    """Count crashes at 63, amid the commit that began at 60: its state is that of the one of 40 (kept until
+    45), with 0 and 1; 2 and 3 are read again at 73, and 4 and 5, of which it heard at 66.
+    """
+    found = run(crashed(63, 10), guarantee="exactly_once")
+    assert counted(found)[4:] == [(2, 74), (3, 75), (4, 76), (5, 77)]
+    assert found.ledger["duplicated"] == 0
+    assert total(found) == 6
+
+
+@pytest.mark.parametrize(
+    ("more", "back"), [({}, 66), ({"standby_replicas": 1}, 64), ({"local_state": True}, 62)]
+)
+def test_a_copy_spares_the_restore(more: dict[str, Any], back: float) -> None:
+    """An entry takes 4 to restore, and each commit, which takes no time, writes one. Count crashes at 61,
+    with root 5 in service, and is ready at 62. The changelog has one entry: 66. A standby works on the batch
+    of 60 until 64. The disk has all of it: 62.
+    """
+    found = run(crashed(61, 1), until=69, commit_time=0, restore_cost=4, **more)
+    assert counted(found)[5:] == [(5, back + 1)]
+    assert total(found) == 6
+
+
+@pytest.mark.parametrize(("standbys", "back"), [(0, 62 + 1001 * 0.01), (1, 62)])
+def test_a_standby_has_all_but_the_tail(standbys: int, back: float) -> None:
+    """A `state` of 1000 entries, 10 us each, and the bolt's own: with a standby only the batch of 60 is left
+    to be worked on, its 2 entries and that of the count, which takes it until 60.03.
+    """
+    state = RocksDB(entries=1000, accesses=1, access_cost=0)
+    more = {"commit_time": 0, "restore_cost": 0.01, "standby_replicas": standbys}
+    found = run(crashed(61, 1), until=75, state=state, **more)
+    assert counted(found)[5] == (5, pytest.approx(back + 1))
+
+
+def test_a_lost_state_is_read_again_by_a_process_that_lives() -> None:
+    """At 61 root 5 is in service: it is given up, and read again at once; nothing else is late."""
+    found = run(lost(61), commit_time=0, local_state=True, restore_cost=4)
+    assert counted(found)[4:] == [(4, 52), (5, 66), (6, 72)]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "why"),
+    [
+        ("batch_interval", "1 s", "batch_interval has no meaning with exactly_once"),
+        ("local_state", True, "local_state does not go with exactly_once"),
+    ],
+)
+def test_what_transactions_do_without(key: str, value: Any, why: str) -> None:
+    given = {"strategy.kind": "changelog", "strategy.guarantee": "exactly_once", f"strategy.{key}": value}
+    with pytest.raises(ScenarioError, match=why):
+        load("wordcount", given)
+
+
+def test_commits_that_leave_no_time_are_remarked() -> None:
+    given = {"strategy.kind": "changelog", "strategy.commit_interval": "1 s", "strategy.commit_time": "1 s"}
+    said = warnings(load("wordcount", given))
+    assert any("a commit takes as long as the distance of two" in each for each in said)
+
+
+ONCE = ChangelogTopics(guarantee="exactly_once", commit_interval=3_000_000_000, commit_time=300_000_000)
+
+
+def test_what_it_promises_goes_by_the_guarantee() -> None:
+    assert ONCE.promises() == "exactly once"
+    assert STRATEGIES["changelog"]().promises() == "at least once"
+
+
+OFTEN = [check for check in conformance.CHECKS if check is not conformance.conserves_roots]
+"""That one is asked of the other guarantee each time; here the reference settles roots, too."""
+
+
+@pytest.mark.parametrize("check", OFTEN, ids=lambda check: check.__name__)
+def test_conforms_exactly_once(check: Any) -> None:
+    check(ONCE)
+
+
+@pytest.mark.long
+def test_conserves_roots_exactly_once() -> None:
+    conformance.conserves_roots(ONCE)

@@ -1,0 +1,279 @@
+"""What a space-time diagram shows: every message as the per-tuple reference sends it, and nothing changed by
+looking.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from tests.models.chain import chain, crashed
+from tests.models.test_exactness import LISTS, LONG, QUICK
+from tests.oracle import channels
+from tests.oracle.program import play
+from tests.oracle.random_worlds import BATCHES, STORM, STRATEGY_NAMES, overlapping
+from tests.oracle.worlds import MS, bolt, fault, spout, world
+from tideover.models.accounts.space_time import Stretch
+from tideover.models.config import Scenario
+from tideover.models.evaluation.diagram import Diagram
+from tideover.models.evaluation.messages import Message, messages
+from tideover.models.simulation import simulate, watch
+from tideover.models.world import World
+from tideover.sim.memory import standing
+
+Sent = tuple[Any, Any, int, int, int]
+"""Physical sender and receiver, uid, attempt, when it was made."""
+ALL = (*STRATEGY_NAMES, *STORM, *BATCHES)
+
+
+def whole(scenario: Scenario) -> Stretch:
+    return Stretch(0, scenario.run.duration)
+
+
+def watched(scenario: Scenario) -> World:
+    found = World(scenario, trace=True, watched=whole(scenario))
+    found.run()
+    return found
+
+
+def messages_of(run: World) -> list[Message]:
+    assert run.space_time is not None
+    return messages(run.space_time)
+
+
+def physical(run: World, number: int) -> tuple[str, int, int]:
+    task = run.job.tasks[number]
+    return task.component.name, task.index, getattr(task, "replica", 0)
+
+
+# -- a world by hand ---------------------------------------------------------------------------------------
+
+
+def seen(diagram: Diagram, kind: str) -> list[tuple[str, str, float | None, float | None, str]]:
+    """(from, to, sent, came, fate) of a sort of arrows, in ms."""
+
+    def in_ms(moment: int | None) -> float | None:
+        return None if moment is None else moment / MS
+
+    found = (a for a in diagram.arrows if a.kind == kind)
+    return [(a.source, a.target, in_ms(a.sent), in_ms(a.came), a.fate + " again" * a.again) for a in found]
+
+
+def test_a_crash_and_its_replay_by_hand() -> None:
+    """s ──▶ p (1) ──▶ count (1), links without latency: root n leaves s at 10 (n + 1), and p 1 ms later. A
+    checkpoint at 20 has root 0 (counted at 12). count is down from 33 to 45: roots 1 and 2 were counted at 22
+    and 32, and are gone; root 3, which p sends at 41, finds it down. p has trimmed root 0, and replays 1, 2
+    and 3 from 45 on, 2 ms each; an end marker leaves with the last. Root 4, which comes to p at 50 while it
+    replays, is served when that is over, at 51.
+    """
+    run = chain((crashed(33, 12),), until=60, replay_cost=2)
+    found = watch(run, 0, Stretch(20 * MS, 55 * MS))
+    assert seen(found, "tuple") == [
+        ("s.0", "p.0", 20, 20, "processed"),
+        ("p.0", "count.0", 21, 21, "processed"),
+        ("s.0", "p.0", 30, 30, "processed"),
+        ("p.0", "count.0", 31, 31, "processed"),
+        ("s.0", "p.0", 40, 40, "processed"),
+        ("p.0", "count.0", 41, 41, "destroyed"),
+        ("p.0", "count.0", 47, 47, "processed again"),
+        ("p.0", "count.0", 49, 49, "processed again"),
+        ("s.0", "p.0", 50, 50, "processed"),
+        ("p.0", "count.0", 51, 51, "processed again"),
+        ("p.0", "count.0", 52, 52, "processed"),
+    ]
+    assert seen(found, "control") == [("p.0", "count.0", 51, 51, "")]
+    steps = {a.text[0]: (a.source, a.target) for a in found.arrows if a.kind == "step"}
+    assert steps["count.0: replay asked for to p.0"] == ("count.0", "p.0")
+    assert steps["p.0: buffer replayed to count.0 (3 tuples)"] == ("p.0", "count.0")
+    (down,) = found.downs
+    assert (down.lane, down.since, down.until) == ("count.0", 33 * MS, 45 * MS)
+    lost = next(a for a in found.arrows if a.fate == "destroyed")
+    assert lost.text == (
+        "root 3 of s.0, attempt 0, key 0",
+        "sent 0.041000 s by p.0",
+        "arrived 0.041000 s at count.0, destroyed 0.041000 s",
+    )
+
+
+def test_acks_go_to_the_acker_and_from_there_to_the_spout() -> None:
+    """s ──▶ p (1): root 0 leaves s at 10, is processed and acked at 11, and is complete then."""
+    topology = {"s": spout("keys", keys=1), "p": bolt("forward", {"s": "shuffle"}, 1)}
+    run = world(topology, "source_replay", until=15, message_timeout=50 * MS, ack_cost=0)
+    found = watch(run, 0, whole(run))
+    assert seen(found, "ack") == [("p.0", "acker", 11, 11, "")]
+    assert seen(found, "complete") == [("acker", "s.0", 11, 11, "")]
+    assert [lane.name for lane in found.lanes] == ["s.0", "p.0", "acker"]
+
+
+def test_a_place_in_the_tree_is_told_in_words() -> None:
+    """Of a sentence's words the second has position 1; the first window's tuple is that window's."""
+    topology = {
+        "s": spout("sentences"),
+        "split": bolt("split_words", {"s": "shuffle"}),
+        "count": bolt("windowed_count", {"split": "fields"}, window={"length": 25 * MS}, parallelism=2),
+        "sink": bolt("forward", {"count": "shuffle"}),
+    }
+    found = watch(run := world(topology, until=30), 0, whole(run))
+    second = [a.text[0] for a in found.arrows if "2nd" in a.text[0]]
+    assert second[0].startswith("root 0 of s.0, 2nd tuple of split, attempt 0, key ")
+    put_out = {a.text[0].partition(",")[0] for a in found.arrows if a.target == "sink.0"}
+    assert put_out == {"window 1 of count.0", "window 1 of count.1"}
+
+
+# -- laws, in worlds at random -----------------------------------------------------------------------------
+
+
+@contextmanager
+def noted(patch: pytest.MonkeyPatch) -> Iterator[tuple[dict[Any, int], dict[Any, int]]]:
+    """The messages that the reference sends, with the moments when they were made; and when they came."""
+    moments: dict[Any, int] = {}
+    made: dict[Any, int] = {}
+    came: dict[Any, int] = {}
+    make, send, arrive = channels.Channel.made, channels.Channel.send, channels.Channel._arrive
+
+    def make_noted(channel: Any, message: Any) -> Any:
+        message = make(channel, message)
+        if message.datum is not None:
+            moments[message] = channel.world.clock.now
+        return message
+
+    def send_noted(channel: Any, message: Any) -> None:
+        if message in moments:
+            made[message] = moments[message]
+        send(channel, message)
+
+    def arrive_noted(channel: Any) -> None:
+        came[channel.wire[0]] = channel.world.clock.now
+        arrive(channel)
+
+    with patch.context() as patched:
+        patched.setattr(channels.Channel, "made", make_noted)
+        patched.setattr(channels.Channel, "send", send_noted)
+        patched.setattr(channels.Channel, "_arrive", arrive_noted)
+        yield made, came
+
+
+def hold_against_the_reference(scenario: Scenario, patch: pytest.MonkeyPatch) -> int:
+    """Returns how many messages there were."""
+    with noted(patch) as (made, came):
+        play(scenario, 0)
+    expected: Counter[Sent] = Counter()
+    arrivals: dict[Sent, list[int]] = {}
+    for message, moment in made.items():
+        up, down, datum = message.channel.up.physical, message.channel.down.physical, message.datum
+        key = up, down, datum.uid, datum.attempt, moment
+        expected[key] += 1
+        if message in came:
+            arrivals.setdefault(key, []).append(came[message])
+    run = watched(scenario)
+    found: Counter[Sent] = Counter()
+    for m in messages_of(run):
+        if m.log or m.copied:
+            continue  # it did not come over a channel
+        assert m.sent is not None
+        key = physical(run, m.sender), physical(run, m.receiver), m.uid, m.attempt, m.sent
+        found[key] += 1
+        if m.came is not None and key in arrivals:
+            assert m.came >= arrivals[key].pop(0)  # it may have been held
+    assert found == expected
+    return sum(found.values())
+
+
+def hold_its_own(scenario: Scenario) -> None:
+    """A look changes nothing; what was processed is what the trace has; who was down is what the outages
+    have.
+    """
+    plain, run = simulate(scenario, trace=True), watched(scenario)
+    assert plain.trace is not None
+    assert run.trace is not None
+    for name in LISTS:
+        assert sorted(getattr(plain.trace, name), key=repr) == sorted(getattr(run.trace, name), key=repr)
+    done = (m for m in messages_of(run) if m.fate == "processed")
+    shown = Counter((*physical(run, m.receiver), m.uid, m.attempt, m.came, m.over) for m in done)
+    assert shown == Counter(run.trace.processed)
+    found = simulate(scenario, watched=whole(scenario)).diagram
+    assert found is not None
+    times = [(d.lane, d.since, d.until) for d in found.downs if not d.passes]
+    outages = [(t.name, o.failed_at, back.ready) for o in run.outages for t, back in o.returns.items()]
+    assert sorted(times) == sorted((name, since, until) for name, since, until in outages if until > since)
+
+
+@pytest.mark.parametrize("strategy", ALL)
+def test_messages_are_those_of_the_reference(strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Law: who sent which tuple to whom, when, and when it came, is what a program finds that sends each one
+    by itself; whatever the strategy, and the engine knows none of them for it.
+    """
+    total = 0
+
+    @settings(QUICK, max_examples=3)
+    @given(overlapping((strategy,)))
+    def check(scenario: Scenario) -> None:
+        nonlocal total
+        with standing():
+            total += hold_against_the_reference(scenario, monkeypatch)
+            hold_its_own(scenario)
+
+    check()
+    assert total > 5
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("strategy", ALL)
+def test_messages_are_those_of_the_reference_long(strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    @settings(LONG, max_examples=150)
+    @given(overlapping((strategy,)))
+    def check(scenario: Scenario) -> None:
+        with standing():
+            hold_against_the_reference(scenario, monkeypatch)
+            hold_its_own(scenario)
+
+    check()
+
+
+@pytest.mark.parametrize("strategy", ["source_replay", "rsm", "aligned_snapshots", "active_replication"])
+def test_a_stretch_has_what_lies_in_it(strategy: str) -> None:
+    """Law: what is watched of a stretch is what a look at the whole run finds there: every message of which
+    something happens in the stretch, as far as the run is followed, and every step.
+    """
+    topology = {
+        "s": spout("sentences", gap=40),
+        "split": bolt("split_words", {"s": "shuffle"}, 2),
+        "count": bolt("windowed_count", {"split": "fields"}, 3, window={"length": 400 * MS}, parallelism=2),
+    }
+    down = fault("crash_task", 1500, component="count", restart=100)
+    more: dict[str, Any] = {
+        "source_replay": {"message_timeout": 300 * MS},
+        "rsm": {"checkpoint_interval": 100 * MS, "replay_cost": 1 * MS},
+        "aligned_snapshots": {"checkpoint_interval": 100 * MS},
+        "active_replication": {"k": 1, "hosts": 8},
+    }[strategy]
+    run = world(topology, strategy, (down,), 4000, **more)
+    part, all_of_it = (watch(run, 0, s) for s in (Stretch(1300 * MS, 1900 * MS), whole(run)))
+
+    def inside(found: Diagram) -> list[Any]:
+        begin, end = part.stretch
+        arrows = [(a.source, a.target, a.kind, a.sent, a.came, a.effect) for a in found.arrows]
+        moments = ((row, [t for t in row[3:5] if t is not None]) for row in arrows)
+        return sorted((row for row, times in moments if min(times) <= end and max(times) >= begin), key=repr)
+
+    # a root that is complete in the stretch has acks before it, which are not in it: they are not asked for
+    assert inside(part) == inside(all_of_it)
+    assert len(inside(part)) > 60
+    steps = [e for e in all_of_it.events if part.stretch.has(e.at)]
+    assert sorted(part.events, key=repr) == sorted(steps, key=repr)
+
+
+def test_who_does_not_look_notes_nothing() -> None:
+    """Law: without a watched stretch nobody hears of acks, and no message carries who sent it."""
+    scenario = chain()
+    run = World(scenario, trace=True)
+    run.run()
+    assert run.space_time is None
+    assert "acked" not in vars(run.job.say)
+    assert not run.job.hooks.has("receive")
+    assert simulate(scenario).diagram is None

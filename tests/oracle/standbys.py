@@ -1,0 +1,313 @@
+"""Secondaries that go on from checkpoints which their primaries send them; all that is sent is kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from .bolts import Bolt
+from .buffers import Checkpoint, Keeper, Request, UpstreamBuffer
+from .channels import Channel, Message
+from .clock import Clock, Rank, control
+from .layout import Datum
+from .shelves import Shelf
+from .tasks import State
+
+if TYPE_CHECKING:
+    from .program import World
+    from .tasks import Task
+
+Routes = dict[Any, int]
+"""The greatest number on each logical path."""
+
+
+@dataclass
+class Whole(Checkpoint):
+    """A state, how far it is, and what the task had sent and still kept."""
+
+    had: Routes = field(default_factory=dict)
+    outputs: dict[Channel, list[Message]] = field(default_factory=dict)
+    made: dict[Channel, int] = field(default_factory=dict)
+
+
+class Standbys(UpstreamBuffer):
+    """What both kinds of standby have in common: buffers everywhere, numbers on paths, somebody to take
+    over.
+    """
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self.greatest: dict[Task, Routes] = {}  # let in
+        self.had: dict[Task, Routes] = {}  # of these, served
+        self.bare: set[Task] = set()  # their buffers are gone
+
+    def start(self) -> None:
+        for task in self.world.tasks:
+            if isinstance(task, Bolt):
+                self.keepers[task] = Keeper(Shelf.of(self.world, task), valid=Whole())
+                self.greatest[task], self.had[task] = {}, {}
+                self._tick(task)
+
+    def buffers(self, up: Task, down: Task) -> bool:
+        return True
+
+    # -- what has come ---------------------------------------------------------------------------------------
+
+    def admit(self, task: Task, message: Message) -> bool:
+        if not super().admit(task, message):
+            return False
+        datum, greatest = message.datum, self.greatest[task]
+        if datum is not None:
+            if datum.uid <= greatest.get(datum.route, -1) or self.is_over(task, datum):
+                self._drop(task, message)
+                return False
+            greatest[datum.route] = datum.uid
+        return True
+
+    def is_over(self, task: Task, datum: Datum) -> bool:
+        """Whether it belongs to a window of which all is done."""
+        return False
+
+    def served(self, task: Bolt, message: Message) -> None:
+        super().served(task, message)
+        if message.datum is not None:
+            self.had[task][message.datum.route] = message.datum.uid
+
+    # -- somebody takes over ---------------------------------------------------------------------------------
+
+    def failed(self, task: Task, crash: bool) -> None:
+        super().failed(task, crash)
+        if crash:
+            self.bare.add(task)
+        if task not in self.keepers:
+            return
+        assert task.fault is not None
+        number = task.fault
+        fault = self.world.outages.all[number].fault
+        if fault.detection < max(fault.detection + fault.restart, fault.out_of_order):
+            when = self.world.clock.now + fault.detection
+            self.world.clock.at(when, control(Rank.READY, task.rank), partial(self._take_over, task, number))
+
+    def _take_over(self, task: Task, number: int) -> None:
+        if task.fault == number and task.down:
+            Clock.cancel(task.ready_event)
+            task.ready()
+
+    def ready(self, task: Task, was_down: bool) -> None:
+        if task in self.keepers:
+            self._go_on(task)
+        elif was_down:
+            self._ask_again(task)
+
+    def standby(self, task: Task) -> Whole:
+        """What whoever goes on now has."""
+        raise NotImplementedError
+
+    def _go_on(self, task: Task) -> None:
+        keeper, standby = self.keepers[task], self.standby(task)
+        if task in self.bare:
+            self.bare.remove(task)
+            for channel, messages in standby.outputs.items():
+                channel.buffer = list(messages)
+        queued = task.interrupt()
+        keeper.life += 1
+        keeper.restoring = False
+        keeper.replaying = set(self._buffered(task))
+        keeper.unfinished = set(keeper.replaying)
+        for message in queued:
+            self._drop(task, message)
+        keeper.processed, keeper.accepted = dict(standby.numbers), dict(standby.numbers)
+        self.greatest[task], self.had[task] = dict(standby.had), dict(standby.had)
+        task.state, task.windows_closed = standby.state.copy(), standby.windows_closed
+        if self.world.layout.stateful(task.component):
+            self.world.outages.restored(task.fault, len(task.state.held))
+        task.restored()
+        self._ask_again(task)
+        for channel in self._buffered(task):
+            request = Request(channel, keeper.processed.get(channel, 0), keeper.life)
+            self.requests = [old for old in self.requests if old.channel is not channel] + [request]
+            self._ask(request)
+
+    def bytes_stored(self) -> int:
+        return 0
+
+
+class PassiveStandby(Standbys):
+    """Checkpoints of state and output queues."""
+
+    def _checkpoint(self, task: Bolt, wanted: bool = False) -> None:
+        keeper, now = self.keepers[task], self.world.clock.now
+        if keeper.writing:
+            keeper.wanted |= wanted
+        if keeper.recovering or keeper.writing:
+            return
+        keeper.writing = True
+        outputs = {channel: list(channel.buffer) for channel in task.outputs.values()}
+        made = {channel: channel.numbered for channel in task.outputs.values()}
+        content = Whole(
+            task.state.copy(),
+            dict(keeper.processed),
+            task.windows_closed,
+            keeper.shelf.changed(),
+            keeper.shelf.tuples,
+            dict(self.had[task]),
+            outputs,
+            made,
+        )
+        entries = self._entries(content, keeper.valid) if self.params.delta else content.state.entries
+        size = entries * self.params.entry_size + content.shelved * keeper.shelf.entry_size
+        size += self._bytes(content, keeper.valid if self.params.delta else None)
+        entries += content.shelved
+        work = self.params.checkpoint_time + entries * self.params.checkpoint_cost
+        task.occupy_longer(work)
+        sent = partial(self._sent, task, content, size)
+        self._at(now + work, control(Rank.TRIM, task.rank), task, sent)
+
+    @staticmethod
+    def _entries(new: Checkpoint, old: Checkpoint) -> int:
+        """Sums that are there, and were not so before."""
+        before = old.state.counts
+        return sum(n != 0 and n != before.get(cell, 0) for cell, n in new.state.counts.items())
+
+    @staticmethod
+    def _bytes(new: Whole, old: Any = None) -> int:
+        """Of the messages in output queues (that were not there before)."""
+        since = {} if old is None else old.made
+        return sum(
+            channel.size
+            for channel, messages in new.outputs.items()
+            for message in messages
+            if message.number > since.get(channel, 0)
+        )
+
+    def _sent(self, task: Bolt, content: Whole, size: int) -> None:
+        keeper = self.keepers[task]
+        keeper.writing, keeper.valid = False, content
+        keeper.shelf.base = content.tuples
+        self.world.record.control_bytes += size
+        for channel in self._buffered(task):
+            if not channel.up.waiting:
+                channel.up.place(Rank.TRIM, partial(self._trim, channel, content.numbers.get(channel, 0)))
+        if keeper.wanted:
+            keeper.wanted = False
+            task.place(Rank.CHECKPOINT, partial(self._checkpoint, task))
+
+    def standby(self, task: Task) -> Whole:
+        keeper = self.keepers[task]
+        valid: Any = keeper.valid
+        size = valid.state.entries * self.params.entry_size + self._bytes(valid)
+        self.world.record.control_bytes += size + keeper.shelf.stored() * keeper.shelf.entry_size
+        keeper.shelf.restored()
+        return valid
+
+    def elsewhere(self) -> list[tuple[str, Datum]]:
+        valid: Any = [keeper.valid for keeper in self.keepers.values()]
+        return [
+            (channel.down.component, message.datum)
+            for each in valid
+            for channel, messages in each.outputs.items()
+            for message in messages
+            if message.datum is not None and message.datum.anchored
+        ]
+
+
+@dataclass
+class Mark:
+    """How far a task was: nothing up to these numbers open; the markers handed on; what it had sent."""
+
+    numbers: dict[Channel, int]
+    handed: int
+    made: dict[Channel, int]
+
+
+@dataclass
+class Known:
+    """What others know of a task."""
+
+    told: Mark = field(default_factory=lambda: Mark({}, 0, {}))
+    windows_closed: int = 0  # at the end of the last window that no marker has ended
+    had: Routes = field(default_factory=dict)  # by then
+
+
+class UpstreamBackup(Standbys):
+    """No checkpoints: what is done is told, hop by hop."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self.open: dict[Task, list[Message]] = {}
+        self.marks: dict[Task, list[Mark]] = {}
+        self.known: dict[Task, Known] = {}
+        self.safe: dict[Channel, int] = {}
+        self.over: dict[Task, int] = {}
+
+    def start(self) -> None:
+        super().start()
+        for task in self.keepers:
+            self.open[task], self.marks[task], self.known[task] = [], [], Known()
+
+    @property
+    def interval(self) -> int:
+        return self.params.ack_interval
+
+    # -- what is open ----------------------------------------------------------------------------------------
+
+    def served(self, task: Bolt, message: Message) -> None:
+        super().served(task, message)
+        counted = message.datum is not None and self.world.layout.stateful(task.component)
+        if counted or message.marker is not None:
+            self.open[task].append(message)
+
+    def window_ended(self, task: Bolt, number: int) -> None:
+        if self.world.layout.by_marker(task.component):
+            kept = [m for m in self.open[task] if m.datum is None or m.datum.epoch >= number]
+        else:
+            kept = [m for m in self.open[task] if m.datum is None]
+            known = self.known[task]
+            known.windows_closed, known.had = task.windows_closed, dict(self.had[task])
+            self.world.record.control_bytes += self.params.ack_size
+        self.open[task] = kept
+
+    # -- what is done ----------------------------------------------------------------------------------------
+
+    def ticked(self, task: Bolt) -> None:
+        """No checkpoint."""
+
+    def _checkpoint(self, task: Bolt, wanted: bool = False) -> None:
+        """Look how far the task is, and tell."""
+        handed, numbers = task.state.handed, dict(self.keepers[task].processed)
+        self.open[task] = [m for m in self.open[task] if m.marker is None or m.marker > handed]
+        for message in self.open[task]:
+            numbers[message.channel] = min(numbers[message.channel], message.number - 1)
+        made = {channel: channel.numbered for channel in task.outputs.values()}
+        self.marks[task].append(Mark(numbers, handed, made))
+        done = [mark for mark in self.marks[task] if self._is_done(mark)]
+        if not done:
+            return
+        self.known[task].told = done[-1]
+        self.marks[task] = self.marks[task][self.marks[task].index(done[-1]) + 1 :]
+        self.world.record.control_bytes += (len(task.inputs) + 1) * self.params.ack_size
+        for channel in task.inputs.values():
+            if not channel.up.waiting:
+                channel.up.place(Rank.TRIM, partial(self._trim, channel, done[-1].numbers.get(channel, 0)))
+
+    def _is_done(self, mark: Mark) -> bool:
+        return all(self.safe.get(channel, 0) >= number for channel, number in mark.made.items())
+
+    def _trim(self, channel: Channel, number: int) -> None:
+        super()._trim(channel, number)
+        self.safe[channel] = max(number, self.safe.get(channel, 0))
+
+    # -- with nothing ----------------------------------------------------------------------------------------
+
+    def standby(self, task: Task) -> Whole:
+        known = self.known[task]
+        self.open[task], self.marks[task] = [], []
+        if self.world.layout.stateful(task.component) and self.world.layout.by_marker(task.component):
+            self.over[task] = known.told.handed
+        markers = {channel.up.logical: known.told.handed for channel in task.inputs.values()}
+        state = State(markers=markers, handed=known.told.handed)
+        return Whole(state, dict(known.told.numbers), known.windows_closed, had=dict(known.had))
+
+    def is_over(self, task: Task, datum: Datum) -> bool:
+        return datum.epoch < self.over.get(task, 0)

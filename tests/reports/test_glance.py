@@ -1,0 +1,100 @@
+"""Many strategies at a glance."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import pytest
+from matplotlib.text import Text
+from rich.console import Console
+
+from tideover.reports import figures, glance, pictures, terminal
+from tideover.reports.figures import style
+from tideover.reports.pages import join
+from tideover.reports.verdict import verdict
+
+NAMES = [*style._STRATEGIES, "my_own_strategy"]
+"""Fourteen, and one from outside."""
+
+
+@pytest.fixture
+def records(make_result):
+    """Made-up ones under all these names, each with other figures."""
+    found = []
+    for place, name in enumerate(NAMES):
+        record = make_result("rsm").to_dict() | {"strategy": name}
+        times = [
+            r | {"time_to_recover_s": 60.0 - 4 * place, "output_gap_s": 1.0} for r in record["recoveries"]
+        ]
+        found.append(record | {"recoveries": times, "cost": record["cost"] | {"hosts": place + 3}})
+    return found
+
+
+def test_the_fastest_comes_first_and_what_did_not_recover_last(records):
+    """Five recoveries each: of the first two of them one did not end, of the second none."""
+    records[13]["recoveries"][0]["time_to_recover_s"] = None
+    for recovery in records[12]["recoveries"]:
+        recovery["time_to_recover_s"] = None
+    found = glance.rows(records)
+    assert [row.strategy for row in found[:2]] == [NAMES[14], NAMES[11]]
+    assert [(row.strategy, row.cells[0]) for row in found[-2:]] == [
+        (NAMES[13], "8.00 (4/5)"),
+        (NAMES[12], "never"),
+    ]
+
+
+def test_the_table_is_as_wide_as_a_terminal(records):
+    table = glance.table(records)
+    assert len(table.rows) == len(NAMES)
+    assert table.columns[1:4] == ("time to recover, s", "output gap, s", "roots lost")
+    by_name = {row[0]: row for row in table.rows}
+    assert by_name["my own strategy"][-1] == str(len(NAMES) + 2)
+
+
+def test_a_terminal_shows_many_at_a_glance_and_no_more(records, make_result):
+    results = [make_result(name) for name in ("source_replay", "rsm")]
+    found = verdict(join(results, "recoveries"), join(results, "runs"))
+
+    def shown(n: int) -> str:
+        console = Console(width=100, record=True, file=io.StringIO())
+        console.print(terminal.compare_view(records[:n], found))
+        return console.export_text()
+
+    assert "At a glance" not in shown(5)
+    assert "At a glance" in shown(6)
+    assert "95th percentile" in shown(6)
+    many = shown(14)
+    assert "At a glance" in many
+    assert "95th percentile" not in many
+    lines = [line for line in many.splitlines() if re.match(r"(active replication|none \(amnesia\)) ", line)]
+    assert all(len(line.split("  ")) > 8 for line in lines)  # one table, however many there are
+    assert len(lines) == 2
+
+
+def test_fourteen_fit_into_the_figure(records):
+    """Law: no words overlap, none leave the picture, letters have at least 7.5 pt at the width of a page."""
+    axes = figures.glance(glance.rows(records))
+    figure = axes.figure
+    figure.draw_without_rendering()
+    texts = [t for t in axes.findobj(Text) if t.get_text() and t.get_visible()]
+    boxes = [(t.get_text(), t.get_window_extent()) for t in texts]
+    assert len(boxes) >= len(NAMES) * (len(glance.MEASURES) + 1)
+    for number, (words, box) in enumerate(boxes):
+        assert figure.bbox.x0 <= box.x0 < box.x1 <= figure.bbox.x1, words
+        overlapping = [other for other, area in boxes[number + 1 :] if box.overlaps(area)]
+        assert overlapping == [], (words, overlapping)
+    assert min(t.get_fontsize() for t in texts) >= 7.5
+    assert figure.get_size_inches()[0] <= style.WIDTH_IN
+
+
+def test_a_page_shows_few_without_and_many_with_it(records):
+    assert pictures.at_a_glance(records[:5]) == ()
+    (picture,) = pictures.at_a_glance(records)
+    assert "<svg" in picture.svg
+
+
+def test_strategies_are_told_apart(records):
+    """Law: no two have the same colour and marker, those from outside included."""
+    looks = [(style.colours(NAMES)[name], style.markers(NAMES)[name]) for name in NAMES]
+    assert len(set(looks)) == len(NAMES)

@@ -1,0 +1,255 @@
+"""Who sent what to whom, when: a stretch of a run, for its space-time diagram."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tideover.models.accounts.trace import timed_out, window_text
+from tideover.models.job.topology import Edge
+from tideover.models.operators.state import Closed
+from tideover.models.runtime.bolt_task import BARRIER
+from tideover.models.runtime.hooks import Hooks
+from tideover.models.runtime.job import Job
+from tideover.models.runtime.outage import Outage
+from tideover.models.runtime.steps import Step
+from tideover.models.runtime.stream import Sent
+from tideover.models.runtime.views import BoltView, SpoutView
+from tideover.sim.link import Channel
+from tideover.sim.train import Ints, Train
+
+SENDER = "sender"
+"""Column: number of the task that a message came from, counted from 1; 0: it has not arrived anywhere."""
+
+
+class Stretch(NamedTuple):
+    """A part of a run: what happens at or after ``begin`` and at or before ``end`` (ns)."""
+
+    begin: int
+    end: int
+
+    def has(self, moment: int) -> bool:
+        """Whether a moment (ns) lies in it."""
+        return self.begin <= moment <= self.end
+
+
+class Departures(NamedTuple):
+    """Tuples that a task has sent over an edge for the first time, in order: columns of equal length."""
+
+    sender: int
+    edge: Edge
+    uid: Ints
+    attempt: Ints
+    key: Ints
+    time: Ints
+
+
+class Arrivals(NamedTuple):
+    """Tuples that came to a task, and what became of them, which was done at ``over``; times in ns.
+
+    sender    number of the task that they came from, counted from 1 (0: they were lost before they came)
+    arrival   when they could begin to wait for service
+    fate      processed, discarded, destroyed, overflowed
+    """
+
+    receiver: int
+    fate: str
+    sender: Ints
+    uid: Ints
+    attempt: Ints
+    key: Ints
+    created: Ints
+    arrival: Ints
+    over: Ints
+
+
+class Again(NamedTuple):
+    """Tuples that left a buffer for a task again, or (``logged``) a log that is read again, at ``time``."""
+
+    receiver: int
+    logged: bool
+    uid: Ints
+    attempt: Ints
+    time: Ints
+
+
+class Reopened(NamedTuple):
+    """Tuples that a task will have again: from a buffer, a log, a saved queue, or another replica."""
+
+    receiver: int
+    uid: Ints
+    attempt: Ints
+
+
+class Control(NamedTuple):
+    """A control message among the tuples of a channel, between the tasks of these numbers; times in ns."""
+
+    sender: int
+    receiver: int
+    what: str
+    sent: int
+    arrival: int
+
+
+class Acked(NamedTuple):
+    """Tuples of whose end a task has told ``to`` whom, at ``time``."""
+
+    task: int
+    to: str
+    uid: Ints
+    attempt: Ints
+    time: Ints
+
+
+class PutOut(NamedTuple):
+    """A window that a task has put out (``at``, ns); ``text``: as the trace says it."""
+
+    task: int
+    at: int
+    text: str
+
+
+class SpaceTime(Hooks):
+    """Notes what a diagram of a ``stretch`` of the job's run shows. It hears what is announced; and, ahead
+    of the protocol and its mechanisms, it sees what arrives, to write down at each message who sent it. No
+    mechanism looks at that column, and the run stays what it is.
+
+    look_back   for so long before the stretch (ns) departures are noted of what may arrive in it
+    """
+
+    def __init__(self, job: Job, stretch: Stretch) -> None:
+        """Make it before the protocol is plugged in."""
+        self.job, self.stretch = job, stretch
+        self.look_back = max(1_000_000_000, stretch.end - stretch.begin)
+        self.departures: list[Departures] = []
+        self.arrivals: list[Arrivals] = []
+        self.again: list[Again] = []
+        self.reopened: list[Reopened] = []
+        self.acked: list[Acked] = []
+        self.completed: list[tuple[int, int, int]] = []
+        self.steps: list[Step] = []
+        self.windows: list[PutOut] = []
+        self._control: dict[tuple[int, int, int, int, int], int] = {}
+        job.plug(self)
+
+    # -- messages --------------------------------------------------------------------------------------------
+
+    def receive(self, task: BoltView, channel: Channel, train: Train) -> Train:
+        if train.mark is not None:
+            self._mark(task, channel, train.pick(train.mark != 0))
+        return train.adding(**{SENDER: np.full(train.n, channel.up.number + 1, np.int64)})
+
+    def _mark(self, task: BoltView, channel: Channel, marks: Train) -> None:
+        """Control messages arrive: the last time that this is said of one counts, since arrivals may be
+        worked out ahead, and again.
+        """
+        ways = zip(
+            *(column.tolist() for column in (marks.column("mark"), marks.created, marks.key, marks.time)),
+            strict=True,
+        )
+        for mark, sent, key, arrival in ways:
+            self._control[channel.up.number, task.number, mark, sent, key] = arrival
+
+    @property
+    def control(self) -> list[Control]:
+        """The control messages of the stretch, by when they arrived."""
+        found = [
+            Control(sender, receiver, self._called(mark, key), sent, arrival)
+            for (sender, receiver, mark, sent, key), arrival in self._control.items()
+            if sent <= self.stretch.end and arrival >= self.stretch.begin
+        ]
+        return sorted(found, key=lambda message: (message.arrival, message.sent))
+
+    def _called(self, mark: int, key: int) -> str:
+        if mark > 0:
+            return f"end marker {mark}"
+        return f"barrier {key}" if mark == BARRIER else self.job.context.marks.get(mark, "control message")
+
+    def on_emitted(self, spout: SpoutView, train: Train, sent: list[Sent]) -> None:
+        """Roots left a spout task."""
+        self._sent(spout, sent)
+
+    def on_processed(self, task: BoltView, train: Train, arrival: Ints, sent: list[Sent]) -> None:
+        """A task is done with tuples."""
+        self._sent(task, sent)
+        self._came(task, train, arrival, train.time, "processed")
+
+    def on_discarded(self, task: BoltView, train: Train) -> None:
+        """Arrivals were filtered out."""
+        self._came(task, train, train.time, train.time, "discarded")
+
+    def on_destroyed(self, task: SpoutView | BoltView, train: Train, times: Ints) -> None:
+        """Tuples were destroyed."""
+        self._came(task, train, np.minimum(train.time, times), times, "destroyed")
+
+    def on_overflowed(self, task: BoltView, train: Train) -> None:
+        """Tuples found a queue full."""
+        self._came(task, train, train.time, train.time, "overflowed")
+
+    def on_replayed(self, task: BoltView, train: Train) -> None:
+        """Tuples leave a buffer, or a log, for a task again."""
+        logged = train.has(SENDER)  # it has been there before; what a sender keeps has not
+        times = np.full(train.n, self.job.kernel.now, np.int64) if logged else train.time
+        rows = (times >= self.stretch.begin - self.look_back) & (times <= self.stretch.end)
+        if rows.any():
+            uid, attempt = train.uid[rows], train.column("attempt")[rows]
+            self.again.append(Again(task.number, logged, uid, attempt, times[rows]))
+
+    def on_reopened(self, task: BoltView, train: Train) -> None:
+        """Tuples are on their way to a task once more."""
+        if train.n and self.job.kernel.now >= self.stretch.begin - self.look_back:
+            self.reopened.append(Reopened(task.number, train.uid, train.column("attempt")))
+
+    def _sent(self, task: SpoutView | BoltView, sent: list[Sent]) -> None:
+        begin, end = self.stretch.begin - self.look_back, self.stretch.end
+        for edge, _, train in sent:
+            rows = (train.time >= begin) & (train.time <= end)
+            if rows.any():
+                columns = (train.uid, train.column("attempt"), train.key, train.time)
+                self.departures.append(Departures(task.number, edge, *(each[rows] for each in columns)))
+
+    def _came(self, task: SpoutView | BoltView, train: Train, arrival: Ints, over: Ints, fate: str) -> None:
+        """What became of tuples."""
+        rows = over >= self.stretch.begin - self.look_back  # as far back as departures are noted
+        if rows.any():
+            columns = (train.column(SENDER), train.uid, train.column("attempt"), train.key, train.created)
+            parts = (each[rows] for each in (*columns, arrival, over))
+            self.arrivals.append(Arrivals(task.number, fate, *parts))
+
+    # -- what is done with them ------------------------------------------------------------------------------
+
+    def on_acked(self, task: BoltView, to: str, train: Train) -> None:
+        """A task has told that it is done with tuples."""
+        rows = (train.time >= self.stretch.begin) & (train.time <= self.stretch.end)
+        if rows.any():
+            columns = (train.uid, train.column("attempt"), train.time)
+            self.acked.append(Acked(task.number, to, *(each[rows] for each in columns)))
+
+    def on_completed(self, root: Ints, attempt: Ints, time: Ints) -> None:
+        """The acker saw trees complete."""
+        rows = zip(root.tolist(), attempt.tolist(), time.tolist(), strict=True)
+        self.completed += [row for row in rows if self.stretch.has(row[2])]
+
+    def on_window(self, task: BoltView, number: int, now: int, closed: Closed, again: bool) -> None:
+        """A task put out a window."""
+        if self.stretch.has(now):
+            text = window_text(number, int(closed.values.sum()), len(closed.keys))
+            self.windows.append(PutOut(task.number, now, text))
+
+    # -- what the protocol does, and what strikes ------------------------------------------------------------
+
+    def on_step(self, step: Step) -> None:
+        """The protocol did something."""
+        if self.stretch.has(step.at):
+            self.steps.append(step)
+
+    def on_timed_out(self, spout: SpoutView, roots: Ints, attempt: Ints, outage: Ints) -> None:
+        """Roots timed out."""
+        self.on_step(timed_out(self.job.kernel.now, spout, roots))
+
+    @property
+    def outages(self) -> list[Outage]:
+        """The faults that have struck and were not over before the stretch."""
+        struck = self.job.supervisor.outages
+        return [o for o in struck if o.failed_at <= self.stretch.end and o.ready_at >= self.stretch.begin]

@@ -1,0 +1,262 @@
+"""Kafka's consumer group: a coordinator removes who is silent, and the others take over its tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from tideover.models.detectors.base import DETECTORS, Detector
+from tideover.models.detectors.repairs import Repairs
+from tideover.models.runtime.bolt_task import BoltTask
+from tideover.models.runtime.job import Job
+from tideover.models.runtime.outage import NEVER, Outage, Return
+from tideover.models.runtime.relocation import relocate
+from tideover.models.runtime.watch import Watch
+from tideover.sim.distributions import Constant
+from tideover.sim.distributions.base import Distribution
+from tideover.sim.draws import Purpose
+from tideover.sim.faults.base import Fault
+from tideover.sim.kernel import Rank
+from tideover.sim.units import Duration, S, format_duration
+
+_GROUP = -1
+"""Order of what the coordinator does at one instant: before what is ready by itself."""
+
+
+@DETECTORS.register("consumer_group")
+class ConsumerGroup(Detector):
+    """Members that are silent for ``session_timeout`` are thrown out, and the others take over their tasks.
+
+    They learn of it by their next heartbeats, and only when all have joined anew are the tasks assigned. So a
+    handover takes the timeout, less the age of the last heartbeat, and the time until the last member's next
+    one. A process that comes back before the timeout is a new member all the same, for which the old one is
+    waited for; unless it is a static member. A pause is not noticed.
+
+    Apache Kafka: the classic group protocol (`GroupCoordinator`, `AbstractCoordinator`), with its defaults;
+    KIP-62 and KIP-735 for the timeouts, KIP-345 for static members, KIP-429 for those who work on meanwhile.
+    """
+
+    each_alone: ClassVar[bool] = True
+
+    heartbeat_interval: Annotated[
+        Duration, Field(gt=0, description="distance of two heartbeats of a member")
+    ] = 3 * S
+    session_timeout: Annotated[
+        Duration, Field(gt=0, description="silence after which a member is removed; at least the interval")
+    ] = 45 * S
+    rebalance: Annotated[
+        Distribution, Field(description="from when all members have joined until tasks are assigned")
+    ] = Constant(value=0)
+    restart: Annotated[
+        Distribution | None,
+        Field(description="from the death of a process until another joins on its host; none: it stays away"),
+    ] = None
+    static: Annotated[
+        bool, Field(description="a process that is back before the session timeout is the same member")
+    ] = False
+
+    @model_validator(mode="after")
+    def _in_time(self) -> ConsumerGroup:
+        if self.heartbeat_interval > self.session_timeout:
+            raise ValueError(
+                f"heartbeat_interval ({format_duration(self.heartbeat_interval)}) must not be longer than "
+                f"session_timeout ({format_duration(self.session_timeout)}): all members would be removed"
+            )
+        if self.static and self.restart is None:
+            raise ValueError("static needs restart: without it no process comes back")
+        return self
+
+    @property
+    def moves_tasks(self) -> bool:
+        return True
+
+    def watch(self, job: Job) -> Group:
+        return Group(job, self)
+
+
+@dataclass(eq=False)
+class _Member:
+    """A process that has joined (times in ns).
+
+    joined   when; its first sign of life
+    first    when it sends its first heartbeat
+    removed  when it will be, or was; None: it lives
+    """
+
+    host: int
+    worker: int
+    joined: int
+    first: int
+    tasks: list[BoltTask] = field(default_factory=list)
+    removed: int | None = None
+
+    @property
+    def name(self) -> str:
+        return f"worker {self.host}.{self.worker}"
+
+
+class Group(Watch):
+    """The coordinator of a group, and the processes in it."""
+
+    def __init__(self, job: Job, detector: ConsumerGroup) -> None:
+        self._job, self._kernel, self._draws = job, job.kernel, job.draws
+        self._detector = detector
+        cluster = job.deployment.cluster
+        self._hosts = cluster.hosts
+        self._repairs = Repairs(cluster.hosts)
+        places = [(h.number, worker) for h in cluster.hosts for worker in range(cluster.workers_per_host)]
+        bolts = {(task.host, job.supervisor.worker(task)) for task in job.bolt_tasks}
+        others = {(spout.host, job.supervisor.worker(spout)) for spout in job.spouts} - bolts
+        self._members = [_Member(*p, 0, self._phase(*p)) for p in places if p not in others]
+        at = {(member.host, member.worker): member for member in self._members}
+        for task in job.bolt_tasks:
+            at[task.host, job.supervisor.worker(task)].tasks.append(task)
+        self._without: list[BoltTask] = []
+        """Tasks whose member was removed."""
+        self._awaited: set[_Member] = set()
+        """Whom the rebalance under way waits for."""
+        self._rebalances = 0
+        self._outages: dict[Any, Outage] = {}
+        """The newest of each task that is down."""
+
+    # -- a fault strikes -------------------------------------------------------------------------------------
+
+    def taken_down(self, struck: list[Any], fault: Fault) -> list[Any]:
+        if fault.process_lives:
+            return struck
+        found = set(struck)
+        for member in self._members:
+            if member.removed is None and found.intersection(member.tasks):
+                found.update(member.tasks)
+        return sorted(found, key=lambda victim: victim.number)
+
+    def returns(
+        self, struck: Sequence[Any], job: Sequence[Any], fault: Fault, outage: Outage
+    ) -> dict[Any, Return]:
+        now = self._kernel.now
+        self._repairs.struck(fault, now)
+        if not fault.process_lives:
+            for member in [m for m in self._members if m.removed is None and self._is_hit(m, struck, fault)]:
+                self._dies(member, outage)
+        found: dict[Any, Return] = {}
+        for victim in struck:
+            found[victim] = Return(now, now, now, now)
+            if isinstance(victim, BoltTask) and (not fault.process_lives or not victim.up):
+                detected = next((m.removed for m in self._members if victim in m.tasks), None)
+                if detected is None:
+                    detected = self._outages[victim].returns[victim].detected
+                found[victim] = Return(detected, NEVER, NEVER, NEVER)
+                self._outages[victim] = outage
+        return found
+
+    def _is_hit(self, member: _Member, struck: Sequence[Any], fault: Fault) -> bool:
+        if any(task in struck for task in member.tasks):
+            return True
+        host = self._hosts[member.host]
+        return fault.breaks(host.number, host.rack)
+
+    def _dies(self, member: _Member, outage: Outage) -> None:
+        now, d = self._kernel.now, self._detector
+        member.removed = max(now, self._last_sign(member) + d.session_timeout)
+        self._kernel.at(member.removed, Rank.READY, partial(self._remove, member), _GROUP)
+        if d.restart is not None:
+            back = now + self._drawn(d.restart, member.name, outage.number)
+            self._kernel.at(back, Rank.READY, partial(self._runs, member), _GROUP)
+
+    # -- members come and go ---------------------------------------------------------------------------------
+
+    def _remove(self, member: _Member) -> None:
+        """It has been silent for too long."""
+        if member not in self._members or member.removed != self._kernel.now:
+            return  # it is back
+        self._members.remove(member)
+        self._without = sorted([*self._without, *member.tasks], key=lambda task: task.number)
+        if member in self._awaited:
+            self._rejoined(member)
+        elif not self._awaited:
+            self._rebalance()
+
+    def _runs(self, old: _Member) -> None:
+        """A process runs on the host of one that died."""
+        now = self._kernel.now
+        if self._repairs.over(old.host) > now:
+            again = partial(self._runs, old)
+            self._kernel.at(self._repairs.over(old.host), Rank.READY, again, _GROUP)
+            return
+        if self._detector.static and old in self._members:
+            old.removed, old.joined, old.first = None, now, now + self._detector.heartbeat_interval
+            if old in self._awaited:
+                self._rejoined(old)
+            self._ready(old.tasks)
+            return
+        member = _Member(old.host, old.worker, now, now + self._detector.heartbeat_interval)
+        self._members.append(member)
+        if not self._awaited:
+            self._rebalance(member)
+
+    # -- a rebalance -----------------------------------------------------------------------------------------
+
+    def _rebalance(self, joined: _Member | None = None) -> None:
+        """All members have to join anew; each learns of it by its next heartbeat."""
+        now, interval = self._kernel.now, self._detector.heartbeat_interval
+        self._rebalances += 1
+        self._awaited = {member for member in self._members if member is not joined}
+        for member in self._members:
+            if member.removed is None and member is not joined:
+                beats = max(0, (now - member.first) // interval + 1)
+                learns = partial(self._learns, member, self._rebalances, member.joined)
+                self._kernel.at(member.first + beats * interval, Rank.READY, learns, _GROUP, ())
+        self._look()
+
+    def _learns(self, member: _Member, number: int, joined: int) -> None:
+        same = member.joined == joined and number == self._rebalances
+        if same and member.removed is None and member in self._awaited:
+            self._rejoined(member)
+
+    def _rejoined(self, member: _Member) -> None:
+        self._awaited.discard(member)
+        self._look()
+
+    def _look(self) -> None:
+        """If nobody is waited for, tasks are assigned soon."""
+        if not self._awaited:
+            number = self._rebalances
+            takes = self._drawn(self._detector.rebalance, "group", number - 1)
+            self._kernel.at(self._kernel.now + takes, Rank.READY, partial(self._assign, number), _GROUP)
+
+    def _assign(self, number: int) -> None:
+        if number != self._rebalances or not self._members:
+            return  # another one has begun
+        tasks, self._without = self._without, []
+        chosen: dict[BoltTask, _Member] = {}
+        for task in tasks:
+            chosen[task] = min(self._members, key=lambda m: (len(m.tasks), m.host, m.worker))
+            chosen[task].tasks.append(task)
+        relocate(self._job, {task: (member.host, member.worker) for task, member in chosen.items()})
+        self._ready([task for task, member in chosen.items() if member.removed is None])
+
+    def _ready(self, tasks: Sequence[BoltTask]) -> None:
+        for task in sorted(tasks, key=lambda task: task.number):
+            if task in self._outages:
+                self._job.supervisor.take_over(task, self._outages.pop(task))
+
+    # -- times -----------------------------------------------------------------------------------------------
+
+    def _last_sign(self, member: _Member) -> int:
+        """When a member that has lived until now was last heard of (ns)."""
+        now, interval = self._kernel.now, self._detector.heartbeat_interval
+        if now < member.first:
+            return member.joined
+        return member.first + (now - member.first) // interval * interval
+
+    def _phase(self, host: int, worker: int) -> int:
+        bits = self._draws.bits(f"worker {host}.{worker}", Purpose.HEARTBEAT, np.zeros(1, np.int64))
+        return int(bits[0] >> np.uint64(11)) * self._detector.heartbeat_interval >> 53
+
+    def _drawn(self, spread: Distribution, name: str, number: int) -> int:
+        return int(spread.sample(self._draws.bits(name, Purpose.LAUNCH, np.array([number])))[0])

@@ -1,0 +1,269 @@
+"""What a space-time diagram shows of a stretch of a run, in the words of the trace; when, not where on paper.
+
+After L. Lamport, *Time, clocks, and the ordering of events in a distributed system*, CACM 1978.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from tideover.models.accounts.space_time import Acked, Stretch
+from tideover.models.accounts.trace import DETECTED, READY, moment_text, struck_text
+from tideover.models.evaluation.messages import Message, messages
+from tideover.models.job.topology import Component
+from tideover.models.job.tuple_names import TupleNames
+from tideover.models.runtime.outage import NEVER, Outage
+from tideover.models.world import World
+
+ACKER = "acker"
+"""Who sees that a tree is complete."""
+FATES = {
+    "processed": "processed",
+    "discarded": "discarded: known already, or to come again",
+    "destroyed": "destroyed",
+    "overflowed": "destroyed: the queue was full",
+    "waiting": "waits still",
+    "under way": "not processed",
+}
+Whole = tuple[str, int]
+"""A root, or a window: all that is of it is drawn together."""
+
+
+@dataclass(frozen=True)
+class Lane:
+    """A task, or a role, over time. ``host``: None if it has none of its own; ``component``: of a role its
+    name.
+    """
+
+    name: str
+    component: str
+    host: int | None
+    is_task: bool
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """A message from lane to lane; times in ns.
+
+    kind     tuple, control (among the tuples of a channel), ack, complete, step
+    sent     None: before what was noted
+    came     None: it did not arrive
+    over     when it was processed, or lost; None: neither, as far as is known
+    fate     of a tuple (see ``FATES``)
+    again    it is sent again: by its spout, from a buffer or a log
+    whole    of a tuple: what it is part of
+    effect   of a tuple: component and uid
+    copied   it came over no channel, but out of a queue that was saved, or is another replica's
+    """
+
+    kind: str
+    source: str
+    target: str
+    sent: int | None
+    came: int | None
+    text: tuple[str, ...]
+    over: int | None = None
+    fate: str = ""
+    again: bool = False
+    whole: Whole | None = None
+    effect: tuple[str, int] | None = None
+    copied: bool = False
+
+    @property
+    def lost(self) -> bool:
+        """Whether it is destroyed."""
+        return self.fate in ("destroyed", "overflowed")
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happens at one instant (``at``, ns) on a lane (None: on none).
+
+    kind   step, window, fault, detected, ready
+    what   of a step: its words, the same each time
+    """
+
+    kind: str
+    lane: str | None
+    at: int
+    what: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Down:
+    """A lane is down, or (``passes``) hit by something that passes by itself, for a while (ns)."""
+
+    lane: str
+    since: int
+    until: int
+    passes: bool
+    text: str
+
+
+@dataclass(frozen=True)
+class Diagram:
+    """A stretch of a run. ``followed``: up to where the run was looked at (ns); ``lump``: how many tuples
+    each one stands for.
+    """
+
+    stretch: Stretch
+    followed: int
+    lanes: tuple[Lane, ...]
+    arrows: tuple[Arrow, ...]
+    events: tuple[Event, ...]
+    downs: tuple[Down, ...]
+    lump: int = 1
+
+
+def diagram(world: World, lump: int = 1) -> Diagram:
+    """What was watched in a world that has run."""
+    return _Drawing(world, lump).made()
+
+
+@dataclass
+class _Drawing:
+    world: World
+    lump: int
+    lanes: dict[str, Lane] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        assert self.world.space_time is not None
+        self.noted = self.world.space_time
+        self.job = self.world.job
+        self.names = TupleNames(self.job.topology)
+
+    def made(self) -> Diagram:
+        for task in self.job.tasks:
+            self.lanes[task.name] = Lane(task.name, task.component.name, task.host, True)
+        arrows = [*self._tuples(), *self._controls(), *self._acks(), *self._steps_to()]
+        events = [*self._events(), *self._struck()]
+        downs = [down for outage in self.noted.outages for down in self._downs(outage)]
+        followed = self.job.kernel.now
+        every = tuple(self.lanes.values())
+        return Diagram(
+            self.noted.stretch, followed, every, tuple(arrows), tuple(events), tuple(downs), self.lump
+        )
+
+    def _lane(self, name: str) -> str:
+        """A lane of that name, if need be a new one."""
+        if name not in self.lanes:
+            hosts = [machine.host for machine in self.job.context.machines if machine.name == name]
+            self.lanes[name] = Lane(name, name, hosts[0] if len(hosts) == 1 else None, False)
+        return name
+
+    # -- messages --------------------------------------------------------------------------------------------
+
+    def _tuples(self) -> Iterator[Arrow]:
+        for message in messages(self.noted):
+            up, down = self.job.tasks[message.sender], self.job.tasks[message.receiver]
+            yield Arrow(
+                "tuple",
+                up.name,
+                down.name,
+                message.sent,
+                message.came,
+                self._text(message, up.component),
+                message.over,
+                message.fate,
+                message.again,
+                self.names.origin(down.component, message.uid).whole,
+                (down.component.name, message.uid),
+                message.copied,
+            )
+
+    def _text(self, message: Message, sender: Component) -> tuple[str, ...]:
+        up, down = self.job.tasks[message.sender].name, self.job.tasks[message.receiver]
+        what = f"{self._place(down.component, message.uid, message.attempt)}, "
+        what += f"key {self.names.key(sender, message.key)}"
+        if message.copied:
+            sent = f"once sent by {up}; now out of what was kept of it, or from another replica"
+        elif message.sent is None:
+            sent = f"sent by {up}, before the stretch"
+        else:
+            by = f"again, from the log of {up}" if message.log else f"by {up}{', again' * message.again}"
+            sent = f"sent {moment_text(message.sent)} {by}"
+        fate = FATES[message.fate] + ("" if message.over is None else f" {moment_text(message.over)}")
+        came = f"{down.name}: {fate}"
+        if message.came is not None:
+            came = f"arrived {moment_text(message.came)} at {down.name}, {fate}"
+        return what, sent, came
+
+    def _place(self, component: Component, uid: int, attempt: int) -> str:
+        return f"{self.names.place(component, uid)}, attempt {attempt}"
+
+    def _controls(self) -> Iterator[Arrow]:
+        for message in self.noted.control:
+            up, down = self.job.tasks[message.sender].name, self.job.tasks[message.receiver].name
+            moments = (
+                f"sent {moment_text(message.sent)} by {up}",
+                f"arrived {moment_text(message.arrival)} at {down}",
+            )
+            yield Arrow("control", up, down, message.sent, message.arrival, (message.what, *moments))
+
+    def _acks(self) -> Iterator[Arrow]:
+        ackers = {acked.to: None for acked in self.noted.acked}
+        for acked in self.noted.acked:
+            yield from self._acked(acked)
+        topology = self.job.topology
+        for root, attempt, time in self.noted.completed:
+            spout = self.job.spouts[root & ((1 << topology.spout_bits) - 1)]
+            acker = self._lane(next(iter(ackers), ACKER))
+            text = f"root {root >> topology.spout_bits} of {spout.name}, attempt {attempt}: root complete"
+            whole, lines = ("", root), (text, f"{acker} tells {spout.name} {moment_text(time)}")
+            yield Arrow("complete", acker, spout.name, time, time, lines, whole=whole)
+
+    def _acked(self, acked: Acked) -> Iterator[Arrow]:
+        task, to = self.job.tasks[acked.task], self._lane(acked.to)
+        for uid, attempt, time in zip(*(column.tolist() for column in acked[2:]), strict=True):
+            whole = self.names.origin(task.component, uid).whole
+            text = (
+                f"ack of {self._place(task.component, uid, attempt)}",
+                f"{task.name} tells {to} {moment_text(time)}",
+            )
+            yield Arrow("ack", task.name, to, time, time, text, whole=whole)
+
+    def _steps_to(self) -> Iterator[Arrow]:
+        for step in self.noted.steps:
+            if step.to:
+                lanes = self._lane(step.who), self._lane(step.to)
+                yield Arrow("step", *lanes, step.at, step.at, (step.text, moment_text(step.at)))
+
+    # -- events ----------------------------------------------------------------------------------------------
+
+    def _events(self) -> Iterator[Event]:
+        for step in self.noted.steps:
+            yield Event("step", self._lane(step.who), step.at, step.what, step.text)
+        for window in self.noted.windows:
+            name = self.job.tasks[window.task].name
+            yield Event("window", name, window.at, "window", f"{name}: {window.text}")
+
+    def _struck(self) -> Iterator[Event]:
+        stretch = self.noted.stretch
+        for outage in self.noted.outages:
+            text = struck_text(outage.component, outage.kind)
+            if stretch.has(outage.failed_at):
+                hit: list[Any] = list(outage.returns) or outage.tasks or [None]
+                for victim in hit:
+                    lane = None if victim is None else self._lane(victim.name)
+                    yield Event("fault", lane, outage.failed_at, outage.kind, text)
+            for victim, back in outage.returns.items():
+                lane = self._lane(victim.name)
+                if back.detected > outage.failed_at and stretch.has(back.detected):
+                    yield Event("detected", lane, back.detected, DETECTED, f"{lane}: {DETECTED}")
+                if back.ready > outage.failed_at and stretch.has(back.ready):
+                    yield Event("ready", lane, back.ready, READY, f"{lane}: {READY}")
+
+    def _downs(self, outage: Outage) -> Iterator[Down]:
+        what = struck_text(outage.component, outage.kind)
+        hit = outage.returns or dict.fromkeys(outage.tasks)
+        for victim, back in hit.items():
+            ready = outage.ready_at if back is None else back.ready
+            if ready > outage.failed_at:
+                until = "not back" if ready >= NEVER else f"to {moment_text(ready)}"
+                text = f"{victim.name}: down from {moment_text(outage.failed_at)} {until} ({what})"
+                if back is None:
+                    text = f"{victim.name}: {what}, from {moment_text(outage.failed_at)} {until}"
+                yield Down(self._lane(victim.name), outage.failed_at, ready, back is None, text)

@@ -1,0 +1,184 @@
+"""A sink that writes in transactions: readers see what is in one when it is committed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+
+from tideover.models.job.sinks.base import Terms
+from tideover.models.job.topology import Component
+from tideover.models.mechanisms.base import Mechanism
+from tideover.models.operators.state import Effects
+from tideover.models.runtime.job import Job
+from tideover.models.runtime.keeper import NOTHING, Keeper
+from tideover.models.runtime.plans import Plans
+from tideover.models.runtime.stream import Sent
+from tideover.models.runtime.views import BoltView, TaskView
+from tideover.sim.kernel import Rank
+from tideover.sim.train import Ints, Train
+
+
+@dataclass(eq=False)
+class Transaction:
+    """What one task has put out, and its readers have not seen.
+
+    opened   when the first of it was put out (ns); None: nothing was
+    effects  uids of the tuples whose effects are in it
+    dead     the broker has aborted it
+    """
+
+    opened: int | None = None
+    effects: list[Ints] = field(default_factory=list)
+    dead: bool = False
+
+    def put(self, now: int, uid: Ints | None) -> None:
+        """Something is put out at ``now``, with these effects (None: they are no roots')."""
+        if self.opened is None:
+            self.opened = now
+        if uid is not None:
+            self.effects.append(uid)
+
+    @property
+    def uid(self) -> Ints:
+        """Uids of all effects that are in it."""
+        return np.concatenate([NOTHING, *self.effects])
+
+
+class Producer:
+    """The transactions of one task.
+
+    open       what is put out goes into this one
+    flushed    those that are pre-committed and not committed, by their numbers
+    decided    those up to this number are to be committed, whatever fails
+    """
+
+    def __init__(self, job: Job, task: BoltView) -> None:
+        self.plans = Plans(job.kernel, task.number)
+        self.open = Transaction()
+        self.flushed: dict[int, Transaction] = {}
+        self.decided = 0
+
+
+class TransactionalSink(Mechanism, Keeper):
+    """The first half of a two-phase commit at each task whose output leaves the topology, and the second half
+    at the broker. The other participants, and who decides, are the protocol's: it calls, task by task,
+    ``pre_commit`` when a task's part of what is decided on is taken, ``commit`` when that is decided (and
+    again when the task is back from a failure: the decision may not have reached it), ``roll_back`` when the
+    task fails.
+
+    Flink's TwoPhaseCommitSinkFunction, KafkaWriter and KafkaCommitter; a Kafka broker aborts a transaction
+    that is open for too long, be it pre-committed or not, for to the broker that is all the same.
+    """
+
+    def __init__(self, job: Job, terms: Terms) -> None:
+        super().__init__(job)
+        self._terms = terms
+        self._of: dict[TaskView, Producer] = {
+            task: Producer(job, task) for task in job.bolt_tasks if not task.component.outputs
+        }
+        job.context.withheld.update(self._of)
+        job.context.keepers.append(self)
+
+    # -- what is put out goes into the open transaction ------------------------------------------------------
+
+    def processed(self, task: BoltView, train: Train, sent: list[Sent]) -> None:
+        if task in self._of and not task.component.window:
+            self._of[task].open.put(int(train.time[0]), train.uid)
+
+    def window_ended(self, task: BoltView, parts: list[Effects], now: int) -> int:
+        if task in self._of:
+            transaction = self._of[task].open
+            transaction.put(now, None)
+            if task.component.anchored:
+                transaction.effects += [part.uid for part in parts]
+        return 0
+
+    # -- the two phases --------------------------------------------------------------------------------------
+
+    def pre_commit(self, task: TaskView, number: int) -> None:
+        """What the task has put out is flushed, as its transaction ``number`` (they rise)."""
+        producer = self._of.get(task)
+        if producer is None or producer.open.opened is None:
+            return
+        transaction = producer.flushed[number] = producer.open
+        producer.open = Transaction()
+        assert transaction.opened is not None
+        self._job.say.pre_committed(self._bolt(task), number)
+        self._step(task, "transaction pre-committed", number)
+        kernel = self._job.kernel
+        aborted = max(kernel.now, transaction.opened + self._terms.timeout)
+        expire = partial(self._expire, task, number, transaction)
+        kernel.at(aborted, Rank.ROTATION, expire, task.number, ())
+
+    def commit(self, task: TaskView, number: int) -> None:
+        """Transactions up to ``number`` are to be committed, whatever fails."""
+        producer = self._of.get(task)
+        if producer is None:
+            return
+        producer.decided = max(number, producer.decided)
+        mine = [n for n in producer.flushed if n <= number]
+        for n in mine:
+            if producer.flushed[n].dead:
+                self._lose(task, n)
+        if mine:
+            commit = partial(self._commit, task, number)
+            producer.plans.after(self._terms.commit_time, Rank.TRIM, commit, ())
+
+    def _commit(self, task: TaskView, number: int) -> None:
+        producer = self._of[task]
+        for n in [n for n in producer.flushed if n <= number]:
+            del producer.flushed[n]
+            self._job.say.committed(self._bolt(task), n, self._job.kernel.now)
+            self._step(task, "transaction committed", n)
+
+    def roll_back(self, task: TaskView, number: int) -> None:
+        """The task has failed; it goes back to where it was when it had pre-committed ``number`` (0: to the
+        beginning).
+        """
+        producer = self._of.get(task)
+        if producer is None:
+            return
+        producer.plans.void()
+        for n in [n for n in producer.flushed if n > number]:
+            self._undo(task, producer.flushed.pop(n))
+            self._job.say.aborted(self._bolt(task), n, False)
+            self._step(task, "transaction aborted", n)
+        self._undo(task, producer.open)
+        self._job.say.aborted(self._bolt(task), None, False)
+        producer.open = Transaction()
+
+    # -- the broker ------------------------------------------------------------------------------------------
+
+    def _expire(self, task: TaskView, number: int, transaction: Transaction) -> None:
+        """The broker has waited long enough."""
+        producer = self._of[task]
+        if producer.flushed.get(number) is transaction:
+            transaction.dead = True
+            self._step(task, "transaction timed out", number)
+            if number <= producer.decided:
+                self._lose(task, number)
+
+    def _lose(self, task: TaskView, number: int) -> None:
+        """What is in a transaction will not be there, though it is decided that it is."""
+        self._undo(task, self._of[task].flushed.pop(number))
+        self._job.say.aborted(self._bolt(task), number, True)
+        self._step(task, "output lost", number)
+
+    def _undo(self, task: TaskView, transaction: Transaction) -> None:
+        if transaction.effects:
+            self._job.say.void(task.component, transaction.uid, self._bolt(task).replica)
+
+    def _step(self, task: TaskView, what: str, number: int) -> None:
+        self._job.step(task.name, what, f"transaction {number}")
+
+    # -- what the accounts ask -------------------------------------------------------------------------------
+
+    def effects(self) -> list[tuple[Component, Ints]]:
+        found = [
+            (task.component, transaction.uid)
+            for task, producer in self._of.items()
+            for transaction in (producer.open, *producer.flushed.values())
+        ]
+        return [(component, uid) for component, uid in found if len(uid)]

@@ -1,0 +1,103 @@
+"""Active standby: a secondary does all that its primary does, and keeps what it would send."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field
+
+from tideover.models.mechanisms.buffers.output_queues import OutputQueues
+from tideover.models.mechanisms.duplicate_filter import DuplicateFilter
+from tideover.models.mechanisms.state_transfer import StateTransfer
+from tideover.models.remarks.plan import Plan
+from tideover.models.remarks.replicas import side_by_side
+from tideover.models.runtime.hooks import Hooks
+from tideover.models.runtime.job import Job
+from tideover.models.runtime.views import BoltView, OutageView, SpoutView
+from tideover.models.strategies.base import STRATEGIES, Promise, Protocol, Strategy
+from tideover.sim.kernel import Rank
+from tideover.sim.units import MS, Bandwidth, Duration, S, Size
+
+
+@STRATEGIES.register("active_standby")
+class ActiveStandby(Strategy):
+    """Exactly once: a secondary processes everything, too, and keeps its output in queues that acks from
+    downstream trim. As soon as the failure of the primary is noticed it sends what is in them, receivers drop
+    what they have had, and another secondary copies its state. Markers must end windows.
+
+    J.-H. Hwang et al., *High-Availability Algorithms for Distributed Stream Processing*, ICDE 2005, section
+    4.3; M. A. Shah et al., *Highly Available, Fault-Tolerant, Parallel Dataflows*, SIGMOD 2004 (Flux).
+    """
+
+    promise: ClassVar[Promise] = "exactly once"
+    survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task", "crash_worker", "crash_host"})
+    composed_of: ClassVar[tuple[type[Hooks], ...]] = (DuplicateFilter, OutputQueues, StateTransfer)
+    after_failures: ClassVar[frozenset[str]] = frozenset({"replay_cost", "copy_time", "copy_bandwidth"})
+    per_tuple: ClassVar[frozenset[str]] = frozenset({"replay_cost"})
+
+    ack_interval: Annotated[
+        Duration, Field(ge=MS, description="time after which a task tells its senders what it has had")
+    ] = S
+    ack_size: Annotated[Size, Field(description="bytes of such a message on the network")] = 64
+    replay_cost: Annotated[
+        Duration, Field(description="time to send a tuple from the queue of a secondary that takes over")
+    ] = 0
+    copy_time: Annotated[Duration, Field(description="time for a new secondary to begin its copy")] = 0
+    copy_bandwidth: Annotated[
+        Bandwidth | None, Field(description="speed at which state is copied; unlimited if not given")
+    ] = None
+    entry_size: Annotated[Size, Field(description="bytes of an entry of the state that is copied")] = 64
+
+    def cycle(self) -> tuple[int, int]:
+        return self.ack_interval, self.ack_interval
+
+    def replicas(self, component: str, keeps_state: bool) -> int:
+        return 2
+
+    @classmethod
+    def most_replicas(cls, given: Mapping[str, Any]) -> int:
+        return 2
+
+    def remarks(self, plan: Plan) -> list[str]:
+        return side_by_side(plan, "the secondaries")
+
+    def protocol(self, job: Job) -> Pairs:
+        return Pairs(job, self)
+
+
+class Pairs(Protocol):
+    """The protocol: both work, one speaks, both trim; the other takes over, and is copied."""
+
+    def __init__(self, job: Job, strategy: ActiveStandby) -> None:
+        super().__init__(job)
+        s = self.strategy = strategy
+        duplicates = DuplicateFilter(job)
+        self.queues = OutputQueues(job, duplicates, s.replay_cost)
+        self.transfer = StateTransfer(
+            job, duplicates, s.copy_time, s.copy_bandwidth, s.entry_size, self.queues.there
+        )
+
+    def start(self) -> None:
+        for task in self.view.bolts:
+            self.do.every(self.strategy.ack_interval, partial(self.ack, task), Rank.TRIM, task)
+
+    def ack(self, task: BoltView, i: int) -> None:
+        """Those who send to the task are told what it has had."""
+        if task.available and (told := self.queues.trim(task)):
+            self.do.transfer(told * self.strategy.ack_size)
+            self.do.step(task, "acks sent")
+
+    def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+        if not task.component.is_spout:
+            self.do.at(outage.detected_at, partial(self.do.take_over, task, outage), Rank.READY, task)
+
+    def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+        """A new secondary is there, or the primary is back."""
+        if task.component.is_spout:
+            self.do.open(task)
+            return
+        self.queues.gone(task)
+        if not self.transfer.begin(task, outage):
+            self.transfer.go_on_alone(task, outage)

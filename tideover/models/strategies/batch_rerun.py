@@ -1,0 +1,58 @@
+"""Batch jobs, as Hadoop runs them."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from tideover.models.mechanisms.batches.batches import Batches
+from tideover.models.mechanisms.batches.job_again import JobAgain
+from tideover.models.mechanisms.batches.settings import BatchSettings
+from tideover.models.runtime.hooks import Hooks
+from tideover.models.runtime.job import Job
+from tideover.models.strategies.base import STRATEGIES, Promise, Protocol, Strategy
+from tideover.sim.units import Duration, S
+
+
+@STRATEGIES.register("batch_rerun")
+class BatchRerun(BatchSettings, Strategy):
+    """Exactly once: a job now and then, on all that has come since the one before; if it fails, it is run
+    again.
+
+    Its results are there when all of it is done (``output_time``: the committer moves them to where they are
+    read). The driver is the application master (before: the job tracker); executors are slots for tasks.
+
+    J. Dean and S. Ghemawat, *MapReduce: Simplified Data Processing on Large Clusters*, OSDI 2004, section
+    3.3; Apache Hadoop 3, ``FileOutputCommitter``.
+    """
+
+    promise: ClassVar[Promise] = "exactly once"
+    usual: ClassVar[dict[str, str]] = {"trigger_interval": "60 s"}
+    survives: ClassVar[frozenset[str]] = frozenset(
+        {"lose_state", "crash_task", "crash_host", "pause", "crash_worker", "crash_rack"}
+    )
+    roles: ClassVar[frozenset[str]] = frozenset({"driver"})
+    composed_of: ClassVar[tuple[type[Hooks], ...]] = (Batches,)
+    after_failures: ClassVar[frozenset[str]] = frozenset(
+        {"retry", "reload_time", "reload_cost", "executor_cold", "state_cold", "locality_wait"}
+        | {"resubmit_time", "recovery_time", "cold_time"}
+    )
+    costs: ClassVar[dict[str, tuple[str, ...]]] = {
+        "jobs": ("plan_time", "task_time", "state_time", "state_cost", "output_time", "commit_time")
+    }
+
+    trigger_interval: Annotated[
+        Duration, Field(gt=0, description="distance of two jobs; one that is late is begun at once")
+    ] = 3600 * S
+    retry: Annotated[
+        Literal["job", "task"],
+        Field(
+            description="what is run again after a failure: the whole job; or the tasks that it has hit, and "
+            "those of which others read what is lost (the whole job if it is the driver)"
+        ),
+    ] = "job"
+
+    def protocol(self, job: Job) -> Protocol:
+        (JobAgain if self.retry == "job" else Batches)(job, self, "append")
+        return Protocol(job)

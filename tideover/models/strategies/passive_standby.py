@@ -1,0 +1,111 @@
+"""Passive standby: a secondary has each task's last checkpoint, and goes on from it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from tideover.models.job.topology import Component
+from tideover.models.mechanisms.buffers.recovery import UpstreamBuffers
+from tideover.models.mechanisms.checkpoint_messages import CheckpointMessages
+from tideover.models.mechanisms.duplicate_filter import ReplayFilter
+from tideover.models.mechanisms.standbys import Standbys
+from tideover.models.operators.state import Effects
+from tideover.models.remarks import replays, saving
+from tideover.models.remarks.plan import Plan, Work
+from tideover.models.runtime.hooks import Hooks
+from tideover.models.runtime.job import Job
+from tideover.models.runtime.views import BoltView, OutageView, SpoutView
+from tideover.models.strategies.base import STRATEGIES, Promise, Protocol, Strategy
+from tideover.sim.kernel import Rank
+from tideover.sim.units import MS, Duration, Rate, Size
+
+
+@STRATEGIES.register("passive_standby")
+class PassiveStandby(Strategy):
+    """Exactly once: a secondary goes on from the last checkpoint of state and output queues as soon as the
+    failure is noticed; upstream replays what came after it, and downstream drops what it has had.
+
+    J.-H. Hwang et al., *High-Availability Algorithms for Distributed Stream Processing*, ICDE 2005, section
+    4.1. Duplicates are known by their path and number as in E. Tanuwidjaja, UC Berkeley EECS-2015-134,
+    section 3, so that what several senders replay may be processed in another order than before.
+    """
+
+    promise: ClassVar[Promise] = "exactly once"
+    usual: ClassVar[dict[str, str]] = {"checkpoint_interval": "5 s"}
+    survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task", "crash_worker", "crash_host"})
+    composed_of: ClassVar[tuple[type[Hooks], ...]] = (
+        UpstreamBuffers,
+        ReplayFilter,
+        Standbys,
+        CheckpointMessages,
+    )
+    after_failures: ClassVar[frozenset[str]] = frozenset({"replay_cost", "replay_rate"})
+    per_tuple: ClassVar[frozenset[str]] = frozenset({"replay_cost"})
+    costs: ClassVar[dict[str, tuple[str, ...]]] = {"checkpoints": ("checkpoint_time", "checkpoint_cost")}
+    recovery_costs: ClassVar[dict[str, tuple[str, ...]]] = {"replays": ("replay_cost", "replay_rate")}
+
+    checkpoint_interval: Annotated[
+        Duration, Field(ge=MS, description="distance of two checkpoints to the secondary")
+    ]
+    delta: Annotated[bool, Field(description="a checkpoint has only what has changed since the last one")] = (
+        False
+    )
+    checkpoint_time: Annotated[Duration, Field(description="time that a checkpoint keeps the task")] = 0
+    checkpoint_cost: Annotated[Duration, Field(description="the same, for each entry that it has")] = 0
+    entry_size: Annotated[Size, Field(description="bytes of an entry of the bolt's own on the network")] = 64
+    replay_cost: Annotated[Duration, Field(description="time to replay one tuple from a buffer")] = 0
+    replay_rate: Annotated[Rate | None, Field(description="most tuples replayed per second")] = None
+
+    def cycle(self) -> tuple[int, int]:
+        return self.checkpoint_interval, self.checkpoint_interval
+
+    def load(self, component: Component) -> Work:
+        every, time, cost = self.checkpoint_interval, self.checkpoint_time, self.checkpoint_cost
+        entries = component.keys if component.window else 0
+        saved = saving.Saving("checkpoint_interval", every, time, cost, self.entry_size)
+        return saved.load(entries + saving.always(component))
+
+    def remarks(self, plan: Plan) -> list[str]:
+        return [*replays.reordered(plan), *replays.lost_with_spouts(plan)]
+
+    def protocol(self, job: Job) -> Secondaries:
+        return Secondaries(job, self)
+
+
+class Secondaries(Protocol):
+    """The protocol: keep, send checkpoints, trim; take over, replay."""
+
+    def __init__(self, job: Job, strategy: PassiveStandby) -> None:
+        super().__init__(job)
+        s = self.strategy = strategy
+        # 1. every task keeps what it has sent, and drops what it has had
+        self.buffers = UpstreamBuffers(job, True, s.replay_cost, s.replay_rate, everywhere=True)
+        self.standbys = Standbys(job, self.buffers, ReplayFilter(job))
+        # 2. every interval its state and output queues go to its secondary, and upstream trims
+        costs = s.checkpoint_time, s.checkpoint_cost, s.entry_size
+        self.checkpoints = CheckpointMessages(job, self.standbys, self.buffers, costs, s.delta)
+
+    def start(self) -> None:
+        for task in self.view.bolts:
+            self.do.every(self.strategy.checkpoint_interval, partial(self.tick, task), Rank.CHECKPOINT, task)
+
+    def tick(self, task: BoltView, i: int) -> None:
+        """A checkpoint is due, when all that waits in the queue has been served."""
+        if task.available:
+            self.do.enqueue(task, partial(self.checkpoints.take, task), Rank.CHECKPOINT)
+
+    def window_ended(self, task: BoltView, parts: list[Effects], now: int) -> int:
+        if task.component.trigger == "tick":  # a tick does not come again in the replay, as a marker does
+            self.checkpoints.take(task, needed=True)
+        return 0
+
+    # 3. the secondary takes over
+
+    def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+        if task.component.is_spout:
+            self.standbys.restarted(task)
+        else:
+            self.standbys.go_on(task, outage, self.checkpoints.handed_on(task))

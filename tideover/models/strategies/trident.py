@@ -1,0 +1,48 @@
+"""Trident: batches with transaction ids, on Storm."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from tideover.models.mechanisms.trident.coordinator import Coordinator
+from tideover.models.mechanisms.trident.settings import TridentSettings
+from tideover.models.runtime.hooks import Hooks
+from tideover.models.runtime.job import Job
+from tideover.models.strategies.base import STRATEGIES, Promise, Protocol, Strategy
+
+
+@STRATEGIES.register("trident")
+class Trident(TridentSettings, Strategy):
+    """Exactly once, if its spouts and its states go together: batches that fail are emitted again, and
+    stores tell them by their number.
+
+    Exact are a transactional spout with a transactional or an opaque state, and an opaque spout with an
+    opaque state. What else ``spout`` and ``state`` can be has gaps, which failures find.
+
+    N. Marz, *Trident*, Apache Storm 0.8, 2012: docs/Trident-spouts.md and docs/Trident-state.md, and the
+    classes ``MasterBatchCoordinator``, ``TransactionalMap`` and ``OpaqueMap``.
+    """
+
+    promise: ClassVar[Promise] = "exactly once"
+    survives: ClassVar[frozenset[str]] = frozenset(
+        {"lose_state", "crash_task", "crash_host", "pause", "crash_worker", "crash_rack"}
+    )
+    roles: ClassVar[frozenset[str]] = frozenset({"coordinator"})
+    composed_of: ClassVar[tuple[type[Hooks], ...]] = (Coordinator,)
+    gives_up: ClassVar[tuple[str, ...]] = ("message_timeout",)
+    costs: ClassVar[dict[str, tuple[str, ...]]] = {
+        "batches": ("metadata_time", "task_time", "state_time", "state_cost", "commit_time")
+    }
+
+    def promises(self) -> Promise:
+        if self.spout == "non_transactional":
+            if self.failed_batches == "lost":
+                return "none" if self.state == "opaque" else "at most once"
+            return "at least once" if self.state == "non_transactional" else "none"
+        if self.state == "opaque" or self.spout == self.state:
+            return "exactly once"
+        return "at least once" if self.state == "non_transactional" else "none"
+
+    def protocol(self, job: Job) -> Protocol:
+        Coordinator(job, self)
+        return Protocol(job)

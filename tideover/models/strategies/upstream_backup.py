@@ -1,0 +1,113 @@
+"""Upstream backup: who sends keeps it until all that depends on it is done; state is rebuilt from that."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from tideover.models.job.components import BoltConfig
+from tideover.models.mechanisms.buffers.progress import Progress
+from tideover.models.mechanisms.buffers.recovery import UpstreamBuffers
+from tideover.models.mechanisms.duplicate_filter import ReplayFilter
+from tideover.models.mechanisms.standbys import Standbys
+from tideover.models.operators.state import Effects
+from tideover.models.operators.stateful import Stateful
+from tideover.models.remarks import replays
+from tideover.models.remarks.plan import Plan
+from tideover.models.runtime.hooks import Hooks
+from tideover.models.runtime.job import Job
+from tideover.models.runtime.views import BoltView, OutageView, SpoutView
+from tideover.models.strategies.base import STRATEGIES, Promise, Protocol, Strategy
+from tideover.sim.kernel import Rank
+from tideover.sim.units import MS, Duration, Rate, S, Size
+
+
+@STRATEGIES.register("upstream_backup")
+class UpstreamBackup(Strategy):
+    """Exactly once without checkpoints: an empty secondary goes on as soon as the failure is noticed, and
+    rebuilds the state from what the tasks upstream have kept; downstream drops what it has had.
+
+    J.-H. Hwang et al., *High-Availability Algorithms for Distributed Stream Processing*, ICDE 2005, section
+    4.2. Duplicates are known by their path and number as in E. Tanuwidjaja, UC Berkeley EECS-2015-134,
+    section 3, so that what several senders replay may be processed in another order than before.
+    """
+
+    promise: ClassVar[Promise] = "exactly once"
+    survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task", "crash_worker", "crash_host"})
+    composed_of: ClassVar[tuple[type[Hooks], ...]] = (UpstreamBuffers, ReplayFilter, Standbys, Progress)
+    after_failures: ClassVar[frozenset[str]] = frozenset({"replay_cost", "replay_rate"})
+    per_tuple: ClassVar[frozenset[str]] = frozenset({"replay_cost"})
+    recovery_costs: ClassVar[dict[str, tuple[str, ...]]] = {"replays": ("replay_cost", "replay_rate")}
+
+    ack_interval: Annotated[
+        Duration, Field(ge=MS, description="time after which a task tells its senders what is done")
+    ] = S
+    ack_size: Annotated[Size, Field(description="bytes of such a message on the network")] = 64
+    replay_cost: Annotated[Duration, Field(description="time to replay one tuple from a buffer")] = 0
+    replay_rate: Annotated[Rate | None, Field(description="most tuples replayed per second")] = None
+
+    def cycle(self) -> tuple[int, int]:
+        return self.ack_interval, self.ack_interval
+
+    def refusal(self, bolt: BoltConfig) -> str | None:
+        if bolt.state is not None:
+            return "its `state` is never done with, and cannot be rebuilt from what upstream keeps"
+        if isinstance(bolt.bolt, Stateful) and not bolt.bolt.forgets:
+            return (
+                "its state goes on from window to window, so upstream would have to keep everything since "
+                "the beginning to rebuild it"
+            )
+        return None
+
+    def remarks(self, plan: Plan) -> list[str]:
+        return [*replays.reordered(plan), *replays.lost_with_spouts(plan)]
+
+    def protocol(self, job: Job) -> Backups:
+        return Backups(job, self)
+
+
+class Backups(Protocol):
+    """The protocol: keep, tell what is done, trim; take over with nothing, replay."""
+
+    def __init__(self, job: Job, strategy: UpstreamBackup) -> None:
+        super().__init__(job)
+        s = self.strategy = strategy
+        # 1. every task keeps what it has sent, and drops what it has had
+        self.buffers = UpstreamBuffers(job, True, s.replay_cost, s.replay_rate, everywhere=True)
+        seen = ReplayFilter(job)
+        self.standbys = Standbys(job, self.buffers, seen)
+        # 2. what is done is told upstream, hop by hop
+        self.progress = Progress(job, self.buffers, seen)
+
+    def start(self) -> None:
+        for task in self.view.bolts:
+            self.do.every(self.strategy.ack_interval, partial(self.tick, task), Rank.CHECKPOINT, task)
+
+    def tick(self, task: BoltView, i: int) -> None:
+        """Acks are due, when all that waits in the queue has been served."""
+        if task.available:
+            self.do.enqueue(task, partial(self.ack, task), Rank.CHECKPOINT)
+
+    def ack(self, task: BoltView) -> None:
+        """Senders, and the secondary, are told what is done."""
+        if self.progress.look(task):
+            told = self.progress.told(task)
+            self.do.transfer((len(told) + 1) * self.strategy.ack_size)
+            self.do.step(task, "acks sent")
+            self.buffers.trim(task, told)
+
+    def window_ended(self, task: BoltView, parts: list[Effects], now: int) -> int:
+        if task.component.trigger != "marker":
+            self.do.transfer(self.strategy.ack_size)
+            self.do.step(task, "window's end told")
+        return 0
+
+    # 3. the secondary takes over
+
+    def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+        if task.component.is_spout:
+            self.standbys.restarted(task)
+        else:
+            self.standbys.go_on(task, outage, self.progress.standby(task))

@@ -1,0 +1,107 @@
+"""Strategies at a glance: a row for each, with what it does to a failure, and what it costs without one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from tideover.models.schema.fields import HEADLINE, named
+from tideover.reports.formatting import UNDEFINED, amount, number, size, strategy_name
+from tideover.reports.tables import Record, Table
+from tideover.scenarios.statistics.estimates import estimate
+from tideover.scenarios.statistics.replications import of_replications
+
+MANY = 5
+"""More strategies than these are shown at a glance, too;"""
+TOO_MANY = 8
+"""of more than these a terminal shows nothing else."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A column. ``what``: its heading; ``bad``: anything above 0 breaks a guarantee; ``written``: a value."""
+
+    what: str
+    bad: bool = False
+    written: Callable[[float], str] = number
+
+
+MEASURES = (
+    Measure("time to recover, s"),
+    Measure("output gap, s"),
+    Measure("roots lost", True, amount),
+    Measure("counted twice", True, amount),
+    Measure("windows wrong", True, amount),
+    Measure("latency, ms"),
+    Measure("CPU, s"),
+    Measure("network", written=size),
+    Measure("hosts", written=amount),
+)
+"""Latency is the mean outside of recoveries; the costs are means per run, of all of it."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A strategy: values in the order of ``MEASURES`` (None: undefined); how many of its recoveries, of so
+    many, had not ended by the end of their run.
+    """
+
+    strategy: str
+    values: tuple[float | None, ...]
+    unended: int
+    failures: int
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The values in words."""
+        shown = [UNDEFINED if v is None else m.written(v) for m, v in zip(MEASURES, self.values, strict=True)]
+        if self.unended:
+            ended = self.failures - self.unended
+            shown[0] = f"{shown[0]} ({ended}/{self.failures})" if ended else "never"
+        return tuple(shown)
+
+
+def rows(records: Iterable[Record]) -> list[Row]:
+    """A row for each result, by the time to recover: the shortest first, at the end what is undefined."""
+    found = [_row(record) for record in records]
+    return sorted(found, key=lambda row: (row.unended, math.inf if row.values[0] is None else row.values[0]))
+
+
+def _row(record: Record) -> Row:
+    recoveries = record["recoveries"]
+    ledger, windows, cost = record["ledger"], record["windows"], record["cost"]
+    times = [(r["replication"], r[HEADLINE]) for r in recoveries]
+    values = (
+        _mean(recoveries, HEADLINE),
+        _mean(recoveries, "output_gap_s"),
+        ledger.get("lost"),
+        ledger.get("duplicated"),
+        windows["wrong"] + windows["missing"] if windows else None,
+        record["latency_ms"]["mean"],
+        cost.get("cpu_s"),
+        cost.get("network_bytes"),
+        cost.get("hosts"),
+    )
+    unended = sum(time is None for _, time in times)
+    return Row(record["strategy"], values, unended, len(times))
+
+
+def _mean(recoveries: Sequence[Record], name: str) -> float | None:
+    """Over the replications, of which each counts once."""
+    values = [(r["replication"], r[name]) for r in recoveries]
+    return estimate(of_replications(values, named("recoveries", name))).mean
+
+
+def table(records: Sequence[Record]) -> Table:
+    """The rows, as text."""
+    found = rows(records)
+    shown = tuple((strategy_name(row.strategy), *row.cells) for row in found)
+    total = records[0]["replications"]
+    runs = "" if total == 1 else f" Roots and windows are of all {total} replications, the others are means."
+    notes = f"Latency: mean, outside of recoveries. Windows wrong: or missing.{runs}"
+    reference = f"{strategy_name(records[0]['strategy'])} is the reference."
+    if any(row.unended for row in found):
+        notes += " (n/m): n of m recoveries came to an end within their run; never: none did."
+    columns = ("", *(measure.what for measure in MEASURES))
+    return Table("At a glance", columns, shown, (f"{notes} {reference}",))
