@@ -4,7 +4,7 @@ Each check takes a strategy (an instance, with its parameters) and raises Assert
 ``CHECKS`` lists them. ``conforms`` runs them all. What a strategy is excused from stands in ``EXEMPTIONS``,
 with the reason; nothing is excused elsewhere.
 
-The world of the checks is a word count in seconds, small enough to be simulated hundreds of times:
+The world of the checks (`tideover.models.conformance_world`) is a word count in seconds:
 
     words x 2 ──shuffle──▶ split x 2 ──fields──▶ count x 2    2 sentences/s a task, windows of 10 s ended by
     markers, 110 s
@@ -18,71 +18,41 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Literal, NamedTuple, get_args
-
-import numpy as np
+from collections.abc import Callable
+from typing import NamedTuple, get_args
 
 from tideover.models.config import Scenario
-from tideover.models.job.arrivals.periodic import Periodic
-from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig, Store
-from tideover.models.job.groupings.fields import Fields
-from tideover.models.job.groupings.shuffle import Shuffle
-from tideover.models.job.spouts.sentences import Sentences
-from tideover.models.job.stores.disk import Disk
-from tideover.models.operators.split_words import SplitWords
+from tideover.models.conformance_world import (
+    DOWN,
+    END,
+    MS,
+    OF_TASKS,
+    STORE,
+    STRIKES,
+    WHERE,
+    WINDOW,
+    Strike,
+    Trigger,
+    add_up,
+    components,
+    long_enough,
+    off_beat,
+    pairs_of_kinds,
+    run,
+    single_faults,
+    striking,
+    variants,
+    word_count,
+)
 from tideover.models.operators.stateful import Stateful
-from tideover.models.operators.window import Window
 from tideover.models.operators.windowed_count import WindowedCount
 from tideover.models.results.result import Result
-from tideover.models.simulation import Replication, simulate
+from tideover.models.simulation import Replication
 from tideover.models.strategies.base import STRATEGIES, Promise, Strategy
 from tideover.models.world import World
-from tideover.sim.distributions.constant import Constant
-from tideover.sim.distributions.exponential import Exponential
-from tideover.sim.draws import Draws, Purpose, uniform01
 from tideover.sim.faults.base import FAULTS, Fault
 from tideover.sim.memory import standing
 from tideover.sim.units import S
-
-Trigger = Literal["marker", "tick"]
-MS = S // 1000
-STORE = 5 * MS
-"""Latency of the store."""
-WINDOW = 10 * S
-END = 2 * WINDOW
-"""End of the window at which faults strike, and after it: there is state to lose by then."""
-LONG = END + 9 * WINDOW
-"""How long the world is, if it has to be."""
-DOWN = 4 * S
-"""Longest time for which a task is down."""
-
-
-class Strike(NamedTuple):
-    """When a fault strikes; after how long it is detected, and the task restarted 3 times as long after that;
-    what becomes of arrivals meanwhile. Times in ns.
-    """
-
-    at: int
-    detection: int = 0
-    while_down: str = "drop"
-
-
-STRIKES = (
-    Strike(END + 4 * S),
-    Strike(END),
-    Strike(END + 5 * MS, 1 * S),
-    Strike(END + 4 * S, 1 * S, "hold"),
-)
-"""In a window, at its end, and while its end is under way. Whole seconds: a strategy whose beat is one second
-(two, four) is struck at the instants at which it acts.
-"""
-WHERE = (("words", "count"), ("split", "count"), ("count", "split"), ("count", "count"))
-"""Components of two faults."""
-OF_TASKS = ("crash_host", "crash_task", "lose_state", "pause")
-"""Kinds that are struck in all pairs."""
-VARIANTS = (0.37, 2.3)
-"""Settings of a strategy's interval at which it is held to its promise too, as multiples of the given one."""
 
 
 class Exemption(NamedTuple):
@@ -98,132 +68,9 @@ EXEMPTIONS: tuple[Exemption, ...] = (
 )
 
 
-def word_count(
-    strategy: Strategy,
-    failures: tuple[Fault, ...] = (),
-    *,
-    seed: int = 1,
-    trigger: Trigger = "marker",
-    bolt: type[Stateful] = WindowedCount,
-    duration: int = LONG,
-) -> Scenario:
-    """The world of the checks, every task on a host of its own; ``trigger``: what ends its windows;
-    ``bolt``: what counts; ``duration``: in ns.
-    """
-    words = SpoutConfig(spout=Sentences(), arrivals=Periodic(rate=2.0), parallelism=2)
-    split = BoltConfig(
-        bolt=SplitWords(), from_={"words": Shuffle()}, service=Exponential(mean=2 * MS), parallelism=2
-    )
-    count = BoltConfig(
-        bolt=bolt(window=Window(length=WINDOW, trigger=trigger)),
-        from_={"split": Fields(fields=("word",))},
-        service=Constant(value=1 * MS),
-        parallelism=2,
-    )
-    return Scenario(
-        name="conformance",
-        topology={"words": words, "split": split, "count": count},
-        strategy=strategy,
-        failures=failures,
-        links=Links(latency=Exponential(mean=3 * MS), local=Constant(value=0), pairs={}),
-        store=Store(latency=STORE),
-        stores={"disk": Disk(latency=STORE // 5)},
-        run=Run(duration=duration, seed=seed),
-    )
-
-
-def long_enough(strategy: Strategy) -> int:
-    """How long a world has to be (ns) for a failure within a window of END, its recovery, and two windows
-    after that.
-    """
-    return min(LONG, END + WINDOW + strategy.recovers_within(DOWN, WINDOW) + 2 * WINDOW)
-
-
-def run(scenario: Scenario, **more: Any) -> Replication:
-    """Simulate; the ledger has to balance after every run of every check."""
-    done = simulate(scenario, **more)
-    _add_up(done.ledger)
-    return done
-
-
-def _add_up(ledger: Mapping[str, int]) -> None:
-    assert ledger["emitted"] == ledger["completed"] + ledger["in_flight"] + ledger["lost"], (
-        f"roots do not add up: {ledger}"
-    )
-
-
-def variants(strategy: Strategy) -> list[Strategy]:
-    """The strategy, and the same with other intervals: with other values of the parameters that are the
-    period of its ``cycle``. Where there is no cycle, or a limit forbids the value, there are fewer.
-    """
-    found = [strategy]
-    cycle = strategy.cycle()
-    given = dict(strategy)
-    for name, factor in itertools.product(given if cycle else (), VARIANTS):
-        assert cycle is not None
-        if given[name] == cycle[1]:
-            try:
-                other = type(strategy).model_validate(given | {name: round(factor * cycle[1])})
-            except ValueError:
-                continue
-            if other.cycle() != cycle:
-                found.append(other)
-    return found
-
-
-def off_beat(strategy: Strategy, bolt: type[Stateful] = WindowedCount) -> tuple[Strike, ...]:
-    """Strikes at moments that are the strategy's own: just after it has emitted a window, and drawn ones, one
-    within the first period of its cycle after the window's end, one anywhere in the next window.
-    """
-    done = run(word_count(strategy, bolt=bolt), trace=True)
-    assert done.trace is not None
-    emitted = [row[4] for row in done.trace.windows if row[:2] == ("count", 0) and row[4] >= END]
-    cycle = strategy.cycle()
-    period = WINDOW if cycle is None else min(cycle[1], WINDOW)
-    text = f"{strategy.kind} {period}"  # another interval, other moments
-    soon, later = uniform01(Draws(0).bits(text, Purpose.FAULT, np.arange(2))).tolist()
-    return (
-        Strike(min(emitted) + 1),
-        Strike(END + round((0.1 + 0.8 * soon) * period)),
-        Strike(END + round((0.1 + 0.8 * later) * WINDOW), 1 * S),
-    )
-
-
-def single_faults(
-    kinds: Iterable[str], components: Iterable[str], strikes: Iterable[Strike] = STRIKES
-) -> Iterator[Fault]:
-    """Each kind strikes each component, in each way."""
-    hosts = {"words": 0, "split": 2, "count": 4}
-    for kind, component, (at, detection, down) in itertools.product(sorted(kinds), components, strikes):
-        where = FAULTS[kind].aimed_at(component, hosts[component])
-        downtime = {"detection": detection, "restart": 3 * detection, "while_down": down}
-        times = downtime if FAULTS[kind].kills else {"duration": 4 * detection or MS}
-        yield FAULTS[kind].model_validate({"at": at} | times | where)
-
-
-def pairs_of_kinds() -> list[tuple[str, str]]:
-    """Which kind strikes, and which then: all pairs of those that take tasks, and each other kind before and
-    after the crash of a task.
-    """
-    pairs = itertools.product(_striking(), _striking())
-    return [pair for pair in pairs if set(pair) <= set(OF_TASKS) or "crash_task" in pair]
-
-
-def _striking() -> list[str]:
-    """The kinds that strike by themselves, and do not stand for others."""
-    return [kind for kind, part in FAULTS.items() if not part.expands]
-
-
 def is_exempt(strategy: Strategy, check: str) -> bool:
     """Whether a strategy is excused."""
     return any((e.strategy, e.check) == (strategy.kind, check) for e in EXEMPTIONS)
-
-
-def components(strategy: Strategy) -> tuple[str, ...]:
-    """Those whose tasks a fault may hit without harm to the promise: a strategy may leave out bolts without
-    state (``stateless_too``).
-    """
-    return ("words", "split", "count") if strategy.stateless_too else ("words", "count")
 
 
 # -- the checks ----------------------------------------------------------------------------------------------
@@ -390,7 +237,7 @@ def _conserves_roots_in(scenario: Scenario) -> None:
     """Roots are all that counts: nobody has to judge the windows."""
     world = World(scenario, judge_windows=False)
     world.run()
-    _add_up(world.balance())
+    add_up(world.balance())
 
 
 def draws_its_luck(strategy: Strategy, bolt: type[Stateful] = WindowedCount) -> None:
@@ -414,7 +261,7 @@ def does_not_depend_on_trains(strategy: Strategy, bolt: type[Stateful] = Windowe
     """Trains of one root, of seven, and of any number give the same result, to the byte. Each kind strikes,
     in three runs, two windows apart.
     """
-    for kinds in (_striking()[first::3] for first in range(3)):
+    for kinds in (striking()[first::3] for first in range(3)):
         strikes = [STRIKES[2]._replace(at=STRIKES[2].at + 2 * i * WINDOW) for i in range(len(kinds))]
         pairs = zip(kinds, strikes, strict=True)
         faults = [next(single_faults((kind,), ("count",), (strike,))) for kind, strike in pairs]

@@ -19,7 +19,7 @@ from tideover.models.remarks.plan import Plan, Work, entries_of
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
-from tideover.models.strategies.base import STRATEGIES, KeyPath, Promise, Protocol, Strategy, given
+from tideover.models.strategies.base import CRASHES, STRATEGIES, KeyPath, Promise, Protocol, Strategy, given
 from tideover.sim.units import MS, Duration, Size
 
 TEN_MINUTES = 600 * 10**9
@@ -36,9 +36,7 @@ class AlignedSnapshots(Strategy):
     promise: ClassVar[Promise] = "exactly once"
     usual: ClassVar[dict[str, str]] = {"checkpoint_interval": "5 s"}
     windows: ClassVar[frozenset[str]] = frozenset({"sliding", "event", "session", "join"})
-    survives: ClassVar[frozenset[str]] = frozenset(
-        {"lose_state", "crash_task", "crash_host", "crash_worker", "crash_rack"}
-    )
+    survives: ClassVar[frozenset[str]] = CRASHES
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (GlobalRollback, TransactionalSink)
     bounded_queues: ClassVar[bool] = True
     after_failures: ClassVar[frozenset[str]] = frozenset({"restore_time", "restore_cost"})

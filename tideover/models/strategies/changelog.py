@@ -13,7 +13,7 @@ from tideover.models.remarks.plan import Plan, Work
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
-from tideover.models.strategies.base import STRATEGIES, KeyPath, Promise, Protocol, Strategy
+from tideover.models.strategies.base import CRASHES, STRATEGIES, KeyPath, Promise, Protocol, Strategy
 from tideover.sim.units import MS, Duration, S, Size
 
 COMMITS = {"at_least_once": 30 * S, "exactly_once": 100 * MS}
@@ -30,9 +30,7 @@ class ChangelogTopics(Strategy):
     """
 
     promise: ClassVar[Promise] = "at least once"
-    survives: ClassVar[frozenset[str]] = frozenset(
-        {"lose_state", "crash_task", "crash_host", "crash_worker", "crash_rack"}
-    )
+    survives: ClassVar[frozenset[str]] = CRASHES
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (Changelogs,)
     after_failures: ClassVar[frozenset[str]] = frozenset({"restore_time", "restore_cost", "local_state"})
     unsaid: ClassVar[frozenset[str]] = frozenset({"store"})

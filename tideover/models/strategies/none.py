@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from tideover.models.mechanisms import offsets
 from tideover.models.runtime.job import Job
-from tideover.models.strategies.base import STRATEGIES, Promise, Protocol, Strategy
+from tideover.models.strategies.base import CRASHES, STRATEGIES, Promise, Protocol, Strategy
 
 
 @STRATEGIES.register("none")
@@ -19,9 +19,7 @@ class Amnesia(Strategy):
 
     promise: ClassVar[Promise] = "at most once"
     windows: ClassVar[frozenset[str]] = frozenset({"sliding", "event", "session", "aside", "join"})
-    survives: ClassVar[frozenset[str]] = frozenset(
-        {"lose_state", "crash_task", "crash_host", "crash_worker", "crash_rack"}
-    )
+    survives: ClassVar[frozenset[str]] = CRASHES
 
     bounded_queues: ClassVar[bool] = True
     reads_queues: ClassVar[bool] = True
