@@ -31,6 +31,7 @@ TYPED = [
     parts.ActiveStandby(copy_time="1 s"),
     parts.Trident(spout="transactional", message_timeout="20 s"),
     parts.BatchRerun(trigger_interval="10 s"),
+    parts.ChangelogTopics(commit_interval="7 s"),
     tideover.StateManagement(checkpoint_interval="7 s", replay_rate="900/s"),
 ]
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import pytest
 
 from tideover.models import conformance
-from tideover.models.job.sinks.transactional import Transactional
+from tideover.models.job.sinks.transactional import TransactionalSink
 from tideover.models.strategies.base import STRATEGIES, Promise, Protocol, Strategy
 from tideover.models.strategies.none import Amnesia
 from tideover.parts.typed import typed
@@ -72,13 +72,13 @@ def test_built_in(kind: str, check: Any) -> None:
 @pytest.mark.parametrize("check", conformance.CHECKS[2:], ids=lambda check: check.__name__)
 def test_snapshots_with_transactions_and_copies(check: Any) -> None:
     """Readers of a transactional sink, and tasks that read local copies, are promised the same."""
-    more = {"sink": Transactional(commit_time=400_000_000), "local_recovery": "disk", "unaligned": True}
+    more = {"sink": TransactionalSink(commit_time=400_000_000), "local_recovery": "disk", "unaligned": True}
     check(STRATEGIES["aligned_snapshots"].model_validate(PARAMETERS["aligned_snapshots"] | more))
 
 
 def test_a_sink_that_loses_is_found() -> None:
     """A broker that waits for less time than commits take."""
-    sink = Transactional(transaction_timeout=1_000_000_000, commit_time=3_000_000_000)
+    sink = TransactionalSink(transaction_timeout=1_000_000_000, commit_time=3_000_000_000)
     strategy = STRATEGIES["aligned_snapshots"].model_validate(
         PARAMETERS["aligned_snapshots"] | {"sink": sink}
     )

@@ -19,8 +19,8 @@ from tideover.models.advice import warnings
 from tideover.models.config import Scenario
 from tideover.models.job.backends.rocksdb import RocksDB
 from tideover.models.job.sinks.base import Sink
-from tideover.models.job.sinks.direct import Direct
-from tideover.models.job.sinks.transactional import Transactional
+from tideover.models.job.sinks.direct import DirectSink
+from tideover.models.job.sinks.transactional import TransactionalSink
 from tideover.models.simulation import Replication, simulate
 
 COUNT = bolt("windowed_count", {"s": "shuffle"}, window={"length": 20 * MS})
@@ -39,8 +39,8 @@ def job(
     return world(topology, "aligned_snapshots", failures, until, entry_size=0, sink=sink, **times, **more)
 
 
-def committing(timeout: float, commit: float = 3) -> Transactional:
-    return Transactional(transaction_timeout=round(timeout * MS), commit_time=round(commit * MS))
+def committing(timeout: float, commit: float = 3) -> TransactionalSink:
+    return TransactionalSink(transaction_timeout=round(timeout * MS), commit_time=round(commit * MS))
 
 
 def crash(at: float, restart: float) -> Any:
@@ -64,7 +64,7 @@ def test_readers_see_windows_when_their_snapshot_is_complete() -> None:
     its trigger. Window 1 has waited for 52 - 20 = 32 then, window 2 for 12, window 3 for 22; then again, as
     three windows come in two snapshots.
     """
-    run, direct = done(job(committing(1000))), done(job(Direct()))
+    run, direct = done(job(committing(1000))), done(job(DirectSink()))
     assert seen(run) == {1: 52, 2: 52, 3: 82, 4: 112, 5: 112, 6: 142, 7: 172, 8: 172}
     assert seen(direct) == {n: 20 * n for n in range(1, 11)}
     assert run.cost["visible_s"] == pytest.approx((32 + 12 + 22 + 32 + 12 + 22 + 32 + 12) / 8 / 1000)
@@ -132,7 +132,7 @@ def test_the_broker_aborts_also_what_nobody_fails() -> None:
     assert run.windows["expired"] == 6
 
 
-@pytest.mark.parametrize(("sink", "twice"), [(Direct(), 4), (committing(1000), 0)])
+@pytest.mark.parametrize(("sink", "twice"), [(DirectSink(), 4), (committing(1000), 0)])
 def test_tuples_that_leave_are_read_once(sink: Sink, twice: int) -> None:
     """s ──▶ p: roots leave at 10, 20, …. A crash at 60 goes back to the snapshot of 15 (with an interval of
     100), and the roots of 20, 30, 40 and 50 leave again: readers of a direct sink have them twice; what is in

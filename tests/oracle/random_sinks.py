@@ -7,7 +7,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from tideover.models.config import Scenario
-from tideover.models.job.sinks.transactional import Transactional
+from tideover.models.job.sinks.transactional import TransactionalSink
 from tideover.models.job.stores.disk import Disk
 from tideover.sim.registry import kind_of
 
@@ -24,7 +24,7 @@ def transactional(draw: st.DrawFn, scenarios: st.SearchStrategy[Scenario]) -> Sc
     ties = draw(st.booleans())
     timeout = draw(st.sampled_from((5, 20, 25, 30, 40, 40, 60, 60, 1000, 9000)))
     commit = draw(times(ties, 0, 0, 1, 3, 8, 20, 40))
-    sink = Transactional(transaction_timeout=timeout * TICK, commit_time=round(commit * MS))
+    sink = TransactionalSink(transaction_timeout=timeout * TICK, commit_time=round(commit * MS))
     strategy = scenario.strategy.model_copy(update={"sink": sink})
     return scenario.model_copy(update={"strategy": strategy})
 

@@ -5,6 +5,7 @@ from tideover.models.detectors import consumer_group, given, heartbeats, storm
 from tideover.models.detectors.restarts import exponential_delay, failure_rate, fixed_delay
 from tideover.models.job import cluster, components, machines
 from tideover.models.job.placements import by_hand, estorm, k_safe, round_robin
+from tideover.models.job.sinks import direct, transactional
 from tideover.models.job.stores import dfs, disk, redis
 from tideover.parts.typed import typed
 from tideover.sim.distributions import constant, empirical, exponential, gamma, lognormal, uniform, weibull
@@ -32,6 +33,8 @@ Exponential = typed(exponential.Exponential)
 Gamma = typed(gamma.Gamma)
 Lognormal = typed(lognormal.Lognormal)
 Uniform = typed(uniform.Uniform)
+DirectSink = typed(direct.DirectSink)
+TransactionalSink = typed(transactional.TransactionalSink)
 Redis = typed(redis.Redis)
 Disk = typed(disk.Disk)
 Dfs = typed(dfs.Dfs)

@@ -10,6 +10,7 @@ from tideover.models.detectors.restarts.base import RestartStrategy
 from tideover.models.job import cluster, components, machines
 from tideover.models.job.placements import by_hand, estorm, k_safe, round_robin
 from tideover.models.job.placements.base import Placement
+from tideover.models.job.sinks import direct, transactional
 from tideover.models.job.stores import dfs, disk, redis
 from tideover.parts.typed import Bandwidth, Duration, Rate, Size
 from tideover.sim.distributions import constant, empirical, exponential, gamma, lognormal, uniform, weibull
@@ -407,6 +408,32 @@ class Uniform(uniform.Uniform):
     """
 
     def __init__(self, *, low: Duration, high: Duration) -> None: ...
+
+class DirectSink(direct.DirectSink):
+    """Readers see what leaves the topology as it leaves. They know a window by its number, and keep the first
+    of those that come twice; a tuple that comes twice they count twice.
+    """
+
+    def __init__(self) -> None: ...
+
+class TransactionalSink(transactional.TransactionalSink):
+    """Readers see what leaves the topology when the transaction is committed that it was written in.
+
+    So do Flink's KafkaSink with ``EXACTLY_ONCE`` (TwoPhaseCommitSinkFunction, KafkaCommitter), for consumers
+    that read ``read_committed``: P. Carbone et al., *State Management in Apache Flink*, PVLDB 10(12), 2017,
+    section 4.
+
+    transaction_timeout: a transaction that is open for longer is aborted by the broker
+    commit_time: from when a transaction is to be committed until readers see it: its task is told, and the
+        broker commits
+    """
+
+    def __init__(
+        self,
+        *,
+        transaction_timeout: Duration = "900 s",
+        commit_time: Duration = "0.1 s",
+    ) -> None: ...
 
 class Redis(redis.Redis):
     """A store on a machine of its own with one thread that serves all tasks, one operation after the other.

@@ -7,13 +7,13 @@ from typing import Annotated, ClassVar
 from pydantic import Field, model_validator
 
 from tideover.models.job.sinks.base import Sink
-from tideover.models.job.sinks.direct import Direct
+from tideover.models.job.sinks.direct import DirectSink
 from tideover.models.job.topology import Component
 from tideover.models.mechanisms.barriers.barriers import GlobalRollback
 from tideover.models.mechanisms.barriers.coordinator import Schedule
 from tideover.models.mechanisms.checkpoints import Costs
 from tideover.models.mechanisms.local_copies import LocalCopies
-from tideover.models.mechanisms.transactional_sink import TransactionalSink
+from tideover.models.mechanisms.sink_transactions import SinkTransactions
 from tideover.models.remarks import failures, saving, transactions
 from tideover.models.remarks.plan import Plan, Work, entries_of
 from tideover.models.runtime.hooks import Hooks
@@ -37,7 +37,7 @@ class AlignedSnapshots(Strategy):
     usual: ClassVar[dict[str, str]] = {"checkpoint_interval": "5 s"}
     windows: ClassVar[frozenset[str]] = frozenset({"sliding", "event", "session", "join"})
     survives: ClassVar[frozenset[str]] = CRASHES
-    composed_of: ClassVar[tuple[type[Hooks], ...]] = (GlobalRollback, TransactionalSink)
+    composed_of: ClassVar[tuple[type[Hooks], ...]] = (GlobalRollback, SinkTransactions)
     bounded_queues: ClassVar[bool] = True
     after_failures: ClassVar[frozenset[str]] = frozenset({"restore_time", "restore_cost"})
     local_stores: ClassVar[frozenset[str]] = frozenset({"local_recovery"})
@@ -79,7 +79,7 @@ class AlignedSnapshots(Strategy):
         Field(description="the one of `stores` that state is saved in; the key `store` if not given"),
     ] = None
 
-    sink: Annotated[Sink, Field(description="how what leaves the topology comes to its readers")] = Direct()
+    sink: Annotated[Sink, Field(description="how what is put out comes to its readers")] = DirectSink()
     local_recovery: Annotated[
         str | None,
         Field(
@@ -139,7 +139,7 @@ class Snapshots(Protocol):
         schedule = Schedule(s.checkpoint_interval, s.cycle()[0], s.min_pause, s.checkpoint_timeout)
         costs = Costs(s.snapshot_time, s.snapshot_cost, s.restore_time, s.restore_cost, s.entry_size, s.store)
         terms, disk = s.sink.terms, s.local_recovery
-        sink = None if terms is None else TransactionalSink(job, terms)
+        sink = None if terms is None else SinkTransactions(job, terms)
         copies = None if disk is None else LocalCopies(job, disk)
         patience = s.aligned_timeout if s.unaligned else None
         GlobalRollback(job, schedule, costs, s.upload_time, patience, sink, copies)

@@ -6,7 +6,7 @@ from tideover.models.job.sinks.base import SINKS, Sink
 
 
 @SINKS.register("direct")
-class Direct(Sink):
+class DirectSink(Sink):
     """Readers see what leaves the topology as it leaves. They know a window by its number, and keep the first
     of those that come twice; a tuple that comes twice they count twice.
     """

@@ -14,7 +14,7 @@ BROKERS_LIMIT = 900 * 10**9
 
 
 @SINKS.register("transactional")
-class Transactional(Sink):
+class TransactionalSink(Sink):
     """Readers see what leaves the topology when the transaction is committed that it was written in.
 
     So do Flink's KafkaSink with ``EXACTLY_ONCE`` (TwoPhaseCommitSinkFunction, KafkaCommitter), for consumers

@@ -11,7 +11,7 @@ from tideover.models.mechanisms.barriers.snapshot import Part, Snapshot
 from tideover.models.mechanisms.base import Mechanism
 from tideover.models.mechanisms.checkpoints import Costs
 from tideover.models.mechanisms.local_copies import LocalCopies
-from tideover.models.mechanisms.transactional_sink import TransactionalSink
+from tideover.models.mechanisms.sink_transactions import SinkTransactions
 from tideover.models.operators.state import Effects
 from tideover.models.runtime.hooks import Needs
 from tideover.models.runtime.job import Job
@@ -229,7 +229,7 @@ class GlobalRollback(Barriers):
         costs: Costs,
         uploading: int = 0,
         patience: int | None = None,
-        sink: TransactionalSink | None = None,
+        sink: SinkTransactions | None = None,
         copies: LocalCopies | None = None,
     ) -> None:
         super().__init__(job, schedule, costs, uploading, patience)

@@ -61,7 +61,7 @@ class Producer:
         self.decided = 0
 
 
-class TransactionalSink(Mechanism, Keeper):
+class SinkTransactions(Mechanism, Keeper):
     """The first half of a two-phase commit at each task whose output leaves the topology, and the second half
     at the broker. The other participants, and who decides, are the protocol's: it calls, task by task,
     ``pre_commit`` when a task's part of what is decided on is taken, ``commit`` when that is decided (and
