@@ -25,7 +25,7 @@ CONTRACT = {
     "latency_ms": LATENCY,
     "throughput_per_s": dict.fromkeys(("mean", "min", "max"), float),
     "ledger": dict.fromkeys(
-        ("emitted", "completed", "in_flight", "lost", "replayed", "duplicated", "false_timeouts"), int
+        ("emitted", "completed", "in_flight", "lost", "replayed", "duplicated", "false_timeouts", "late"), int
     ),
     "windows": dict.fromkeys(("emitted", "correct", "wrong", "missing"), int),
     "cost": dict.fromkeys(("cpu_s", "network_bytes", "store_bytes", "peak_buffered_tuples", "hosts"), float),

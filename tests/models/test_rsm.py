@@ -96,7 +96,7 @@ def test_restore_then_replay_what_the_checkpoint_lacks() -> None:
     assert recovery["replay_s"] * 1000 == pytest.approx(2)
     assert run.ledger == {
         "emitted": 7, "completed": 7, "in_flight": 0, "lost": 0,
-        "replayed": 2, "duplicated": 0, "false_timeouts": 0,
+        "replayed": 2, "duplicated": 0, "false_timeouts": 0, "late": 0,
     }  # fmt: skip
 
 

@@ -259,7 +259,7 @@ def test_the_acker_forgets_what_it_knew() -> None:
     ]
     assert run.ledger == {
         "emitted": 7, "completed": 7, "in_flight": 0, "lost": 0,
-        "replayed": 2, "duplicated": 2, "false_timeouts": 0,
+        "replayed": 2, "duplicated": 2, "false_timeouts": 0, "late": 0,
     }  # fmt: skip
 
 

@@ -133,6 +133,9 @@ class SourceReplay(AckCosts):
 
     # -- bolts ---------------------------------------------------------------------------------------------
 
+    def done_late(self, task: Bolt, datum: Datum) -> None:
+        self.done(datum, [])
+
     def ack_window(self, task: Bolt, data: list[Datum]) -> None:
         """One after the other; the task is busy until the last."""
         cost, now = self.params.ack_cost, self.world.clock.now

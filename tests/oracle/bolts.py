@@ -6,8 +6,11 @@ from functools import partial
 
 from .channels import Message
 from .clock import Rank
-from .layout import Datum, Logical
+from .layout import MS, Datum, Logical, Panes
 from .tasks import Task
+
+OPEN = 0
+"""The pane that the next tick ends."""
 
 
 class Bolt(Task):
@@ -21,8 +24,15 @@ class Bolt(Task):
             row = (*self.physical, datum.uid, datum.attempt, arrived, world.clock.now)
             world.trace.processed.append(row)
             world.record.served(self, datum, arrived, because)
-            if world.layout.stateful(self.component):
+            if world.layout.stateful(self.component) and self._is_late(message):
+                world.ledger.came_late(self, datum)
+                world.protocol.done_late(self, datum)
+            elif world.layout.stateful(self.component) and self.state.compares:
+                self._compare(datum)
+            elif world.layout.stateful(self.component):
                 self._count(datum)
+                self.world.record.applied(self, datum)
+                self._fill()
             else:
                 self._hand_on(datum)
             world.record.gone(datum)
@@ -44,14 +54,82 @@ class Bolt(Task):
             self.world.protocol.done(datum, sent)
 
     def _count(self, datum: Datum) -> None:
-        cell, state = (datum.epoch, datum.key), self.state
+        state, layout = self.state, self.world.layout
+        panes = layout.panes(self.component)
+        if panes is not None and not layout.by_marker(self.component):
+            pane = OPEN
+            if self.window.tuples is not None:
+                pane = 1 + state.taken // panes.length
+            if self.window.by == "event" and self.window.gap is None:
+                pane = -(-datum.event // panes.length)
+            datum = datum._replace(epoch=pane)
+        key = (datum.key, datum.route[-1][0]) if layout.kind(self.component) == "windowed_join" else datum.key
+        cell = (datum.epoch, key)
         state.counts[cell] = state.counts.get(cell, 0) + datum.value
         state.tuples += 1
+        state.taken += 1
         state.held.append(datum)
-        self.world.record.applied(self, datum)
-        if self.window.tuples is not None and state.tuples == self.window.tuples:
+        if self.window.gap is not None:
+            self._sessions()
+
+    def _fill(self) -> None:
+        """So many tuples end a window."""
+        state, panes = self.state, self.world.layout.panes(self.component)
+        if self.window.tuples is not None and state.tuples == (
+            self.window.slide_tuples or self.window.tuples
+        ):
             self.windows_closed += 1
-            self.close_window(self.windows_closed)
+            newest = None if panes is None else state.taken // panes.length
+            self.close_windows([(self.windows_closed, newest)])
+
+    def _compare(self, datum: Datum) -> None:
+        """By the ids of what had left the window, and of what it had put out, when the state was saved."""
+        state, up = self.state, datum.route[-1]
+        left, put_out = state.compares.get(up, (-1, -1))
+        if up in state.compares and datum.uid <= left:
+            self.world.protocol.known(self, datum)
+            return
+        if up in state.compares and datum.uid <= put_out:
+            self._count(datum)
+        else:
+            state.waits.append(datum)
+            state.compares.pop(up, None)
+            if not state.compares:
+                for waits in state.waits:
+                    self._count(waits)
+                state.waits = []
+        self.world.record.applied(self, datum)
+
+    def _is_late(self, message: Message) -> bool:
+        """Whether its event is not after the watermark; what it tells counts all the same."""
+        state, datum, up = self.state, message.datum, message.channel.up.component
+        if self.window.by != "event" or datum is None:
+            return False
+        state.newest[up] = max(datum.event, state.newest.get(up, datum.event))
+        state.heard[up] = self.world.clock.now
+        if self.window.gap is not None:
+            return self._session(datum) * MS <= state.watermark
+        return datum.event <= state.watermark
+
+    def _session(self, datum: Datum) -> int:
+        """When the session ends that it is in, or would be (ms)."""
+        gap = self.window.gap
+        events = sorted(other.event for other in [*self.state.held, datum] if other.key == datum.key)
+        last = datum.event
+        for event in events[events.index(datum.event) :]:
+            if event - last > gap:
+                break
+            last = event
+        return -(-(last + gap) // MS)
+
+    def _sessions(self) -> None:
+        """Counts by session: a tuple that has come may have made one of two."""
+        state = self.state
+        state.held = [datum._replace(epoch=self._session(datum)) for datum in state.held]
+        state.counts = {}
+        for datum in state.held:
+            cell = datum.epoch, datum.key
+            state.counts[cell] = state.counts.get(cell, 0) + datum.value
 
     def _marker(self, up: Logical, number: int) -> None:
         """When the least of all inputs' newest reaches w, a count may end its window; then hand w on."""
@@ -61,7 +139,12 @@ class Bolt(Task):
         if least > state.handed:
             layout = self.world.layout
             if layout.stateful(self.component) and layout.by_marker(self.component):
-                self.close_window(least, before=least)
+                panes = layout.panes(self.component)
+                ends = [(least, least - 1)]
+                if panes is not None:
+                    passed = range(state.handed + 1, least + 1)
+                    ends = [(p // panes.slide, p - 1) for p in passed if p % panes.slide == 0]
+                self.close_windows(ends)
             self.send_marker(least)
 
     # -- windowed counts -----------------------------------------------------------------------------------
@@ -71,31 +154,111 @@ class Bolt(Task):
         return self.world.layout.config[self.component].bolt.window
 
     def tick(self, number: int) -> None:
-        """The window ends, when the queue before the tick has been served."""
+        """The window, or pane, ends, when the queue before the tick has been served."""
         if not self.waiting:
             self.place(Rank.WINDOW, partial(self.ticked, number), number)
 
     def ticked(self, number: int) -> None:
         """The turn of a tick has come."""
-        self.close_window(number)
+        if self.state.compares:
+            return
+        panes = self.world.layout.panes(self.component)
+        if self.window.by == "event":
+            assert panes is not None
+            before = self._watermark()
+            self._close_due(panes, before)
+            return
+        if panes is None:
+            self.close_windows([(number, None)])
+        else:
+            self._end_pane(number)
+            if number % panes.slide:
+                return
+            self.close_windows([(number // panes.slide, number)])
         self.world.protocol.ticked(self)
 
-    def close_window(self, number: int, before: int | None = None) -> None:
-        """Emit and forget the counts (of the epochs before the marker); the ids go to the strategy."""
+    def _watermark(self) -> int:
+        """Look how far events have come; returns the watermark before."""
+        state, window, now = self.state, self.window, self.world.clock.now
+        before = state.watermark
+        ups = {channel.up.component for channel in self.inputs.values()}
+        for up in ups:
+            state.heard.setdefault(up, now)
+        counts = [up for up in ups if window.idle_after is None or now - state.heard[up] < window.idle_after]
+        if counts and all(up in state.newest for up in counts):
+            state.watermark = max(before, min(state.newest[up] for up in counts) - window.lag)
+        return before
+
+    def _close_due(self, panes: Panes, before: int) -> None:
+        """Put out what has ended since the watermark before, where a tuple is or leaves."""
+        step = panes.length * panes.slide
+        due = set()
+        for datum in self.state.held:
+            if self.window.gap is not None:
+                due.add(datum.epoch)
+                continue
+            number = -(-datum.event // step)  # the first that it is in
+            while number * step < datum.event + panes.length * panes.per_window:
+                due.add(number)
+                number += 1
+            if panes.stays:
+                due.add(number)
+        due = {number for number in due if before < number * step <= self.state.watermark}
+        for number in sorted(due):
+            self.windows_closed = number
+        self.close_windows([(number, number * panes.slide) for number in sorted(due)])
+
+    def _end_pane(self, number: int) -> None:
+        """What has come since the last tick is a pane."""
+        state = self.state
+        state.counts = {(number if pane == OPEN else pane, key): n for (pane, key), n in state.counts.items()}
+        state.held = [d._replace(epoch=number) if d.epoch == OPEN else d for d in state.held]
+
+    def close_windows(self, ends: list[tuple[int, int | None]]) -> None:
+        """Put these out, each with the newest epoch or pane that it has (None: all that there is), one after
+        the other; then what leaves is acked.
+        """
+        left: list[Datum] = []
+        serialising = 0
+        for number, newest in ends:
+            gone, takes = self.close_window(number, newest)
+            left += gone
+            serialising += takes
+        if ends:
+            self.world.protocol.ack_window(self, left)
+            self.occupy_longer(serialising)
+
+    def close_window(self, number: int, newest: int | None) -> tuple[list[Datum], int]:
+        """Emit counts, and forget what leaves: returns that, and how long serialising the window takes."""
         world, old, new = self.world, self.state.copy(), self.state
-        new.counts = {cell: n for cell, n in old.counts.items() if before is not None and cell[0] >= before}
-        new.held = [datum for datum in old.held if before is not None and datum.epoch >= before]
+        panes = world.layout.panes(self.component)
+        eldest = None if panes is None or newest is None else newest - panes.per_window + 1
+
+        def is_in(epoch: int) -> bool:
+            return (newest is None or epoch <= newest) and (eldest is None or epoch >= eldest)
+
+        def leaves(epoch: int) -> bool:
+            return is_in(epoch) if eldest is None or not panes.stays else epoch < eldest
+
+        new.counts = {cell: n for cell, n in old.counts.items() if not leaves(cell[0])}
+        new.held = [datum for datum in old.held if not leaves(datum.epoch)]
         new.tuples = 0
-        old.counts = {cell: n for cell, n in old.counts.items() if cell not in new.counts}
-        emitted = [datum for datum in old.held if before is None or datum.epoch < before]
-        emitted = [datum for datum in emitted if datum.anchored]
+        old.counts = {cell: n for cell, n in old.counts.items() if is_in(cell[0])}
+        emitted = [datum for datum in old.held if leaves(datum.epoch) and datum.anchored]
+        for datum in (
+            [datum for datum in old.held if is_in(datum.epoch)] if self.window.saved == "ids" else ()
+        ):
+            new.put_out[datum.route[-1]] = max(datum.uid, new.put_out.get(datum.route[-1], datum.uid))
+        for datum in (
+            [datum for datum in old.held if leaves(datum.epoch)] if self.window.saved == "ids" else ()
+        ):
+            new.left[datum.route[-1]] = max(datum.uid, new.left.get(datum.route[-1], datum.uid))
         again = world.ledger.emitted_window(self, number, emitted)
         if self.silent and not self.keeps:
-            world.protocol.ack_window(self, emitted)
-            return
+            return emitted, 0
         if self.silent:
             world.protocol.unsaid_window(self, number, old.keys(), again)
-        else:
+        elif old.keys() or self.window.by != "event":
             self.say_window(number, old.keys())
         serialising = 0
         known = again and not world.layout.needs.readers_go_back
@@ -105,9 +268,7 @@ class Bolt(Task):
             self.send(aggregate)
             serialising += self.serialising(aggregate)
         world.protocol.window_ended(self, number)
-        world.protocol.ack_window(self, emitted)
-        if not self.silent:
-            self.occupy_longer(serialising)
+        return emitted, 0 if self.silent else serialising
 
     def say_window(self, number: int, sums: dict[int, int]) -> None:
         """To whoever reads it."""

@@ -27,6 +27,8 @@ SENTENCES = (
 )
 WORDS = list(dict.fromkeys(" ".join(SENTENCES).split()))
 
+MS = 1_000_000
+
 MACHINES = ("crash_worker", "crash_host", "crash_rack")
 """Faults that take down all that is there."""
 
@@ -47,7 +49,17 @@ class Datum(NamedTuple):
     epoch: int = 0
     anchored: bool = True
     route: tuple[Logical, ...] = ()
+    event: int = 0  # when it took place, for windows by event
     ident: int = 0  # for the acker: each tuple sent has an id of its own
+
+
+class Panes(NamedTuple):
+    """Of windows that slide."""
+
+    length: int  # ns, or tuples
+    per_window: int
+    slide: int  # so many panes from one window's end to the next
+    stays: bool = True  # a tuple leaves with the first window that ends without it, not with its last
 
 
 def digits(n: int) -> int:
@@ -113,20 +125,42 @@ class Layout:
         return kind_of(config.spout if isinstance(config, SpoutConfig) else config.bolt)
 
     def stateful(self, name: str) -> bool:
-        return self.kind(name) == "windowed_count"
+        return self.kind(name) in ("windowed_count", "windowed_join")
 
     def by_tuples(self, name: str) -> bool:
         """Whether a number of tuples ends the windows of a count."""
         return self.config[name].bolt.window.tuples is not None
 
+    def panes(self, name: str) -> Panes | None:
+        """Of a count's windows; None: they neither slide nor go by event."""
+        window = self.config[name].bolt.window
+        length, slide = window.length or window.tuples, window.slide or window.slide_tuples
+        if window.gap is not None:
+            return Panes(MS, 1, 1, stays=False)
+        if slide is None:
+            return Panes(length, 1, 1, stays=False) if window.by == "event" else None
+        pane = math.gcd(length, slide)
+        return Panes(pane, length // pane, slide // pane)
+
+    def beat(self, name: str) -> int | None:
+        """Time from one end to the next: of panes, or of windows; None: they are of tuples."""
+        panes, length = self.panes(name), self.config[name].bolt.window.length
+        if self.by_event(name):
+            return self.config[name].bolt.window.watermark_interval
+        return length if panes is None or length is None else panes.length
+
+    def by_event(self, name: str) -> bool:
+        """Whether watermarks end the windows of a count."""
+        return self.config[name].bolt.window.by == "event"
+
     def by_tick(self, name: str) -> bool:
         """Whether the task's own clock ends the windows of a count."""
-        return not (self.by_tuples(name) or self.by_marker(name))
+        return not (self.by_event(name) or self.by_tuples(name) or self.by_marker(name))
 
     def by_marker(self, name: str) -> bool:
         """Whether markers end the windows of a count."""
         window = self.config[name].bolt.window
-        if window.length is None:
+        if window.length is None or window.by == "event":
             return False
         return window.trigger == "marker" or self.needs.log
 
@@ -365,6 +399,14 @@ class Layout:
             else:
                 key = int(below(bits, self.key_count[spout])[0])
         return Datum(root, 0, root, key, value)
+
+    def event(self, spout: str, root: int, born: int) -> int:
+        """When what a root tells of took place, if it was emitted (or appended) at ``born``."""
+        config = self.config[spout]
+        stamps = getattr(config.spout, "stamps", None)
+        if stamps is not None:
+            return stamps[root >> self.spout_bits]
+        return max(0, born - self.sample(config.event_delay, spout, Purpose.EVENT, root))
 
     def children(self, name: str, datum: Datum) -> list[Datum]:
         """What a bolt (not a windowed count) makes of a tuple, in order."""

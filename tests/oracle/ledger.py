@@ -31,6 +31,7 @@ class Ledger:
         self.damaged: dict[tuple[int, int], int] = {}  # root and attempt: number of the newest fault
         self.dropped: set[tuple[int, int]] = set()  # root and attempt of what found a queue full
         self.false_timeouts = 0
+        self.late: set[int] = set()
 
     def emitted(self, datum: Datum) -> None:
         spout = self.world.layout.owner(datum.root)[0]
@@ -48,6 +49,15 @@ class Ledger:
     def not_left(self, task: Task, datum: Datum) -> None:
         """It has not, after all."""
         self.out[task.physical][None].remove((task.component, datum.uid))
+
+    def came_late(self, task: Task, datum: Datum) -> None:
+        """It is in no window; put aside, it has left."""
+        if datum.anchored:
+            self.late.add(datum.root)
+            if self.world.layout.config[task.component].bolt.window.late == "aside":
+                effect = task.component, datum.uid
+                self.out.setdefault(task.physical, {}).setdefault(None, []).append(effect)
+                self.world.record.applied(task, datum)
 
     def emitted_window(self, task: Task, number: int, data: list[Datum]) -> bool:
         """The same window once more, out of a replay, is void; returns whether it is that."""
@@ -161,4 +171,5 @@ class Ledger:
             "replayed": len(self.replayed),
             "duplicated": len(self._duplicated()),
             "false_timeouts": self.false_timeouts,
+            "late": len(self.late),
         }

@@ -6,7 +6,6 @@ from functools import partial
 from itertools import count
 
 from tideover.models.config import Scenario
-from tideover.models.operators.window import Window
 from tideover.models.time_of_day import timed
 from tideover.sim.draws import Draws
 from tideover.sim.faults.base import Fault, Site
@@ -86,12 +85,14 @@ class World:
         fed: dict[Logical, list[tuple[int, int]]] | None = None,
         at_once: tuple[str, ...] = (),
         logged: bool = False,
+        events: dict[int, int] | None = None,
     ) -> None:
         """``protocol``: in place of the scenario's; ``fed``: when each spout task emits, not being called;
         ``at_once``: components that take no time; ``logged``: what spouts send waits in a log, whatever the
-        strategy says.
+        strategy says; ``events``: when those that roots tell of took place, if it is known.
         """
         self.scenario = scenario
+        self.events = {} if events is None else dict(events)
         self.fed, self.at_once = fed, at_once
         self.clock = Clock()
         self.layout = Layout(scenario, Draws(scenario.run.seed, replication))
@@ -195,7 +196,7 @@ class World:
                 self.clock.at(moment, self._turn(index, fault), partial(self._strike, struck))
         for task in self.tasks:
             if isinstance(task, Bolt) and self.layout.stateful(task.component):
-                self._start_windows(task.window, task)
+                self._start_windows(task)
         self.protocol.start()
         if self.listener is not None:
             self.listener.start()
@@ -222,22 +223,22 @@ class World:
         task = names[of[0]]
         return (1, ranks[rank], task.rank, behind)
 
-    def _start_windows(self, window: Window, task: Bolt) -> None:
+    def _start_windows(self, task: Bolt) -> None:
         """Ticks for the task; or markers, once for all tasks (they agree on the length)."""
-        by_marker = self.layout.by_marker(task.component)
+        by_marker, beat = self.layout.by_marker(task.component), self.layout.beat(task.component)
         if by_marker and self.marker_length is None:
-            self.marker_length = window.length
+            self.marker_length = beat
             for spout in self.spouts:
-                self._mark(spout, 1, window.length)
-        elif not by_marker and window.length is not None:
-            self._tick(task, 1)
+                self._mark(spout, 1, beat)
+        elif not by_marker and beat is not None:
+            self._tick(task, 1, beat)
 
-    def _tick(self, task: Bolt, number: int) -> None:
+    def _tick(self, task: Bolt, number: int, beat: int) -> None:
         def tick() -> None:
             task.tick(number)
-            self._tick(task, number + 1)
+            self._tick(task, number + 1, beat)
 
-        self.clock.at(number * task.window.length, control(Rank.WINDOW, task.rank), tick)
+        self.clock.at(number * beat, control(Rank.WINDOW, task.rank), tick)
 
     def _mark(self, spout: SpoutTask, number: int, length: int) -> None:
         def mark() -> None:

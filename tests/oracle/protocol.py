@@ -66,6 +66,12 @@ class Protocol:
     def done(self, datum: Datum, sent: list[Datum]) -> None:
         """A bolt has handed an anchored tuple on (as ``sent``), or ended it."""
 
+    def done_late(self, task: Bolt, datum: Datum) -> None:
+        """A tuple has come too late for a window."""
+
+    def known(self, task: Bolt, datum: Datum) -> None:
+        """By its id a tuple has left the window already."""
+
     def ack_window(self, task: Bolt, data: list[Datum]) -> None:
         """A window has been emitted; these were in it."""
 

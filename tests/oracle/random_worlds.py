@@ -109,7 +109,7 @@ def noon(draw: st.DrawFn, failures: tuple[Fault, ...]) -> dict[str, Any]:
 
 
 @st.composite
-def spouts(draw: st.DrawFn, ties: bool, hosts: int | None) -> tuple[SpoutConfig, Stream]:
+def spouts(draw: st.DrawFn, ties: bool, hosts: int | None, late: bool = False) -> tuple[SpoutConfig, Stream]:
     kind = draw(st.sampled_from(("sentences", "keys", "values")))
     more: dict[str, Any] = {"parallelism": draw(st.sampled_from((1, 1, 2)))}
     if kind == "keys":
@@ -122,6 +122,8 @@ def spouts(draw: st.DrawFn, ties: bool, hosts: int | None) -> tuple[SpoutConfig,
     gap = draw(times(ties, 5, 6, 10)) + (0 if ties else 4 * TICK_MS)
     if not ties and (calls := draw(arrivals(gap))) is not None:
         more["arrivals"] = calls
+    if late:
+        more["event_delay"] = draw(durations(ties, 0, 5, 20))
     offset = draw(st.sampled_from((0, 0, 5))) * TICK_MS if ties else None
     field = "sentence" if kind == "sentences" else "key"
     return spout(kind, gap, offset, **more), Stream(field, kind == "sentences", spout=True)
@@ -138,6 +140,61 @@ def windows(draw: st.DrawFn, marker_ms: int, event_time: bool) -> dict[str, Any]
 
 
 @st.composite
+def sliding_windows(draw: st.DrawFn, marker_ms: int, event_time: bool) -> dict[str, Any]:
+    """Windows that slide; by marker their panes are of one length."""
+    trigger = draw(st.sampled_from(("tick", "tick", "tick", "marker", "tuples")))
+    if trigger == "tuples":
+        tuples = draw(st.integers(1, 9))
+        return {"tuples": tuples, "slide_tuples": draw(st.integers(1, tuples))}
+    if event_time or trigger == "marker":
+        panes, slide = draw(st.sampled_from(((1, 1), (2, 1), (3, 1), (3, 2), (4, 1))))
+        return {"length": panes * marker_ms * TICK, "slide": slide * marker_ms * TICK, "trigger": trigger}
+    length, slide = draw(st.sampled_from(((20, 10), (30, 10), (30, 20), (37, 10), (20, 20), (60, 15))))
+    return {"length": length * TICK, "slide": slide * TICK}
+
+
+@st.composite
+def event_windows(draw: st.DrawFn, marker_ms: int, event_time: bool) -> dict[str, Any]:
+    """Windows by event."""
+    length, slide = draw(st.sampled_from(((20, None), (30, None), (20, 10), (30, 10), (37, 10), (30, 20))))
+    return {
+        "by": "event",
+        "length": length * TICK,
+        "slide": None if slide is None else slide * TICK,
+        "lag": draw(st.sampled_from((0, 0, 5, 20))) * TICK,
+        "watermark_interval": draw(st.sampled_from((3, 10, 10, 17))) * TICK,
+        "idle_after": draw(st.sampled_from((None, None, 15 * TICK))),
+    }
+
+
+@st.composite
+def ids_windows(draw: st.DrawFn, marker_ms: int, event_time: bool) -> dict[str, Any]:
+    """Windows of which checkpoints have ids only."""
+    length, slide = draw(st.sampled_from(((20, 10), (30, 10), (37, 10), (20, 20), (20, None), (10, None))))
+    return {"length": length * TICK, "slide": None if slide is None else slide * TICK, "saved": "ids"}
+
+
+def aside_windows(marker_ms: int, event_time: bool) -> st.SearchStrategy[dict[str, Any]]:
+    """The same, with late tuples put aside."""
+    return event_windows(marker_ms, event_time).map(lambda window: window | {"late": "aside"})
+
+
+def session_windows(marker_ms: int, event_time: bool) -> st.SearchStrategy[dict[str, Any]]:
+    """Sessions."""
+    rest = event_windows(marker_ms, event_time)
+    gaps = st.sampled_from((5, 8, 12, 20))
+    return st.tuples(rest, gaps).map(
+        lambda both: both[0] | {"length": None, "slide": None, "gap": both[1] * TICK}
+    )
+
+
+COUNTS = ("windowed_count", "windowed_join")
+JOINED = (sliding_windows, event_windows)
+"""With these, what counts two streams joins them, too."""
+BY_EVENT = (event_windows, aside_windows, session_windows)
+
+
+@st.composite
 def bolts(
     draw: st.DrawFn,
     ties: bool,
@@ -146,9 +203,12 @@ def bolts(
     last: bool,
     marker_ms: int,
     event_time: bool,
+    endings: Callable[[int, bool], st.SearchStrategy[dict[str, Any]]] = windows,
 ) -> tuple[BoltConfig, Stream]:
     unread = [name for name in streams if last and not streams[name].used and streams[name].spout]
     first = draw(st.sampled_from(unread or list(streams)))
+    if endings in BY_EVENT and not streams[first].anchored:
+        endings = windows  # what windows put out has no events
     others = [name for name in streams if streams[name].anchored == streams[first].anchored]
     ups = [name for name in others if name == first or name in unread or draw(st.integers(0, 2)) == 0]
     inputs = {
@@ -157,22 +217,26 @@ def bolts(
     sentences = all(streams[up].sentences for up in ups)
     kinds = ("split_words",) * 3 * sentences + ("forward", "filter", "generic") + ("windowed_count",) * 3
     kind = draw(st.sampled_from(kinds))
+    if kind == "windowed_count" and len(ups) == 2 and endings in JOINED:
+        kind = draw(st.sampled_from((kind, "windowed_join", "windowed_join")))
     more: dict[str, Any] = {"parallelism": draw(st.integers(1, 3))}
     if kind == "filter":
         more["keep"] = draw(st.sampled_from((0.0, 0.5, 0.9, 1.0)))
     if kind == "generic":
         more["selectivity"] = draw(st.sampled_from((0.0, 0.5, 1.0, 1.5, 2.0, 2.5)))
-    if kind == "windowed_count":
-        more["window"] = draw(windows(marker_ms, event_time))
+    if kind in COUNTS:
+        more["window"] = draw(endings(marker_ms, event_time))
     if hosts is not None and draw(st.booleans()):
         more["hosts"] = tuple(draw(st.integers(0, hosts - 1)) for _ in range(more["parallelism"]))
     config = bolt(kind, inputs, draw(durations(ties, 0, 0, 1, 2, 4)), **more)
-    field = {"split_words": "word", "windowed_count": "key"}.get(kind, streams[ups[0]].field)
+    field = {"split_words": "word", "windowed_count": "key", "windowed_join": "key"}.get(
+        kind, streams[ups[0]].field
+    )
     for up, grouping in inputs.items():
         streams[up].used = True
         if grouping == "fields":
             config.from_[up] = GROUPINGS["fields"](fields=(streams[up].field,))
-    anchored = kind != "windowed_count" and streams[first].anchored
+    anchored = kind not in COUNTS and streams[first].anchored
     return config, Stream(field, sentences and kind in ("forward", "filter", "generic"), anchored)
 
 
@@ -408,7 +472,7 @@ def faults(
     if name not in ("acker", "driver", "coordinator"):
         more["task"] = draw(st.integers(0, topology[name].parallelism - 1))
     config = topology.get(name)
-    counts = isinstance(config, BoltConfig) and kind_of(config.bolt) == "windowed_count"
+    counts = isinstance(config, BoltConfig) and kind_of(config.bolt) in COUNTS
     if strategy == "estorm" and counts:
         more["replica"] = draw(st.integers(0, params["members"] - 1))
     replicated = strategy == "active_replication" and isinstance(topology.get(name), BoltConfig)
@@ -440,7 +504,11 @@ def readings(draw: st.DrawFn) -> dict[str, int | None]:
 
 
 @st.composite
-def worlds(draw: st.DrawFn, strategies: tuple[str, ...] = STRATEGY_NAMES) -> Scenario:
+def worlds(
+    draw: st.DrawFn,
+    strategies: tuple[str, ...] = STRATEGY_NAMES,
+    endings: Callable[[int, bool], st.SearchStrategy[dict[str, Any]]] = windows,
+) -> Scenario:
     """A whole scenario: one or two spouts, one to three bolts, up to three faults, some 20 to 500 tuples."""
     ties = draw(st.booleans())
     strategy = draw(st.sampled_from(strategies))
@@ -453,10 +521,11 @@ def worlds(draw: st.DrawFn, strategies: tuple[str, ...] = STRATEGY_NAMES) -> Sce
     streams: dict[str, Stream] = {}
     topology: dict[str, SpoutConfig | BoltConfig] = {}
     for name in ("a", "b")[: draw(st.integers(1, 2))]:
-        topology[name], streams[name] = draw(spouts(ties, hosts))
+        topology[name], streams[name] = draw(spouts(ties, hosts, endings in BY_EVENT))
     names = ["p", "q", "r"][: draw(st.integers(1, 3))]
     for name in names:
-        config, streams[name] = draw(bolts(ties, hosts, streams, name == names[-1], marker_ms, event_time))
+        last = name == names[-1]
+        config, streams[name] = draw(bolts(ties, hosts, streams, last, marker_ms, event_time, endings))
         topology[name] = config
     params = (PARAMETERS | STORM | BATCHES)[strategy](Maker(draw, ties, hosts, names))
     until = draw(st.sampled_from((60, 90, 150, 200)))

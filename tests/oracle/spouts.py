@@ -83,7 +83,8 @@ class SpoutTask(Task):
         if self.log is not None:
             born = self.log.times[datum.root >> world.layout.spout_bits]
             self.log.emitted(datum)
-        datum = datum._replace(epoch=self.state.handed, born=born)
+        event = world.events.setdefault(datum.root, world.layout.event(self.component, datum.root, born))
+        datum = datum._replace(epoch=self.state.handed, born=born, event=event)
         world.trace.emitted.append((self.component, self.index, datum.root, datum.attempt, now))
         world.ledger.emitted(datum)
         world.record.emitted(datum)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import simpy
 
@@ -44,25 +44,62 @@ class Entry:
 class State:
     """What a fault makes a task forget."""
 
-    counts: dict[tuple[int, int], int] = field(default_factory=dict)  # {(epoch, key): sum}
-    held: list[Datum] = field(default_factory=list)  # the tuples in the counts, as processed
+    counts: dict[tuple[int, Any], int] = field(default_factory=dict)  # {(epoch or pane, key): sum}
+    """Of a join the key is one of a side: (key, upstream component)."""
+    held: list[Datum] = field(default_factory=list)  # the tuples in the counts, as processed, with that epoch
     tuples: int = 0  # since the last window
+    taken: int = 0  # since the state was empty
     markers: dict[Logical, int] = field(default_factory=dict)  # newest processed, by upstream task
     handed: int = 0  # the newest marker handed on
+    newest: dict[str, int] = field(default_factory=dict)  # event, by upstream component
+    heard: dict[str, int] = field(
+        default_factory=dict
+    )  # when something came from it; or was first looked for
+    watermark: int = -1  # -1: there is none
+    left: dict[Logical, int] = field(default_factory=dict)  # greatest id, by upstream task
+    put_out: dict[Logical, int] = field(default_factory=dict)
+    compares: dict[Logical, tuple[int, int]] = field(default_factory=dict)  # what comes, with these ids
+    waits: list[Datum] = field(default_factory=list)  # until all are compared
 
     def copy(self) -> State:
-        return State(dict(self.counts), list(self.held), self.tuples, dict(self.markers), self.handed)
+        new = State(dict(self.counts), list(self.held), self.tuples, self.taken)
+        new.markers, new.handed = dict(self.markers), self.handed
+        new.newest, new.heard, new.watermark = dict(self.newest), dict(self.heard), self.watermark
+        new.left, new.put_out, new.compares = dict(self.left), dict(self.put_out), dict(self.compares)
+        new.waits = list(self.waits)
+        return new
 
     def keys(self) -> dict[int, int]:
         sums: dict[int, int] = {}
         for (_, key), value in sorted(self.counts.items()):
             sums[key] = sums.get(key, 0) + value
+        if any(isinstance(key, tuple) for key in sums):
+            sums = self._pairs(sums)
         return {key: total for key, total in sums.items() if total}
+
+    def _pairs(self, sums: dict[Any, int]) -> dict[int, int]:
+        """How many pairs there are of each key, one of each side."""
+        pairs: dict[int, int] = {}
+        for (key, side), left in sums.items():
+            for (other, other_side), right in sums.items():
+                if key == other and side < other_side:
+                    pairs[key] = left * right
+        return pairs
 
     @property
     def effects(self) -> list[Datum]:
         """Those of the tuples that belong to roots."""
-        return [datum for datum in self.held if datum.anchored]
+        return [datum for datum in [*self.held, *self.waits] if datum.anchored]
+
+    def ids(self) -> State:
+        """What a checkpoint has of it, if it has ids only; who has it back compares."""
+        return State(
+            left=dict(self.left),
+            put_out=dict(self.put_out),
+            compares={up: (self.left.get(up, -1), most) for up, most in self.put_out.items()},
+            markers=dict(self.markers),
+            handed=self.handed,
+        )
 
     @property
     def entries(self) -> int:
@@ -458,7 +495,7 @@ class Task:
 
     def lose_state(self, crash: bool) -> None:
         """Counts, held ids and unsent acks; a crash of a bolt also takes the numbers of the markers."""
-        self.world.ledger.hurt(self.state.held, self.fault)
+        self.world.ledger.hurt([*self.state.held, *self.state.waits], self.fault)
         self.world.outages.state_lost(self)
         old, self.state = self.state, State()
         if not crash or self.component in self.world.layout.spouts:

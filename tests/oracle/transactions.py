@@ -84,12 +84,26 @@ class StormCheckpoint(SourceReplay):
 
     # -- acks ----------------------------------------------------------------------------------------------
 
+    def done_late(self, task: Bolt, datum: Datum) -> None:
+        """The commit acks it, as all that the task has processed."""
+
+    def _has_ids(self, task: Task) -> bool:
+        """Whether only ids of its windows are saved."""
+        layout = self.world.layout
+        return layout.stateful(task.component) and layout.config[task.component].bolt.window.saved == "ids"
+
+    def known(self, task: Bolt, datum: Datum) -> None:
+        if datum.anchored:
+            self.desks[task].executed.append(datum)
+
     def ack_window(self, task: Bolt, data: list[Datum]) -> None:
-        """The end of a window acks nothing."""
+        """The end of a window acks nothing; where only ids are saved, the next commit acks what leaves."""
+        if self._has_ids(task):
+            self.desks[task].executed += data
 
     def served(self, task: Bolt, message: Message) -> None:
         datum = message.datum
-        if datum is not None and datum.anchored and self._keeps(task):
+        if datum is not None and datum.anchored and self._keeps(task) and not self._has_ids(task):
             self.desks[task].executed.append(datum)
 
     def _ack(self, task: Task, data: list[Datum]) -> None:
@@ -143,15 +157,21 @@ class StormCheckpoint(SourceReplay):
             self._hand_on(task, number)
             return
         if not self.committing:
-            desk.part = Part(task.state.copy(), task.windows_closed)
+            saved = task.state.ids() if self._has_ids(task) else task.state.copy()
+            desk.part = Part(saved, task.windows_closed)
             desk.prepared, desk.executed = desk.executed, []
-            desk.entries = task.state.entries
+            desk.entries = self._entries(desk.part)
         entries, host, now = desk.entries, self.world.layout.host[task.physical], self.world.clock.now
         end = self.store.request(entries * self.params.entry_size, host, True, max(1, entries))
         end += self.params.write_time + entries * self.params.write_cost
         acks = len(desk.safe) * self.params.ack_cost if self.committing else 0
         task.occupy_longer(end - now + acks)
         self._at(end, control(Rank.TRIM, task.rank), partial(self._written, task, number))
+
+    @staticmethod
+    def _entries(part: Part) -> int:
+        """Of counts, or of upstream tasks with ids."""
+        return part.state.entries + len(part.state.put_out)
 
     def _written(self, task: Task, number: int) -> None:
         desk = self.desks[task]
@@ -196,7 +216,7 @@ class StormCheckpoint(SourceReplay):
         desk, clock = self.desks[task], self.world.clock
         self._set_aside(task)
         task.waiting = True
-        size = desk.held.state.entries * self.params.entry_size
+        size = self._entries(desk.held) * self.params.entry_size
         end = self.store.request(size, self.world.layout.host[task.physical], False)
         fault = desk.fault
         clock.at(end, control(Rank.RESTORE, task.rank), lambda: self._back(task, fault))
@@ -225,6 +245,8 @@ class StormCheckpoint(SourceReplay):
         for other, its in self.desks.items():
             if other is not task and its.fault is None and self._keeps(other):
                 self._set_aside(other)
+                if self._has_ids(other):
+                    self.world.ledger.hurt(other.state.effects, fault)
                 other.take_on(its.held.state)
                 acks, its.safe = its.safe, []
                 other.occupy_longer(len(acks) * self.params.ack_cost)

@@ -58,7 +58,10 @@ def verdict(world: World, replication: int) -> Verdict:
     counts = {"emitted": len(mine), "correct": 0, "wrong": 0, "missing": 0}
     bad: dict[Place, tuple[int, int]] = {}
 
-    def since(place: Place) -> int:
+    def since(place: Place, time: int) -> int:
+        if world.layout.by_event(place[0]):
+            moments = [first[0] for other, first in truth.items() if other[:2] == place[:2]]
+            return max((moment for moment in moments if moment < time), default=0)
         before = truth.get((*place[:2], place[2] - 1))
         return 0 if before is None else before[0]
 
@@ -66,17 +69,19 @@ def verdict(world: World, replication: int) -> Verdict:
         right = sums == truth[place][2] if place in truth else not sums
         counts["correct" if right else "wrong"] += 1
         if not right:
-            bad[place] = since(place), time
+            bad[place] = since(place, time), time
     if world.sinks.terms is not None:
         counts["expired"] = len(world.sinks.lost)
     ended = _end_markers(world)
     for place in due - mine.keys() - world.sinks.hidden():
         lost = place in world.sinks.lost
-        if not lost and place[2] in ended and world.layout.by_marker(place[0]):
+        panes = world.layout.panes(place[0])
+        beat = place[2] * (1 if panes is None else panes.slide)
+        if not lost and beat in ended and world.layout.by_marker(place[0]):
             continue
         if truth[place][2] and (lost or not any(_to_come(world, task, place) for task in world.tasks)):
             counts["missing"] += 1
-            bad[place] = since(place), truth[place][0]
+            bad[place] = since(place, truth[place][0]), truth[place][0]
     return Verdict(counts, bad)
 
 
@@ -96,14 +101,18 @@ def _to_come(world: World, task: Task, place: Place) -> bool:
     """Whether a task has a tick of this window in its queue; or will read all that it needs in a log."""
     if task.logical != place[:2]:
         return False
+    panes = world.layout.panes(task.component)
+    if panes is not None and world.layout.by_event(task.component):
+        return task.state.watermark < place[2] * panes.slide * panes.length
     entries = [*task.queue, *([task.serving] if task.serving else [])]
     ticks = [entry.what.window for entry in entries if isinstance(entry.what, Control)]
+    ended = place[2] if panes is None else place[2] * panes.slide
     ticks += world.protocol.to_be_said(task)
-    if place[2] in ticks or not world.layout.needs.log:
-        return place[2] in ticks
+    if ended in ticks or not world.layout.needs.log:
+        return ended in ticks
     if world.layout.by_tuples(task.component):
         return place[2] > task.windows_closed
-    return place[2] > min(task.state.markers.get(channel.up.logical, 0) for channel in task.inputs.values())
+    return ended > min(task.state.markers.get(channel.up.logical, 0) for channel in task.inputs.values())
 
 
 def _twin(world: World, replication: int) -> tuple[dict[Place, First], set[Place]]:
@@ -124,7 +133,7 @@ def _twin(world: World, replication: int) -> tuple[dict[Place, First], set[Place
         and layout.limit(n).length is None  # how long it takes decides when others may send
     )
     logged = world.layout.needs.log
-    twin = Program(_quiet(world.scenario), replication, kind, world.emissions(), ticked, logged)
+    twin = Program(_quiet(world.scenario), replication, kind, world.emissions(), ticked, logged, world.events)
     twin.protocol.params = strategy
     twin.start()
     twin.clock.run(end)  # only its windows are wanted

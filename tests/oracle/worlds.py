@@ -17,6 +17,7 @@ from tideover.sim.distributions.constant import Constant
 from tideover.sim.faults.base import FAULTS
 
 MS = 1_000_000
+_OUTER = ("parallelism", "hosts")
 
 
 def ms(value: float) -> Constant:
@@ -26,7 +27,7 @@ def ms(value: float) -> Constant:
 
 def spout(kind: str = "keys", gap: float = 10, offset: float | None = 0, **more: Any) -> SpoutConfig:
     """A spout that is called every ``gap`` ms, from ``offset`` ms."""
-    outer = {name: more.pop(name) for name in ("parallelism", "hosts", "arrivals") if name in more}
+    outer = {name: more.pop(name) for name in (*_OUTER, "arrivals", "event_delay") if name in more}
     fixed = None if offset is None else round(offset * MS)
     outer.setdefault("arrivals", Periodic(pause=round(gap * MS), fixed_offset=fixed))
     return SpoutConfig(spout=SPOUTS[kind](**more), **outer)
@@ -34,7 +35,7 @@ def spout(kind: str = "keys", gap: float = 10, offset: float | None = 0, **more:
 
 def bolt(kind: str, inputs: dict[str, str], service: Distribution | float = 0, **more: Any) -> BoltConfig:
     """A bolt; ``inputs``: {upstream: name of the grouping}; ``service``: a distribution, or milliseconds."""
-    outer = {name: more.pop(name) for name in ("parallelism", "hosts") if name in more}
+    outer = {name: more.pop(name) for name in _OUTER if name in more}
     from_ = {
         up: GROUPINGS[kind](**({"fields": ("key",)} if kind == "fields" else {}))
         for up, kind in inputs.items()

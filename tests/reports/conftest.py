@@ -215,6 +215,7 @@ def _run(shape: dict[str, Any], r: int, rate: float) -> dict[str, Any]:
         "replayed": int(shape["replayed"] * rate / 10),
         "duplicated": 0,
         "false_timeouts": 0,
+        "late": 0,
         "windows_emitted": 8,
         "windows_correct": 8 - shape["wrong"],
         "windows_wrong": shape["wrong"],
@@ -327,7 +328,7 @@ def _record(
         for kind in ("latency", "end_to_end"):
             entry[f"{kind}_ms"] = {key: _plain(row[f"{kind}_{key}_ms"]) for key in LATENCY}
         listed.append(entry)
-    ledger = ("emitted", "completed", "in_flight", "lost", "replayed", "duplicated", "false_timeouts")
+    ledger = ("emitted", "completed", "in_flight", "lost", "replayed", "duplicated", "false_timeouts", "late")
     cost = ("cpu_s", "network_bytes", "store_bytes", "peak_buffered_tuples", "hosts")
     windows = ("emitted", "correct", "wrong", "missing")
     return {

@@ -41,7 +41,7 @@ BROKEN = [
     ("window: 30 s", "windw: 30 s", 5, "topology.count.windw", "did you mean 'window'"),
     ("window: 30 s", "parallelism: 2", 5, "topology.count.window", "is missing"),
     ("strategy:", "stratgy:", 6, "stratgy", "did you mean 'strategy'"),
-    ("window: 30 s", "window: {size: 30 s}", 5, "topology.count.window.size", "known: length, tuples, trigger"),
+    ("window: 30 s", "window: {size: 30 s}", 5, "topology.count.window.size", "known: length, tuples, gap, slide"),
     ("message_timeout", "message_timout", 6, "strategy.message_timout", "did you mean 'message_timeout'"),
     ("at: 75 s", "ta: 75 s", 7, "failures.0.ta", "unknown key"),
     ("warmup", "warm_up", 11, "run.warm_up", "did you mean 'warmup'"),

@@ -70,8 +70,8 @@ def effort(scenario: Scenario) -> Effort:
             tuples += roots(config, scenario)
         else:
             tuples += float(loads[c.name].rates.sum()) * copies * seconds
-        if c.window and c.window.length:
-            decisions += c.tasks * copies * scenario.run.duration / c.window.length
+        if c.window and c.window.beat:
+            decisions += c.tasks * copies * scenario.run.duration / c.window.beat
     if (cycle := strategy.cycle()) is not None:
         decisions += tasks * scenario.run.duration / cycle[1]
     pauses = (fault.every.mean_ns for fault in scenario.failures if fault.every is not None)

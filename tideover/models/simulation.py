@@ -169,6 +169,7 @@ def evaluate(world: World, replication: int) -> Replication:
             "replayed": world.ledger.replayed,
             "duplicated": world.ledger.duplicated,
             "false_timeouts": world.ledger.false_timeouts,
+            "late": world.ledger.late,
         },
         windows=_windows(world),
         cost=_cost(world),

@@ -21,6 +21,7 @@ from tideover.models.job.deployment import Deployment
 from tideover.models.job.tree import effects_of
 from tideover.models.runtime.announcements import Announcer
 from tideover.models.runtime.context import TRAIN, Context
+from tideover.models.runtime.event_times import EventTimes
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.outage import Outage
 from tideover.models.strategies.base import Strategy
@@ -77,6 +78,8 @@ class World:
         context = Context(deployment.topology, draws, strategy.needs, Announcer([]), train_cap, kernel)
         context.step = step
         self.windows = WindowLog(context.withheld)
+        if deployment.topology.by_event:
+            context.events = EventTimes(deployment.topology, draws)
         self.job = Job(context, deployment)
         if scenario.detector is not None:
             self.job.supervisor.watch = scenario.detector.watch(self.job)
@@ -123,8 +126,8 @@ class World:
         bounds = [bound for bound in deployment.bounds.values() if bound.length is not None]
         late = bool(bounds) or not all(c.anchored for c in windows)
         lossy = not all(bound.holds_back for bound in bounds)
-        by_order = lossy or "tuples" in ended_by or ("tick" in ended_by and late)
-        disturbed = by_order and bool(self.scenario.strategy.composed_of)
+        by_order = lossy or ended_by & {"tuples", "watermark"} or ("tick" in ended_by and late)
+        disturbed = bool(by_order) and bool(self.scenario.strategy.composed_of)
         differ = self.job.needs.comparison or self.readers is not None or disturbed
         return bool(windows) and (bool(deployment.failures) or differ)
 
@@ -132,6 +135,7 @@ class World:
         truth = WindowLog()
         needs = strategy.needs._replace(log=self.job.needs.log)
         context = Context(quiet.topology, self._draws, needs, Announcer([truth]), self.train_cap)
+        context.events = self.job.context.events
         job = Job(context, quiet, fed=True)
         job.plug(strategy.protocol(job))
         return ReferenceRun(self.windows, job, truth)

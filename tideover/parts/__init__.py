@@ -106,6 +106,7 @@ from tideover.parts.topology import (
     Values,
     Window,
     WindowedCount,
+    WindowedJoin,
 )
 
 __all__ = [
@@ -193,4 +194,5 @@ __all__ = [
     "Weibull",
     "Window",
     "WindowedCount",
+    "WindowedJoin",
 ]

@@ -93,8 +93,7 @@ class AlignedSnapshots(aligned_snapshots.AlignedSnapshots):
     aligned_timeout: with `unaligned`: so long after its trigger a snapshot stays aligned
     store: the one of `stores` that state is saved in; the key `store` if not given
     sink: how what leaves the topology comes to its readers
-    local_recovery: the one of `stores`, on hosts, where tasks keep a second copy of their state, to read it
-        there if they restart there
+    local_recovery: the one of `stores`, on hosts, with a second copy of state for who restarts there
     """
 
     def __init__(

@@ -15,6 +15,7 @@ from tideover.models.operators import (
     split_words,
     window,
     windowed_count,
+    windowed_join,
 )
 from tideover.parts.typed import typed
 
@@ -43,6 +44,7 @@ RunningCount = typed(running_count.RunningCount)
 SplitWords = typed(split_words.SplitWords)
 Window = typed(window.Window)
 WindowedCount = typed(windowed_count.WindowedCount)
+WindowedJoin = typed(windowed_join.WindowedJoin)
 Direct = typed(direct.Direct)
 All = typed(every.All)
 Fields = typed(fields.Fields)

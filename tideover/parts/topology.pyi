@@ -22,6 +22,7 @@ from tideover.models.operators import (
     running_count,
     split_words,
     windowed_count,
+    windowed_join,
 )
 from tideover.models.operators import window as windows
 from tideover.models.operators.base import Bolt
@@ -172,6 +173,8 @@ class SpoutConfig(components.SpoutConfig):
     hosts: host of each task; default: round robin
     queue: only send: how much its tasks may have to send; default: as in queues
     source: queue that it reads: arrivals are then those of each partition; default: it makes what it emits
+    event_delay: how long before its first emission (or its way into the queue) the event of a tuple took
+        place, for windows by event; default: 0 s
     """
 
     def __init__(
@@ -184,6 +187,7 @@ class SpoutConfig(components.SpoutConfig):
         hosts: Sequence[int] | None = None,
         queue: QueueSettings | Duration | None = None,
         source: Source | None = None,
+        event_delay: Distribution | Duration = "constant",
     ) -> None: ...
 
 class Keys(keys.Keys):
@@ -212,9 +216,16 @@ class Values(values.Values):
 
     values: the numbers, in the order of emission
     repeat: start again at the end of the list
+    stamps: when the event of each took place, for windows by event, as in [3 s, 5 s]; default: by event_delay
     """
 
-    def __init__(self, *, values: Sequence[int], repeat: bool = False) -> None: ...
+    def __init__(
+        self,
+        *,
+        values: Sequence[int],
+        repeat: bool = False,
+        stamps: Sequence[Duration] | None = None,
+    ) -> None: ...
 
 class Burst(burst.Burst):
     """``rate``, but ``peak`` for the last ``length`` of every ``every``.
@@ -330,7 +341,7 @@ class TraceOfRates(trace.TraceOfRates):
 class Distinct(distinct.Distinct):
     """At the end of a window emits each key that has come in it, once, in order, with value 1, and clears.
 
-    window: the tumbling window: 30 s, or {length, trigger}, or {tuples}
+    window: the window: 30 s, or {length, trigger}, or {tuples}; {length, slide}
     """
 
     def __init__(self, *, window: windows.Window | Duration) -> None: ...
@@ -361,7 +372,7 @@ class RunningCount(running_count.RunningCount):
     """Adds up the tuples' values by key from the beginning; at the end of each window emits all sums as they
     are by then, in order of key, and goes on with them.
 
-    window: the tumbling window: 30 s, or {length, trigger}, or {tuples}
+    window: the window: 30 s, or {length, trigger}, or {tuples}; {length, slide}
     """
 
     def __init__(self, *, window: windows.Window | Duration) -> None: ...
@@ -373,11 +384,28 @@ class SplitWords(split_words.SplitWords):
 
 class Window(windows.Window):
     """A tumbling window: ``length`` of time, ended by a tick or by a marker that the spouts send; or a
-    number of ``tuples``.
+    number of ``tuples``. With ``slide`` (or ``slide_tuples``) one ends each slide, and a tuple is in all that
+    overlap it; it leaves, and is acked, with the first window that ends without it.
+
+    ``by`` event, tuples fall into windows by when their events took place. Each ``watermark_interval`` the
+    task looks how far events have come: the watermark is the newest event of each input less ``lag``, the
+    least of all. Windows that end at or before it are put out; a tuple that comes with an event at or before
+    it is late (Storm's ``WaterMarkEventGenerator``; Akidau et al., *The dataflow model*, VLDB 2015, 2.3).
 
     length: length in time, e.g. 30 s
     tuples: length in tuples
+    gap: sessions instead: a key's ends when no event of it follows for so long; by: event
+    slide: a window of this length ends each slide, e.g. 10 s; default: one after the other
+    slide_tuples: the same of a window of tuples, as a number of them
     trigger: what ends a window of time: the task's clock, or the spouts' marker
+    by: what puts a tuple into a window of time: when it comes, or when its event took place
+    lag: by event: how much later than newer ones an event may come
+    watermark_interval: by event: how often the task looks how far events have come
+    late: by event: what becomes of a late tuple: nothing, or it leaves on a stream of its own
+    idle_after: by event: an input that has been silent for so long holds windows back no more; default: it
+        does
+    saved: what checkpoints have of it: all that it holds, or only which tuples have left it, and which it has
+        put out (Storm's stateful windows without persistence)
     """
 
     def __init__(
@@ -385,13 +413,33 @@ class Window(windows.Window):
         *,
         length: Duration | None = None,
         tuples: int | None = None,
+        gap: Duration | None = None,
+        slide: Duration | None = None,
+        slide_tuples: int | None = None,
         trigger: Literal["tick", "marker"] = "tick",
+        by: Literal["arrival", "event"] = "arrival",
+        lag: Duration = "0 s",
+        watermark_interval: Duration = "1 s",
+        late: Literal["drop", "aside"] = "drop",
+        idle_after: Duration | None = None,
+        saved: Literal["contents", "ids"] = "contents",
     ) -> None: ...
 
 class WindowedCount(windowed_count.WindowedCount):
     """Adds up the tuples' values by key; at the end of a window emits all sums, in order of key, and clears.
 
-    window: the tumbling window: 30 s, or {length, trigger}, or {tuples}
+    window: the window: 30 s, or {length, trigger}, or {tuples}; {length, slide}
+    """
+
+    def __init__(self, *, window: windows.Window | Duration) -> None: ...
+
+class WindowedJoin(windowed_join.WindowedJoin):
+    """Joins the two streams that it reads by key: at the end of a window emits each key that both have in it,
+    in order, with the number of pairs (of tuples with values: the sum of the products), and clears.
+
+    One tuple stands for all pairs of its key.
+
+    window: the window: 30 s, or {length, trigger}, or {tuples}; {length, slide}
     """
 
     def __init__(self, *, window: windows.Window | Duration) -> None: ...

@@ -17,7 +17,7 @@ from tideover.models.job.components import BoltConfig, SpoutConfig
 from tideover.models.job.placements.base import PlacementError
 from tideover.models.job.topology import TopologyError
 from tideover.models.time_of_day import heaviest
-from tideover.scenarios import day_checks, failure_checks, queue_checks, source_checks
+from tideover.scenarios import day_checks, failure_checks, queue_checks, source_checks, window_checks
 from tideover.scenarios.draft import Draft
 from tideover.scenarios.errors import Problem, suggest
 from tideover.scenarios.host_checks import host_fault, missing, most_replicas
@@ -61,6 +61,8 @@ def check(draft: Draft, scenario: Scenario | None) -> list[Problem]:
         problems += _effort(draft, scenario)
         problems += [draft.problem(message, *path) for path, message in queue_checks.check(scenario)]
         problems += [draft.problem(message, *path) for path, message in source_checks.check(scenario)]
+        if not problems:
+            problems += [draft.problem(message, *path) for path, message in window_checks.check(scenario)]
     return problems
 
 

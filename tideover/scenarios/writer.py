@@ -39,7 +39,9 @@ def part_to_data(part: Part, *, nulls: bool = True) -> Any:
 
     >>> from tideover.models.operators.window import Window
     >>> part_to_data(Window(tuples=5))
-    {'length': None, 'tuples': 5, 'trigger': 'tick'}
+    {'length': None, 'tuples': 5, 'gap': None, 'slide': None, ...}
+    >>> part_to_data(Window(tuples=5), nulls=False)
+    {'tuples': 5, 'trigger': 'tick'}
     """
     return _Form(nulls, short=True).value(part)
 

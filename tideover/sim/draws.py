@@ -43,6 +43,7 @@ class Purpose(Enum):
     PREPARE = "prepare"
     ACCESS = "access"
     DAY = "day"
+    EVENT = "event"
 
     __hash__ = object.__hash__  # there is one of each; Enum's own hashes the name anew at every draw
 

@@ -18,7 +18,7 @@ from tideover.models.job.topology import Component, Topology
 from tideover.models.job.tree import expected_effects
 from tideover.models.operators.state import Closed
 from tideover.models.runtime.outage import Outage
-from tideover.models.runtime.stream import Sent
+from tideover.models.runtime.stream import LATE, Sent
 from tideover.models.runtime.views import BoltView, SpoutView
 from tideover.sim.draws import Draws
 from tideover.sim.train import Ints, Train, distinct
@@ -132,6 +132,7 @@ class Ledger:
         self._newest: int | None = None
         self._closed_duplicated = 0
         self._replayed: list[Ints] = []
+        self._late: list[Ints] = []
         self.false_timeouts = 0
         self._destroyed: list[Ints] = []
         self.base = 0
@@ -164,6 +165,12 @@ class Ledger:
         self._replayed = [distinct(np.concatenate([EMPTY, *self._replayed]))]
         return len(self._replayed[0])
 
+    @property
+    def late(self) -> int:
+        """Roots of which a tuple came too late for a window by event."""
+        self._late = [distinct(np.concatenate([EMPTY, *self._late]))]
+        return len(self._late[0])
+
     # -- what happens ----------------------------------------------------------------------------------------
 
     def on_struck(self, outage: Outage) -> None:
@@ -189,9 +196,29 @@ class Ledger:
         """Where a root's tuples end, they have taken effect."""
         component = task.component
         if component.ends_roots:
-            twice = self._apply(component, train.uid, task.replica)
-            if twice and self._newest is not None:
-                self.extra[self._newest] += twice
+            if train.has(LATE):
+                late = train.column(LATE)
+                self._come_late(component, train.uid[late == 1], task.replica)
+                train = train.pick(late == 0)
+            if train.n:
+                self._take_effect(component, train.uid, task.replica)
+
+    def _take_effect(self, component: Component, uid: Ints, replica: int) -> None:
+        twice = self._apply(component, uid, replica)
+        if twice and self._newest is not None:
+            self.extra[self._newest] += twice
+
+    def _come_late(self, component: Component, uid: Ints, replica: int) -> None:
+        """Late tuples take no effect: they are lost, or leave aside."""
+        if not len(uid):
+            return
+        roots = uid >> component.bits
+        self._late.append(distinct(roots))
+        assert component.window is not None
+        if component.window.late == "aside":
+            self._take_effect(component, uid, replica)
+        else:
+            self._destroy(roots)
 
     def on_restored(self, task: BoltView, outage: int, uid: Ints) -> None:
         """Effects live again."""

@@ -106,7 +106,7 @@ class ReferenceRun:
         waiting = {
             (task.component.name, task.index, number)
             for task in job.bolt_tasks
-            for number in (*task.windows.waiting, *_unsaid(job, task))
+            for number in (*task.windows.awaited, *_unsaid(job, task))
         }
         due, marked = set(self._truth.open) - waiting - self._found.hidden, job.end_markers()
         lost = self._found.lost
@@ -132,9 +132,18 @@ def _unsaid(job: Job, task: BoltTask) -> list[int]:
 
 def _still_to_come(job: Job, component: str, task: int, number: int, marked: set[int]) -> bool:
     """Whether a window is not put out yet, and all that it needs is safe in a log; or a marker that ends it
-    is on its way (``marked``): the run may be later than its reference, which waits for no store.
+    is on its way (``marked``), or events have not come so far: the run may be later than its reference, which
+    waits for no store.
     """
     replicas = job.bolts[component, task]
-    if number in marked and replicas[0].windows.trigger == "marker":
+    windows = replicas[0].windows
+    if windows.trigger == "watermark":
+        window, clocks = (
+            replicas[0].component.window,
+            [r.state.clock for r in replicas if r.state is not None],
+        )
+        assert window is not None
+        return any(clock is not None and clock.watermark < number * window.step for clock in clocks)
+    if number * windows.beats in marked and windows.trigger == "marker":
         return True
     return job.needs.log and any(number > replica.windows.newest for replica in replicas)

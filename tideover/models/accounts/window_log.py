@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Container, Iterable
 from typing import Any
 
@@ -38,11 +39,17 @@ class WindowLog:
         """(time, replica) of the earliest emission."""
         self._known: dict[Place, None] = {}
         """Those that were ever put out."""
+        self.moments: dict[tuple[str, int], list[int]] = {}
+        """Of each task whose windows go by event, when it has put some out (ns), rising."""
         self._last: dict[tuple[str, int], int] = {}
 
     def on_window(self, task: BoltView, number: int, now: int, closed: Closed, again: bool) -> None:
         """A task has put out a window."""
         place = task.component.name, task.index, number
+        if task.component.trigger == "watermark":
+            moments = self.moments.setdefault(place[:2], [])
+            if not moments or moments[-1] != now:
+                moments.append(now)
         if place not in self._known:
             self._known[place] = None
             self._last[place[:2]] = now
@@ -131,6 +138,12 @@ class WindowAudit:
 
     def _note(self, place: Place, out: WindowLog, truth: WindowLog) -> None:
         component, task, number = place
-        begin, end = truth.first_at((component, task, number - 1)), out.first_at(place)
+        end = out.first_at(place)
         assert end is not None
+        if place[:2] in out.moments:  # not all numbers are there, and several come at once
+            moments = truth.moments.get(place[:2], [])
+            before = bisect_left(moments, end)
+            begin: int | None = moments[before - 1] if before else 0
+        else:
+            begin = truth.first_at((component, task, number - 1))
         self.bad[place] = begin or 0, end

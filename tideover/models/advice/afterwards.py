@@ -22,6 +22,7 @@ def remarks(scenario: Scenario, replications: Sequence[Replication]) -> list[str
     return [
         *_limits(scenario, replications),
         *_false_timeouts(scenario, replications),
+        *_late(replications),
         *_wrong_anyway(replications),
     ]
 
@@ -56,6 +57,17 @@ def _false_timeouts(scenario: Scenario, replications: Sequence[Replication]) -> 
     return [
         f"false timeouts: {count:,}, with {emitted:,} roots: nothing of them was lost, but they waited so "
         f"long that they were emitted again{said}, which makes others wait"
+    ]
+
+
+def _late(replications: Sequence[Replication]) -> list[str]:
+    """A remark if tuples came too late for windows by event."""
+    late, emitted = (sum(r.ledger[name] for r in replications) for name in ("late", "emitted"))
+    if not late:
+        return []
+    return [
+        f"late: {late:,} of {emitted:,} roots ({100 * late / emitted:.2g} %) came too late for a window by "
+        "event; a longer window.lag waits for more of them, and puts windows out later by as much"
     ]
 
 

@@ -18,6 +18,7 @@ from tideover.models.job.sources.base import Source
 from tideover.models.job.spouts.base import Spout
 from tideover.models.operators.base import Bolt
 from tideover.sim.distributions.base import Distribution
+from tideover.sim.distributions.constant import Constant
 from tideover.sim.registry import Part
 from tideover.sim.time_of_day import parse_time_of_day
 from tideover.sim.units import Bandwidth, Duration, Rate, S, Size
@@ -29,7 +30,7 @@ PEAK, DRAWN = "peak", "drawn"
 class SpoutConfig(Part):
     """A component that emits roots."""
 
-    unsaid: ClassVar[frozenset[str]] = frozenset({"queue", "source"})
+    unsaid: ClassVar[frozenset[str]] = frozenset({"event_delay", "queue", "source"})
 
     spout: Annotated[Spout, Field(description="what is emitted")]
     arrivals: Annotated[
@@ -51,6 +52,13 @@ class SpoutConfig(Part):
             "what it emits"
         ),
     ] = None
+    event_delay: Annotated[
+        Distribution,
+        Field(
+            description="how long before its first emission (or its way into the queue) the event of a tuple "
+            "took place, for windows by event; default: 0 s"
+        ),
+    ] = Constant(value=0)
 
     @property
     def processes(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -12,6 +12,7 @@ from tideover.models.job.groupings.base import Grouping
 from tideover.models.operators.base import Bolt
 from tideover.models.operators.window import Window
 from tideover.sim.train import Ints
+from tideover.sim.units import format_duration
 
 ROOT_BITS = 40
 """A run may emit 2**40 roots; the rest of a uid is the place in the tree."""
@@ -119,13 +120,20 @@ class Component:
 
     @cached_property
     def trigger(self) -> str | None:
-        """What ends the component's windows: tick, marker, tuples; None: it has none."""
+        """What ends the component's windows: tick, marker, tuples, watermark; None: it has none."""
         window = self.window
         if window is None:
             return None
+        if window.by == "event":
+            return "watermark"
         if window.tuples is not None:
             return "tuples"
         return "marker" if self.by_marker else window.trigger
+
+    @property
+    def saves_ids(self) -> bool:
+        """Whether checkpoints have only ids of its windows."""
+        return self.window is not None and self.window.saved == "ids"
 
     @property
     def keys(self) -> int:
@@ -191,6 +199,11 @@ class Topology:
             self.edges.append(edge)
             down.inputs.append(edge)
             up.outputs.append(edge)
+        sides = config.bolt.sides
+        if sides is not None and len(ups) != sides:
+            raise TopologyError(
+                down.name, f"tells {sides} streams apart; from must name {sides}, not {len(ups)}"
+            )
         kinds = {edge.up.output_anchored for edge in down.inputs}
         if len(kinds) > 1:
             raise TopologyError(
@@ -209,12 +222,19 @@ class Topology:
         lengths = {}
         for c in self.components:
             if c.window and c.trigger == "marker":
-                lengths[c.window.length] = c.name
+                lengths[c.window.beat] = c.name
         if len(lengths) > 1:
             name = list(lengths.values())[1]
             all_of = "; this strategy lets markers end all windows" if self.by_name[name].by_marker else ""
-            raise TopologyError(name, f"all windows that markers end must have one length{all_of}")
+            panes = any(c.window.extent for c in self.components if c.window)
+            which = f" (panes of {_and(lengths)})" if panes else ""
+            raise TopologyError(name, f"all windows that markers end must have one length{all_of}{which}")
         return next(iter(lengths), None)
+
+    @property
+    def by_event(self) -> bool:
+        """Whether some windows go by when events took place."""
+        return any(c.trigger == "watermark" for c in self.components)
 
     @property
     def measured(self) -> Component:
@@ -242,6 +262,10 @@ class Topology:
                 return first + task * per_task
             first += other.up.tasks * per_task
         raise AssertionError(edge.name)
+
+
+def _and(lengths: Iterable[int | None]) -> str:
+    return " and ".join(format_duration(length) for length in lengths if length is not None)
 
 
 def _order(configs: Mapping[str, SpoutConfig | BoltConfig]) -> list[str]:

@@ -166,6 +166,9 @@ class Transactions(Mechanism, Keeper):
         for other in self._tasks:
             if other is not task and other not in self._down:
                 self.do.close(other)  # the tuple in service begins again
+                if other.component.saves_ids and other.state is not None:
+                    lost = other.state.effects()  # what is in its windows comes again
+                    self.acks.destroyed(outage.number, lost.uid >> other.component.bits, lost.attempt)
                 self.do.roll_back(other, self.part(other))
                 self._remote.roll_back(other)
                 safe = self._safe.pop(other, [])

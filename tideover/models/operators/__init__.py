@@ -8,6 +8,16 @@ from tideover.models.operators import (
     running_count,
     split_words,
     windowed_count,
+    windowed_join,
 )
 
-__all__ = ["distinct", "filter", "forward", "generic", "running_count", "split_words", "windowed_count"]
+__all__ = [
+    "distinct",
+    "filter",
+    "forward",
+    "generic",
+    "running_count",
+    "split_words",
+    "windowed_count",
+    "windowed_join",
+]

@@ -51,6 +51,8 @@ class Bolt(Part):
     emits: ClassVar[tuple[str, ...]] = ()
     """Fields of the output; empty: those of the input."""
     stateful: ClassVar[bool] = False
+    sides: ClassVar[int | None] = None
+    """How many streams it has to read, if it tells them apart; None: any number."""
 
     @property
     def fan_out(self) -> int:

@@ -43,6 +43,8 @@ class KeyedSums(EpochState):
         self._contents[0][keys] += sums
 
     def pool(self, others: list[tuple[State, Ints]]) -> State | None:
+        if self.extent is not None or self.ids is not None:
+            return None
         pooled = _Pool(self.keys)
         pooled.others = [(other, keys) for other, keys in others if isinstance(other, KeyedSums)]
         theirs = np.concatenate([np.zeros(0, np.int64), *(keys for _, keys in pooled.others)])
@@ -77,8 +79,8 @@ class RunningSums(KeyedSums):
         keys = np.flatnonzero(self._so_far)
         return keys, self._so_far[keys]
 
-    def copy(self) -> Self:
-        new = super().copy()
+    def _whole(self) -> Self:
+        new = super()._whole()
         new._so_far = self._so_far.copy()
         return new
 

@@ -7,6 +7,9 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from tideover.models.operators.event_clock import EventClock
+from tideover.models.operators.window import Extent
+from tideover.models.operators.window_ids import WindowIds
 from tideover.sim.train import Ints, Train
 
 
@@ -18,8 +21,8 @@ class Effects(NamedTuple):
 
 
 class Closed(NamedTuple):
-    """What a window's end puts out: keys (rising), a value for each, and the tuples behind it in parts, in
-    the order in which they were processed.
+    """What a window's end puts out: keys (rising), a value for each, and the tuples that leave with it in
+    parts, in the order in which they were processed.
     """
 
     keys: Ints
@@ -31,14 +34,21 @@ class State(ABC):
     """What a stateful task knows. An operator brings its own (``Bolt.new_state``).
 
     Tuples belong to the epoch in which they were emitted (one epoch only, 0, unless markers end the windows).
-    An *effect* is a tuple that was taken in and that no window has put out yet: losing the state loses it.
+    An *effect* is a tuple that was taken in and has not left: losing the state loses it. It leaves with the
+    window that puts it out; if windows slide, with the first that ends after all that it is in.
 
     ``keys``: number of different keys that can come; ``tuples``: how many were taken in since the last
-    window.
+    window; ``taken``: how many in all; ``extent``: the panes of its windows, if they have some: an epoch is a
+    pane then; ``clock``: how far events have come, if they go by event; ``ids``: what a copy of the state has
+    in the place of its contents, if only ids are saved.
     """
 
     keys: int
     tuples: int
+    taken: int = 0
+    extent: Extent | None = None
+    clock: EventClock | None = None
+    ids: WindowIds | None = None
 
     @abstractmethod
     def add(self, train: Train) -> None:
@@ -46,7 +56,9 @@ class State(ABC):
 
     @abstractmethod
     def end_window(self, before: int | None = None) -> Closed:
-        """What the window of all epochs < ``before`` (None: all) puts out; its tuples are effects no more."""
+        """What the window of all epochs < ``before`` (None: all) puts out; its tuples are effects no more.
+        A sliding one has the last panes of them only.
+        """
 
     @abstractmethod
     def fresh(self) -> Self:
@@ -79,6 +91,16 @@ class State(ABC):
     @abstractmethod
     def content(self) -> dict[int, int]:
         """What it knows of each key, for people to read."""
+
+    def due(self, since: int, watermark: int) -> list[int]:
+        """Numbers of the windows by event that end after ``since``, and at or before ``watermark`` (ns), if a
+        tuple is in them or leaves with them.
+        """
+        raise NotImplementedError
+
+    def end_pane(self, number: int) -> None:
+        """What was taken in since the last pane ended, as epoch 0, is pane ``number`` (> 0)."""
+        raise NotImplementedError
 
     def pool(self, others: list[tuple[State, Ints]]) -> State | None:
         """A state that takes in the tuples of several tasks and splits them by key: its own, and those of
@@ -130,10 +152,11 @@ class EpochState(State):
 
     def add(self, train: Train) -> None:
         self.tuples += train.n
-        if train.epoch is None or not train.n:
+        self.taken += train.n
+        epoch = train.epoch
+        if epoch is None or not train.n:
             self._add(0, train)
             return
-        epoch = train.epoch
         changes = (epoch[1:] != epoch[:-1]).nonzero()[0]
         if not len(changes):
             self._add(int(epoch[0]), train)
@@ -152,24 +175,66 @@ class EpochState(State):
 
     def end_window(self, before: int | None = None) -> Closed:
         closed = [epoch for epoch in sorted(self._contents) if before is None or epoch < before]
-        keys, values = self._put_out([self._contents.pop(epoch) for epoch in closed])
+        if self.extent is not None and self.extent.stays and before is not None:
+            begin = before - self.extent.panes
+            held = [epoch for epoch in closed if epoch >= begin]
+            closed = [epoch for epoch in closed if epoch < begin]
+            keys, values = self._put_out([self._contents[epoch] for epoch in held])
+            inside = [part for epoch in held for _, part in self._behind[epoch]]
+            for epoch in closed:
+                del self._contents[epoch]
+        else:
+            keys, values = self._put_out([self._contents.pop(epoch) for epoch in closed])
+            inside = [part for epoch in closed for _, part in self._behind[epoch]]
         behind = [run for epoch in closed for run in self._behind.pop(epoch)]
         self.tuples = 0
-        return Closed(keys, values, [part for _, part in sorted(behind, key=lambda run: run[0])])
+        parts = [part for _, part in sorted(behind, key=lambda run: run[0])]
+        if self.ids is not None:
+            self.ids.put_out(joined(inside).uid, joined(parts).uid)
+        return Closed(keys, values, parts)
+
+    def end_pane(self, number: int) -> None:
+        if 0 in self._contents:
+            self._contents[number] = self._contents.pop(0)
+            self._behind[number] = self._behind.pop(0)
+
+    def due(self, since: int, watermark: int) -> list[int]:
+        assert self.extent is not None
+        pane, panes, slide, stays = self.extent
+        first, last = since // (pane * slide) + 1, watermark // (pane * slide)
+        found: set[int] = set()
+        for number in self._contents:
+            begin, end = -(-number // slide), (number + panes - 1) // slide + stays
+            found.update(range(max(first, begin), min(last, end) + 1))
+        return sorted(found)
 
     def fresh(self) -> Self:
-        return type(self)(self.keys)
+        new = type(self)(self.keys)
+        new.extent = self.extent
+        new.clock = None if self.clock is None else self.clock.fresh()
+        new.ids = None if self.ids is None else WindowIds()
+        return new
 
     def copy(self) -> Self:
+        if self.ids is None:
+            return self._whole()
+        new = self.fresh()
+        new.ids = self.ids.saved()
+        return new
+
+    def _whole(self) -> Self:
         new = self.fresh()
         new._contents = {epoch: self._copied(content) for epoch, content in self._contents.items()}
         new._behind = {epoch: list(behind) for epoch, behind in self._behind.items()}
         new._trains = self._trains
-        new.tuples = self.tuples
+        new.tuples, new.taken = self.tuples, self.taken
+        new.clock = None if self.clock is None else self.clock.copy()
         return new
 
     @property
     def entries(self) -> int:
+        if self.ids is not None:
+            return self.ids.entries
         return sum(self._entries(content) for content in self._contents.values())
 
     def _changed(self, content: Any, old: Any) -> int:
@@ -184,13 +249,17 @@ class EpochState(State):
 
     @property
     def size(self) -> int:
-        return sum(len(part.uid) for behind in self._behind.values() for _, part in behind)
+        return len(self.effects().uid)
 
     def effects(self) -> Effects:
-        return joined([part for behind in self._behind.values() for _, part in behind])
+        parts = [part for behind in self._behind.values() for _, part in behind]
+        if self.ids is not None:
+            parts += [Effects(train.uid, train.attempt) for train in self.ids.waiting]
+        return joined(parts)
 
     def content(self) -> dict[int, int]:
-        open_ = self.copy()
+        open_ = self._whole()
+        open_.extent = None
         closed = open_.end_window()
         return dict(zip(closed.keys.tolist(), closed.values.tolist(), strict=True))
 

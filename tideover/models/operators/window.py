@@ -2,32 +2,194 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from math import gcd
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
 from tideover.sim.registry import Part
-from tideover.sim.units import MS, Duration
+from tideover.sim.units import MS, Duration, S
+
+
+class Extent(NamedTuple):
+    """A sliding window in panes, pieces of which each window has some whole ones (Li et al., *No pane, no
+    gain*, SIGMOD Record 2005).
+
+    pane    length of a pane: ns, or tuples
+    panes   how many a window has
+    slide   how many panes later the next window ends
+    stays   a tuple leaves with the first window that ends without it, and not with the last that has it
+    """
+
+    pane: int
+    panes: int
+    slide: int
+    stays: bool = True
+
+    @classmethod
+    def of(cls, length: int, slide: int) -> Extent:
+        """The longest panes that do."""
+        pane = gcd(length, slide)
+        return cls(pane, length // pane, slide // pane)
 
 
 class Window(Part):
     """A tumbling window: ``length`` of time, ended by a tick or by a marker that the spouts send; or a
-    number of ``tuples``.
+    number of ``tuples``. With ``slide`` (or ``slide_tuples``) one ends each slide, and a tuple is in all that
+    overlap it; it leaves, and is acked, with the first window that ends without it.
+
+    ``by`` event, tuples fall into windows by when their events took place. Each ``watermark_interval`` the
+    task looks how far events have come: the watermark is the newest event of each input less ``lag``, the
+    least of all. Windows that end at or before it are put out; a tuple that comes with an event at or before
+    it is late (Storm's ``WaterMarkEventGenerator``; Akidau et al., *The dataflow model*, VLDB 2015, 2.3).
     """
+
+    unsaid: ClassVar[frozenset[str]] = frozenset(
+        {"gap", "slide", "slide_tuples", "by", "lag", "watermark_interval", "late", "idle_after", "saved"}
+    )
 
     length: Annotated[Duration | None, Field(description="length in time, e.g. 30 s")] = None
     tuples: Annotated[int | None, Field(ge=1, le=10**9, description="length in tuples")] = None
+    gap: Annotated[
+        Duration | None,
+        Field(
+            description="sessions instead: a key's ends when no event of it follows for so long; by: event"
+        ),
+    ] = None
+    slide: Annotated[
+        Duration | None,
+        Field(description="a window of this length ends each slide, e.g. 10 s; default: one after the other"),
+    ] = None
+    slide_tuples: Annotated[
+        int | None, Field(ge=1, le=10**9, description="the same of a window of tuples, as a number of them")
+    ] = None
     trigger: Annotated[
         Literal["tick", "marker"],
         Field(description="what ends a window of time: the task's clock, or the spouts' marker"),
     ] = "tick"
 
+    by: Annotated[
+        Literal["arrival", "event"],
+        Field(
+            description="what puts a tuple into a window of time: when it comes, or when its event took place"
+        ),
+    ] = "arrival"
+    lag: Annotated[
+        Duration, Field(description="by event: how much later than newer ones an event may come")
+    ] = 0
+    watermark_interval: Annotated[
+        Duration, Field(ge=MS, description="by event: how often the task looks how far events have come")
+    ] = S
+    late: Annotated[
+        Literal["drop", "aside"],
+        Field(
+            description="by event: what becomes of a late tuple: nothing, or it leaves on a stream of its own"
+        ),
+    ] = "drop"
+    idle_after: Annotated[
+        Duration | None,
+        Field(
+            gt=0,
+            description="by event: an input that has been silent for so long holds windows back no more; "
+            "default: it does",
+        ),
+    ] = None
+
+    saved: Annotated[
+        Literal["contents", "ids"],
+        Field(
+            description="what checkpoints have of it: all that it holds, or only which tuples have left it, "
+            "and which it has put out (Storm's stateful windows without persistence)"
+        ),
+    ] = "contents"
+
+    @model_validator(mode="after")
+    def _saved(self) -> Window:
+        if self.saved == "ids" and (self.length is None or self.by == "event" or self.trigger == "marker"):
+            raise ValueError("saved: ids is of windows of time by arrival, that ticks end")
+        return self
+
+    @model_validator(mode="after")
+    def _by_event(self) -> Window:
+        if self.by == "arrival":
+            fields = type(self).model_fields
+            of_events = ("lag", "watermark_interval", "late", "idle_after")
+            for name in of_events:
+                if getattr(self, name) != fields[name].default:
+                    raise ValueError(f"{name} is of windows by event: add by: event, or leave it out")
+            if self.gap is not None:
+                raise ValueError("gap is of sessions by event: add by: event")
+        elif self.tuples is not None:
+            raise ValueError("windows of tuples go by arrival: by: event is of windows of time (length)")
+        elif self.trigger == "marker":
+            raise ValueError("what ends windows by event is their watermark: leave trigger out")
+        return self
+
     @model_validator(mode="after")
     def _one_length(self) -> Window:
-        if (self.length is None) == (self.tuples is None):
+        if self.gap is not None:
+            if self.length is not None or self.tuples is not None:
+                raise ValueError("sessions end by themselves: length and tuples do not go with gap")
+            if self.gap < MS:
+                raise ValueError("gap must be at least 1 ms")
+        elif (self.length is None) == (self.tuples is None):
             raise ValueError("give either length (a duration) or tuples (a number)")
         if self.length is not None and self.length < MS:
             raise ValueError("length must be at least 1 ms")
         if self.tuples is not None and self.trigger == "marker":
-            raise ValueError("a window of tuples ends by itself: trigger does not go with tuples")
+            raise ValueError("a window of tuples needs nothing to end it: trigger does not go with tuples")
         return self
+
+    @model_validator(mode="after")
+    def _one_slide(self) -> Window:
+        if self.slide is not None:
+            if self.length is None:
+                raise ValueError("slide is of a window of time (length); that of tuples has slide_tuples")
+            if not MS <= self.slide <= self.length:
+                raise ValueError(
+                    "slide must be at least 1 ms and at most length: else tuples are in no window"
+                )
+            if self.slide % MS or self.length % MS:
+                raise ValueError("length and slide must be whole milliseconds, as panes are")
+        if self.slide_tuples is not None:
+            if self.tuples is None:
+                raise ValueError("slide_tuples is of a window of tuples; that of time has slide")
+            if self.slide_tuples > self.tuples:
+                raise ValueError("slide_tuples must be at most tuples: else tuples are in no window")
+        return self
+
+    @property
+    def extent(self) -> Extent | None:
+        """Its panes; None: it has none, for it neither slides nor goes by event."""
+        if self.length is not None and self.slide is not None:
+            return Extent.of(self.length, self.slide)
+        if self.tuples is not None and self.slide_tuples is not None:
+            return Extent.of(self.tuples, self.slide_tuples)
+        if self.length is not None and self.by == "event":
+            return Extent(self.length, 1, 1, stays=False)
+        return None if self.gap is None else Extent(MS, 1, 1, stays=False)
+
+    @property
+    def step(self) -> int:
+        """Of windows by event: the time of the end (ns) that each number stands for."""
+        assert self.extent is not None
+        return self.extent.pane * self.extent.slide
+
+    @property
+    def beat(self) -> int | None:
+        """Time between two moments at which something can end: a pane, or the window (ns); None: it is one of
+        tuples.
+        """
+        if self.by == "event":
+            return self.watermark_interval
+        return None if self.length is None else self.length if self.extent is None else self.extent.pane
+
+    @property
+    def every(self) -> int | None:
+        """Tuples from one window's end to the next; None: it is one of time."""
+        return self.slide_tuples or self.tuples
+
+    @property
+    def beats(self) -> int:
+        """So many beats from one window's end to the next."""
+        return 1 if self.extent is None or self.length is None or self.by == "event" else self.extent.slide

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from tideover.models.operators.base import BOLTS
 from tideover.models.operators.keyed_sums import KeyedSums
+from tideover.models.operators.sessions import Sessions
 from tideover.models.operators.state import State
 from tideover.models.operators.stateful import Stateful
 
@@ -20,6 +21,7 @@ class WindowedCount(Stateful):
     """
 
     emits: ClassVar[tuple[str, ...]] = ("key", "count")
+    slides: ClassVar[bool] = True
 
     def new_state(self, keys: int) -> State:
-        return KeyedSums(keys)
+        return KeyedSums(keys) if self.window.gap is None else Sessions(keys, self.window.gap)

@@ -61,7 +61,7 @@ def by_task(plan: Plan, saving: Saving) -> list[str]:
             f"{takes / S:.4g} s, longer than the interval"
         ]
     writers = sum(c.tasks for c in plan.stateful)
-    lengths = [c.window.length for c in plan.stateful if c.window and c.window.length]
+    lengths = [c.window.slide or c.window.length for c in plan.stateful if c.window and c.window.length]
     often = min([saving.interval, *lengths])
     if writers * write > often:
         return [

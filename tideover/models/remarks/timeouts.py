@@ -18,16 +18,20 @@ def windows(plan: Plan, key: str, timeout: int, least: int, ack_cost: int) -> li
     for c in plan.topology.components:
         if c.window is None or not c.anchored:
             continue
-        length = c.window.length
-        rate = plan.loads[c.name].rate
+        length, rate = c.window.length, plan.loads[c.name].rate
         if length is None and not rate:
             continue  # no tuple comes here, none waits
         if length is None:
-            length = round(S * (c.window.tuples or 0) / rate)
+            length = round(S * ((c.window.tuples or 0) + (c.window.slide_tuples or 0)) / rate)
+        elif c.window.slide is not None:
+            length += c.window.slide  # it leaves with the first window that ends without it
         # The first tuple of a window waits for its end and is acked at once, the last one waits for the acks
         # of all the others, and in between it is so much of the one and so much of the other.
         burst = round(ack_cost * rate * length / S)
-        longest, why = max((length, f"the window of {c.name}"), (burst, f"the burst of acks of {c.name}"))
+        slides = " and its slide" if c.window.extent else ""
+        longest, why = max(
+            (length, f"the window of {c.name}{slides}"), (burst, f"the burst of acks of {c.name}")
+        )
         if least < longest:
             remarks.append(
                 f"{key} {timeout / S:g} s: a tuple may wait {longest / S:.4g} s for its ack ({why}), but can "

@@ -10,26 +10,24 @@ import numpy.typing as npt
 
 from tideover.models.job.components import BoltConfig
 from tideover.models.job.topology import Component
-from tideover.models.operators.base import Children
-from tideover.models.operators.state import Closed, State
+from tideover.models.operators.window_ids import STREAM
 from tideover.models.runtime.context import Context
 from tideover.models.runtime.spout_task import SpoutTask
 from tideover.models.runtime.stream import Outlet, Sent
-from tideover.models.runtime.windows import Windows
+from tideover.models.runtime.windowing import WindowedTask, tuples_in
 from tideover.sim.card import UNPACKING
 from tideover.sim.distributions.constant import Constant
 from tideover.sim.draws import Purpose
 from tideover.sim.kernel import Rank
 from tideover.sim.line import PLACELESS
 from tideover.sim.link import Channel
-from tideover.sim.server import Server
-from tideover.sim.train import Ints, Train, single
+from tideover.sim.train import Ints, Train
 
 BARRIER = -2
 """Mark of a message that becomes a control marker in the queue of the task where it arrives."""
 
 
-class BoltTask(Server):
+class BoltTask(WindowedTask):
     """A bolt task or one replica of it: a first-in first-out queue, and a state if the bolt has one.
 
     index    number of the task in its component
@@ -45,37 +43,17 @@ class BoltTask(Server):
         host: int,
         shares: bool = False,
     ) -> None:
-        name = f"{component.name}.{index}" + (f"/{replica}" if replica else "")
-        super().__init__(context.kernel, name, host, shares)
+        super().__init__(context, component, index, replica, host, shares)
         self.shares = shares
         assert isinstance(component.config, BoltConfig)
-        self._context = context
-        self.component = component
-        self.index = index
-        self.replica = replica
-        self.outlets: list[Outlet] = []
-        self.windows = Windows(component.trigger, self._tick)
-        self._bolt = component.config.bolt
-        self._state = self._bolt.new_state(component.input_keys) if component.window else None
-        self._last_mark: Train | None = None
         self._inputs: dict[tuple[str, int], int] = {}
         """Numbers of the logical tasks that send here."""
-        self._scheduled = 0
-        """Tuples that have got service since the last window."""
         service = component.config.service
         self._service = service
         self._constant = service.value if isinstance(service, Constant) else None
         self._in_batches = context.needs.batches
         self.worked = 0
         """Tuples that it has worked on so far."""
-        self.silent = False
-        """It processes what another one does, and emits nothing."""
-        self.unsaid: dict[int, Closed] | None = None
-        """Windows that it has put out while silent, by number; None: nobody will ask for what it does then,
-        and it makes nothing.
-        """
-        self.said = 0
-        """Number of the newest window that it has put out while it was not."""
         self.besides: Callable[[Train], Ints] | None = None
         """Time that tuples take besides, asked when they are given service, in their order; None: none."""
 
@@ -96,7 +74,7 @@ class BoltTask(Server):
 
     def _until_trigger(self) -> int | None:
         window = self.component.window
-        return None if window is None or window.tuples is None else window.tuples - self._scheduled
+        return None if window is None or window.every is None else window.every - self._scheduled
 
     # -- arrivals --------------------------------------------------------------------------------------------
 
@@ -106,12 +84,14 @@ class BoltTask(Server):
             return
         assert self._state is not None
         for _, train in self._taken(now):
-            self._state.add(train if train.mark is None else train.pick(train.mark == 0))
+            self._take_up(train if train.mark is None else train.pick(train.mark == 0))
 
     def _receive(self, channel: Channel, train: Train) -> Train:
         if train.mark is not None:
             # a marker's key says over which logical input it came
             train = train.replace(key=np.where(train.mark > 0, self._input(channel), train.key))
+        if self._state is not None and self._state.ids is not None:
+            train = train.adding(**{STREAM: np.full(train.n, self._input(channel), np.int64)})
         if channel.logged and self.bound is not None:
             train = train.adding(**{PLACELESS: np.ones(train.n, np.int64)})
         return self._context.hooks.receive(self, channel, train)
@@ -181,14 +161,14 @@ class BoltTask(Server):
         return cost
 
     def _serve(self, train: Train) -> Ints:
-        self._scheduled += _data_count(train)
+        self._scheduled += tuples_in(train)
         if self._in_batches:
             return np.zeros(train.n, np.int64)
         demand = self._demand(train)
         return demand if self.besides is None else demand + self.besides(train)
 
     def _take_back(self, train: Train) -> None:
-        self._scheduled -= _data_count(train)
+        self._scheduled -= tuples_in(train)
 
     def _find_trigger(self, train: Train) -> int | None:
         row = None
@@ -196,8 +176,8 @@ class BoltTask(Server):
             marks = train.mark.nonzero()[0]
             row = int(marks[0]) if len(marks) else None
         window = self.component.window
-        if window is not None and window.tuples is not None:
-            last = window.tuples - self._scheduled - 1
+        if window is not None and window.every is not None:
+            last = window.every - self._scheduled - 1
             if last < (train.n if row is None else row):
                 return last
         return row
@@ -236,108 +216,16 @@ class BoltTask(Server):
     def _has_processed(self, train: Train, arrival: Ints, sent: list[Sent]) -> None:
         self.worked += train.n
         if self._state is not None:
-            self._state.add(train)
+            train = self._take_up(train)
         self._context.say.processed(self, train, arrival, sent)
         if self.component.anchored:
             self._context.hooks.processed(self, train, sent)
 
     # -- windows ---------------------------------------------------------------------------------------------
 
-    def _fire(self, now: int) -> int:
-        mark, windows = self._last_mark, self.windows
-        if mark is None:
-            windows.ended += 1
-            self._scheduled = 0
-            return self._end_window(windows.ended, now, windows.epoch)
-        assert mark.mark is not None
-        number = int(mark.mark[0])
-        if number < 0:
-            return 0
-        before = windows.epoch
-        source = int(mark.key[0])
-        windows.epochs[source] = max(windows.epochs[source], number)
-        aligned = windows.epoch
-        if aligned == before:
-            return 0
-        stall = 0
-        if windows.trigger == "marker":
-            stall = self._end_window(aligned, now, before, up_to=aligned)
-        train = single(now, 0, mark=aligned)
-        for outlet in () if self._mute else self.outlets:
-            outlet.broadcast(train)
-        if self.line is not None:
-            self.line.close()
-        return stall
-
-    def _end_window(self, number: int, now: int, epoch: int, up_to: int | None = None) -> int:
-        """Put out the state (of epochs < ``up_to``) as window ``number``; returns how long that keeps the
-        task (ns).
-
-        ``epoch`` is that of the aggregates: the newest marker that was handed on before them.
-        """
-        assert self._state is not None
-        context, component = self._context, self.component
-        closed = self._state.end_window(up_to)
-        again = self.windows.put_out(number)
-        if self._mute:
-            return context.hooks.window_ended(self, closed.parts, now)
-        packing = 0
-        if self.silent:
-            self._leave_unsaid(number, closed, again)
-        else:
-            self._say(number, now, closed, again)
-        if len(closed.keys) and self.outlets and (context.needs.readers_go_back or not again):
-            first = (number * component.tasks + self.index) << component.key_bits
-            moment = np.full(len(closed.keys), now, np.int64)
-            epochs = None if context.topology.marker_length is None else np.full_like(moment, epoch)
-            uid = first | closed.keys
-            train = Train(moment, uid, moment, closed.keys, value=closed.values, epoch=epochs)
-            for outlet in self.outlets:
-                outlet.send(train, Children())
-                packing += int(outlet.packed(train, Children()).sum())
-            if self.line is not None:
-                self.line.close()
-        return context.hooks.window_ended(self, closed.parts, now) + packing * (not self.silent)
-
-    def _say(self, number: int, now: int, closed: Closed, again: bool = False) -> None:
-        self.said = max(self.said, number)
-        self._context.say.window(self, number, now, closed, again)
-
-    def _leave_unsaid(self, number: int, closed: Closed, again: bool) -> None:
-        assert self.unsaid is not None
-        if not again:
-            self.unsaid[number] = closed
-        elif self.component.anchored:
-            for part in closed.parts:
-                self._context.say.void(self.component, part.uid, self.replica)
-
-    def say_unsaid(self, after: int) -> None:
-        """Put out now the windows that it has put out in silence, those with a number above ``after``."""
-        assert self.unsaid is not None
-        unsaid, self.unsaid = self.unsaid, {}
-        for number, closed in sorted(unsaid.items()):
-            if number > after:
-                self._say(number, self._kernel.now, closed)
-
     def newest_marker(self, channel: Channel) -> int:
         """Number of the newest end marker that has come from the task at the other end of ``channel``."""
         return self.windows.epochs[self._input(channel)]
-
-    def _tick(self, number: int) -> None:
-        """A tick that ends window ``number`` comes into the queue."""
-        if self.available:
-            self.windows.waiting.add(number)
-            self.enqueue(Rank.WINDOW, lambda: self._tick_turn(number))
-
-    def _tick_turn(self, number: int) -> None:
-        self.windows.waiting.discard(number)
-        if not self.available:
-            return
-        now = self._kernel.now
-        stall = self._end_window(number, now, self.windows.epoch)
-        if not self.windows.count_at_arrival:  # else nothing waits, and the next tick must not
-            self.occupy(stall)
-        self.outbox.let_out(now)
 
     def _cancel_markers(self) -> None:
         super()._cancel_markers()
@@ -349,24 +237,6 @@ class BoltTask(Server):
     def mean_service(self) -> float:
         """What a tuple takes on average (ns)."""
         return self._service.mean_ns
-
-    @property
-    def state(self) -> State | None:
-        """What the task knows; None: its bolt has no state. Set it to restore another."""
-        return self._state
-
-    @state.setter
-    def state(self, state: State) -> None:
-        self._state = state
-        window = self.component.window
-        if window is not None and window.tuples is not None:
-            # tuples in service count towards the next window, and may no longer fill the one that they were
-            # going to end
-            served = self.queue.in_service()
-            self._scheduled = state.tuples + sum(_data_count(train) for train in served)
-            by_marker = bool(served) and served[-1].mark is not None and bool(served[-1].mark[-1])
-            if not by_marker and self._scheduled < window.tuples:
-                self.queue.cancel_trigger()
 
     def start_over(self) -> list[Train]:
         """Forget what was planned; returns what was admitted and waits, in order."""
@@ -386,8 +256,3 @@ def connect(task: BoltTask, channel: Channel) -> None:
     """Make ``channel`` an input of ``task``; inputs come in the physical order of their senders."""
     task.connect(channel)
     task.windows.epochs[task._input(channel)] = 0
-
-
-def _data_count(train: Train) -> int:
-    """Tuples that are not markers."""
-    return train.n if train.mark is None else int(np.count_nonzero(train.mark == 0))

@@ -9,6 +9,7 @@ import numpy as np
 
 from tideover.models.job.topology import Topology
 from tideover.models.runtime.announcements import Announcer
+from tideover.models.runtime.event_times import EventTimes
 from tideover.models.runtime.hooks import Dispatcher, Needs
 from tideover.models.runtime.keeper import Keeper
 from tideover.models.runtime.machine import Machine
@@ -47,6 +48,7 @@ class Context:
                  services, and from the least latency
     servers      of each store, by its name; None: of the one that has none
     resources    what several tasks use, and can only do so much of: cores, cards, stores
+    events       when the events took place that tuples tell of; None: nobody asks
     runner       who runs the bolts, if they do not run by themselves
     marks        what control messages of mechanisms are called, by the mark that they have on channels
     rhythm       asks for the period (ns) of what interrupts the flow in normal operation, and may come at
@@ -71,6 +73,7 @@ class Context:
     step: int | None = None
     resources: list[Resource] = field(default_factory=list)
     servers: dict[str | None, list[StoreServer]] = field(default_factory=dict)
+    events: EventTimes | None = None
     runner: Runner | None = None
     marks: dict[int, str] = field(default_factory=dict)
     rhythm: Callable[[], int] = int

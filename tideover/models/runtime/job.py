@@ -191,11 +191,15 @@ class Job:
         for task in self.bolt_tasks:
             task.gate.from_log = self.needs.log
             window = task.component.window
-            if task.windows.trigger == "tick" and window is not None and window.length is not None:
+            if (
+                task.windows.trigger in ("tick", "watermark")
+                and window is not None
+                and window.beat is not None
+            ):
                 tick = partial(_tick, task)
                 # what leaves now comes behind all that arrives now at who reads it
                 reads = None if task.outlets else (task,)
-                self.kernel.every(window.length, window.length, Rank.WINDOW, tick, task.number, reads)
+                self.kernel.every(window.beat, window.beat, Rank.WINDOW, tick, task.number, reads)
         length = self.topology.marker_length
         if length is not None:
             for spout in self.spouts:

@@ -22,8 +22,8 @@ class SavedState:
 
     state     None: its bolt has none
     epochs    newest marker of each logical input
-    windows   number of the last window that a count of tuples has ended
-    newest    number of the newest window that was ended
+    windows   as ``Windows.ended``: of the last window that a count of tuples, or a watermark, has ended
+    newest    number of the newest window that was ended; -1: none
     """
 
     state: State | None
@@ -42,7 +42,7 @@ class SavedState:
     def at_the_beginning(cls, task: BoltTask) -> SavedState:
         """The task's state before the first tuple."""
         state = None if task.state is None else task.state.fresh()
-        return cls(state, dict.fromkeys(task.windows.epochs, 0), 0, 0)
+        return cls(state, dict.fromkeys(task.windows.epochs, 0), 0, -1)
 
     @classmethod
     def between_windows(cls, task: BoltTask, epoch: int, windows: int) -> SavedState:

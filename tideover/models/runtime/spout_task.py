@@ -193,6 +193,8 @@ class SpoutTask(Node):
         return None if self._context.topology.marker_length is None else np.full(n, self._epoch, np.int64)
 
     def _send(self, train: Train) -> None:
+        if self._context.events is not None and self.feed is None:
+            self._context.events.emitted(self.spout_number, train)
         sent = self._hand_on(train)
         self._kernel.made += train.n
         self.tell(self._has_emitted, train, sent)

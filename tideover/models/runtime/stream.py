@@ -17,6 +17,10 @@ PATH = "path"
 """Column: number of the logical path from the spout by which a tuple came."""
 
 
+LATE = "late"
+"""Column of tuples that were processed: 1 if it came too late for a window by event, 2 if it is known."""
+
+
 class Sent(NamedTuple):
     """Tuples that left over an edge, in order of their parents. ``copies``: how many of each; None: one."""
 

@@ -11,16 +11,20 @@ REMEMBERED = 1 << 16
 class Windows:
     """The windows of one task: which markers have come, which windows were put out.
 
-    trigger          what ends them: tick, marker, tuples; None: the task has none
-    ended            number of the last window that was ended by a count of tuples
+    trigger          what ends them: tick, marker, tuples, watermark; None: the task has none
+    ended            number of the last window that was ended by a count of tuples; or by a watermark, plus 1
+                     (the first is window 0)
     epochs           newest end marker of each logical input
-    waiting          numbers of the windows whose tick waits in the queue
-    tick             a tick that ends the window of this number comes into the queue
+    waiting          numbers of the ticks that wait in the queue
+    tick             the tick of this number comes into the queue: it ends the window of its number, or, where
+                     windows slide, a pane, and every so many a window
+    beats            so many ends, of panes, from one window's end to the next (1: each ends a window)
     count_at_arrival  take in what arrives at once, without service (in a reference run)
     """
 
-    def __init__(self, trigger: str | None, tick: Callable[[int], None]) -> None:
+    def __init__(self, trigger: str | None, tick: Callable[[int], None], beats: int = 1) -> None:
         self.trigger = trigger
+        self.beats = beats
         self.ended = 0
         self.epochs: dict[int, int] = {}
         self.waiting: set[int] = set()
@@ -36,7 +40,14 @@ class Windows:
     @property
     def newest(self) -> int:
         """Number of the newest window that was ended."""
-        return self.ended if self.trigger == "tuples" else self.epoch
+        if self.trigger == "watermark":
+            return self.ended - 1
+        return self.ended if self.trigger == "tuples" else self.epoch // self.beats
+
+    @property
+    def awaited(self) -> list[int]:
+        """Numbers of the windows whose tick waits in the queue."""
+        return [number // self.beats for number in self.waiting if number % self.beats == 0]
 
     def put_out(self, number: int) -> bool:
         """Window ``number`` is put out; returns whether it was before."""

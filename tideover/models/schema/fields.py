@@ -234,6 +234,7 @@ RUNS = (
     _roots("replayed", "replayed", "distinct roots that were sent again"),
     _roots("duplicated", "counted twice", "distinct roots with an effect applied to state more than once"),
     _roots("false_timeouts", "false timeouts", "roots sent again though no failure had destroyed any of it"),
+    _roots("late", "late", "distinct roots of which a tuple came too late for a window by event"),
     _windows("emitted", "windows emitted"),
     _windows("correct", "windows equal to those of the failure-free twin"),
     _windows("wrong", "windows that differ from those of the failure-free twin"),

@@ -35,6 +35,7 @@ class AlignedSnapshots(Strategy):
 
     promise: ClassVar[Promise] = "exactly once"
     usual: ClassVar[dict[str, str]] = {"checkpoint_interval": "5 s"}
+    windows: ClassVar[frozenset[str]] = frozenset({"sliding", "event", "session", "join"})
     survives: ClassVar[frozenset[str]] = frozenset(
         {"lose_state", "crash_task", "crash_host", "crash_worker", "crash_rack"}
     )
@@ -83,8 +84,7 @@ class AlignedSnapshots(Strategy):
     local_recovery: Annotated[
         str | None,
         Field(
-            description="the one of `stores`, on hosts, where tasks keep a second copy of their state, to "
-            "read it there if they restart there"
+            description="the one of `stores`, on hosts, with a second copy of state for who restarts there"
         ),
     ] = None
 

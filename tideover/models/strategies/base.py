@@ -59,6 +59,8 @@ class Strategy(Part):
     """Keys that count single tuples, where they are given: they do not go with lumps (``run.lump``)."""
     spouts_wait: ClassVar[tuple[str, ...]] = ()
     """Keys by which, where they are given, spouts wait as long as too much is under way."""
+    windows: ClassVar[frozenset[str]] = frozenset()
+    """What goes with it besides: ``sliding``, by ``event``, ``session``, late ones ``aside``, ``join``."""
     gives_up: ClassVar[tuple[str, ...]] = ()
     """Durations after which a root that is not done is given up, and emitted again."""
 

@@ -18,6 +18,7 @@ class Amnesia(Strategy):
     """
 
     promise: ClassVar[Promise] = "at most once"
+    windows: ClassVar[frozenset[str]] = frozenset({"sliding", "event", "session", "aside", "join"})
     survives: ClassVar[frozenset[str]] = frozenset(
         {"lose_state", "crash_task", "crash_host", "crash_worker", "crash_rack"}
     )

@@ -47,3 +47,7 @@ class Spout(Part):
     def content(self, component: str, draws: Draws, root: Ints, number: Ints) -> tuple[Ints, Ints | None]:
         """Key and value (None: 1) of each root; ``number`` is the root's number within its task."""
         raise NotImplementedError
+
+    def stamps_of(self, number: Ints) -> Ints | None:
+        """When the events of a task's roots with these numbers took place (ns); None: by ``event_delay``."""
+        return None

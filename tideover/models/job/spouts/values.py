@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Annotated, ClassVar
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from tideover.models.job.spouts.base import SPOUTS, Spout
 from tideover.sim.draws import Draws
 from tideover.sim.train import Ints
+from tideover.sim.units import Duration
 
 
 @SPOUTS.register("values")
@@ -25,6 +26,23 @@ class Values(Spout):
         tuple[int, ...], Field(min_length=1, description="the numbers, in the order of emission")
     ]
     repeat: Annotated[bool, Field(description="start again at the end of the list")] = False
+    stamps: Annotated[
+        tuple[Duration, ...] | None,
+        Field(
+            description="when the event of each took place, for windows by event, as in [3 s, 5 s]; "
+            "default: by event_delay"
+        ),
+    ] = None
+
+    @model_validator(mode="after")
+    def _as_many(self) -> Values:
+        if self.stamps is not None and len(self.stamps) != len(self.values):
+            raise ValueError(
+                f"there are {len(self.values)} values and {len(self.stamps)} stamps: give as many"
+            )
+        if self.stamps is not None and self.repeat:
+            raise ValueError("stamps are of a list that ends: repeat does not go with them")
+        return self
 
     @property
     def key_count(self) -> int:
@@ -37,3 +55,6 @@ class Values(Spout):
     def content(self, component: str, draws: Draws, root: Ints, number: Ints) -> tuple[Ints, Ints]:
         table = np.array(self.values, np.int64)
         return np.zeros(len(root), np.int64), table[number % len(table)]
+
+    def stamps_of(self, number: Ints) -> Ints | None:
+        return None if self.stamps is None else np.array(self.stamps, np.int64)[number]

@@ -14,7 +14,7 @@ from tideover.models.operators.state import Effects, joined
 from tideover.models.runtime.hooks import Needs
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.spout_task import SpoutTask
-from tideover.models.runtime.stream import Sent
+from tideover.models.runtime.stream import LATE, Sent
 from tideover.models.runtime.verbs import Verbs
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
 from tideover.sim.train import Ints, Train
@@ -39,8 +39,8 @@ class AckCosts(Mechanism):
 class Acks(AckCosts):
     """Every root and every tuple anchored to it is acked; the acker knows which roots are pending.
 
-    A tuple is acked when its effect is safe: of a bolt with state at the end of its window, or, with
-    ``held``, when ``release`` says so. What was not acked when a task fails never is.
+    A tuple is acked when its effect is safe: of a bolt with state when it leaves with a window's end (a late
+    one at once), or, with ``held``, when ``release`` says so. What was not acked when a task fails never is.
 
     ack_size         bytes of an ack message
     period, buckets  of the acker's own rotating map
@@ -89,14 +89,27 @@ class Acks(AckCosts):
 
     def processed(self, task: BoltView, train: Train, sent: list[Sent]) -> None:
         if self._held is not None and task.component.keeps_state:
-            self._held.setdefault(task, []).append(Effects(train.uid, train.attempt))
+            self._hold(task, train)
             if sent:
                 self.acker.add(task, train, sent)
         elif not task.component.window:
             self._ack(task, sent, train)
+        elif train.has(LATE):
+            self._ack(task, [], train.pick(train.column(LATE) > 0))
+
+    def _hold(self, task: BoltView, train: Train) -> None:
+        """Hold the acks of what was processed; where only ids are saved, of what is known by its id."""
+        assert self._held is not None
+        if task.component.saves_ids:
+            train = train.pick(train.column(LATE) > 0)
+        self._held.setdefault(task, []).append(Effects(train.uid, train.attempt))
 
     def window_ended(self, task: BoltView, parts: list[Effects], now: int) -> int:
-        if not parts or not task.component.anchored or self._held is not None:
+        if not parts or not task.component.anchored:
+            return 0
+        if self._held is not None:
+            if task.component.saves_ids:
+                self._held.setdefault(task, []).extend(parts)
             return 0
         return self._post(task, parts, now)
 

@@ -1,0 +1,80 @@
+"""Windows that a strategy does not go with are refused, at their key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tideover.scenarios.errors import ScenarioError
+from tideover.scenarios.loader import load
+
+FIELDS = "{fields: [key]}"
+
+
+def refused(folder: Path, window: str, strategy: str, bolt: str = "windowed_count", up: str = "a") -> str:
+    """What is said of c, which reads ``up`` (or a and b, if it joins)."""
+    streams = f"a: {FIELDS}, b: {FIELDS}" if bolt == "windowed_join" else f"{up}: {FIELDS}"
+    text = f"""\
+name: refused
+topology:
+  a: {{spout: keys, keys: 3, rate: 10/s}}
+  b: {{spout: keys, keys: 3, rate: 10/s}}
+  d: {{bolt: windowed_count, from: {{a: {FIELDS}, b: {FIELDS}}}, service: 1 ms, window: 5 s}}
+  c:
+    bolt: {bolt}
+    from: {{{streams}}}
+    service: 1 ms
+    window: {window}
+strategy: {{kind: {strategy}}}
+run: {{duration: 60 s}}
+"""
+    file = folder / "refused.yaml"
+    file.write_text(text, "utf-8")
+    with pytest.raises(ScenarioError) as error:
+        load(file)
+    return str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("window", "strategy", "says"),
+    [
+        (
+            "{length: 15 s, slide: 5 s}",
+            "micro_batch",
+            "10: topology.c.window.slide: does not go with the strategy mi",
+        ),
+        (
+            "{length: 9 s, by: event}",
+            "micro_batch",
+            "10: topology.c.window.by: does not go with the strategy micro",
+        ),
+        (
+            "{gap: 9 s, by: event}",
+            "micro_batch",
+            "10: topology.c.window.gap: does not go with the strategy micro",
+        ),
+        ("{length: 9 s, by: event, late: aside}", "estorm", "told for none, source_replay"),
+        (
+            "{length: 9 s, saved: ids}",
+            "source_replay",
+            "10: topology.c.window.saved: does not go with the strategy",
+        ),
+    ],
+)
+def test_a_strategy_says_which_windows_it_goes_with(
+    tmp_path: Path, window: str, strategy: str, says: str
+) -> None:
+    assert says in refused(tmp_path, window, strategy)
+
+
+def test_a_join_too(tmp_path: Path) -> None:
+    assert "topology.c.bolt: does not go with the strategy micro_batch" in refused(
+        tmp_path, "5 s", "micro_batch", "windowed_join"
+    )
+
+
+def test_windows_put_out_no_events(tmp_path: Path) -> None:
+    assert "10: topology.c.window.by: is of what spouts emit" in refused(
+        tmp_path, "{length: 9 s, by: event}", "none", up="d"
+    )

@@ -1,0 +1,283 @@
+"""What bolt tasks do with windows: tuples fall into panes, ticks, markers and watermarks end them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tideover.models.job.components import BoltConfig
+from tideover.models.job.topology import Component
+from tideover.models.operators.base import Children
+from tideover.models.operators.event_clock import EventClock
+from tideover.models.operators.keyed_pairs import SIDE
+from tideover.models.operators.sessions import Sessions
+from tideover.models.operators.state import Closed, Effects, State
+from tideover.models.operators.window_ids import KNOWN, STREAM, WindowIds
+from tideover.models.runtime.context import Context
+from tideover.models.runtime.stream import LATE, Outlet
+from tideover.models.runtime.windows import Windows
+from tideover.sim.kernel import Rank
+from tideover.sim.server import Server
+from tideover.sim.train import Ints, Train, single
+
+
+class WindowedTask(Server):
+    """A task of a bolt as far as its state and its windows go.
+
+    component   what it is a task of
+    index       number of the task in its component
+    replica     number of the replica
+    state       what it knows; None: its bolt has no state
+    silent      it processes what another one does, and emits nothing
+    unsaid      windows that it has put out while silent, by number; None: nobody will ask for what it does
+                then, and it makes nothing
+    said        number of the newest window that it has put out while it was not
+    """
+
+    def __init__(
+        self, context: Context, component: Component, index: int, replica: int, host: int, shares: bool
+    ) -> None:
+        name = f"{component.name}.{index}" + (f"/{replica}" if replica else "")
+        super().__init__(context.kernel, name, host, shares)
+        assert isinstance(component.config, BoltConfig)
+        self._context = context
+        self.component = component
+        self.index = index
+        self.replica = replica
+        self.outlets: list[Outlet] = []
+        self.silent = False
+        self.unsaid: dict[int, Closed] | None = None
+        self.said = 0
+        window = component.window
+        self.windows = Windows(component.trigger, self._tick, 1 if window is None else window.beats)
+        self._bolt = component.config.bolt
+        self._extent = None if window is None else window.extent
+        self._state: State | None = None
+        if window is not None:
+            self._state = self._bolt.new_state(component.input_keys)
+            self._state.extent = self._extent
+            if window.saved == "ids":
+                self._state.ids = WindowIds()
+            if window.by == "event":
+                self._state.clock = EventClock(len(component.inputs), window.lag, window.idle_after)
+        self._last_mark: Train | None = None
+        self._scheduled = 0
+        """Tuples that have got service since the last window."""
+
+    # -- tuples come -----------------------------------------------------------------------------------------
+
+    def _take_up(self, train: Train) -> Train:
+        """Take tuples into the state, each in its pane if windows have some; those that are late not, which
+        are marked as such.
+        """
+        assert self._state is not None
+        whole = train
+        if self._bolt.sides is not None:
+            train = train.adding(**{SIDE: self._digits(train)})
+        if self._state.ids is not None:
+            return self._compare(self._state.ids, train, whole)
+        if self._extent is None or self.windows.trigger == "marker":
+            self._state.add(train)
+            return whole
+        clock, pane = self._state.clock, self._extent.pane
+        if clock is None:
+            panes = None  # the open one: the next tick ends it
+            if self.windows.trigger == "tuples":
+                panes = 1 + (self._state.taken + np.arange(train.n, dtype=np.int64)) // pane
+            self._state.add(train.replace(epoch=panes))
+            return whole
+        assert self._context.events is not None
+        events = self._context.events.of(train.uid >> self.component.bits)
+        late = clock.hear(self._inputs_of(train), events, train.time)
+        if isinstance(self._state, Sessions):
+            late = self._state.add_events(train, events, clock.watermark)
+            return train.adding(**{LATE: late.astype(np.int64)}) if late.any() else whole
+        panes = -(-events // pane)
+        if not late.any():
+            self._state.add(train.replace(epoch=panes))
+            return whole
+        self._state.add(train.pick(~late).replace(epoch=panes[~late]))
+        return whole.adding(**{LATE: late.astype(np.int64)})
+
+    def _compare(self, ids: WindowIds, train: Train, whole: Train) -> Train:
+        """Take tuples in as their ids say; those that are known are marked."""
+        assert self._state is not None
+        if not ids.comparing:
+            ids.note(train.uid, train.column(STREAM))
+            self._state.add(train.replace(epoch=None))
+            return whole
+        into, known = ids.compare(train)
+        for part in into:
+            self._state.add(part.replace(epoch=None))
+        if not known:
+            return whole
+        mark = np.zeros(train.n, np.int64)
+        mark[known] = KNOWN
+        return whole.adding(**{LATE: mark})
+
+    def _inputs_of(self, train: Train) -> Ints | None:
+        """Over which of the component's inputs each tuple has come; None: there is one."""
+        return None if len(self.component.inputs) == 1 else self._digits(train)
+
+    def _digits(self, train: Train) -> Ints:
+        edges = self.component.inputs
+        return (train.uid >> edges[0].task_bits) & ((1 << edges[0].edge_bits) - 1)
+
+    # -- windows end -----------------------------------------------------------------------------------------
+
+    def _fire(self, now: int) -> int:
+        mark, windows = self._last_mark, self.windows
+        if mark is None:
+            windows.ended += 1
+            self._scheduled = 0
+            assert self._state is not None
+            panes = None if self._extent is None else 1 + self._state.taken // self._extent.pane
+            return self._end_windows({windows.ended: panes}, now, windows.epoch)
+        assert mark.mark is not None
+        number = int(mark.mark[0])
+        if number < 0:
+            return 0
+        before = windows.epoch
+        source = int(mark.key[0])
+        windows.epochs[source] = max(windows.epochs[source], number)
+        aligned = windows.epoch
+        if aligned == before:
+            return 0
+        stall = 0
+        if windows.trigger == "marker":
+            ends: dict[int, int | None] = {aligned: aligned}
+            if self._extent is not None:
+                slide = self._extent.slide
+                ends = {n: n * slide for n in range(before // slide + 1, aligned // slide + 1)}
+            stall = self._end_windows(ends, now, before)
+        train = single(now, 0, mark=aligned)
+        for outlet in () if self._mute else self.outlets:
+            outlet.broadcast(train)
+        if self.line is not None:
+            self.line.close()
+        return stall
+
+    def _end_windows(self, ends: dict[int, int | None], now: int, epoch: int) -> int:
+        """Put out windows, by number each with the epoch that it ends before (None: all that there is);
+        returns how long that keeps the task (ns).
+
+        ``epoch`` is that of the aggregates: the newest marker that was handed on before them.
+        """
+        left: list[Effects] = []
+        packing = 0
+        for number, before in ends.items():
+            parts, takes = self._end_window(number, now, epoch, before)
+            left += parts
+            packing += takes
+        return self._context.hooks.window_ended(self, left, now) + packing if ends else 0
+
+    def _end_window(self, number: int, now: int, epoch: int, before: int | None) -> tuple[list[Effects], int]:
+        """Put out one window; returns what leaves with it, and how long its serialisation takes (ns)."""
+        assert self._state is not None
+        context, component = self._context, self.component
+        closed = self._state.end_window(before)
+        again = self.windows.put_out(number)
+        if self._mute:
+            return closed.parts, 0
+        packing = 0
+        if self.windows.trigger == "watermark" and not len(closed.keys):  # nobody hears of it
+            if again and component.anchored:
+                for part in closed.parts:
+                    context.say.void(component, part.uid, self.replica)
+            return closed.parts, 0
+        if self.silent:
+            self._leave_unsaid(number, closed, again)
+        else:
+            self._say(number, now, closed, again)
+        if len(closed.keys) and self.outlets and (context.needs.readers_go_back or not again):
+            first = (number * component.tasks + self.index) << component.key_bits
+            moment = np.full(len(closed.keys), now, np.int64)
+            epochs = None if context.topology.marker_length is None else np.full_like(moment, epoch)
+            uid = first | closed.keys
+            train = Train(moment, uid, moment, closed.keys, value=closed.values, epoch=epochs)
+            for outlet in self.outlets:
+                outlet.send(train, Children())
+                packing += int(outlet.packed(train, Children()).sum())
+            if self.line is not None:
+                self.line.close()
+        return closed.parts, packing * (not self.silent)
+
+    @property
+    def _mute(self) -> bool:
+        """Whether nobody will ask for what it makes."""
+        return self.silent and self.unsaid is None
+
+    def _say(self, number: int, now: int, closed: Closed, again: bool = False) -> None:
+        self.said = max(self.said, number)
+        self._context.say.window(self, number, now, closed, again)
+
+    def _leave_unsaid(self, number: int, closed: Closed, again: bool) -> None:
+        assert self.unsaid is not None
+        if not again:
+            self.unsaid[number] = closed
+        elif self.component.anchored:
+            for part in closed.parts:
+                self._context.say.void(self.component, part.uid, self.replica)
+
+    def say_unsaid(self, after: int) -> None:
+        """Put out now the windows that it has put out in silence, those with a number above ``after``."""
+        assert self.unsaid is not None
+        unsaid, self.unsaid = self.unsaid, {}
+        for number, closed in sorted(unsaid.items()):
+            if number > after:
+                self._say(number, self._kernel.now, closed)
+
+    def _tick(self, number: int) -> None:
+        """The tick ``number`` comes into the queue: it ends a window, or a pane."""
+        if self.available:
+            self.windows.waiting.add(number)
+            self.enqueue(Rank.WINDOW, lambda: self._tick_turn(number))
+
+    def _tick_turn(self, number: int) -> None:
+        self.windows.waiting.discard(number)
+        if not self.available or (self._state and self._state.ids and self._state.ids.comparing):
+            return
+        now = self._kernel.now
+        stall = self._end_windows(self._ended_by(number), now, self.windows.epoch)
+        if not self.windows.count_at_arrival:  # else nothing waits, and the next tick must not
+            self.occupy(stall)
+        self.outbox.let_out(now)
+
+    def _ended_by(self, number: int) -> dict[int, int | None]:
+        """The windows that tick ``number`` ends, each with the pane that it ends before (None: with all)."""
+        state, extent = self._state, self._extent
+        assert state is not None
+        if extent is None:
+            return {number: None}
+        if state.clock is None:
+            state.end_pane(number)
+            return {} if number % extent.slide else {number // extent.slide: number + 1}
+        before = state.clock.look(self._kernel.now)
+        due = state.due(before, state.clock.watermark)
+        if due:
+            self.windows.ended = due[-1] + 1
+        return {window: window * extent.slide + 1 for window in due}
+
+    # -- the state -------------------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> State | None:
+        """What the task knows; None: its bolt has no state. Set it to restore another."""
+        return self._state
+
+    @state.setter
+    def state(self, state: State) -> None:
+        self._state = state
+        window = self.component.window
+        if window is not None and window.every is not None:
+            # tuples in service count towards the next window, and may no longer fill the one that they were
+            # going to end
+            served = self.queue.in_service()
+            self._scheduled = state.tuples + sum(tuples_in(train) for train in served)
+            by_marker = bool(served) and served[-1].mark is not None and bool(served[-1].mark[-1])
+            if not by_marker and self._scheduled < window.every:
+                self.queue.cancel_trigger()
+
+
+def tuples_in(train: Train) -> int:
+    """Tuples that are not markers."""
+    return train.n if train.mark is None else int(np.count_nonzero(train.mark == 0))
