@@ -119,14 +119,14 @@ class Trident(Protocol):
         attempt.read = True
         for task in self.bolts:
             if self._reads_log(task):
-                self.comes(attempt, task)
+                self.part_comes(attempt, task)
 
     @staticmethod
     def _reads_log(task: Task) -> bool:
         spouts = task.world.spouts
         return any(channel.up in spouts for channel in task.inputs.values())
 
-    def comes(self, attempt: Try, task: Task) -> None:
+    def part_comes(self, attempt: Try, task: Task) -> None:
         """Some of a task's part comes to it."""
         if self.is_down(task):
             attempt.break_at(task, self.benches[task].fault)
@@ -164,7 +164,7 @@ class Trident(Protocol):
         attempt.passed.add(task)
         for down in self.bolts:
             if task in self.ups[down]:
-                self.comes(attempt, down)
+                self.part_comes(attempt, down)
         self._look(attempt)
 
     def _look(self, attempt: Try) -> None:

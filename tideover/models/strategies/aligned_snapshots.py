@@ -73,7 +73,6 @@ class AlignedSnapshots(Strategy):
     aligned_timeout: Annotated[
         Duration, Field(description="with `unaligned`: so long after its trigger a snapshot stays aligned")
     ] = 0
-
     store: Annotated[
         str | None,
         Field(description="the one of `stores` that state is saved in; the key `store` if not given"),
