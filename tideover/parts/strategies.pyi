@@ -92,7 +92,7 @@ class AlignedSnapshots(aligned_snapshots.AlignedSnapshots):
     unaligned: barriers overtake what waits, which is stored with the snapshot
     aligned_timeout: with `unaligned`: so long after its trigger a snapshot stays aligned
     store: the one of `stores` that state is saved in; the key `store` if not given
-    sink: how what leaves the topology comes to its readers
+    sink: how what is put out comes to its readers
     local_recovery: the one of `stores`, on hosts, with a second copy of state for who restarts there
     """
 
