@@ -52,8 +52,11 @@ MINUTES = (
     conformance.keeps_its_promise,
     conformance.keeps_its_promise_between_ticks,
     conformance.conserves_roots,
+    conformance.survives_during_its_steps,
+    conformance.recovers_in_time,
+    conformance.bounds_its_buffers,
 )
-"""Checks of the suite that simulate hundreds of worlds."""
+"""Checks of the suite that simulate many worlds."""
 COMPONENTS = ("visits", "parse", "count")
 DOWN: dict[str, Any] = {"detection": 200, "restart": 400}
 
