@@ -98,6 +98,7 @@ def small(strategy: str) -> Scenario:
     more: dict[str, dict[str, Any]] = {
         "source_replay": {"message_timeout": 30 * S},
         "rsm": {"checkpoint_interval": 10 * S},
+        "passive_standby": {"checkpoint_interval": 10 * S},
         "active_replication": {"k": 1},
         "aligned_snapshots": {"checkpoint_interval": 10 * S},
         "micro_batch": {"trigger_interval": 1 * S},

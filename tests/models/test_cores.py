@@ -254,6 +254,7 @@ def test_roots_add_up_on_crowded_hosts(name: str) -> None:
         "source_replay": {"message_timeout": 300 * MS, "ack_cost": MS // 10},
         "rsm": {"checkpoint_interval": 100 * MS, "serialise_time": 2 * MS, "replay_cost": MS // 10},
         "aligned_snapshots": {"checkpoint_interval": 100 * MS, "snapshot_time": 2 * MS},
+        "trident": {"batch_interval": 50 * MS, "message_timeout": 300 * MS},
     }
     topology = {
         "s": spout(gap=4, keys=5),

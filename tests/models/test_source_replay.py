@@ -381,7 +381,7 @@ def test_false_timeouts_are_counted_apart() -> None:
     assert run.recoveries == []
     assert run.ledger == {
         "emitted": 2, "completed": 2, "in_flight": 0, "lost": 0,
-        "replayed": 2, "duplicated": 2, "false_timeouts": 7,
+        "replayed": 2, "duplicated": 2, "false_timeouts": 7, "late": 0,
     }  # fmt: skip
 
 

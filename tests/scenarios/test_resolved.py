@@ -184,7 +184,8 @@ def test_the_command_prints_what_can_be_loaded(tmp_path: Path) -> None:
     path = library.copy("wordcount", tmp_path / "mine.yaml")
     printed = shown(str(path), "--resolved", "--set", "run.seed=3").stdout
     assert load_text(printed) == load(path, ["run.seed=3"])
-    assert written(printed)["run.duration"][1] == f"{path}:27"
+    line = next(n for n, text in enumerate(path.read_text().splitlines(), 1) if text.startswith("run:"))
+    assert written(printed)["run.duration"][1] == f"{path}:{line}"
     assert (
         written(shown("wordcount-sweep", "--resolved", "--point", "1").stdout)["run.duration"][0] == "240 s"
     )

@@ -120,7 +120,7 @@ def test_the_file_wins_over_its_block_unless_the_kind_was_set() -> None:
         ("failures.at=80s", "did you mean 'failures.0.at'?"),
         ("checkpoint_interval=5s", "did you mean 'strategy.checkpoint_interval'?"),
         ("rsm.checkpoint_interval=5s", "did you mean 'strategies.rsm.checkpoint_interval'?"),
-        ("strategy.replay_cost=5ms", "unknown key; it belongs to rsm, not to source_replay"),
+        ("strategy.serialise_time=5ms", "unknown key; it belongs to rsm, not to source_replay"),
         ("stor.latency=1 s", "--set: stor: unknown key; did you mean 'store'?"),
         ("run.sed=1", "--set: run.sed: unknown key; did you mean 'seed'?"),
         (

@@ -99,7 +99,7 @@ class Node:
         if len(self._markers) > 1:
             return
         # what the action under way sets free moves before this one acts; or others have their turn before
-        if self._kernel.feedback or self._kernel.is_later(marker.rank, self.number):
+        if self._kernel.feedback or (self._idle() and self._kernel.is_later(marker.rank, self.number)):
             self.look_at_markers()
         else:
             self._serve_marker(self.life)
