@@ -62,8 +62,8 @@ def audit(
     from tideover.scenarios.sweeps.several import kept
 
     where = place(master, remote, conf, archive, no_spark)
-    scenario, command = asked.target(target, settings or ())
     try:
+        scenario, command = asked.target(target, settings or ())
         tried = asked.asked(
             scenario,
             kinds=None if kinds is None else kinds.split(","),

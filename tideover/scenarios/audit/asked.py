@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tideover.models.config import Scenario
 from tideover.models.strategies.base import STRATEGIES
-from tideover.scenarios import loader
+from tideover.scenarios import library, loader
 from tideover.scenarios.audit.cases import KINDS, Downtime
 from tideover.scenarios.errors import suggest
 from tideover.scenarios.every_strategy import needed
@@ -50,7 +50,7 @@ class NotAsked(ValueError):
 
 def target(name: Source, settings: Settings) -> tuple[Scenario, tuple[str, ...]]:
     """The scenario to be audited, and the beginning of a command that runs it: of a strategy's name the
-    built-in scenario under it. Raises ScenarioError.
+    built-in scenario under it. Raises ScenarioError, and NotAsked for what is neither.
     """
     loader.load_plugins()
     given = [*read_settings(settings)]
@@ -58,6 +58,9 @@ def target(name: Source, settings: Settings) -> tuple[Scenario, tuple[str, ...]]
         more = needed(loader.tree(WORLD), name, given)
         given = [*read_settings([f"strategy.kind={name}"]), *more, *given]
         name = WORLD
+    elif isinstance(name, str) and not library.is_path(name) and name not in library.names():
+        kinds = [kind for kind, _ in STRATEGIES.items()]
+        raise NotAsked(f"{name}: neither a strategy, a file nor a built-in scenario; {suggest(name, kinds)}")
     command = ["tideover", "run", str(name)]
     for one in given:
         command += ["--set", one.text or f"{one.key}={one.node.value}"]
