@@ -27,7 +27,8 @@ def test_a_strategy_is_audited_and_each_example_can_be_run_again(tideover: Any) 
     ("arguments", "says"),
     [
         (["rsmm"], "rsmm: neither a strategy, a file nor a built-in scenario; did you mean 'rsm'?"),
-        (["rsm", "--kinds", "crash_tsk"], "--kinds: unknown kind 'crash_tsk'; did you mean 'crash_task'?"),
+        (["rsm", "--kinds", "crash_tsk"], "--kinds: 'crash_tsk' is not audited; did you mean 'crash_task'?"),
+        (["rsm", "--kinds", "slow_link"], "--kinds: 'slow_link' is not audited"),
         (["rsm", "--from", "90 s"], "--from: is not within the run, which ends at 80 s"),
         (["rsm", "--from", "9 s", "--until", "8 s"], "--until: must be after --from"),
         (["rsm", "--restart", "soon"], "--restart: "),

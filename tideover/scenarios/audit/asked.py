@@ -14,7 +14,6 @@ from tideover.scenarios.errors import suggest
 from tideover.scenarios.every_strategy import needed
 from tideover.scenarios.scenario import Source, load
 from tideover.scenarios.settings import Settings, read_settings
-from tideover.sim.faults.base import FAULTS
 from tideover.sim.units import S, format_duration, parse_duration
 
 WORLD = "audit"
@@ -80,9 +79,8 @@ def asked(
 ) -> Asked:
     """What the options of an audit say, as texts with units; raises NotAsked."""
     for kind in kinds or ():
-        if kind not in FAULTS or FAULTS[kind].expands:
-            known = [name for name, part in FAULTS.items() if not part.expands]
-            raise NotAsked(f"--kinds: unknown kind {kind!r}; {suggest(kind, known)}")
+        if kind not in KINDS:
+            raise NotAsked(f"--kinds: {kind!r} is not audited; {suggest(kind, KINDS)}")
     first, last = _duration("--from", begin), _duration("--until", end)
     ends = scenario.run.duration
     for option, at in (("--from", first), ("--until", last)):

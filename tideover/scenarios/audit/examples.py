@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from tideover.models.accounts.space_time import Stretch
 from tideover.models.accounts.trace import Trace
 from tideover.models.coarsening import coarsened, coarseness
 from tideover.models.config import Scenario
@@ -109,10 +110,11 @@ def named(scenario: Scenario, example: Example) -> Example:
     return replace(example, tuples=tuple(told))
 
 
-def struck(scenario: Scenario, case: Case) -> World:
-    """A run with the faults of a case, traced."""
+def struck(scenario: Scenario, case: Case, watched: Stretch | None = None) -> World:
+    """A run with the faults of a case: traced, or ``watched`` for a diagram."""
     found = case.scenario(scenario)
-    world = World(coarsened(found, coarseness(found)), trace=True, looks=0)
+    found = coarsened(found, coarseness(found))
+    world = World(found, trace=watched is None, watched=watched, looks=0)
     world.run()
     return world
 
