@@ -69,6 +69,18 @@ def test_a_crash_beside_a_checkpoint(turn: str | None, kept: int) -> None:
     assert run.ledger["lost"] == 0
 
 
+@pytest.mark.parametrize(("turn", "noticed"), [(None, 0.023), ("after rotation", 0.020)])
+def test_who_is_noticed_at_an_instant_is_so_before_what_strikes_late_in_it(
+    turn: str | None, noticed: float
+) -> None:
+    """Two crashes of one task at 20: the first would be noticed at once, the second takes 3. Both strike
+    ahead of what is noticed at 20, and are noticed as one; or the second strikes when the first has been.
+    """
+    again = crashed(20, 5, turn=turn, detection=3)
+    run = simulate(chain((crashed(20, 5), again)))
+    assert [row["detected_at_s"] for row in run.recoveries] == [noticed, 0.023]
+
+
 @pytest.mark.parametrize("strategy", STRATEGY_NAMES)
 def test_the_engine_equals_the_reference_where_faults_strike_at_steps(strategy: str) -> None:
     @QUICK
