@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from tideover.reports.formatting import listed, strategy_name
 from tideover.reports.tables import Table
-from tideover.scenarios.audit.audit import MOST_EXAMPLES, Audit
-from tideover.scenarios.audit.examples import Example
+from tideover.scenarios.audit.audit import Audit
+from tideover.scenarios.audit.examples import MOST_EXAMPLES, Example
 from tideover.scenarios.audit.verdict import Verdict, guarantee
 from tideover.sim.registry import kind_of
 

@@ -15,7 +15,7 @@ from tideover.models.world import World
 from tideover.scenarios.audit import cases as make
 from tideover.scenarios.audit.asked import Asked, command_of
 from tideover.scenarios.audit.cases import Case, Victim
-from tideover.scenarios.audit.examples import Example, named, smallest, struck
+from tideover.scenarios.audit.examples import Example, examples, struck
 from tideover.scenarios.audit.moments import Moment, Strike, chosen, moments, strikes
 from tideover.scenarios.audit.points import verdicts
 from tideover.scenarios.audit.verdict import Verdict, guarantee, holds
@@ -24,9 +24,6 @@ from tideover.scenarios.sweeps.engine import Engine
 from tideover.scenarios.writer import part_to_data, to_data
 from tideover.sim.registry import kind_of
 from tideover.sim.units import S
-
-MOST_EXAMPLES = 10
-"""So many are named, and drawn."""
 
 
 @dataclass(frozen=True)
@@ -92,12 +89,8 @@ class Audit:
 
     @cached_property
     def examples(self) -> list[Example]:
-        """The smallest example of each way in which effects or windows are not what they should be; the
-        tuples of the first ones are named.
-        """
-        found = smallest([*self.singles, *self.doubles])
-        first = [named(self.scenario, example) for example in found[:MOST_EXAMPLES]]
-        return [*first, *found[MOST_EXAMPLES:]]
+        """The smallest example of each way in which effects or windows are not what they should be."""
+        return examples(self.scenario, [*self.singles, *self.doubles])
 
     def replay(self, case: Case) -> str:
         """The command that runs a case again, with a trace."""
@@ -130,6 +123,7 @@ class Audit:
                     "step": example.step,
                     "what": example.text,
                     "tuples": list(example.tuples),
+                    "causes": list(example.causes),
                     "alike": example.alike,
                     "faults": _data(example.case),
                     "replay": self.replay(example.case),
