@@ -115,7 +115,10 @@ def test_storm_counts_what_comes_while_it_waits_for_a_marker() -> None:
     told = found_in(found, "split")
     text = told["counted twice: in a state that was saved; a part of the root was not"]
     first, why = text.split("; but ") if "; but " in text else text.split("; ", 1)
-    assert "from split.1, between marker come (1 of 2, from split.1) and marker come (2 of 2, from split.0)" in first
+    assert (
+        "from split.1, between marker come (1 of 2, from split.1) and marker come (2 of 2, from split.0)"
+        in first
+    )
     assert "it is in the state to which count.0 went back" in why
     assert "the root's tuple at count.1" in why
     assert "undone" in why

@@ -1,4 +1,4 @@
-"""What becomes of each tuple: who sent it to whom, what it did, whether that was undone, or is there again."""
+"""What becomes of each tuple: who sent it, what it did, whether that was undone, or is there again."""
 
 from __future__ import annotations
 

@@ -71,12 +71,13 @@ class Example:
 
 
 def examples(scenario: Scenario, found: Sequence[tuple[Case, Verdict]]) -> list[Example]:
-    """The smallest ones (``smallest``), first those that show something new. The tuples of the first are named;
-    where it breaks whatever the step, other steps are looked at, too, for other causes.
+    """The smallest ones (``smallest``), first those that show something new. The tuples of the first are
+    named; where it breaks whatever the step, other steps are looked at, too, for other causes.
     """
     first, others = smallest(found)
     seen: set[str] = set()
-    new, old = [], []
+    new: list[Example] = []
+    old: list[Example] = []
     for example in first[:MOST_EXAMPLES]:
         one = named(scenario, example)
         (old if seen.issuperset(one.causes) else new).append(one)

@@ -131,10 +131,8 @@ def _gone(world: World, effect: _Effect, at: int) -> str:
     did, undone = effect.last(PROCESSED, before=at), effect.last(UNDONE, before=at)
     if did is not None and undone is not None:
         when = format_duration(did.at)
-        return (
-            f"the root's tuple at {did.who} (at {when}{_sender(effect, did)}{_between(world, did)}) was undone "
-            f"at {format_duration(undone.at)}"
-        )
+        how = f"at {when}{_sender(effect, did)}{_between(world, did)}"
+        return f"the root's tuple at {did.who} ({how}) was undone at {format_duration(undone.at)}"
     lost = effect.last(DESTROYED, before=at)
     if lost is not None:
         return f"the root's tuple at {lost.who} was destroyed at {format_duration(lost.at)}"
@@ -181,7 +179,7 @@ def lost(root: int, world: World) -> History | None:
     return None
 
 
-# -- tuples, steps ---------------------------------------------------------------------------------------------
+# -- tuples, steps -------------------------------------------------------------------------------------------
 
 
 def _effects(root: int, world: World) -> Iterator[_Effect]:
