@@ -49,8 +49,8 @@ def test_the_secondary_sends_what_is_in_its_queue() -> None:
 
 
 def test_an_ack_takes_nothing_that_was_not_had() -> None:
-    """The primary of p pauses from 25 to 46, so what the counts have had at 40 is roots 0 and 1. The secondary has
-    done 2, and keeps it: when the primary has crashed at 45 it sends 2 to 5, as above.
+    """The primary of p pauses from 25 to 46, so what the counts have had at 40 is roots 0 and 1. The second p
+    has done 2, and keeps it: when the primary has crashed at 45 it sends 2 to 5, as above.
     """
     pause = fault("pause", 25, component="p", duration=21 * MS)
     done = standing_by(chain((pause, crash(45, "p")), until=85))

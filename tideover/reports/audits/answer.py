@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from tideover.reports.formatting import listed, strategy_name
 from tideover.reports.tables import Table
 from tideover.scenarios.audit.audit import Audit
-from tideover.scenarios.audit.examples import MOST_EXAMPLES, Example
+from tideover.scenarios.audit.examples import MOST_EXAMPLES, Example, told
 from tideover.scenarios.audit.verdict import Verdict, guarantee
 from tideover.sim.registry import kind_of
 
@@ -36,7 +36,8 @@ def sentences(audit: Audit) -> Iterator[str]:
     if audit.doubles:
         yield f"With a second fault: {guarantee(v for _, v in audit.doubles if not v.error)}."
     if audit.failed:
-        yield f"{len(audit.failed)} runs could not be made; the first: {audit.failed[0][1].error}."
+        case, found = audit.failed[0]
+        yield f"{len(audit.failed)} runs could not be made; the first: {told(case)}: {found.error}."
 
 
 def _harm(found: Verdict) -> str:

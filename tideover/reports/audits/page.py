@@ -19,7 +19,7 @@ def audit_page(audit: Audit) -> Page:
             f"Example {number}",
             f"example-{number}",
             sentences=(text, audit.replay(example.case)),
-            pictures=(pictured(audit, example),),
+            pictures=(pictured(audit, example),) if example.case.faults else (),
         )
         for number, (example, text) in enumerate(answer.steps(audit), 1)
     )

@@ -15,7 +15,7 @@ from tideover.models.world import World
 from tideover.scenarios.audit import cases as make
 from tideover.scenarios.audit.asked import Asked, command_of
 from tideover.scenarios.audit.cases import Case, Victim
-from tideover.scenarios.audit.examples import Example, examples, struck
+from tideover.scenarios.audit.examples import Example, examples, struck, told
 from tideover.scenarios.audit.moments import Moment, Strike, chosen, moments, strikes
 from tideover.scenarios.audit.points import verdicts
 from tideover.scenarios.audit.verdict import Verdict, guarantee, holds
@@ -24,6 +24,9 @@ from tideover.scenarios.sweeps.engine import Engine
 from tideover.scenarios.writer import part_to_data, to_data
 from tideover.sim.registry import kind_of
 from tideover.sim.units import S
+
+QUIET = Case((), (), ())
+"""The run in which nothing fails."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,7 @@ class Audit:
     @cached_property
     def examples(self) -> list[Example]:
         """The smallest example of each way in which effects or windows are not what they should be."""
-        return examples(self.scenario, [*self.singles, *self.doubles])
+        return examples(self.scenario, [(QUIET, self.quiet), *self.singles, *self.doubles])
 
     def replay(self, case: Case) -> str:
         """The command that runs a case again, with a trace."""
@@ -116,7 +119,10 @@ class Audit:
             ],
             "second_fault": guarantee(v for _, v in self.doubles if not v.error) if self.doubles else None,
             "runs": len(self.singles) + len(self.doubles),
-            "errors": [{"faults": _data(case), "error": verdict.error} for case, verdict in self.failed],
+            "errors": [
+                {"what": told(case), "faults": _data(case), "error": verdict.error}
+                for case, verdict in self.failed
+            ],
             "examples": [
                 {
                     "harm": example.harm,
@@ -154,15 +160,14 @@ def audit(
     """Audit a scenario; its own failures are left out. ``command``: the beginning of one that runs it;
     ``doer``: who does the runs. Raises as a sweep does.
     """
-    quiet_one = Case((), (), ())
-    scenario = quiet_one.scenario(scenario)
-    world = struck(scenario, quiet_one)
+    scenario = QUIET.scenario(scenario)
+    world = struck(scenario, QUIET)
     begin, end = stretch(world, asked)
     found = moments(world, begin, end)
     every = make.victims(world, asked.kinds, asked.tasks)
     hit = [strike for moment in chosen(found, asked.each) for strike in strikes(moment, found)]
     single = make.different(make.single(hit, every, asked.downtime))
-    quiet, *verdict = verdicts(scenario, (quiet_one, *single), doer, report)
+    quiet, *verdict = verdicts(scenario, (QUIET, *single), doer, report)
     singles = list(zip(single, verdict, strict=True))
     if not asked.second:
         return Audit(scenario, command, quiet, singles)

@@ -56,6 +56,8 @@ class Example:
     @property
     def step(self) -> str:
         """The step beside which the last fault strikes, or that it may be any."""
+        if not self.case.faults:
+            return ""
         if self.of:
             return f"whatever the step ({self.alike + 1} of {self.of} runs)"
         return self.case.strikes[-1].text
@@ -63,11 +65,18 @@ class Example:
     @property
     def text(self) -> str:
         """What happens, in words."""
-        told = [
+        return told(self.case)
+
+
+def told(case: Case) -> str:
+    """What fails in a case, beside which steps, in words."""
+    return (
+        "; then ".join(
             f"{victim.kind} of {victim.name} at {format_duration(strike.at)}, {strike.text}"
-            for strike, victim in zip(self.case.strikes, self.case.victims, strict=True)
-        ]
-        return "; then ".join(told)
+            for strike, victim in zip(case.strikes, case.victims, strict=True)
+        )
+        or "without any failure"
+    )
 
 
 def examples(scenario: Scenario, found: Sequence[tuple[Case, Verdict]]) -> list[Example]:
@@ -126,7 +135,8 @@ def _of_one_hit(runs: Sequence[tuple[Case, Verdict]]) -> Iterator[list[Example]]
     for group in harmful.values():
         by_step: dict[tuple[str, str], list[tuple[Case, Verdict]]] = {}
         for case, verdict in group:
-            by_step.setdefault(case.strikes[-1].moment.step, []).append((case, verdict))
+            step = case.strikes[-1].moment.step if case.strikes else ("", "")
+            by_step.setdefault(step, []).append((case, verdict))
         each = [Example(*min(same, key=_measure), len(same) - 1) for same in by_step.values()]
         if len(runs) >= FEW and 2 * len(group) > len(runs):
             smallest = min(each, key=_size)
@@ -140,7 +150,8 @@ def _size(example: Example) -> tuple[int, bool, int, int]:
 
 def _measure(one: tuple[Case, Verdict]) -> tuple[int, bool, int, int]:
     case, verdict = one
-    return len(case.faults), not verdict.lost + verdict.duplicated, verdict.size, case.strikes[0].at
+    at = case.strikes[0].at if case.strikes else 0
+    return len(case.faults), not verdict.lost + verdict.duplicated, verdict.size, at
 
 
 def named(scenario: Scenario, example: Example) -> Example:

@@ -113,17 +113,17 @@ def _again(
         if sent is None:
             return "came again", "it came again"
         return "sent again", f"it was sent to {sent.who} again at {format_duration(sent.at)}"
-    came = _came(world, effect.uid, effect.component, second.number)
-    at = second.at if came is None else came
+    at, spout = _came(world, effect.uid, effect.component, second.number) or (second.at, "")
+    came = f"and so the root came again{_after(world, spout, at)}"
     gone = [one for one in effects if not one.alive(at)]
     if gone:
-        return "a part of the root was not", f"{_gone(world, gone[0], at)}, and so the root came again"
+        return "a part of the root was not", f"{_gone(world, gone[0], at)}, {came}"
     for one in (effect, *effects):
         did = one.last(PROCESSED, before=at)
         if did is not None and not one.acked(did.number, at):
             what = "it" if one is effect else "another tuple of the root"
-            return "not acked", f"{_unacked(world, did, what)}, and so the root came again"
-    return "acked in vain", "all of it was acked, and the root came again all the same"
+            return "not acked", f"{_unacked(world, did, what)}, {came}"
+    return "acked in vain", f"all of it was acked, {came}"
 
 
 def _gone(world: World, effect: _Effect, at: int) -> str:
@@ -145,8 +145,7 @@ def _unacked(world: World, did: Event, what: str) -> str:
     if not hit:
         return f"{did.who} had not acked {what}"
     failed = hit[0].failed_at
-    before = [step for step in _steps(world, did.who) if step.at <= failed]
-    after = f", after {_told(before[-1])} at {format_duration(before[-1].at)}" if before else ""
+    after = _after(world, did.who, failed)
     return f"{did.who} had not acked {what} when it failed at {format_duration(failed)}{after}"
 
 
@@ -212,17 +211,23 @@ def _sender(effect: _Effect, event: Event) -> str:
     return f", from {sender}" if sender else ""
 
 
-def _came(world: World, uid: int, component: str, attempt: int) -> int | None:
-    """When the root of a tuple was emitted for that attempt (ns)."""
+def _came(world: World, uid: int, component: str, attempt: int) -> tuple[int, str] | None:
+    """When the root of a tuple was emitted for that attempt (ns), and by whom."""
     assert world.fates is not None
     root = uid >> world.job.topology.by_name[component].bits
-    times = [e.at for e in world.fates.of(root) if e.what == EMITTED and e.number == attempt]
+    times = [(e.at, e.who) for e in world.fates.of(root) if e.what == EMITTED and e.number == attempt]
     return times[0] if times else None
 
 
 def _steps(world: World, who: str) -> list[Step]:
     assert world.trace is not None
     return [step for step in world.trace.steps if step.who == who]
+
+
+def _after(world: World, who: str, at: int) -> str:
+    """After which step of a task something was."""
+    before = [step for step in _steps(world, who) if step.at <= at]
+    return f", after {_told(before[-1])} at {format_duration(before[-1].at)}" if before else ""
 
 
 def _told(step: Step) -> str:
