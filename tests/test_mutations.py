@@ -69,8 +69,8 @@ ACKING = (
 BUFFERS = (
     Mutation(
         "an upstream buffer is trimmed one too far",
-        "begin = max(0, int(safe - number[0] + 1))",
-        "begin = max(0, int(safe - number[0] + 2))",
+        "        kept = []\n        for train in self._trains:\n            number",
+        "        kept, safe = [], safe + 1\n        for train in self._trains:\n            number",
         (f"{MODELS}/test_rsm.py", "-k", "trimmed_by_number"),
     ),
     Mutation(

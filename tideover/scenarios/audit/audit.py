@@ -93,7 +93,13 @@ class Audit:
     @cached_property
     def examples(self) -> list[Example]:
         """The smallest example of each way in which effects or windows are not what they should be."""
-        return examples(self.scenario, [(QUIET, self.quiet), *self.singles, *self.doubles])
+        found = [(QUIET, self.quiet), *self.singles, *self.doubles]
+        return examples(self.scenario, found, self.broken)
+
+    def broken(self, case: Case, verdict: Verdict) -> bool:
+        """Whether what became of a run breaks the word of the strategy."""
+        claimed = case is QUIET or any(case is each for each, _ in self.claims)
+        return claimed and not holds(self.claimed, guarantee([verdict]))
 
     def replay(self, case: Case) -> str:
         """The command that runs a case again, with a trace."""
@@ -131,6 +137,7 @@ class Audit:
                     "tuples": list(example.tuples),
                     "causes": list(example.causes),
                     "alike": example.alike,
+                    "broken": self.broken(example.case, example.verdict),
                     "faults": _data(example.case),
                     "replay": self.replay(example.case),
                 }

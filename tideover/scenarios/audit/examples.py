@@ -79,11 +79,16 @@ def told(case: Case) -> str:
     )
 
 
-def examples(scenario: Scenario, found: Sequence[tuple[Case, Verdict]]) -> list[Example]:
-    """The smallest ones (``smallest``), first those that show something new. The tuples of the first are
-    named; where it breaks whatever the step, other steps are looked at, too, for other causes.
+def examples(
+    scenario: Scenario,
+    found: Sequence[tuple[Case, Verdict]],
+    broken: Callable[[Case, Verdict], bool] = lambda case, verdict: False,
+) -> list[Example]:
+    """The smallest ones (``smallest``): first those by which the strategy has ``broken`` its word, then those
+    that show something new. The tuples of the first are named; where it breaks whatever the step, other steps
+    are looked at, too, for other causes.
     """
-    first, others = smallest(found)
+    first, others = (sorted(part, key=lambda e: not broken(e.case, e.verdict)) for part in smallest(found))
     seen: set[str] = set()
     new: list[Example] = []
     old: list[Example] = []
@@ -96,7 +101,7 @@ def examples(scenario: Scenario, found: Sequence[tuple[Case, Verdict]]) -> list[
         if not seen.issuperset(one.causes):
             new.append(one)
             seen.update(one.causes)
-    return [*new, *old, *first[MOST_EXAMPLES:]]
+    return sorted([*new, *old, *first[MOST_EXAMPLES:]], key=lambda e: not broken(e.case, e.verdict))
 
 
 def smallest(found: Iterable[tuple[Case, Verdict]]) -> tuple[list[Example], list[Example]]:
@@ -159,17 +164,17 @@ def named(scenario: Scenario, example: Example) -> Example:
     world = struck(scenario, example.case)
     world.balance()
     causes: list[str] = []
-    told: list[str] = []
+    lines: list[str] = []
     for what, roots, history in (
         ("lost", world.ledger.lost, lost),
         ("counted twice", world.ledger.duplicated_roots(), twice),
     ):
         for cause, text in _ways(roots[:MOST_LOOKED_AT].tolist(), world, history):
             causes.append(f"{what}: {cause}")
-            told.append(f"{what}: {text}")
+            lines.append(f"{what}: {text}")
     bad = sorted(world.reference.bad) if world.reference is not None else []
-    told += [f"wrong: window {number} of {component}.{task}" for component, task, number in bad[:MOST_NAMED]]
-    return replace(example, tuples=tuple(told), causes=tuple(causes))
+    lines += [f"wrong: window {number} of {component}.{task}" for component, task, number in bad[:MOST_NAMED]]
+    return replace(example, tuples=tuple(lines), causes=tuple(causes))
 
 
 def _ways(

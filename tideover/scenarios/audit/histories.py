@@ -22,7 +22,9 @@ from tideover.models.world import World
 from tideover.sim.units import format_duration
 
 MOST_STEPS = 6
-"""So many steps are named that were taken between what a tuple did and its loss."""
+"""So many steps are named that were taken between what a tuple did and its loss;"""
+MOST_LATER = 4
+"""so many that were taken then."""
 _ADDS = (PROCESSED, BACK)
 
 
@@ -74,7 +76,8 @@ def twice(root: int, world: World) -> History | None:
             if event.what in _ADDS and counted and first is not None:
                 return _twice(world, effects, effect, first, effect.events[: place + 1])
             counted += (event.what in _ADDS) - (event.what == UNDONE)
-            first = event if event.what == PROCESSED else first
+            if event.what == PROCESSED or (first is None and event.what == BACK):
+                first = event
     return None
 
 
@@ -83,7 +86,8 @@ def _twice(
 ) -> History:
     second, whose = events[-1], first.who
     since = [event for event in events[:-1] if (event.at, event.order) > (first.at, first.order)]
-    begins = f"by {whose} at {format_duration(first.at)}{_sender(effect, first)}{_between(world, first)}"
+    how = "by" if first.what == PROCESSED else "with the state of"
+    begins = f"{how} {whose} at {format_duration(first.at)}{_sender(effect, first)}{_between(world, first)}"
     back = [event for event in since if event.what == BACK]
     out = [event for event in since if event.what == PUT_OUT]
     if second.what == BACK:
@@ -111,7 +115,7 @@ def _again(
     if second.number == first.number:
         sent = effect.last(AGAIN, before=second.at)
         if sent is None:
-            return "came again", "it came again"
+            return "came again", f"it came again{_after_all(world, second.at)}"
         return "sent again", f"it was sent to {sent.who} again at {format_duration(sent.at)}"
     at, spout = _came(world, effect.uid, effect.component, second.number) or (second.at, "")
     came = f"and so the root came again{_after(world, spout, at)}"
@@ -122,7 +126,7 @@ def _again(
         did = one.last(PROCESSED, before=at)
         if did is not None and not one.acked(did.number, at):
             what = "it" if one is effect else "another tuple of the root"
-            return "not acked", f"{_unacked(world, did, what)}, {came}"
+            return "not acked", f"{_unacked(world, did, what, at)}, {came}"
     return "acked in vain", f"all of it was acked, {came}"
 
 
@@ -139,9 +143,9 @@ def _gone(world: World, effect: _Effect, at: int) -> str:
     return f"the root's tuple at {effect.component} had done nothing"
 
 
-def _unacked(world: World, did: Event, what: str) -> str:
-    """That a task did not ack a tuple, and what it did last before it failed."""
-    hit = [o for o in world.outages if o.failed_at >= did.at and _hits(o.tasks, did.who)]
+def _unacked(world: World, did: Event, what: str, until: int) -> str:
+    """That a task did not ack a tuple until then (ns), and what it did last before it failed."""
+    hit = [o for o in world.outages if did.at <= o.failed_at <= until and _hits(o.tasks, did.who)]
     if not hit:
         return f"{did.who} had not acked {what}"
     failed = hit[0].failed_at
@@ -165,7 +169,11 @@ def lost(root: int, world: World) -> History | None:
             sender = _sender_of(effect, did)
             begins = f"by {did.who} at {format_duration(did.at)}{_sender(effect, did)}{_between(world, did)}"
             since = _since(world, (did.who, sender), did.at, undone.at)
-            return History("undone", f"{begins}; undone at {format_duration(undone.at)}{since}")
+            acked = effect.last(ACKED, before=undone.at)
+            told = "" if acked is None else f"; acked at {format_duration(acked.at)}"
+            cause = "undone" if acked is None else "acked, and undone"
+            then = _then(world, (did.who, sender), undone.at)
+            return History(cause, f"{begins}{told}{since}; undone at {format_duration(undone.at)}{then}")
         if gone is not None:
             since = _since(world, (gone.who, _sender_of(effect, gone)), gone.at, world.kernel.now)
             at = format_duration(gone.at)
@@ -175,7 +183,20 @@ def lost(root: int, world: World) -> History | None:
             since = _since(world, (sent.who,), sent.at, world.kernel.now)
             when = format_duration(sent.at)
             return History("nothing came of it", f"{sent.who} sent it to {effect.component} at {when}{since}")
-    return None
+    return _on_its_way(root, world)
+
+
+def _on_its_way(root: int, world: World) -> History | None:
+    """How a root was lost of which no tuple has come, or was sent, to where it ends."""
+    assert world.fates is not None
+    events = [event for event in world.fates.of(root) if event.who]
+    if not events:
+        return None
+    last = events[-1]
+    since = _since(world, (last.who,), last.at, world.kernel.now)
+    return History(
+        f"{last.what} on its way", f"{last.what} at {last.who} at {format_duration(last.at)}{since}"
+    )
 
 
 # -- tuples, steps -------------------------------------------------------------------------------------------
@@ -230,6 +251,14 @@ def _after(world: World, who: str, at: int) -> str:
     return f", after {_told(before[-1])} at {format_duration(before[-1].at)}" if before else ""
 
 
+def _after_all(world: World, at: int) -> str:
+    """After which step of a role, who acts for all tasks, something was."""
+    assert world.trace is not None
+    tasks = {task.name for task in world.job.tasks}
+    before = [step for step in world.trace.steps if step.at <= at and step.who not in tasks]
+    return f", after {before[-1].text} at {format_duration(before[-1].at)}" if before else ""
+
+
 def _told(step: Step) -> str:
     return f"{step.what} ({step.detail})" if step.detail else step.what
 
@@ -245,10 +274,23 @@ def _between(world: World, event: Event) -> str:
 def _since(world: World, who: Sequence[str], begin: int, end: int) -> str:
     """The last steps of some tasks, or to them, in a stretch (ns): of each sort one."""
     assert world.trace is not None
+    who = [name for name in who if name]
     sorts: dict[tuple[str, str], Step] = {}
     for step in world.trace.steps:
-        if begin <= step.at <= end and (step.who in who or (step.to and step.to in who)):
+        if begin <= step.at <= end and (step.who in who or step.to in who):
             sorts.pop((step.who, step.what), None)
             sorts[step.who, step.what] = step
     found = [f"{step.text} at {format_duration(step.at)}" for step in list(sorts.values())[-MOST_STEPS:]]
     return f"; meanwhile {'; '.join(found)}" if found else ""
+
+
+def _then(world: World, who: Sequence[str], begin: int) -> str:
+    """The first steps of some tasks, or to them, and of roles, after a moment (ns): of each sort one."""
+    assert world.trace is not None
+    who, tasks = [name for name in who if name], {task.name for task in world.job.tasks}
+    sorts: dict[tuple[str, str], Step] = {}
+    for step in world.trace.steps:
+        if step.at > begin and (step.who in who or step.who not in tasks or step.to in who):
+            sorts.setdefault((step.who, step.what), step)
+    found = [f"{step.text} at {format_duration(step.at)}" for step in list(sorts.values())[:MOST_LATER]]
+    return f"; then {'; '.join(found)}" if found else ""
