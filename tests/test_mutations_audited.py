@@ -132,7 +132,7 @@ FOUND = (
         quick=True,
     ),
     Audited("an opaque state does not go back to what was before", *TRIDENT, "state updated"),
-    Audited("a batch is committed before all stores have it", *TRIDENT, "commit"),
+    Audited("a batch is committed before all stores have it", *TRIDENT, "part worked off"),
     Audited("what is open is said to be done", "upstream_backup", "23.95 s", "24.1 s", "acks sent"),
     Audited(
         "who goes on has had what the task had let in, and not what its state has",
