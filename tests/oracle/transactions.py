@@ -166,7 +166,10 @@ class StormCheckpoint(SourceReplay):
         end += self.params.write_time + entries * self.params.write_cost
         acks = len(desk.safe) * self.params.ack_cost if self.committing else 0
         task.occupy_longer(end - now + acks)
-        self._at(end, control(Rank.TRIM, task.rank), partial(self._written, task, number))
+        # a pause makes it later, as what keeps the task
+        task.pending.append(
+            self.world.clock.at(end, control(Rank.TRIM, task.rank), partial(self._written, task, number))
+        )
 
     @staticmethod
     def _entries(part: Part) -> int:
@@ -174,6 +177,8 @@ class StormCheckpoint(SourceReplay):
         return part.state.entries + len(part.state.put_out)
 
     def _written(self, task: Task, number: int) -> None:
+        if number != self.wave:
+            return
         desk = self.desks[task]
         if self.committing:
             acks, desk.safe = desk.safe, []

@@ -33,6 +33,7 @@ class Node:
 
     number   place in the physical order
     life     counts interruptions: what was planned in an earlier life is void
+    put_off  by how much being stopped has made later what it was to do (ns), all in all
     """
 
     def __init__(self, kernel: Kernel, name: str, host: int) -> None:
@@ -41,6 +42,7 @@ class Node:
         self.host = host
         self.up = True
         self.life = 0
+        self.put_off = 0
         self.busy = Occupancy()
         self.outbox = Outbox(self._send_again)
         self.line: Line | None = None
@@ -172,6 +174,7 @@ class Node:
         much (ns).
         """
         shift = self.busy.stop(self._kernel.now, moment)
+        self.put_off += shift
         self.outbox.postpone(shift)
         return shift
 
