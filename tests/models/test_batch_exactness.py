@@ -10,7 +10,9 @@ from tests.models.test_exactness import CAPS, LONG, QUICK, SHARED, differences
 from tests.models.test_partition import check as check_what_happens
 from tests.models.test_partition import partitioned
 from tests.oracle.cluster_worlds import on_clusters
-from tests.oracle.random_worlds import BATCHES, TICK, overlapping, worlds
+from tests.oracle.random_parameters import BATCHES
+from tests.oracle.random_times import TICK
+from tests.oracle.random_worlds import overlapping, worlds
 from tideover.models.config import Scenario
 
 FEW = settings(QUICK, max_examples=15)

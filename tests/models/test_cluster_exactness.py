@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.models.test_exactness import CAPS, QUICK, SHARED, differences
 from tests.oracle.cluster_worlds import on_clusters
 from tests.oracle.layout import Layout
-from tests.oracle.random_worlds import STRATEGY_NAMES
+from tests.oracle.random_parameters import STRATEGY_NAMES
 from tideover.models.config import Scenario, deployment_of
 from tideover.sim.draws import Draws
 

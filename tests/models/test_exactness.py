@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from tests.oracle import Figures, Trace, judge
 from tests.oracle.comparison import unequal
-from tests.oracle.random_worlds import STRATEGY_NAMES, overlapping, worlds
+from tests.oracle.random_parameters import STRATEGY_NAMES
+from tests.oracle.random_worlds import overlapping, worlds
 from tideover.models.config import Scenario
 from tideover.models.simulation import simulate
 from tideover.sim.memory import standing

@@ -13,7 +13,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from tests.models.chain import chain, crashed, lost
 from tests.models.test_micro_batch import driver_lost, executor_lost, run
-from tests.oracle.random_worlds import STRATEGY_NAMES, overlapping
+from tests.oracle.random_parameters import STRATEGY_NAMES
+from tests.oracle.random_worlds import overlapping
 from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
 from tideover.models.config import Scenario
 from tideover.models.job.components import Links

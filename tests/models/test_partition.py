@@ -15,7 +15,9 @@ from tests.models.chain import EVERY_10, chain, counted
 from tests.models.test_exactness import CAPS, LONG, QUICK, differences
 from tests.models.test_schedules_exactness import HAPPENED
 from tests.oracle.random_networks import hosts_of, is_exact, networks
-from tests.oracle.random_worlds import STRATEGY_NAMES, TICK, worlds
+from tests.oracle.random_parameters import STRATEGY_NAMES
+from tests.oracle.random_times import TICK
+from tests.oracle.random_worlds import worlds
 from tests.oracle.worlds import MS, bolt, fault, ms
 from tideover.models.config import Scenario
 from tideover.models.detectors.heartbeats import Heartbeats

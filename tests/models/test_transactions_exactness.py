@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.models.test_exactness import CAPS, LONG, QUICK, differences
-from tests.oracle.random_worlds import STORM, overlapping, worlds
+from tests.oracle.random_parameters import STORM
+from tests.oracle.random_worlds import overlapping, worlds
 from tideover.models.config import Scenario
 
 STRATEGIES = tuple(STORM)

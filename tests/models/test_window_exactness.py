@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.models.test_exactness import CAPS, QUICK, SHARED, differences
-from tests.oracle.random_worlds import (
+from tests.oracle.random_windows import (
     aside_windows,
     event_windows,
     ids_windows,
     session_windows,
     sliding_windows,
-    worlds,
 )
+from tests.oracle.random_worlds import worlds
 from tideover.models.config import Scenario
 from tideover.models.strategies.base import STRATEGIES
 

@@ -20,9 +20,10 @@ from .bolts import Bolt
 from .buffers import Store
 from .channels import Message
 from .clock import Clock, Priority, Rank, control, departure
+from .entrances import Control, Entry
 from .layout import Datum
 from .spouts import SpoutTask
-from .tasks import Control, Entry, State
+from .states import State
 
 if TYPE_CHECKING:
     from .outages import Outage
