@@ -206,13 +206,13 @@ TRIDENT = (
         "a batch that fails leaves those behind it under way",
         "for other in sorted(self._under_way) if other >= txid]",
         "for other in sorted(self._under_way) if other == txid]",
-        (f"{MODELS}/test_batch_exactness.py", "-k", "trident"),
+        exactness("trident"),
     ),
     Mutation(
         "what a failed batch had read comes behind what has come since",
         "self._waiting.setdefault(place, []).insert(0, train)",
         "self._waiting.setdefault(place, []).append(train)",
-        (f"{MODELS}/test_batch_exactness.py", "-k", "trident"),
+        exactness("trident"),
     ),
     Mutation(
         "a batch is committed before all stores have it",

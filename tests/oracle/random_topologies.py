@@ -19,7 +19,7 @@ from tideover.models.job.components import BoltConfig, SpoutConfig
 from tideover.models.job.groupings.base import GROUPINGS
 
 from .random_times import TICK, TICK_MS, durations, times
-from .random_windows import BY_EVENT, COUNTS, JOINED, windows
+from .random_windows import BY_EVENT, COUNTS, JOINED, joined_windows, windows
 from .worlds import bolt, spout
 
 RATES = Path(__file__).with_name("rates.csv")
@@ -95,14 +95,20 @@ def bolts(
     if endings in BY_EVENT and not streams[first].anchored:
         endings = windows  # what windows put out has no events
     others = [name for name in streams if streams[name].anchored == streams[first].anchored]
-    ups = [name for name in others if name == first or name in unread or draw(st.integers(0, 2)) == 0]
+    joins = endings is joined_windows and streams[first].spout
+    if joins:
+        ups = [name for name in others if streams[name].spout]
+    else:
+        ups = [name for name in others if name == first or name in unread or draw(st.integers(0, 2)) == 0]
     inputs = {
         up: draw(st.sampled_from(("shuffle", "fields", "fields", "global", "all", "direct"))) for up in ups
     }
     sentences = all(streams[up].sentences for up in ups)
     kinds = ("split_words",) * 3 * sentences + ("forward", "filter", "generic") + ("windowed_count",) * 3
     kind = draw(st.sampled_from(kinds))
-    if kind == "windowed_count" and len(ups) == 2 and endings in JOINED:
+    if joins:
+        kind = "windowed_join"
+    elif kind == "windowed_count" and len(ups) == 2 and endings in JOINED:
         kind = draw(st.sampled_from((kind, "windowed_join", "windowed_join")))
     more: dict[str, Any] = {"parallelism": draw(st.integers(1, 3))}
     if kind == "filter":

@@ -68,7 +68,12 @@ def session_windows(marker_ms: int, event_time: bool) -> st.SearchStrategy[dict[
     )
 
 
+def joined_windows(marker_ms: int, event_time: bool) -> st.SearchStrategy[dict[str, Any]]:
+    """Of counts and of joins: what reads spouts reads both, and joins them."""
+    return st.one_of(sliding_windows(marker_ms, event_time), event_windows(marker_ms, event_time))
+
+
 COUNTS = ("windowed_count", "windowed_join")
-JOINED = (sliding_windows, event_windows)
+JOINED = (sliding_windows, event_windows, joined_windows)
 """With these, what counts two streams joins them, too."""
-BY_EVENT = (event_windows, aside_windows, session_windows)
+BY_EVENT = (event_windows, aside_windows, session_windows, joined_windows)

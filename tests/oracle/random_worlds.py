@@ -22,7 +22,7 @@ from tideover.sim.registry import kind_of
 from .random_parameters import BATCHES, PARAMETERS, STORM, STRATEGY_NAMES, Maker
 from .random_times import TICK, TICK_MS, durations, times, up_to
 from .random_topologies import Stream, bolts, spouts
-from .random_windows import BY_EVENT, COUNTS, windows
+from .random_windows import BY_EVENT, COUNTS, joined_windows, windows
 from .worlds import MS, fault, world
 
 
@@ -42,6 +42,8 @@ def faults(
     executors = strategy in ("micro_batch", "batch_rerun")
     if executors:
         kinds = ["lose_state", "crash_task", "crash_task", "crash_task", *["crash_host"] * 4, "pause"]
+    if strategy == "storm_checkpoint":
+        kinds += ["pause"] * 3  # a write keeps a task, and the job waits for it
     kind = draw(st.sampled_from(kinds))
     even = st.integers(1, until // 10).map(lambda n: 10 * TICK_MS * n)
     at = draw(st.one_of(even, times(ties, *range(1, until))))
@@ -118,7 +120,7 @@ def worlds(
     event_time = any(mechanism.needs.log for mechanism in STRATEGIES[strategy].composed_of)
     streams: dict[str, Stream] = {}
     topology: dict[str, SpoutConfig | BoltConfig] = {}
-    for name in ("a", "b")[: draw(st.integers(1, 2))]:
+    for name in ("a", "b")[: 2 if endings is joined_windows else draw(st.integers(1, 2))]:
         topology[name], streams[name] = draw(spouts(ties, hosts, endings in BY_EVENT))
     names = ["p", "q", "r"][: draw(st.integers(1, 3))]
     for name in names:
@@ -126,7 +128,7 @@ def worlds(
         config, streams[name] = draw(bolts(ties, hosts, streams, last, marker_ms, event_time, endings))
         topology[name] = config
     params = (PARAMETERS | STORM | BATCHES)[strategy](Maker(draw, ties, hosts, names))
-    until = draw(st.sampled_from((60, 90, 150, 200)))
+    until = draw(st.sampled_from((60, 90, 90, 150)))
     copies = params.get("members", 1 + params.get("k", strategy == "active_standby"))
     known = hosts or sum(config.parallelism * copies for config in topology.values())
     count = draw(st.sampled_from((0, 1, 1, 2, 3)))
@@ -145,7 +147,7 @@ def worlds(
 def overlapping(draw: st.DrawFn, strategies: tuple[str, ...] = STRATEGY_NAMES) -> Scenario:
     """A scenario whose faults, two to five, strike within 3 s, most of them before the one before is over.
 
-    Some strike the same place again, while it is down or has just come back. There is time to recover.
+    Some strike the same place again, while it is down or has just come back. Most have time to recover.
     """
     scenario = draw(worlds(strategies).filter(lambda found: found.failures))
     first = draw(st.integers(5, 40))
@@ -160,5 +162,6 @@ def overlapping(draw: st.DrawFn, strategies: tuple[str, ...] = STRATEGY_NAMES) -
                 "restart": draw(st.sampled_from((0, 5, 30))) * TICK,
             }
         failures.append(fault.model_copy(update=more))
-    longer = scenario.run.model_copy(update={"duration": scenario.run.duration + 200 * TICK})
-    return scenario.model_copy(update={"failures": tuple(failures), "run": longer})
+    until = (first + moments[-1] + 100) * TICK
+    run = scenario.run.model_copy(update={"duration": until})
+    return scenario.model_copy(update={"failures": tuple(failures), "run": run})
