@@ -27,6 +27,10 @@ class Marker(NamedTuple):
     reads: Reads = None
 
 
+def _nothing() -> None:
+    """Nothing but data moves."""
+
+
 class Node:
     """Something in the data plane that can fail: it is up or down, does one thing at a time, and lets control
     actions queue with its tuples.
@@ -128,6 +132,9 @@ class Node:
         self._pass_marker()
         marker.action()
         if life == self.life:
+            if marker.reads is not None and self._lets_in:
+                # what has waited behind it moves, wherever it goes, before anybody else acts
+                self._kernel.at(now, marker.rank, _nothing, self.number)
             self.look_at_markers()
 
     def look_at_markers(self) -> None:
@@ -148,6 +155,11 @@ class Node:
     def _work_ahead(self) -> int:
         """Service that waits ahead of the first marker, and is not planned yet (ns)."""
         return 0
+
+    @property
+    def _lets_in(self) -> bool:
+        """Whether something has arrived, and no control marker holds it back."""
+        return False
 
     def _idle(self) -> bool:
         """Whether everything that was admitted has left."""
