@@ -26,8 +26,6 @@ ENDINGS = {
     "ids": ids_windows,
 }
 PAIRS = [(name, sort) for name in STRATEGIES for sort in ENDINGS if sort in STRATEGIES[name].windows]
-    (name, sort) for name, strategy in STRATEGIES.items() for sort in ENDINGS if sort in strategy.windows
-]
 """Strategies, and windows that they go with."""
 
 
