@@ -205,4 +205,4 @@ PARAMETERS: dict[str, Callable[[Maker], dict[str, Any]]] = {
 STRATEGY_NAMES = tuple(PARAMETERS)
 STORM = {"storm_checkpoint": storm_checkpoint, "estorm": estorm}
 BATCHES = {"trident": trident, "batch_rerun": batch_rerun}
-"""Strategies with worlds of their own."""
+"""These two sorts are tried in fewer ways than the strategies of STRATEGY_NAMES."""

@@ -31,14 +31,15 @@ def fixed(draw: st.DrawFn, scenarios: Worlds, **settings: tuple[Any, ...]) -> Sc
 
 
 SNAPSHOTS, CHANGELOG, LINEAGE = both("aligned_snapshots"), both("changelog"), both("micro_batch")
-OVERTAKEN = st.one_of(overtaken(), overtaken(overlap=True))
+OVERTAKEN, LATER = (st.one_of(overtaken(late=late), overtaken(True, late)) for late in (False, True))
 INTERVALS = tuple(ticks * TICK for ticks in (4, 15, 40, 100))
 
 SETTINGS: dict[str, Worlds] = {
     "aligned_snapshots, sink": transactional(SNAPSHOTS),
     "aligned_snapshots, local_recovery": copied(SNAPSHOTS),
     "aligned_snapshots, unaligned": OVERTAKEN,
-    "aligned_snapshots, all of these": saved(copied(transactional(st.one_of(SNAPSHOTS, OVERTAKEN)))),
+    "aligned_snapshots, aligned_timeout": LATER,
+    "aligned_snapshots, all of these": saved(copied(transactional(st.one_of(SNAPSHOTS, OVERTAKEN, LATER)))),
     "micro_batch, lineage": fixed(LINEAGE, recovery=("lineage",), checkpoint_interval=INTERVALS),
     "changelog, exactly_once": fixed(
         CHANGELOG, guarantee=("exactly_once",), batch_interval=(None,), local_state=(False,)
