@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from tideover.models.job.topology import Component
 from tideover.models.mechanisms.base import Mechanism
+from tideover.models.mechanisms.buffers.recovery import Reached
 from tideover.models.mechanisms.checkpoints import Checkpoint, Checkpoints, Costs
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.keeper import Keeper
@@ -13,28 +14,26 @@ from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskV
 from tideover.sim.kernel import Rank, Reads
 from tideover.sim.train import Ints
 
-Positions = dict[int, int]
-
-
 class TaskCheckpoints(Mechanism, Keeper):
-    """Every task with state saves it, one checkpoint after the other.
+    """Each of some ``tasks`` with state saves it, one checkpoint after the other.
 
-    positions   what goes into a checkpoint besides the state: how far the task is on each channel
-    safe        called when the store has one, with these; ``reads``: what it looks at (see the kernel)
+    reached   what goes into a checkpoint besides the state: how far the task is with what is sent to it
+    safe      called when the store has one, with that; ``reads``: asks for what it looks at (see the kernel)
     """
 
     def __init__(
         self,
         job: Job,
+        tasks: Iterable[BoltView],
         costs: Costs,
-        positions: Callable[[BoltView], Positions] = lambda task: {},
-        safe: Callable[[BoltView, Positions], None] = lambda task, positions: None,
-        reads: Reads = None,
+        reached: Callable[[BoltView], Reached] = lambda task: Reached(),
+        safe: Callable[[BoltView, Reached], None] = lambda task, reached: None,
+        reads: Callable[[], Reads] = lambda: None,
     ) -> None:
         super().__init__(job)
-        self._positions, self._safe, self._reads = positions, safe, reads
+        self._reached, self._safe, self._reads = reached, safe, reads
         self._of: dict[TaskView, Checkpoints] = {
-            task: Checkpoints(job, task, costs) for task in job.bolt_tasks if task.state is not None
+            task: Checkpoints(job, task, costs) for task in map(self._bolt, tasks)
         }
         job.context.keepers.append(self)
 
@@ -46,10 +45,10 @@ class TaskCheckpoints(Mechanism, Keeper):
         if own.writing:
             own.wanted |= needed
         else:
-            own.take(self._positions(task), lambda saved: self._saved(task, saved), self._reads)
+            own.take(self._reached(task), lambda saved: self._saved(task, saved), self._reads())
 
     def _saved(self, task: BoltView, saved: Checkpoint) -> None:
-        self._safe(task, saved.positions)
+        self._safe(task, saved.reached)
         own = self._of[task]
         if own.wanted:
             own.wanted = False

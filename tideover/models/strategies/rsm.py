@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from tideover.models.job.topology import Component
-from tideover.models.mechanisms import offsets
 from tideover.models.mechanisms.buffers.recovery import UpstreamBuffers
 from tideover.models.mechanisms.checkpoints import Checkpoint, Costs
+from tideover.models.mechanisms.shared import Shared
 from tideover.models.mechanisms.task_checkpoints import TaskCheckpoints
 from tideover.models.operators.state import Effects
 from tideover.models.remarks import replays, saving
@@ -31,6 +32,7 @@ class StateManagement(Strategy):
     """
 
     promise: ClassVar[Promise] = "exactly once"
+    alone: ClassVar[str | None] = None
     usual: ClassVar[dict[str, str]] = {"checkpoint_interval": "5 s"}
     windows: ClassVar[frozenset[str]] = frozenset({"sliding", "event", "session", "join"})
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task"})
@@ -90,31 +92,38 @@ class StateManagement(Strategy):
             *replays.lost_together(plan),
         ]
 
-    def protocol(self, job: Job) -> Recovery:
-        return Recovery(job, self)
+    def protocol(self, job: Job) -> Protocol:
+        return self.member(job, job.bolt_tasks, Shared(job))
+
+    def member(self, job: Job, tasks: Sequence[BoltView], shared: Shared) -> Protocol:
+        return Recovery(job, self, tasks, shared)
 
 
 class Recovery(Protocol):
     """The protocol: buffers, checkpoints, trims, restores, replays."""
 
-    def __init__(self, job: Job, strategy: StateManagement) -> None:
+    def __init__(
+        self, job: Job, strategy: StateManagement, tasks: Sequence[BoltView], shared: Shared
+    ) -> None:
         super().__init__(job)
         s = self.strategy = strategy
-        offsets.follow(job)
+        self.tasks = [task for task in tasks if task.state is not None]
+        self.shared = shared
         costs = Costs(
             s.serialise_time, s.serialise_cost, s.restore_time, s.restore_cost, s.entry_size, s.store
         )
         # 1. upstream tasks keep every tuple, numbered by channel
-        self.buffers = UpstreamBuffers(job, s.spout_buffer, s.replay_cost, s.replay_rate)
+        self.buffers = buffers = shared.buffers
+        buffers.keep_for(self.tasks, s.spout_buffer, s.replay_cost, s.replay_rate)
         # 2. when the store has a checkpoint, upstream trims its buffers
-        buffers = self.buffers
-        self.checkpoints = TaskCheckpoints(job, costs, buffers.positions, buffers.trim, buffers.senders)
+        senders = lambda: buffers.senders  # noqa: E731
+        self.checkpoints = TaskCheckpoints(job, self.tasks, costs, buffers.reached, buffers.trim, senders)
 
     # -- every interval a checkpoint, and at the end of a window that a tick ends: else a failure before the
     # -- next checkpoint would bring back counts that were put out
 
     def start(self) -> None:
-        for task in self.view.stateful:
+        for task in self.tasks:
             tick = partial(self._checkpoint_tick, task)
             self.do.every(self.strategy.checkpoint_interval, tick, Rank.CHECKPOINT, task, alone=True)
 
@@ -140,11 +149,11 @@ class Recovery(Protocol):
             self.checkpoints.read(task, partial(self._restored, task, outage))
         else:
             self.do.open(task)
-            self.buffers.sender_ready(task)
+            self.shared.back(task)
 
     def _restored(self, task: BoltView, outage: OutageView, saved: Checkpoint) -> None:
-        self.buffers.restored(task, saved.positions)
+        self.buffers.restored(task, saved.reached)
         self.do.restore(task, saved.state, outage)
         self.do.open(task)
-        self.buffers.sender_ready(task)
+        self.shared.back(task)
         self.buffers.ask(task)
