@@ -127,6 +127,10 @@ class Layout:
     def stateful(self, name: str) -> bool:
         return self.kind(name) in ("windowed_count", "windowed_join")
 
+    def keeps_state(self, name: str) -> bool:
+        """Its own, or a `state`."""
+        return self.stateful(name) or self.config[name].state is not None
+
     def by_tuples(self, name: str) -> bool:
         """Whether a number of tuples ends the windows of a count."""
         return self.config[name].bolt.window.tuples is not None

@@ -418,6 +418,18 @@ def changelog(make: Maker) -> dict[str, Any]:
     }
 
 
+def hybrid(make: Maker) -> dict[str, Any]:
+    """A member for each bolt, for those without state, and for the rest."""
+
+    def member() -> Any:
+        kind = make.some("rsm", "rsm", "active_replication", "active_replication", "none")
+        given = {"rsm": rsm, "active_replication": active_replication}.get(kind, lambda make: {})(make)
+        return STRATEGIES[kind](**{key: value for key, value in given.items() if key != "components"})
+
+    named = {name: member() for name in make.bolts if make.draw(st.booleans())}
+    return {"components": named, "stateless": member() if make.some(True, False) else None, "rest": member()}
+
+
 PARAMETERS: dict[str, Callable[[Maker], dict[str, Any]]] = {
     "none": lambda make: {},
     "source_replay": source_replay,
@@ -429,6 +441,7 @@ PARAMETERS: dict[str, Callable[[Maker], dict[str, Any]]] = {
     "aligned_snapshots": aligned_snapshots,
     "micro_batch": micro_batch,
     "changelog": changelog,
+    "hybrid": hybrid,
 }
 STRATEGY_NAMES = tuple(PARAMETERS)
 STORM = {"storm_checkpoint": storm_checkpoint, "estorm": estorm}
@@ -475,6 +488,9 @@ def faults(
     counts = isinstance(config, BoltConfig) and kind_of(config.bolt) in COUNTS
     if strategy == "estorm" and counts:
         more["replica"] = draw(st.integers(0, params["members"] - 1))
+    if strategy == "hybrid" and isinstance(config, BoltConfig):
+        copies = STRATEGIES[strategy](**params).replicas(name, config.keeps_state)
+        more["replica"] = draw(st.integers(0, copies - 1))
     replicated = strategy == "active_replication" and isinstance(topology.get(name), BoltConfig)
     if strategy == "active_standby" and isinstance(config, BoltConfig):
         more["replica"] = draw(st.sampled_from((0, 0, 1)))
@@ -530,6 +546,8 @@ def worlds(
     params = (PARAMETERS | STORM | BATCHES)[strategy](Maker(draw, ties, hosts, names))
     until = draw(st.sampled_from((60, 90, 150, 200)))
     copies = params.get("members", 1 + params.get("k", strategy == "active_standby"))
+    if strategy == "hybrid":
+        copies = STRATEGIES[strategy].most_replicas(params)
     known = hosts or sum(config.parallelism * copies for config in topology.values())
     count = draw(st.sampled_from((0, 1, 1, 2, 3)))
     failures = tuple(draw(faults(strategy, ties, topology, params, until, hosts or 3)) for _ in range(count))
