@@ -63,7 +63,10 @@ class Hybrid(UpstreamBuffer, Replication):
             return True
         datum, greatest = message.datum, self.greatest[task]
         if datum.uid <= greatest.get(datum.route, -1):
-            self._drop(task, message)
+            task.give_back(message)
+            if datum.anchored:
+                self.world.record.gone(datum)
+                self.world.outages.repeated(task)
             return False
         greatest[datum.route] = datum.uid
         return True

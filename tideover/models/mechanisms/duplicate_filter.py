@@ -77,9 +77,11 @@ class DuplicateFilter(Mechanism):
         fresh = self._seen[task].fresh(train)
         if fresh.all():
             return train
-        out = train.pick(~fresh)
-        self._job.say.discarded(task, out)
+        self._drop(task, train.pick(~fresh))
         return train.pick(fresh)
+
+    def _drop(self, task: BoltView, train: Train) -> None:
+        self._job.say.discarded(task, train)
 
     def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
         # who keeps the queue keeps what filtered it
@@ -96,12 +98,17 @@ class DuplicateFilter(Mechanism):
 
 
 class CheckpointFilter(DuplicateFilter):
-    """The same where tasks go back to a checkpoint: they have had what that has, and no more."""
+    """The same where tasks go back to a checkpoint: they have had what that has, and no more. Replicas send
+    everything twice meanwhile, which is no sign of a recovery that goes on.
+    """
 
     def __init__(self, job: Job) -> None:
         super().__init__(job)
         self._done: dict[TaskView, Seen] = {task: seen.copy() for task, seen in self._seen.items()}
         """What each task has processed of what it has seen."""
+
+    def _drop(self, task: BoltView, train: Train) -> None:
+        self._job.say.repeated(task, train)
 
     def passed(self, task: BoltView, train: Train) -> None:
         self._done[task].fresh(train)
@@ -134,6 +141,9 @@ class ReplayFilter(CheckpointFilter):
                 self._job.say.discarded(task, train.pick(over))
                 train = train.pick(~over)
         return super().admit(task, train)
+
+    def _drop(self, task: BoltView, train: Train) -> None:
+        self._job.say.discarded(task, train)
 
     def begin_after(self, task: BoltView, epoch: int) -> None:
         """A task has gone back to where it was over with all epochs before ``epoch``."""
