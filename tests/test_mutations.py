@@ -69,8 +69,8 @@ ACKING = (
 BUFFERS = (
     Mutation(
         "an upstream buffer is trimmed one too far",
-        "begin = max(0, int(safe - number[0] + 1))",
-        "begin = max(0, int(safe - number[0] + 2))",
+        'begin = int(np.searchsorted(number, safe, "right"))',
+        'begin = int(np.searchsorted(number, safe, "right")) + 1',
         (f"{MODELS}/test_rsm.py", "-k", "trimmed_by_number"),
     ),
     Mutation(

@@ -31,7 +31,7 @@ class Hybrid(UpstreamBuffer, Replication):
     def __init__(self, world: World) -> None:
         super().__init__(world)
         params: Any = self.params
-        members = [params.rest, *params.components.values(), *([params.stateless] * bool(params.stateless))]
+        members = [params.rest, *params.bolts.values(), *([params.stateless] * bool(params.stateless))]
         self.filters = any(kind_of(member) == "active_replication" for member in members)
         self.had: dict[Task, dict[Any, int]] = {}
 

@@ -187,8 +187,8 @@ class Layout:
         strategy: Any = self.scenario.strategy
         if kind_of(strategy) != "hybrid":
             return strategy
-        if name in strategy.components:
-            return strategy.components[name]
+        if name in strategy.bolts:
+            return strategy.bolts[name]
         return strategy.rest if strategy.stateless is None or self.keeps_state(name) else strategy.stateless
 
     def replicas(self, name: str) -> int:

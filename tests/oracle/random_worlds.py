@@ -427,7 +427,7 @@ def hybrid(make: Maker) -> dict[str, Any]:
         return STRATEGIES[kind](**{key: value for key, value in given.items() if key != "components"})
 
     named = {name: member() for name in make.bolts if make.draw(st.booleans())}
-    return {"components": named, "stateless": member() if make.some(True, False) else None, "rest": member()}
+    return {"bolts": named, "stateless": member() if make.some(True, False) else None, "rest": member()}
 
 
 PARAMETERS: dict[str, Callable[[Maker], dict[str, Any]]] = {

@@ -45,7 +45,7 @@ def _may_be_member(strategy: Strategy) -> Strategy:
             f"allowed are {able}"
         )
     if strategy.named_bolts():
-        raise ValueError("names bolts itself; which are its own is said by components, stateless and rest")
+        raise ValueError("names bolts itself; which are its own is said by bolts, stateless and rest")
     return strategy
 
 
@@ -104,7 +104,7 @@ class Hybrid(Strategy):
         StateTransfer,
     )
 
-    components: Annotated[
+    bolts: Annotated[
         dict[str, Member], Field(description="strategies of single bolts, by the bolt's name")
     ] = {}
     stateless: Annotated[
@@ -118,14 +118,14 @@ class Hybrid(Strategy):
     @property
     def members(self) -> dict[KeyPath, Strategy]:
         """All of them, by where they are given."""
-        single: dict[KeyPath, Strategy] = {("components", name): m for name, m in self.components.items()}
+        single: dict[KeyPath, Strategy] = {("bolts", name): m for name, m in self.bolts.items()}
         others = {} if self.stateless is None else {("stateless",): self.stateless}
         return {("rest",): self.rest, **others, **single}
 
     def place(self, component: str, keeps_state: bool) -> KeyPath:
         """Where the strategy of a bolt is given."""
-        if component in self.components:
-            return ("components", component)
+        if component in self.bolts:
+            return ("bolts", component)
         return ("rest",) if keeps_state or self.stateless is None else ("stateless",)
 
     def of(self, component: Component) -> Strategy:
@@ -150,13 +150,13 @@ class Hybrid(Strategy):
 
     @classmethod
     def most_replicas(cls, given: Mapping[str, Any]) -> int:
-        components = _plain(given.get("components"))
+        bolts = _plain(given.get("bolts"))
         found = [given.get("rest"), given.get("stateless")]
-        found += components.values() if isinstance(components, Mapping) else []
+        found += bolts.values() if isinstance(bolts, Mapping) else []
         return max(_most_replicas(_plain(each)) for each in found)
 
     def named_bolts(self) -> dict[KeyPath, str]:
-        return {("components", name): name for name in self.components}
+        return {("bolts", name): name for name in self.bolts}
 
     def named_hosts(self) -> dict[KeyPath, int]:
         return {(*at, *path): host for at, m in self.members.items() for path, host in m.named_hosts().items()}
@@ -170,8 +170,8 @@ class Hybrid(Strategy):
     def remarks(self, plan: Plan) -> list[str]:
         remarks: dict[str, None] = {}
         for at, member in self.members.items():
-            bolts = (c for c in plan.topology.components if not c.is_spout)
-            own = frozenset(c.name for c in bolts if self.place(c.name, c.keeps_state) == at)
+            every = (c for c in plan.topology.components if not c.is_spout)
+            own = frozenset(c.name for c in every if self.place(c.name, c.keeps_state) == at)
             if own:
                 remarks |= dict.fromkeys(member.remarks(replace(plan, only=own)))
         return list(remarks)
@@ -181,10 +181,10 @@ class Hybrid(Strategy):
         return [f"{text} of {place}" for place, texts in said for text in texts]
 
     def without_failures(self) -> Strategy:
-        components = {name: member.without_failures() for name, member in self.components.items()}
+        bolts = {name: member.without_failures() for name, member in self.bolts.items()}
         stateless = self.stateless and self.stateless.without_failures()
         others = {"rest": self.rest.without_failures(), "stateless": stateless}
-        return self.model_copy(update={"components": components, **others})
+        return self.model_copy(update={"bolts": bolts, **others})
 
     def cycle(self) -> tuple[int, int] | None:
         """That of all members that have one, if it is the same; else that of the rest."""
