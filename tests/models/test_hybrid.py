@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.models.chain import EVERY_10, chain, counted, crashed
+from tests.models.chain import EVERY_10, chain, counted, crashed, lost
 from tests.models.test_exactness import QUICK
 from tests.oracle.random_worlds import worlds
 from tests.oracle.worlds import MS, ms
@@ -66,6 +66,15 @@ def test_the_count_goes_back_and_both_replicas_replay() -> None:
     assert counted(found) == [*EVERY_10[:4], (3, 55), (4, 56), *EVERY_10[5:9]]
     (recovery,) = found.recoveries
     assert (recovery["restored"], recovery["replayed"], recovery["dropped"]) == (3, 2, 2)
+    assert (found.ledger["lost"], found.ledger["duplicated"]) == (0, 0)
+
+
+def test_a_state_that_is_lost_takes_with_it_what_was_had() -> None:
+    """The count loses its state at 45, with root 3, and is restored at 48, as it was at 40. Until the crash it
+    had let in root 3: now it has not, so that the replay of 49 counts.
+    """
+    found = run(mixed(lost(45), read=2, restore_time=1))
+    assert counted(found) == [*EVERY_10[:4], (3, 50), *EVERY_10[4:9]]
     assert (found.ledger["lost"], found.ledger["duplicated"]) == (0, 0)
 
 
