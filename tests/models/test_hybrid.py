@@ -1,8 +1,8 @@
 """A strategy for each bolt. Times in milliseconds.
 
-The small world is   s ──▶ p (1) ──▶ count (1)   with a root every 10 from 10 on, p replicated (p.0 and p.0/1, each
-with a buffer for count), count under R+SM with checkpoints every 20. Root n is with p until 10n + 11 and counted
-at 10n + 12, out of what p.0 sends: p.0/1 sends the same, and is second.
+The small world is   s ──▶ p (1) ──▶ count (1)   with a root every 10 from 10 on, p replicated (p.0 and p.0/1,
+each with a buffer for count), count under R+SM with checkpoints every 20. Root n is with p until 10n + 11 and
+counted at 10n + 12, out of what p.0 sends: p.0/1 sends the same, and is second.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ def test_the_count_goes_back_and_both_replicas_replay() -> None:
 
 
 def test_a_state_that_is_lost_takes_with_it_what_was_had() -> None:
-    """The count loses its state at 45, with root 3, and is restored at 48, as it was at 40. Until the crash it
-    had let in root 3: now it has not, so that the replay of 49 counts.
+    """The count loses its state at 45, with root 3, and is restored at 48, as it was at 40. Until the crash
+    it had let in root 3: now it has not, so that the replay of 49 counts.
     """
     found = run(mixed(lost(45), read=2, restore_time=1))
     assert counted(found) == [*EVERY_10[:4], (3, 50), *EVERY_10[4:9]]
@@ -100,9 +100,9 @@ def test_without_replicas_the_buffer_is_gone() -> None:
 
 
 def test_who_comes_back_keeps_what_its_peer_keeps() -> None:
-    """p.0 is down from 38 to 43: p.0/1 alone sends root 3, at 41. Then p.0/1 crashes at 44, for good, and the
-    count at 45. Its checkpoint of 40 lacks root 3; p.0 has it in the buffer that it has copied, and replays it
-    and root 4 at 54 and 55.
+    """p.0 is down from 38 to 43: p.0/1 alone sends root 3, at 41. Then p.0/1 crashes at 44, for good, and
+    the count at 45. Its checkpoint of 40 lacks root 3; p.0 has it in the buffer that it has copied, and
+    replays it and root 4 at 54 and 55.
     """
     gone = crashed(44, 1000, "p", replica=1)
     found = run(mixed(crashed(38, 5, "p"), gone, crashed(45, 5), read=2, restore_time=1))
@@ -123,9 +123,9 @@ def test_all_replicas_down_is_a_loss() -> None:
 @pytest.mark.parametrize("until", [75, 1500])
 def test_a_replica_that_is_always_second_is_trimmed_too(until: float) -> None:
     """What p.0/1 (host 4) sends comes 3 later than what p.0 sends, so that not one of its messages is ever
-    processed. A checkpoint trims up to what was counted until it was taken, when the sender has its turn: that of
-    40 has roots 0 to 2, and is known at 41, behind root 3, which came at 40. Both replicas keep 1, 2 and 3 by then,
-    and only 3 after it. So six tuples are kept at most, however long that goes on.
+    processed. A checkpoint trims up to what was counted until it was taken, when the sender has its turn:
+    that of 40 has roots 0 to 2, and is known at 41, behind root 3, which came at 40. Both replicas keep 1, 2
+    and 3 by then, and only 3 after it. So six tuples are kept at most, however long that goes on.
     """
     links = Links(latency=ms(0), local=ms(0), pairs={"2-4": ms(3)})
     found = run(mixed(until=until, links=links))
@@ -134,12 +134,12 @@ def test_a_replica_that_is_always_second_is_trimmed_too(until: float) -> None:
 
 
 def test_a_replica_that_is_ahead_does_not_hide_what_the_other_has_not_sent() -> None:
-    """p takes 8, and what s sends comes 25 later to p.0, so root n leaves p.0/1 at 10n + 18 and p.0 at 10n + 43.
-    The checkpoint of 40 has roots 0, 1, 2; the count crashes at 48, and is back at 62.
+    """p takes 8, and what s sends comes 25 later to p.0, so root n leaves p.0/1 at 10n + 18 and p.0 at 10n +
+    43. The checkpoint of 40 has roots 0, 1, 2; the count crashes at 48, and is back at 62.
 
-    p.0 has served what it has by 63, and replays roots 1 and 2, to no avail; its end marker comes at 65. p.0/1 is
-    with root 5 until 68. That comes directly, and is discarded: with it 3 and 4 would be known. Then p.0/1 replays
-    3, 4, 5 at 69, 70, 71, and begins with root 6.
+    p.0 has served what it has by 63, and replays roots 1 and 2, to no avail; its end marker comes at 65.
+    p.0/1 is with root 5 until 68. That comes directly, and is discarded: with it 3 and 4 would be known.
+    Then p.0/1 replays 3, 4, 5 at 69, 70, 71, and begins with root 6.
     """
     links = Links(latency=ms(0), local=ms(0), pairs={"0-1": ms(25)})
     found = run(mixed(crashed(48, 14), at_p=8, until=95, links=links))
@@ -246,14 +246,22 @@ strategy:
         ("bolts: {split: {kind: active_replication, k: -1}}", "strategy.bolts.split.k", "at least 0"),
         ("stateless: {kind: rms}", "strategy.stateless.kind", "did you mean 'rsm'?"),
         ("stateless: source_replay", "strategy.stateless", "replayed by the source, through all tasks"),
-        ("bolts: {split: source_replay}", "strategy.bolts.split", "allowed are active_replication, none, rsm"),
+        (
+            "bolts: {split: source_replay}",
+            "strategy.bolts.split",
+            "allowed are active_replication, none, rsm",
+        ),
         ("stateless: {kind: hybrid, rest: none}", "strategy.stateless", "it has members itself"),
         (
             "bolts: {split: {kind: active_replication, components: [split]}}",
             "strategy.bolts.split",
             "which are its own is said by bolts, stateless and rest",
         ),
-        ("bolts: {split: {kind: rsm, checkpoint_interval: 1 s, store: no}}", "strategy.bolts.split.store", "no"),
+        (
+            "bolts: {split: {kind: rsm, checkpoint_interval: 1 s, store: no}}",
+            "strategy.bolts.split.store",
+            "no",
+        ),
     ],
 )
 def test_what_is_wrong_in_a_member_is_said_there(line: str, key: str, said: str) -> None:
@@ -279,12 +287,13 @@ def test_who_is_for_the_whole_job_says_why(kind: str) -> None:
 
 
 def test_the_example_costs_less_than_replicas_and_recovers_faster_than_checkpoints() -> None:
-    """Without failures the bolts work, each second: clean 40 x 1 ms, join 50 x 2 ms, seen 40 x 0.5 ms, which is
-    160 ms; 320 with two replicas of all; 260 with two of the join. In 120 s that is 19.2, 38.4 and 31.2 s.
+    """Without failures the bolts work, each second: clean 40 x 1 ms, join 50 x 2 ms, seen 40 x 0.5 ms, which
+    is 160 ms; 320 with two replicas of all; 260 with two of the join. In 120 s that is 19.2, 38.4 and 31.2
+    s.
 
-    The join crashes at 44 s, and is back at 54 s. Under checkpoints it is 11.6 s until all is as it would have
-    been: 10 s, and the replay of 700 tuples, 1 ms each, while others wait. Its replica shows nothing of that. As to
-    `seen` it is like checkpoints alone.
+    The join crashes at 44 s, and is back at 54 s. Under checkpoints it is 11.6 s until all is as it would
+    have been: 10 s, and the replay of 700 tuples, 1 ms each, while others wait. Its replica shows nothing of
+    that. As to `seen` it is like checkpoints alone.
     """
     kinds = ("hybrid", "rsm", "active_replication")
     scenarios = load_for_strategies(EXAMPLE, kinds)

@@ -45,11 +45,11 @@ class Hybrid(UpstreamBuffer, Replication):
     def start(self) -> None:
         Replication.start(self)
         for task in self.world.tasks:
-            if isinstance(task, Bolt) and self.is_under("rsm", task):
-                if self.world.layout.stateful(task.component):
-                    self.keepers[task] = Keeper(Shelf.of(self.world, task), valid=Filtered())
-                    self.had[task] = {}
-                    self._tick(task)
+            saved = isinstance(task, Bolt) and self.is_under("rsm", task)
+            if saved and self.world.layout.stateful(task.component):
+                self.keepers[task] = Keeper(Shelf.of(self.world, task), valid=Filtered())
+                self.had[task] = {}
+                self._tick(task)
 
     def buffers(self, up: Task, down: Task) -> bool:
         return self.is_under("rsm", down) and super().buffers(up, down)

@@ -60,8 +60,8 @@ class Hooks:
     receive        messages arrive over one channel: what of them is let through
     admit          arrivals of all channels, merged, are to go into a task's queue: what of them does
     processed      a bolt is done with tuples, and has sent their children
-    passed         a bolt is done with messages in which mechanisms have columns of their own (with paths: with
-                   any), markers among them
+    passed         a bolt is done with messages in which mechanisms have columns of their own, markers among
+                   them (where tuples have paths: with any)
     window_ended   a bolt has put out a window: how long that keeps it (ns); a control event, where a tick has
                    ended it
     destroyed      tuples or state of these roots were destroyed

@@ -66,9 +66,6 @@ class ActiveReplication(Strategy):
     def remarks(self, plan: Plan) -> list[str]:
         return side_by_side(plan, f"k = {self.k}")
 
-    def protocol(self, job: Job) -> Protocol:
-        return self.member(job, job.bolt_tasks, Shared(job, replicated=True))
-
     def member(self, job: Job, tasks: Sequence[BoltView], shared: Shared) -> Protocol:
         return Replication(job, self, shared)
 

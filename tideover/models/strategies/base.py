@@ -92,8 +92,10 @@ class Strategy(Part):
         return reduce(Needs.together, (mechanism.needs for mechanism in self.composed_of), Needs())
 
     def protocol(self, job: Job) -> Protocol:
-        """The strategy at work in ``job``."""
-        raise NotImplementedError
+        """The strategy at work in ``job``: if it need not be ``alone``, by itself for all bolts."""
+        if self.alone is not None:
+            raise NotImplementedError
+        return self.member(job, View(job).bolts, Shared(job, replicated=self.needs.paths))
 
     def member(self, job: Job, tasks: Sequence[BoltView], shared: Shared) -> Protocol:
         """The strategy at work for some bolt tasks of a job, and for spouts, beside others with which it has
@@ -104,9 +106,7 @@ class Strategy(Part):
     def without_failures(self) -> Strategy:
         """The same, with what makes no difference as long as nothing fails at its defaults."""
         fields = type(self).model_fields
-        return self.model_copy(
-            update={name: fields[name].get_default() for name in self.after_failures}
-        )
+        return self.model_copy(update={name: fields[name].get_default() for name in self.after_failures})
 
     def unstated(self, failures: bool) -> list[str]:
         """Of what it does to state, and after ``failures``, all that no key says the time of, with the keys

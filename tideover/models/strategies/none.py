@@ -28,9 +28,6 @@ class Amnesia(Strategy):
     reads_queues: ClassVar[bool] = True
     loses_messages: ClassVar[bool] = True
 
-    def protocol(self, job: Job) -> Protocol:
-        return self.member(job, job.bolt_tasks, Shared(job))
-
     def member(self, job: Job, tasks: Sequence[BoltView], shared: Shared) -> Protocol:
         return Restart(job, shared)
 

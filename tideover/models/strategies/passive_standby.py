@@ -34,7 +34,9 @@ class PassiveStandby(Strategy):
     """
 
     promise: ClassVar[Promise] = "exactly once"
-    alone: ClassVar[str | None] = "its tasks send again what they sent, windows too: all readers have to drop it"
+    alone: ClassVar[str | None] = (
+        "its tasks send again what they sent, windows too: all readers have to drop it"
+    )
     usual: ClassVar[dict[str, str]] = {"checkpoint_interval": "5 s"}
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task", "crash_worker", "crash_host"})
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (

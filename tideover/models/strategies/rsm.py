@@ -61,7 +61,6 @@ class StateManagement(Strategy):
     restore_time: Annotated[Duration, Field(description="time to restore a checkpoint that was read")] = 0
     restore_cost: Annotated[Duration, Field(description="the same, for each entry of the state")] = 0
     entry_size: Annotated[Size, Field(description="bytes of an entry of the bolt's own in the store")] = 64
-
     store: Annotated[
         str | None,
         Field(description="the one of `stores` that state is saved in; the key `store` if not given"),
@@ -92,9 +91,6 @@ class StateManagement(Strategy):
             *replays.lost_together(plan),
         ]
 
-    def protocol(self, job: Job) -> Protocol:
-        return self.member(job, job.bolt_tasks, Shared(job))
-
     def member(self, job: Job, tasks: Sequence[BoltView], shared: Shared) -> Protocol:
         return Recovery(job, self, tasks, shared)
 
@@ -102,22 +98,17 @@ class StateManagement(Strategy):
 class Recovery(Protocol):
     """The protocol: buffers, checkpoints, trims, restores, replays."""
 
-    def __init__(
-        self, job: Job, strategy: StateManagement, tasks: Sequence[BoltView], shared: Shared
-    ) -> None:
+    def __init__(self, job: Job, s: StateManagement, tasks: Sequence[BoltView], shared: Shared) -> None:
         super().__init__(job)
-        s = self.strategy = strategy
+        self.strategy = s
         self.tasks = [task for task in tasks if task.state is not None]
-        self.shared = shared
-        costs = Costs(
-            s.serialise_time, s.serialise_cost, s.restore_time, s.restore_cost, s.entry_size, s.store
-        )
+        saving = s.serialise_time, s.serialise_cost
+        costs = Costs(*saving, s.restore_time, s.restore_cost, s.entry_size, s.store)
         # 1. upstream tasks keep every tuple, numbered by channel
-        self.buffers = buffers = shared.buffers
-        buffers.keep_for(self.tasks, s.spout_buffer, s.replay_cost, s.replay_rate)
+        self.shared, self.buffers = shared, shared.buffers
+        self.buffers.keep_for(self.tasks, s.spout_buffer, s.replay_cost, s.replay_rate)
         # 2. when the store has a checkpoint, upstream trims its buffers
-        senders = lambda: buffers.senders  # noqa: E731
-        self.checkpoints = TaskCheckpoints(job, self.tasks, costs, buffers.reached, buffers.trim, senders)
+        self.checkpoints = TaskCheckpoints(job, self.tasks, costs, self.buffers)
 
     # -- every interval a checkpoint, and at the end of a window that a tick ends: else a failure before the
     # -- next checkpoint would bring back counts that were put out

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from tideover.models.mechanisms.buffers.upstream_buffer import (
@@ -97,9 +99,9 @@ class Receiver:
             for trains in (queue, gate.held)
         )
 
-    def restored(self, positions: dict[int, int]) -> None:
+    def restored(self, positions: Mapping[int, int]) -> None:
         """The state is that of ``positions``: the replay goes on from there."""
-        self.positions = dict.fromkeys(self.buffers, 0) | positions
+        self.positions = dict.fromkeys(self.buffers, 0) | dict(positions)
         self._brought = dict(self.positions)
         self._restoring = False
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import NamedTuple
 
 from tideover.models.job.topology import Component
@@ -29,7 +30,7 @@ class Reached(NamedTuple):
     seen        greatest uid that it has processed, by path; None: numbers are enough
     """
 
-    positions: dict[int, int] = {}
+    positions: Mapping[int, int] = MappingProxyType({})
     seen: Seen | None = None
 
 
