@@ -15,7 +15,7 @@ from tideover.reports.pages import join
 from tideover.reports.verdict import verdict
 
 NAMES = [*style._STRATEGIES, "my_own_strategy"]
-"""Fourteen, and one from outside."""
+"""Fifteen, and one from outside."""
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_a_terminal_shows_many_at_a_glance_and_no_more(records, make_result):
     assert len(lines) == 2
 
 
-def test_fourteen_fit_into_the_figure(records):
+def test_fifteen_fit_into_the_figure(records):
     """Law: no words overlap, none leave the picture, letters have at least 7.5 pt at the width of a page."""
     axes = figures.glance(glance.rows(records))
     figure = axes.figure
