@@ -40,7 +40,7 @@ class Hybrid(Members):
         "frozenset[str]",
         OfMembers(
             frozenset({"lose_state", "crash_task"}),
-            lambda mix: frozenset.intersection(*(member.survives for member in mix.members.values())),
+            lambda mix: frozenset.intersection(*(member.survives for member in mix.all_members.values())),
         ),
     )
     stateless_too: ClassVar[bool] = cast(
@@ -54,11 +54,11 @@ class Hybrid(Members):
         "frozenset[str]",
         OfMembers(
             frozenset({"sliding", "event", "session", "join"}),
-            lambda mix: frozenset.intersection(*(member.windows for member in mix.members.values())),
+            lambda mix: frozenset.intersection(*(member.windows for member in mix.all_members.values())),
         ),
     )
     reads_queues: ClassVar[bool] = cast(
-        "bool", OfMembers(True, lambda mix: all(member.reads_queues for member in mix.members.values()))
+        "bool", OfMembers(True, lambda mix: all(member.reads_queues for member in mix.all_members.values()))
     )
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (
         CheckpointFilter,
@@ -68,11 +68,11 @@ class Hybrid(Members):
     )
 
     def promises(self) -> Promise:
-        return weakest(self.members.values())
+        return weakest(self.all_members.values())
 
     @property
     def needs(self) -> Needs:
-        return reduce(Needs.together, (member.needs for member in self.members.values()))
+        return reduce(Needs.together, (member.needs for member in self.all_members.values()))
 
     def load(self, component: Component) -> Work:
         return self.of(component).load(component)
@@ -80,14 +80,14 @@ class Hybrid(Members):
     def remarks(self, plan: Plan) -> list[str]:
         remarks: dict[str, None] = {}
         bolts = [c for c in plan.topology.components if not c.is_spout]
-        for at, member in self.members.items():
+        for at, member in self.all_members.items():
             own = frozenset(c.name for c in bolts if self.place(c.name, c.keeps_state) == at)
             if own:
                 remarks |= dict.fromkeys(member.remarks(replace(plan, only=own)))
         return list(remarks)
 
     def unstated(self, failures: bool) -> list[str]:
-        said = ((".".join(map(str, at)), m.unstated(failures)) for at, m in self.members.items())
+        said = ((".".join(map(str, at)), m.unstated(failures)) for at, m in self.all_members.items())
         return [f"{text} of {place}" for place, texts in said for text in texts]
 
     def without_failures(self) -> Strategy:
@@ -98,11 +98,11 @@ class Hybrid(Members):
 
     def cycle(self) -> tuple[int, int] | None:
         """That of all members that have one, if it is the same; else that of the rest."""
-        cycles = {cycle for m in self.members.values() if (cycle := m.cycle()) is not None}
+        cycles = {cycle for m in self.all_members.values() if (cycle := m.cycle()) is not None}
         return cycles.pop() if len(cycles) == 1 else self.rest.cycle()
 
     def recovers_within(self, down: int, window: int) -> int:
-        return max(member.recovers_within(down, window) for member in self.members.values())
+        return max(member.recovers_within(down, window) for member in self.all_members.values())
 
     def protocol(self, job: Job) -> Protocol:
         return Together(job, self)

@@ -43,7 +43,7 @@ class Members(Strategy):
     rest: Annotated[Member, Field(description="the strategy of all other bolts")]
 
     @property
-    def members(self) -> dict[KeyPath, Strategy]:
+    def all_members(self) -> dict[KeyPath, Strategy]:
         """All of them, by where they are given."""
         found: dict[KeyPath, Strategy] = {("rest",): self.rest}
         if self.stateless is not None:
@@ -58,21 +58,21 @@ class Members(Strategy):
 
     def of(self, component: Component) -> Strategy:
         """The strategy of a bolt."""
-        return self.members[self.place(component.name, component.keeps_state)]
+        return self.all_members[self.place(component.name, component.keeps_state)]
 
     def named_bolts(self) -> dict[KeyPath, str]:
         return {("bolts", name): name for name in self.bolts}
 
     def named_hosts(self) -> dict[KeyPath, int]:
-        named = ((at, member.named_hosts()) for at, member in self.members.items())
+        named = ((at, member.named_hosts()) for at, member in self.all_members.items())
         return {(*at, *path): host for at, hosts in named for path, host in hosts.items()}
 
     def named_stores(self) -> dict[KeyPath, str]:
-        named = ((at, member.named_stores()) for at, member in self.members.items())
+        named = ((at, member.named_stores()) for at, member in self.all_members.items())
         return {(*at, *path): store for at, stores in named for path, store in stores.items()}
 
     def replicas(self, component: str, keeps_state: bool) -> int:
-        return self.members[self.place(component, keeps_state)].replicas(component, keeps_state)
+        return self.all_members[self.place(component, keeps_state)].replicas(component, keeps_state)
 
     @classmethod
     def most_replicas(cls, given: Mapping[str, Any]) -> int:

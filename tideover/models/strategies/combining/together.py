@@ -22,7 +22,7 @@ class Together(Protocol):
             place = strategy.place(task.component.name, task.component.keeps_state)
             tasks.setdefault(place, []).append(task)
         shared = Shared(job, replicated=strategy.needs.paths, saved=True)
-        self.members = {at: strategy.members[at].member(job, own, shared) for at, own in tasks.items()}
+        self.members = {at: strategy.all_members[at].member(job, own, shared) for at, own in tasks.items()}
         self.by_task: dict[TaskView, Protocol] = {
             task: self.members[at] for at, own in tasks.items() for task in own
         }
