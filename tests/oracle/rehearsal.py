@@ -8,7 +8,7 @@ from tideover.sim.draws import Purpose
 
 from .channels import Message
 from .layout import Datum
-from .tasks import State
+from .states import State
 
 if TYPE_CHECKING:
     from .program import World
