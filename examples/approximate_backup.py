@@ -51,7 +51,7 @@ class Backups(Protocol):
     def __init__(self, job: Job, strategy: ApproximateBackup) -> None:
         super().__init__(job)
         self.strategy = strategy
-        self.backups = TaskCheckpoints(job, Costs(entry_size=64))
+        self.backups = TaskCheckpoints(job, self.view.stateful, Costs(entry_size=64))
 
     def start(self) -> None:
         for task in self.view.stateful:

@@ -25,6 +25,7 @@ TYPED = [
     tideover.MicroBatch(trigger_interval="2 s"),
     tideover.SourceReplay(timeout_buckets=3),
     parts.EStorm(members=3),
+    parts.Hybrid(rest="none", bolts={"count": {"kind": "active_replication", "k": 2}}),
     parts.StormCheckpoint(checkpoint_interval="2 s"),
     parts.PassiveStandby(checkpoint_interval="2 s", delta=True),
     parts.UpstreamBackup(ack_interval="3 s"),

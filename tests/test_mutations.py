@@ -18,6 +18,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 MODELS = "tests/models"
 CONFORMANCE = f"{MODELS}/test_conformance.py"
+HYBRIDS = (f"{MODELS}/test_hybrid.py", "-k")
 
 
 class Mutation(NamedTuple):
@@ -564,8 +565,46 @@ STANDBYS = (
         (f"{MODELS}/test_active_standby.py", "-k", "was_not_had"),
     ),
 )
+HYBRID = (
+    Mutation(
+        "a checkpoint says that it holds what was let in and waits in the queue",
+        "        return self._done[task].copy()",
+        "        return self._seen[task].copy()",
+        exactness("hybrid"),
+    ),
+    Mutation(
+        "who goes back to a checkpoint still knows what came after it",
+        "self._seen[task], self._done[task] = done.copy(), done.copy()",
+        "self._done[task] = done.copy()",
+        (*HYBRIDS, "state_that_is_lost"),
+    ),
+    Mutation(
+        "a replica that comes back keeps nothing of what its peer keeps",
+        "if self._buffers is not None and peer is not None:",
+        "if self._buffers is not None and peer is None:",
+        (*HYBRIDS, "who_comes_back"),
+    ),
+    Mutation(
+        "a recovery waits for replicas that are down",
+        "any(channels <= self._unfinished for channels",
+        "any(channels & self._unfinished for channels",
+        (*HYBRIDS, "both_fail"),
+    ),
+    Mutation(
+        "the end of one replica's replay lets in what another one sends",
+        "self._waiting.discard(position)",
+        "self._waiting.difference_update(*(c for c in self._senders if position in c))",
+        (*HYBRIDS, "is_ahead"),
+    ),
+    Mutation(
+        "what only ever comes second is never trimmed",
+        "if seen is not None:  # of replicas",
+        "if seen is not None and safe:  # of replicas",
+        (*HYBRIDS, "always_second"),
+    ),
+)
 MUTATIONS = (*ACKING, *BUFFERS, *REPLICAS, *BARRIERS, *BATCHES, *TRIDENT, *WINDOWS, *EVENTS, *STOPPED)
-MUTATIONS += (*CLUSTER, *CARDS, *QUEUES, *CORES, *HEARTBEATS, *STANDBYS)
+MUTATIONS += (*CLUSTER, *CARDS, *QUEUES, *CORES, *HEARTBEATS, *STANDBYS, *HYBRID)
 
 
 def place_of(mutation: Mutation, root: Path) -> Path:

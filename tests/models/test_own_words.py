@@ -18,8 +18,8 @@ LIST = "models/__init__.py"
 """Where strategies are imported, to be registered."""
 NAMES = ("parts", "__init__.py")
 """Where users import strategies from, under their names."""
-MORE = {"micro_batch": "models/mechanisms/batches"}
-"""Whose settings are a mechanism's too."""
+MORE = {"micro_batch": "models/mechanisms/batches", "hybrid": "models/strategies/combining"}
+"""Whose settings are a mechanism's too, or which has more files."""
 KINDS = [kind for kind, cls in STRATEGIES.items() if cls.__module__.startswith("tideover.")]
 
 
@@ -133,6 +133,7 @@ NEEDED: dict[str, dict[str, Any]] = {
     "storm_checkpoint": {"message_timeout": 50 * MS, "checkpoint_interval": 10 * MS},
     "trident": {"batch_interval": 50 * MS},
     "batch_rerun": {"trigger_interval": 50 * MS},
+    "hybrid": {"rest": STRATEGIES["none"]()},
 }
 
 

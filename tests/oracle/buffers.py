@@ -83,10 +83,6 @@ class Keeper:
     unfinished: set[Channel] = field(default_factory=set)  # end marker not processed yet
     restoring: bool = False
 
-    @property
-    def recovering(self) -> bool:
-        return self.restoring or bool(self.unfinished)
-
 
 @dataclass(eq=False)
 class Request:
@@ -102,7 +98,7 @@ class UpstreamBuffer(Protocol):
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
-        self.store = Store(world)
+        self.stores: dict[str | None, Store] = {}
         self.keepers: dict[Task, Keeper] = {}
         self.requests: list[Request] = []  # those whose end marker has not left
         self.ends: dict[Message, Request] = {}  # end markers, which a crash may find in their sender's line
@@ -114,6 +110,21 @@ class UpstreamBuffer(Protocol):
                 self.keepers[task] = Keeper(Shelf.of(self.world, task))
                 self._tick(task)
 
+    def settings(self, task: Task) -> Any:
+        """Parameters of the strategy that the task is under."""
+        return self.params
+
+    def store(self, task: Task) -> Store:
+        """Where its state is saved."""
+        name = getattr(self.settings(task), "store", None)
+        return self.stores.setdefault(name, Store(self.world, name))
+
+    def recovering(self, task: Task) -> bool:
+        """Until of each task that sends to it the end marker of one replica was processed."""
+        keeper, waited_for = self.keepers[task], {c.up.logical for c in self._buffered(task)}
+        over = {c.up.logical for c in self._buffered(task) if c not in keeper.unfinished}
+        return keeper.restoring or bool(waited_for - over)
+
     def _at(self, time: int, priority: Priority, task: Task, act: Callable[[], None]) -> None:
         """At that time, unless a fault strikes the task before."""
         keeper, life = self.keepers[task], self.keepers[task].life
@@ -122,7 +133,7 @@ class UpstreamBuffer(Protocol):
     def buffers(self, up: Task, down: Task) -> bool:
         spouts = self.world.layout.spouts
         return self.world.layout.stateful(down.component) and (
-            up.component not in spouts or self.params.spout_buffer
+            up.component not in spouts or self.settings(down).spout_buffer
         )
 
     # -- checkpoints ---------------------------------------------------------------------------------------
@@ -135,25 +146,28 @@ class UpstreamBuffer(Protocol):
                 task.place(Rank.CHECKPOINT, partial(self._checkpoint, task))
             self._tick(task)
 
-        self.world.clock.at(self.world.clock.now + self.interval, priority, tick)
+        self.world.clock.at(self.world.clock.now + self.interval(task), priority, tick)
 
-    @property
-    def interval(self) -> int:
+    def interval(self, task: Task) -> int:
         """Between two checkpoints."""
-        return self.params.checkpoint_interval
+        return self.settings(task).checkpoint_interval
+
+    def content(self, task: Task) -> Checkpoint:
+        """Of a checkpoint that is taken now."""
+        return Checkpoint(task.state.copy(), dict(self.keepers[task].processed), task.windows_closed)
 
     def _checkpoint(self, task: Bolt, wanted: bool = False) -> None:
         """Serialise, which occupies the task; then write, which does not."""
         keeper = self.keepers[task]
         if keeper.writing:
             keeper.wanted |= wanted
-        if keeper.recovering or keeper.writing:
+        if self.recovering(task) or keeper.writing:
             return
         keeper.writing = True
-        content = Checkpoint(task.state.copy(), dict(keeper.processed), task.windows_closed)
+        content, settings = self.content(task), self.settings(task)
         content.shelved, content.tuples = keeper.shelf.changed(), keeper.shelf.tuples
         entries = content.state.entries + content.shelved
-        work = self.params.serialise_time + entries * self.params.serialise_cost
+        work = settings.serialise_time + entries * settings.serialise_cost
         end = self.world.clock.now + work
         task.occupy_longer(work)
         if end == self.world.clock.now:
@@ -164,9 +178,9 @@ class UpstreamBuffer(Protocol):
 
     def _write(self, task: Bolt, content: Checkpoint) -> None:
         host = self.world.layout.host[task.physical]
-        size = content.state.entries * self.params.entry_size
+        size = content.state.entries * self.settings(task).entry_size
         size += content.shelved * self.keepers[task].shelf.entry_size
-        end = self.store.request(size, host, True)
+        end = self.store(task).request(size, host, True)
         self._at(end, control(Rank.TRIM, task.rank), task, partial(self._written, task, content))
 
     def _written(self, task: Bolt, content: Checkpoint) -> None:
@@ -175,10 +189,14 @@ class UpstreamBuffer(Protocol):
         keeper.shelf.base = content.tuples
         for channel in self._buffered(task):
             if not channel.up.waiting:
-                channel.up.place(Rank.TRIM, partial(self._trim, channel, content.numbers.get(channel, 0)))
+                channel.up.place(Rank.TRIM, partial(self._safe, channel, content))
         if keeper.wanted:
             keeper.wanted = False
             task.place(Rank.CHECKPOINT, partial(self._checkpoint, task))
+
+    def _safe(self, channel: Channel, content: Checkpoint) -> None:
+        """The turn of a trim marker."""
+        self._trim(channel, content.numbers.get(channel, 0))
 
     def _trim(self, channel: Channel, number: int) -> None:
         channel.buffer = [message for message in channel.buffer if message.number > number]
@@ -223,9 +241,10 @@ class UpstreamBuffer(Protocol):
         keeper.life += 1
         own, shelved = keeper.valid.state.entries, keeper.shelf.stored()
         host = self.world.layout.host[task.physical]
-        size = own * self.params.entry_size + shelved * keeper.shelf.entry_size
-        end = self.store.request(size, host, False)
-        end += self.params.restore_time + (own + shelved) * self.params.restore_cost
+        settings = self.settings(task)
+        size = own * settings.entry_size + shelved * keeper.shelf.entry_size
+        end = self.store(task).request(size, host, False)
+        end += settings.restore_time + (own + shelved) * settings.restore_cost
         self._at(end, control(Rank.RESTORE, task.rank), task, partial(self._restore, task))
 
     def _restore(self, task: Task) -> None:
@@ -235,12 +254,16 @@ class UpstreamBuffer(Protocol):
         self.world.outages.restored(task.fault, len(task.state.held))
         keeper.processed, keeper.accepted = dict(keeper.valid.numbers), dict(keeper.valid.numbers)
         keeper.restoring = False
+        self.goes_back(task)
         task.restored()
         self._ask_again(task)
         for channel in self._buffered(task):
             request = Request(channel, keeper.processed.get(channel, 0), keeper.life)
             self.requests = [old for old in self.requests if old.channel is not channel] + [request]
             self._ask(request)
+
+    def goes_back(self, task: Task) -> None:
+        """It has the state of its checkpoint; what was held has not arrived yet."""
 
     # -- replay --------------------------------------------------------------------------------------------
 
@@ -262,8 +285,9 @@ class UpstreamBuffer(Protocol):
         channel, up, now = request.channel, request.channel.up, self.world.clock.now
         if request.recovery != self.keepers[channel.down].life:
             return  # who asked has failed since
-        rate = self.params.replay_rate
-        step = max(self.params.replay_cost, 0 if rate is None else round(1e9 / rate))
+        settings = self.settings(channel.down)
+        rate = settings.replay_rate
+        step = max(settings.replay_cost, 0 if rate is None else round(1e9 / rate))
         messages = [message for message in channel.buffer if message.number > request.after]
         self.leaving.setdefault(up, []).extend(messages)
         for message in messages:
@@ -347,13 +371,13 @@ class UpstreamBuffer(Protocol):
 
     def settled(self, outage: Outage) -> bool:
         """Each task that it has hit has processed the last end marker."""
-        return not any(self.keepers[task].recovering for task in outage.tasks if task in self.keepers)
+        return not any(self.recovering(task) for task in outage.tasks if task in self.keepers)
 
     def kept_for_replay(self) -> int:
         return sum(len(c.buffer) for task in self.keepers for c in self._buffered(task))
 
     def bytes_stored(self) -> int:
-        return self.store.bytes
+        return sum(store.bytes for store in self.stores.values())
 
     # -- the end -------------------------------------------------------------------------------------------
 

@@ -127,6 +127,10 @@ class Layout:
     def stateful(self, name: str) -> bool:
         return self.kind(name) in ("windowed_count", "windowed_join")
 
+    def keeps_state(self, name: str) -> bool:
+        """Its own, or a `state`."""
+        return self.stateful(name) or self.config[name].state is not None
+
     def by_tuples(self, name: str) -> bool:
         """Whether a number of tuples ends the windows of a count."""
         return self.config[name].bolt.window.tuples is not None
@@ -178,13 +182,25 @@ class Layout:
                 tasks += [(name, task, replica) for replica in range(self.replicas(name))]
         return tasks
 
+    def member(self, name: str) -> Any:
+        """The strategy of a bolt: that of the scenario, or its own in a hybrid."""
+        strategy: Any = self.scenario.strategy
+        if kind_of(strategy) != "hybrid":
+            return strategy
+        if name in strategy.bolts:
+            return strategy.bolts[name]
+        return strategy.rest if strategy.stateless is None or self.keeps_state(name) else strategy.stateless
+
     def replicas(self, name: str) -> int:
         strategy = self.scenario.strategy
         if self.has_shadows:
             return strategy.members if self.stateful(name) else 1
         if kind_of(strategy) == "active_standby":
             return 1 if name in self.spouts else 2
-        if kind_of(strategy) != "active_replication" or name in self.spouts:
+        if name in self.spouts:
+            return 1
+        strategy = self.member(name)
+        if kind_of(strategy) != "active_replication":
             return 1
         return 1 + strategy.k if strategy.components is None or name in strategy.components else 1
 

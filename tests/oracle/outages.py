@@ -172,6 +172,12 @@ class Outages:
             restored = outage.restored_at is not None and outage.restored_at < self.clock.now
             outage.dropped += not (restored and self.world.protocol.settled(outage))
 
+    def repeated(self, task: Task) -> None:
+        """The same of what replicas send twice, fault or not: it counts until the state is back."""
+        if task.fault is not None:
+            outage = self.all[task.fault]
+            outage.dropped += outage.restored_at is None or outage.restored_at >= self.clock.now
+
     def extra(self) -> None:
         """An effect has taken place again."""
         if self.all:

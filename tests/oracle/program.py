@@ -23,6 +23,7 @@ from .figures import Figures, figures
 from .fleets import Fleets
 from .groups import Group
 from .heartbeats import Listener
+from .hybrids import Hybrid
 from .layout import MACHINES, Layout, Logical
 from .ledger import Ledger
 from .nimbus import Nimbus
@@ -64,6 +65,7 @@ PROTOCOLS = {
     "trident": Trident,
     "batch_rerun": batch_jobs,
     "changelog": Changelogs,
+    "hybrid": Hybrid,
 }
 
 

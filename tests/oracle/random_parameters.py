@@ -8,6 +8,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from tideover.models.strategies.base import STRATEGIES
+
 from .random_times import TICK, times
 from .worlds import MS
 
@@ -190,6 +192,18 @@ def changelog(make: Maker) -> dict[str, Any]:
     }
 
 
+def hybrid(make: Maker) -> dict[str, Any]:
+    """A member for each bolt, for those without state, and for the rest."""
+
+    def member() -> Any:
+        kind = make.some("rsm", "rsm", "active_replication", "active_replication", "none")
+        given = {"rsm": rsm, "active_replication": active_replication}.get(kind, lambda make: {})(make)
+        return STRATEGIES[kind](**{key: value for key, value in given.items() if key != "components"})
+
+    named = {name: member() for name in make.bolts if make.draw(st.booleans())}
+    return {"bolts": named, "stateless": member() if make.some(True, False) else None, "rest": member()}
+
+
 PARAMETERS: dict[str, Callable[[Maker], dict[str, Any]]] = {
     "none": lambda make: {},
     "source_replay": source_replay,
@@ -201,6 +215,7 @@ PARAMETERS: dict[str, Callable[[Maker], dict[str, Any]]] = {
     "aligned_snapshots": aligned_snapshots,
     "micro_batch": micro_batch,
     "changelog": changelog,
+    "hybrid": hybrid,
 }
 STRATEGY_NAMES = tuple(PARAMETERS)
 STORM = {"storm_checkpoint": storm_checkpoint, "estorm": estorm}

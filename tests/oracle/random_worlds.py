@@ -75,6 +75,9 @@ def faults(
     counts = isinstance(config, BoltConfig) and kind_of(config.bolt) in COUNTS
     if strategy == "estorm" and counts:
         more["replica"] = draw(st.integers(0, params["members"] - 1))
+    if strategy == "hybrid" and isinstance(config, BoltConfig):
+        copies = STRATEGIES[strategy](**params).replicas(name, config.keeps_state)
+        more["replica"] = draw(st.integers(0, copies - 1))
     replicated = strategy == "active_replication" and isinstance(topology.get(name), BoltConfig)
     if strategy == "active_standby" and isinstance(config, BoltConfig):
         more["replica"] = draw(st.sampled_from((0, 0, 1)))
@@ -130,6 +133,8 @@ def worlds(
     params = (PARAMETERS | STORM | BATCHES)[strategy](Maker(draw, ties, hosts, names))
     until = draw(st.sampled_from((60, 90, 90, 150)))
     copies = params.get("members", 1 + params.get("k", strategy == "active_standby"))
+    if strategy == "hybrid":
+        copies = STRATEGIES[strategy].most_replicas(params)
     known = hosts or sum(config.parallelism * copies for config in topology.values())
     count = draw(st.sampled_from((0, 1, 1, 2, 3)))
     failures = tuple(draw(faults(strategy, ties, topology, params, until, hosts or 3)) for _ in range(count))

@@ -67,15 +67,18 @@ class Replication(Protocol):
             if isinstance(task, Bolt):
                 self.world.outages.restored(task.fault, 0)  # with what there is
                 self.goes_on(task, None)
-            if task.waiting:
+            waited = task.waiting
+            if waited:
                 task.queue = deque(Entry(self.world.clock.now, entry.what) for entry in task.queue)
                 task.restored()
+            if was_down or waited:
+                self.there(task)
             return
-        task.suspend()
+        task.queue.extend(Entry(self.world.clock.now, message) for message in task.interrupt())
         task.waiting = True
-        task.queue = deque(entry for entry in task.queue if isinstance(entry.what, Message))
-        bandwidth, copied = self.params.copy_bandwidth, self.world.clock.now + self.params.copy_time
-        size = peer.state.entries * self.params.entry_size
+        settings = self.settings(task)
+        bandwidth, copied = settings.copy_bandwidth, self.world.clock.now + settings.copy_time
+        size = peer.state.entries * settings.entry_size
         self.world.record.control_bytes += size
         if bandwidth is not None:
             copied += transfer(size, bandwidth)
@@ -115,6 +118,14 @@ class Replication(Protocol):
             task.queue.append(Entry(self.world.clock.now, what))
         self.goes_on(task, peer)
         task.restored()
+        self.there(task)
+
+    def settings(self, task: Task) -> Any:
+        """Parameters of the strategy that the task is under."""
+        return self.params
+
+    def there(self, task: Task) -> None:
+        """A task that was not serves again."""
 
     def goes_on(self, task: Task, peer: Task | None) -> None:
         """A task is there again, with what it has copied of its peer (None: of nobody)."""

@@ -140,7 +140,7 @@ class PassiveStandby(Standbys):
         keeper, now = self.keepers[task], self.world.clock.now
         if keeper.writing:
             keeper.wanted |= wanted
-        if keeper.recovering or keeper.writing:
+        if self.recovering(task) or keeper.writing:
             return
         keeper.writing = True
         outputs = {channel: list(channel.buffer) for channel in task.outputs.values()}
@@ -246,8 +246,7 @@ class UpstreamBackup(Standbys):
         for task in self.keepers:
             self.open[task], self.marks[task], self.known[task] = [], [], Known()
 
-    @property
-    def interval(self) -> int:
+    def interval(self, task: Task) -> int:
         return self.params.ack_interval
 
     # -- what is open ----------------------------------------------------------------------------------------

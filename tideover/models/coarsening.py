@@ -62,6 +62,13 @@ def _scaled(part: PartT, lump: int) -> PartT:
     update: dict[str, Any] = {}
     for name, info in type(part).model_fields.items():
         value = getattr(part, name)
+        if isinstance(value, Strategy):
+            update[name] = _scaled(value, lump)
+        elif isinstance(value, dict):
+            update[name] = {
+                key: _scaled(each, lump) if isinstance(each, Strategy) else each
+                for key, each in value.items()
+            }
         units = set(_units((info.annotation, *info.metadata)))
         if value is None:
             continue

@@ -7,6 +7,7 @@ from tideover.models.strategies import (
     batch_rerun,
     changelog,
     estorm,
+    hybrid,
     micro_batch,
     none,
     passive_standby,
@@ -24,6 +25,7 @@ AlignedSnapshots = typed(aligned_snapshots.AlignedSnapshots)
 BatchRerun = typed(batch_rerun.BatchRerun)
 ChangelogTopics = typed(changelog.ChangelogTopics)
 EStorm = typed(estorm.EStorm)
+Hybrid = typed(hybrid.Hybrid)
 MicroBatch = typed(micro_batch.MicroBatch)
 Amnesia = typed(none.Amnesia)
 PassiveStandby = typed(passive_standby.PassiveStandby)

@@ -1,6 +1,6 @@
 # Made by `python tests/parts_stubs.py`; change the classes instead.
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from tideover.models.job.sinks.base import Sink
@@ -11,6 +11,7 @@ from tideover.models.strategies import (
     batch_rerun,
     changelog,
     estorm,
+    hybrid,
     micro_batch,
     none,
     passive_standby,
@@ -20,6 +21,7 @@ from tideover.models.strategies import (
     trident,
     upstream_backup,
 )
+from tideover.models.strategies.base import Strategy
 from tideover.parts.typed import Bandwidth, Duration, Rate, Size
 
 class ActiveReplication(active_replication.ActiveReplication):
@@ -247,6 +249,28 @@ class EStorm(estorm.EStorm):
         transaction_time: Duration = "0 s",
         load_time: Duration = "0 s",
         load_cost: Duration = "0 s",
+    ) -> None: ...
+
+class Hybrid(hybrid.Hybrid):
+    """As strong as the weakest of its members: some bolts are replicated, say, and the rest goes back to
+    checkpoints, each at the price of its own strategy.
+
+    P. Upadhyaya, Y. Kwon, M. Balazinska, *A Latency and Fault-Tolerance Optimizer for Online Parallel Query
+    Plans*, SIGMOD 2011: another fault-tolerance technique for each operator. L. Su, Y. Zhou, *Tolerating
+    Correlated Failures in Massively Parallel Stream Processing Engines*, ICDE 2016, have replicas of some
+    tasks and checkpoints of all, so that the last replica that fails is restored; here it is lost.
+
+    bolts: strategies of single bolts, by the bolt's name
+    stateless: that of all other bolts that keep no state; that of the rest if not given
+    rest: the strategy of all other bolts
+    """
+
+    def __init__(
+        self,
+        *,
+        bolts: Mapping[str, Strategy] = {},
+        stateless: Strategy | None = None,
+        rest: Strategy,
     ) -> None: ...
 
 class MicroBatch(micro_batch.MicroBatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import NamedTuple
 
 from tideover.models.strategies.base import STRATEGIES
@@ -46,7 +47,7 @@ def every_strategy(source: Source | Tree, settings: Settings = ()) -> Every:
         kinds.append(kind)
         usual += more
         if more:
-            told = ", ".join(f"{one.path[-1]} {one.node.value}" for one in more)
+            told = ", ".join(f"{one.path[-1]} {one.text.partition('=')[2]}" for one in more)
             notes.append(f"{kind}: {told}, since nothing else is said")
     if len(kinds) < 2 and refused:
         raise refused[0]
@@ -70,7 +71,9 @@ def needed(tree: Tree, kind: str, given: list[Setting]) -> list[Setting]:
     for block in blocks:
         said |= {key for key, _ in block.items()} if block is not None and block.is_mapping else set()
     usual = STRATEGIES[kind].usual if kind in STRATEGIES else {}
-    found = read_settings([f"strategies.{kind}.{key}={v}" for key, v in usual.items() if key not in said])
+    left = {key: value for key, value in usual.items() if key not in said}
+    texts = {key: value if isinstance(value, str) else json.dumps(value) for key, value in left.items()}
+    found = read_settings([f"strategies.{kind}.{key}={text}" for key, text in texts.items()])
     loader.load_for_strategies(tree, [kind], [*found, *given])
     return found
 

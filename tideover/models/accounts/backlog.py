@@ -118,6 +118,10 @@ class Backlog:
         if task.component.anchored:
             self._change(train.uid >> task.component.bits, train.time, -1)
 
+    def on_repeated(self, task: BoltView, train: Train) -> None:
+        """So was what another replica has sent."""
+        self.on_discarded(task, train)
+
     def on_retrying(self, spout: SpoutView, roots: Ints) -> None:
         """Roots wait to be emitted again."""
         self._enter(roots, self._now(roots), 1, again=True)

@@ -163,14 +163,24 @@ class Recoveries:
 
     def on_discarded(self, task: BoltView, train: Train) -> None:
         """Duplicates count as long as the tasks that an outage hit are not (or just now) as they were."""
-        newest = self._context.newest.get(task, -1)
-        if newest < 0 or not task.component.anchored:
-            return
-        recovery = self.all[newest]
-        restored = recovery.restored_at
-        under_way = restored is None or restored >= self._job.kernel.now
-        if under_way or not self._context.settled(recovery.outage):
+        recovery = self._recovery(task)
+        if recovery and (self._is_restoring(recovery) or not self._context.settled(recovery.outage)):
             recovery.dropped += train.n
+
+    def on_repeated(self, task: BoltView, train: Train) -> None:
+        """What replicas send twice they go on to send twice."""
+        recovery = self._recovery(task)
+        if recovery and self._is_restoring(recovery):
+            recovery.dropped += train.n
+
+    def _recovery(self, task: BoltView) -> Recovery | None:
+        """Of the newest outage that has hit a task of whose tuples it is told."""
+        newest = self._context.newest.get(task, -1)
+        return self.all[newest] if newest >= 0 and task.component.anchored else None
+
+    def _is_restoring(self, recovery: Recovery) -> bool:
+        restored = recovery.restored_at
+        return restored is None or restored >= self._job.kernel.now
 
     def on_timed_out(self, spout: SpoutView, roots: Ints, attempt: Ints, outage: Ints) -> None:
         """Roots of which an outage destroyed something are given up."""

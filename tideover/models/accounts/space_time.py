@@ -179,6 +179,10 @@ class SpaceTime(Hooks):
         """Arrivals were filtered out."""
         self._came(task, train, train.time, train.time, "discarded")
 
+    def on_repeated(self, task: BoltView, train: Train) -> None:
+        """So was what another replica has sent."""
+        self.on_discarded(task, train)
+
     def on_destroyed(self, task: SpoutView | BoltView, train: Train, times: Ints) -> None:
         """Tuples were destroyed."""
         self._came(task, train, np.minimum(train.time, times), times, "destroyed")

@@ -14,18 +14,11 @@ def unstated(scenario: Scenario, topology: Topology) -> list[str]:
     strategy = scenario.strategy
     if not any(c.window for c in topology.components):
         return []  # there is no state to be saved
-    free = _free(strategy.costs, strategy.model_fields_set)
+    free = strategy.unstated(bool(scenario.failures))
     if not free:
         return []
-    if scenario.failures:
-        free += _free(strategy.recovery_costs, strategy.model_fields_set)
     listed = f"{', '.join(free[:-1])} and {free[-1]}" if len(free) > 1 else free[0]
     return [
         f"strategy {strategy.kind}: nothing says how long {listed} take, so they take no time, and "
         "short intervals look free; give these keys (0 s if that is meant)"
     ]
-
-
-def _free(costs: dict[str, tuple[str, ...]], given: set[str]) -> list[str]:
-    """What has none of its costs given, and the keys that would give them."""
-    return [f"{what} ({', '.join(keys)})" for what, keys in costs.items() if not given & {*keys}]

@@ -44,10 +44,7 @@ def reference(scenario: Scenario, replication: int, train_cap: int) -> Curves:
 
 def without_failures(scenario: Scenario) -> Scenario:
     """The scenario that all have in common which differ only in what matters after a failure."""
-    strategy = scenario.strategy
-    fields = type(strategy).model_fields
-    usual = {name: fields[name].get_default() for name in strategy.after_failures}
-    return scenario.model_copy(update={"failures": (), "strategy": strategy.model_copy(update=usual)})
+    return scenario.model_copy(update={"failures": (), "strategy": scenario.strategy.without_failures()})
 
 
 def identity(quiet: Scenario, replication: int) -> str:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from tideover.models.job.topology import Component
 from tideover.models.mechanisms.backing import Backing, Share
 from tideover.models.mechanisms.base import Mechanism
-from tideover.models.mechanisms.buffers.recovery import UpstreamBuffers
+from tideover.models.mechanisms.buffers.recovery import Reached, UpstreamBuffers
 from tideover.models.mechanisms.buffers.upstream_buffer import Kept
 from tideover.models.mechanisms.standbys import Standby, Standbys
 from tideover.models.runtime.job import Job
@@ -102,7 +102,7 @@ class CheckpointMessages(Mechanism, Keeper):
         own.backing.counts(share)
         self._do.transfer(size)
         self._do.step(task, "checkpoint sent", f"{size} bytes")
-        self._buffers.trim(task, taken.positions)
+        self._buffers.trim(task, Reached(taken.positions))
         if own.wanted:
             own.wanted = False
             self._do.enqueue(task, partial(self.take, task), Rank.CHECKPOINT)

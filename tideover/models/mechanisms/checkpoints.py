@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from tideover.models.mechanisms.backing import Backing
+from tideover.models.mechanisms.buffers.recovery import Reached
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.plans import Plans
@@ -15,10 +16,10 @@ from tideover.sim.kernel import Reads
 
 
 class Checkpoint(NamedTuple):
-    """A task's state, and the newest number processed on each buffered channel."""
+    """A task's state, and how far it was then with what is sent to it."""
 
     state: SavedState
-    positions: dict[int, int]
+    reached: Reached
 
 
 @dataclass(frozen=True)
@@ -65,11 +66,11 @@ class Checkpoints:
         self.void()
         self.saved, self._backing = None, Backing(self._task)
 
-    def take(self, positions: dict[int, int], then: Callable[[Checkpoint], None], reads: Reads) -> None:
+    def take(self, reached: Reached, then: Callable[[Checkpoint], None], reads: Reads) -> None:
         """Take one now; ``then`` is called when the store has it, and ``reads`` this."""
         job, task, costs = self._job, self._task, self._costs
         self.writing = True
-        taken = Checkpoint(SavedState.of(task), dict(positions))
+        taken = Checkpoint(SavedState.of(task), reached)
         share = self._backing.to_write()
         entries = taken.state.entries + share.entries
         job.step(task.name, "checkpoint taken", f"{entries} entries")
@@ -92,7 +93,7 @@ class Checkpoints:
         ``then``, unless the task fails before.
         """
         costs = self._costs
-        saved = self.saved or Checkpoint(SavedState.at_the_beginning(self._task), {})
+        saved = self.saved or Checkpoint(SavedState.at_the_beginning(self._task), Reached())
         share = self._backing.to_read()
         size = saved.state.entries * costs.entry_size + share.size
         restoring = costs.restoring + (saved.state.entries + share.entries) * costs.restoring_entry

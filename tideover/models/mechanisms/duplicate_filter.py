@@ -29,6 +29,11 @@ class Seen:
         new.greatest = self.greatest.copy()
         return new
 
+    def has(self, train: Train) -> npt.NDArray[np.bool_]:
+        """Mask of the tuples that are not new (of end markers it says nothing)."""
+        known: npt.NDArray[np.bool_] = train.uid <= self.greatest[train.column(PATH)]
+        return known
+
     def fresh(self, train: Train) -> npt.NDArray[np.bool_]:
         """Mask of what is new, which is known from now on; end markers always are (windows align them)."""
         data = None if train.mark is None else train.mark == 0
@@ -72,9 +77,11 @@ class DuplicateFilter(Mechanism):
         fresh = self._seen[task].fresh(train)
         if fresh.all():
             return train
-        out = train.pick(~fresh)
-        self._job.say.discarded(task, out)
+        self._drop(task, train.pick(~fresh))
         return train.pick(fresh)
+
+    def _drop(self, task: BoltView, train: Train) -> None:
+        self._job.say.discarded(task, train)
 
     def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
         # who keeps the queue keeps what filtered it
@@ -83,27 +90,47 @@ class DuplicateFilter(Mechanism):
 
     def had(self, task: BoltView, train: Train) -> npt.NDArray[np.bool_]:
         """Which of these tuples a task has had."""
-        known: npt.NDArray[np.bool_] = train.uid <= self._seen[task].greatest[train.column(PATH)]
-        return known
+        return self._seen[task].has(train)
 
     def copy(self, task: BoltView, peer: BoltView) -> None:
         """From now on ``task`` has seen what ``peer`` has."""
         self._seen[task] = self._seen[peer].copy()
 
 
-class ReplayFilter(DuplicateFilter):
-    """The same for what comes again because a task of an earlier state goes on in the place of one that has
-    failed: it has had what that state has, and no more. What it sends again those who read it have had.
+class CheckpointFilter(DuplicateFilter):
+    """The same where tasks go back to a checkpoint: they have had what that has, and no more. Replicas send
+    everything twice meanwhile, which is no sign of a recovery that goes on.
+    """
 
-    Needs a column of a mechanism in all messages (`UpstreamBuffers` gives them one).
+    def __init__(self, job: Job) -> None:
+        super().__init__(job)
+        self._done: dict[TaskView, Seen] = {task: seen.copy() for task, seen in self._seen.items()}
+        """What each task has processed of what it has seen."""
+
+    def _drop(self, task: BoltView, train: Train) -> None:
+        self._job.say.repeated(task, train)
+
+    def passed(self, task: BoltView, train: Train) -> None:
+        self._done[task].fresh(train)
+
+    def done(self, task: BoltView) -> Seen:
+        """A copy of what a task has processed by now."""
+        return self._done[task].copy()
+
+    def go_back(self, task: BoltView, done: Seen) -> None:
+        """A task goes on from where it had processed this."""
+        self._seen[task], self._done[task] = done.copy(), done.copy()
+
+
+class ReplayFilter(CheckpointFilter):
+    """The same for what comes again because a task of an earlier state goes on in the place of one that has
+    failed. What it sends again those who read it have had.
     """
 
     needs = Needs(paths=True, readers_go_back=True)
 
     def __init__(self, job: Job) -> None:
         super().__init__(job)
-        self._done: dict[TaskView, Seen] = {task: seen.copy() for task, seen in self._seen.items()}
-        """What each task has processed of what it has seen."""
         self._epochs: dict[TaskView, int] = {}
         """Of the tasks that have gone back: older epochs than this are over."""
 
@@ -115,14 +142,9 @@ class ReplayFilter(DuplicateFilter):
                 train = train.pick(~over)
         return super().admit(task, train)
 
-    def passed(self, task: BoltView, train: Train) -> None:
-        self._done[task].fresh(train)
+    def _drop(self, task: BoltView, train: Train) -> None:
+        self._job.say.discarded(task, train)
 
-    def done(self, task: BoltView) -> Seen:
-        """A copy of what a task has processed by now."""
-        return self._done[task].copy()
-
-    def go_back(self, task: BoltView, done: Seen, epoch: int = 0) -> None:
-        """A task goes on from where it had processed this, and was over with all epochs before ``epoch``."""
+    def begin_after(self, task: BoltView, epoch: int) -> None:
+        """A task has gone back to where it was over with all epochs before ``epoch``."""
         self._epochs[task] = epoch
-        self._seen[task], self._done[task] = done.copy(), done.copy()

@@ -6,7 +6,7 @@ from functools import partial
 from typing import NamedTuple
 
 from tideover.models.mechanisms.base import Mechanism
-from tideover.models.mechanisms.buffers.recovery import UpstreamBuffers
+from tideover.models.mechanisms.buffers.recovery import Reached, UpstreamBuffers
 from tideover.models.mechanisms.buffers.upstream_buffer import Kept
 from tideover.models.mechanisms.duplicate_filter import ReplayFilter, Seen
 from tideover.models.runtime.job import Job
@@ -67,8 +67,9 @@ class Standbys(Mechanism):
         bolt, buffers = self._bolt(task), self._buffers
         buffers.put_back(bolt, standby.outputs)
         buffers.empty_queue(bolt)
-        buffers.restored(bolt, standby.positions)
-        self._filter.go_back(bolt, standby.seen, standby.epoch)
+        buffers.restored(bolt, Reached(standby.positions))
+        self._filter.go_back(bolt, standby.seen)
+        self._filter.begin_after(bolt, standby.epoch)
         self._do.restore(bolt, standby.state, outage)
         self._do.step(bolt, "goes on", f"with {standby.state.tuples} tuples")
         self._do.open(bolt)

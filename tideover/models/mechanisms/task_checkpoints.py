@@ -2,39 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from tideover.models.job.topology import Component
 from tideover.models.mechanisms.base import Mechanism
+from tideover.models.mechanisms.buffers.recovery import Reached, UpstreamBuffers
 from tideover.models.mechanisms.checkpoints import Checkpoint, Checkpoints, Costs
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.keeper import Keeper
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
-from tideover.sim.kernel import Rank, Reads
+from tideover.sim.kernel import Rank
 from tideover.sim.train import Ints
-
-Positions = dict[int, int]
 
 
 class TaskCheckpoints(Mechanism, Keeper):
-    """Every task with state saves it, one checkpoint after the other.
+    """Each of some ``tasks`` with state saves it, one checkpoint after the other.
 
-    positions   what goes into a checkpoint besides the state: how far the task is on each channel
-    safe        called when the store has one, with these; ``reads``: what it looks at (see the kernel)
+    buffers   what senders keep for them: a checkpoint has how far its task is with that, and when the store
+              has it, it is trimmed. None: nothing is
     """
 
     def __init__(
-        self,
-        job: Job,
-        costs: Costs,
-        positions: Callable[[BoltView], Positions] = lambda task: {},
-        safe: Callable[[BoltView, Positions], None] = lambda task, positions: None,
-        reads: Reads = None,
+        self, job: Job, tasks: Iterable[BoltView], costs: Costs, buffers: UpstreamBuffers | None = None
     ) -> None:
         super().__init__(job)
-        self._positions, self._safe, self._reads = positions, safe, reads
+        self._buffers = buffers
         self._of: dict[TaskView, Checkpoints] = {
-            task: Checkpoints(job, task, costs) for task in job.bolt_tasks if task.state is not None
+            task: Checkpoints(job, task, costs) for task in map(self._bolt, tasks)
         }
         job.context.keepers.append(self)
 
@@ -46,10 +40,15 @@ class TaskCheckpoints(Mechanism, Keeper):
         if own.writing:
             own.wanted |= needed
         else:
-            own.take(self._positions(task), lambda saved: self._saved(task, saved), self._reads)
+            buffers = self._buffers
+            reached, reads = (
+                (Reached(), None) if buffers is None else (buffers.reached(task), buffers.senders)
+            )
+            own.take(reached, lambda saved: self._saved(task, saved), reads)
 
     def _saved(self, task: BoltView, saved: Checkpoint) -> None:
-        self._safe(task, saved.positions)
+        if self._buffers is not None:
+            self._buffers.trim(task, saved.reached)
         own = self._of[task]
         if own.wanted:
             own.wanted = False

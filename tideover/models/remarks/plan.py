@@ -60,6 +60,7 @@ class Plan:
     failures  in the scenario's order
     store     where state is saved
     run       how long, how often
+    only      the components that are remarked on; None: all
     """
 
     topology: Topology
@@ -68,6 +69,12 @@ class Plan:
     failures: tuple[Fault, ...]
     store: Store
     run: Run
+    only: frozenset[str] | None = None
+
+    @property
+    def components(self) -> list[Component]:
+        """Those that are remarked on, in topological order."""
+        return [c for c in self.topology.components if self.only is None or c.name in self.only]
 
     @property
     def hosts(self) -> Mapping[tuple[str, int, int], int]:
@@ -76,8 +83,8 @@ class Plan:
 
     @property
     def stateful(self) -> list[Component]:
-        """The components that keep state, in topological order."""
-        return [c for c in self.topology.components if c.window]
+        """Those of them that keep state."""
+        return [c for c in self.components if c.window]
 
     def replicas(self, component: str) -> int:
         """Copies of each task of a component, the first included."""

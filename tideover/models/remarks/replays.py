@@ -24,7 +24,7 @@ def lost_together(plan: Plan) -> list[str]:
     faults = {fault.where: fault for fault in plan.failures if fault.kills and max(_address(fault)) >= 0}
     for fault in sorted(faults.values(), key=_address):
         there = _living_there(plan, fault)
-        pairs = [(edge.up.name, edge.down.name) for c in plan.topology.components for edge in c.inputs]
+        pairs = [(edge.up.name, edge.down.name) for c in plan.components for edge in c.inputs]
         both = [f"{up} and {down}" for up, down in pairs if {up, down} <= there]
         if both:
             remarks.append(
@@ -60,7 +60,7 @@ def unbuffered(plan: Plan, at_spouts: bool) -> list[str]:
     (``at_spouts``: spouts do), or has no state.
     """
     found = []
-    for c in plan.topology.components:
+    for c in plan.components:
         faults = [fault for fault in plan.hit(c.name) if fault.kills]
         if not faults or c.is_spout:
             continue

@@ -10,7 +10,7 @@ def side_by_side(plan: Plan, under: str) -> list[str]:
     different windows, as each ends them by its own clock; ``under``: the parameters that want replicas.
     """
     remarks = []
-    for c in plan.topology.components:
+    for c in plan.components:
         replicas = plan.replicas(c.name)
         used = {plan.hosts[c.name, 0, replica] for replica in range(replicas)}
         if len(used) < replicas:

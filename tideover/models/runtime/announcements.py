@@ -40,6 +40,9 @@ class Announcements:
     def discarded(self, task: BoltView, train: Train) -> None:
         """Arrivals were filtered out: what they carry is known already, or will come again."""
 
+    def repeated(self, task: BoltView, train: Train) -> None:
+        """The same, because another replica has sent it too, as it does also where nothing fails."""
+
     # -- tuples that come again ------------------------------------------------------------------------------
 
     def timed_out(self, spout: SpoutView, roots: Ints, attempt: Ints, outage: Ints) -> None:

@@ -183,7 +183,7 @@ class BoltTask(WindowedTask):
         return row
 
     def _process(self, train: Train, arrival: Ints) -> None:
-        if train.more is not None:
+        if train.more is not None or self._context.needs.paths:
             self._context.hooks.passed(self, train)
         if train.mark is not None:
             data = (train.mark == 0).nonzero()[0]

@@ -61,7 +61,7 @@ class Hooks:
     admit          arrivals of all channels, merged, are to go into a task's queue: what of them does
     processed      a bolt is done with tuples, and has sent their children
     passed         a bolt is done with messages in which mechanisms have columns of their own, markers among
-                   them
+                   them (where tuples have paths: with any)
     window_ended   a bolt has put out a window: how long that keeps it (ns); a control event, where a tick has
                    ended it
     destroyed      tuples or state of these roots were destroyed
@@ -87,7 +87,7 @@ class Hooks:
         """A bolt is done with tuples, and has sent their children."""
 
     def passed(self, task: BoltView, train: Train) -> None:
-        """A bolt is done with messages in which mechanisms have columns of their own, markers among them."""
+        """A bolt is done with messages in which mechanisms have columns (or may have one of paths)."""
 
     def window_ended(self, task: BoltView, parts: list[Effects], now: int) -> int:
         """A window of these tuples was put out at ``now``; returns how long that keeps the task (ns)."""

@@ -4,13 +4,13 @@ what they know.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from tideover.models.mechanisms import offsets
 from tideover.models.mechanisms.duplicate_filter import DuplicateFilter
+from tideover.models.mechanisms.shared import Shared
 from tideover.models.mechanisms.state_transfer import StateTransfer
 from tideover.models.remarks.plan import Plan
 from tideover.models.remarks.replicas import side_by_side
@@ -31,6 +31,7 @@ class ActiveReplication(Strategy):
     """
 
     promise: ClassVar[Promise] = "exactly once"
+    alone: ClassVar[str | None] = None
     windows: ClassVar[frozenset[str]] = frozenset({"sliding", "event", "session", "join"})
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task", "crash_worker", "crash_host"})
     reads_queues: ClassVar[bool] = True
@@ -65,22 +66,25 @@ class ActiveReplication(Strategy):
     def remarks(self, plan: Plan) -> list[str]:
         return side_by_side(plan, f"k = {self.k}")
 
-    def protocol(self, job: Job) -> Replication:
-        return Replication(job, self)
+    def member(self, job: Job, tasks: Sequence[BoltView], shared: Shared) -> Protocol:
+        return Replication(job, self, shared)
 
 
 class Replication(Protocol):
     """The protocol: drop at arrival what was seen already; copy a live replica when coming back."""
 
-    def __init__(self, job: Job, strategy: ActiveReplication) -> None:
+    def __init__(self, job: Job, strategy: ActiveReplication, shared: Shared) -> None:
         super().__init__(job)
         s = strategy
-        duplicates = DuplicateFilter(job)
-        offsets.follow(job)
-        self.transfer = StateTransfer(job, duplicates, s.copy_time, s.copy_bandwidth, s.entry_size)
+        assert shared.seen is not None
+        self.shared = shared
+        self.transfer = StateTransfer(
+            job, shared.seen, s.copy_time, s.copy_bandwidth, s.entry_size, shared.there
+        )
 
     def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
         if task.component.is_spout:
             self.do.open(task)
+            self.shared.back(task)
         elif not self.transfer.begin(task, outage):
             self.transfer.go_on_alone(task, outage)

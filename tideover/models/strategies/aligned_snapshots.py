@@ -34,6 +34,7 @@ class AlignedSnapshots(Strategy):
     """
 
     promise: ClassVar[Promise] = "exactly once"
+    alone: ClassVar[str | None] = "all tasks go back to one snapshot together"
     usual: ClassVar[dict[str, str]] = {"checkpoint_interval": "5 s"}
     windows: ClassVar[frozenset[str]] = frozenset({"sliding", "event", "session", "join"})
     survives: ClassVar[frozenset[str]] = CRASHES

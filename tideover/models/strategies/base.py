@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Any, ClassVar, Literal
 
 from tideover.models.job.components import BoltConfig
 from tideover.models.job.topology import Component
+from tideover.models.mechanisms.shared import Shared
 from tideover.models.remarks.plan import Plan, Work
 from tideover.models.runtime.hooks import Hooks, Needs
 from tideover.models.runtime.job import Job
@@ -66,7 +67,11 @@ class Strategy(Part):
     gives_up: ClassVar[tuple[str, ...]] = ()
     """Durations after which a root that is not done is given up, and emitted again."""
 
-    usual: ClassVar[dict[str, str]] = {}
+    alone: ClassVar[str | None] = "it does not say what its tasks do beside those of others"
+    """Why it cannot be the strategy of some bolts, beside others for others (a member of ``hybrid``); None:
+    it can, by ``member``.
+    """
+    usual: ClassVar[dict[str, Any]] = {}
     """Values, as a file says them, of keys without a default, or whose default suits other runs than those of
     minutes: for comparisons of all strategies, audits and tests, where nobody says anything else.
     """
@@ -87,8 +92,28 @@ class Strategy(Part):
         return reduce(Needs.together, (mechanism.needs for mechanism in self.composed_of), Needs())
 
     def protocol(self, job: Job) -> Protocol:
-        """The strategy at work in ``job``."""
+        """The strategy at work in ``job``: if it need not be ``alone``, by itself for all bolts."""
+        if self.alone is not None:
+            raise NotImplementedError
+        return self.member(job, View(job).bolts, Shared(job, replicated=self.needs.paths))
+
+    def member(self, job: Job, tasks: Sequence[BoltView], shared: Shared) -> Protocol:
+        """The strategy at work for some bolt tasks of a job, and for spouts, beside others with which it has
+        something in common; for whom there is no reason to be ``alone``.
+        """
         raise NotImplementedError
+
+    def without_failures(self) -> Strategy:
+        """The same, with what makes no difference as long as nothing fails at its defaults."""
+        fields = type(self).model_fields
+        return self.model_copy(update={name: fields[name].get_default() for name in self.after_failures})
+
+    def unstated(self, failures: bool) -> list[str]:
+        """Of what it does to state, and after ``failures``, all that no key says the time of, with the keys
+        that would.
+        """
+        costs = self.costs | self.recovery_costs if failures and _free(self, self.costs) else self.costs
+        return _free(self, costs)
 
     def undisturbed(self) -> Strategy:
         """What the reference run is under: normal operation's costs, no replicas, timeouts or recovery."""
@@ -141,6 +166,12 @@ class Strategy(Part):
         """
         cycle, timeouts = self.cycle(), given(self, self.gives_up).values()
         return down + 2 * max([0 if cycle is None else cycle[1], *timeouts]) + window
+
+
+def _free(strategy: Strategy, costs: dict[str, tuple[str, ...]]) -> list[str]:
+    """What has none of its costs given, and the keys that would give them."""
+    known = strategy.model_fields_set
+    return [f"{what} ({', '.join(keys)})" for what, keys in costs.items() if not known & {*keys}]
 
 
 def given(strategy: Strategy, keys: tuple[str, ...]) -> dict[str, Any]:

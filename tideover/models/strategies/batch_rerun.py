@@ -28,6 +28,7 @@ class BatchRerun(BatchSettings, Strategy):
     """
 
     promise: ClassVar[Promise] = "exactly once"
+    alone: ClassVar[str | None] = "a batch is a job of all tasks, which do not run by themselves"
     usual: ClassVar[dict[str, str]] = {"trigger_interval": "60 s"}
     survives: ClassVar[frozenset[str]] = frozenset(
         {"lose_state", "crash_task", "crash_host", "pause", "crash_worker", "crash_rack"}

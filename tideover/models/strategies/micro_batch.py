@@ -31,6 +31,7 @@ class MicroBatch(BatchSettings, Strategy):
     """
 
     promise: ClassVar[Promise] = "exactly once"
+    alone: ClassVar[str | None] = "its tasks do batches of the whole job, and do not run by themselves"
     survives: ClassVar[frozenset[str]] = frozenset(
         {"lose_state", "crash_task", "crash_host", "pause", "crash_worker", "crash_rack"}
     )

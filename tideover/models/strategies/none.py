@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
-from tideover.models.mechanisms import offsets
+from tideover.models.mechanisms.shared import Shared
 from tideover.models.runtime.job import Job
+from tideover.models.runtime.views import BoltView, OutageView, SpoutView
 from tideover.models.strategies.base import CRASHES, STRATEGIES, Promise, Protocol, Strategy
 
 
@@ -18,6 +20,7 @@ class Amnesia(Strategy):
     """
 
     promise: ClassVar[Promise] = "at most once"
+    alone: ClassVar[str | None] = None
     windows: ClassVar[frozenset[str]] = frozenset({"sliding", "event", "session", "aside", "join"})
     survives: ClassVar[frozenset[str]] = CRASHES
 
@@ -25,6 +28,17 @@ class Amnesia(Strategy):
     reads_queues: ClassVar[bool] = True
     loses_messages: ClassVar[bool] = True
 
-    def protocol(self, job: Job) -> Protocol:
-        offsets.follow(job)
-        return Protocol(job)
+    def member(self, job: Job, tasks: Sequence[BoltView], shared: Shared) -> Protocol:
+        return Restart(job, shared)
+
+
+class Restart(Protocol):
+    """The protocol: whoever is back goes on, with nothing."""
+
+    def __init__(self, job: Job, shared: Shared) -> None:
+        super().__init__(job)
+        self.shared = shared
+
+    def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+        super().ready(task, outage)
+        self.shared.back(task)

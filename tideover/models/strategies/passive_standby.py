@@ -34,6 +34,9 @@ class PassiveStandby(Strategy):
     """
 
     promise: ClassVar[Promise] = "exactly once"
+    alone: ClassVar[str | None] = (
+        "its tasks send again what they sent, windows too: all readers have to drop it"
+    )
     usual: ClassVar[dict[str, str]] = {"checkpoint_interval": "5 s"}
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task", "crash_worker", "crash_host"})
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (
@@ -82,7 +85,8 @@ class Secondaries(Protocol):
         super().__init__(job)
         s = self.strategy = strategy
         # 1. every task keeps what it has sent, and drops what it has had
-        self.buffers = UpstreamBuffers(job, True, s.replay_cost, s.replay_rate, everywhere=True)
+        self.buffers = UpstreamBuffers(job)
+        self.buffers.keep_for(self.view.bolts, True, s.replay_cost, s.replay_rate)
         self.standbys = Standbys(job, self.buffers, ReplayFilter(job))
         # 2. every interval its state and output queues go to its secondary, and upstream trims
         costs = s.checkpoint_time, s.checkpoint_cost, s.entry_size

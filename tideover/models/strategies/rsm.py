@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from tideover.models.job.topology import Component
-from tideover.models.mechanisms import offsets
 from tideover.models.mechanisms.buffers.recovery import UpstreamBuffers
 from tideover.models.mechanisms.checkpoints import Checkpoint, Costs
+from tideover.models.mechanisms.shared import Shared
 from tideover.models.mechanisms.task_checkpoints import TaskCheckpoints
 from tideover.models.operators.state import Effects
 from tideover.models.remarks import replays, saving
@@ -31,6 +32,7 @@ class StateManagement(Strategy):
     """
 
     promise: ClassVar[Promise] = "exactly once"
+    alone: ClassVar[str | None] = None
     usual: ClassVar[dict[str, str]] = {"checkpoint_interval": "5 s"}
     windows: ClassVar[frozenset[str]] = frozenset({"sliding", "event", "session", "join"})
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task"})
@@ -59,7 +61,6 @@ class StateManagement(Strategy):
     restore_time: Annotated[Duration, Field(description="time to restore a checkpoint that was read")] = 0
     restore_cost: Annotated[Duration, Field(description="the same, for each entry of the state")] = 0
     entry_size: Annotated[Size, Field(description="bytes of an entry of the bolt's own in the store")] = 64
-
     store: Annotated[
         str | None,
         Field(description="the one of `stores` that state is saved in; the key `store` if not given"),
@@ -90,31 +91,30 @@ class StateManagement(Strategy):
             *replays.lost_together(plan),
         ]
 
-    def protocol(self, job: Job) -> Recovery:
-        return Recovery(job, self)
+    def member(self, job: Job, tasks: Sequence[BoltView], shared: Shared) -> Protocol:
+        return Recovery(job, self, tasks, shared)
 
 
 class Recovery(Protocol):
     """The protocol: buffers, checkpoints, trims, restores, replays."""
 
-    def __init__(self, job: Job, strategy: StateManagement) -> None:
+    def __init__(self, job: Job, s: StateManagement, tasks: Sequence[BoltView], shared: Shared) -> None:
         super().__init__(job)
-        s = self.strategy = strategy
-        offsets.follow(job)
-        costs = Costs(
-            s.serialise_time, s.serialise_cost, s.restore_time, s.restore_cost, s.entry_size, s.store
-        )
+        self.strategy = s
+        self.tasks = [task for task in tasks if task.state is not None]
+        saving = s.serialise_time, s.serialise_cost
+        costs = Costs(*saving, s.restore_time, s.restore_cost, s.entry_size, s.store)
         # 1. upstream tasks keep every tuple, numbered by channel
-        self.buffers = UpstreamBuffers(job, s.spout_buffer, s.replay_cost, s.replay_rate)
+        self.shared, self.buffers = shared, shared.buffers
+        self.buffers.keep_for(self.tasks, s.spout_buffer, s.replay_cost, s.replay_rate)
         # 2. when the store has a checkpoint, upstream trims its buffers
-        buffers = self.buffers
-        self.checkpoints = TaskCheckpoints(job, costs, buffers.positions, buffers.trim, buffers.senders)
+        self.checkpoints = TaskCheckpoints(job, self.tasks, costs, self.buffers)
 
     # -- every interval a checkpoint, and at the end of a window that a tick ends: else a failure before the
     # -- next checkpoint would bring back counts that were put out
 
     def start(self) -> None:
-        for task in self.view.stateful:
+        for task in self.tasks:
             tick = partial(self._checkpoint_tick, task)
             self.do.every(self.strategy.checkpoint_interval, tick, Rank.CHECKPOINT, task, alone=True)
 
@@ -140,11 +140,11 @@ class Recovery(Protocol):
             self.checkpoints.read(task, partial(self._restored, task, outage))
         else:
             self.do.open(task)
-            self.buffers.sender_ready(task)
+            self.shared.back(task)
 
     def _restored(self, task: BoltView, outage: OutageView, saved: Checkpoint) -> None:
-        self.buffers.restored(task, saved.positions)
+        self.buffers.restored(task, saved.reached)
         self.do.restore(task, saved.state, outage)
         self.do.open(task)
-        self.buffers.sender_ready(task)
+        self.shared.back(task)
         self.buffers.ask(task)

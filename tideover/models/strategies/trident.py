@@ -24,6 +24,7 @@ class Trident(TridentSettings, Strategy):
     """
 
     promise: ClassVar[Promise] = "exactly once"
+    alone: ClassVar[str | None] = "its batches are committed by all tasks together"
     survives: ClassVar[frozenset[str]] = frozenset(
         {"lose_state", "crash_task", "crash_host", "pause", "crash_worker", "crash_rack"}
     )

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from tideover.models.job.components import BoltConfig
 from tideover.models.mechanisms.buffers.progress import Progress
-from tideover.models.mechanisms.buffers.recovery import UpstreamBuffers
+from tideover.models.mechanisms.buffers.recovery import Reached, UpstreamBuffers
 from tideover.models.mechanisms.duplicate_filter import ReplayFilter
 from tideover.models.mechanisms.standbys import Standbys
 from tideover.models.operators.state import Effects
@@ -35,6 +35,7 @@ class UpstreamBackup(Strategy):
     """
 
     promise: ClassVar[Promise] = "exactly once"
+    alone: ClassVar[str | None] = "all tasks downstream have to say what they are done with"
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task", "crash_worker", "crash_host"})
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (UpstreamBuffers, ReplayFilter, Standbys, Progress)
     after_failures: ClassVar[frozenset[str]] = frozenset({"replay_cost", "replay_rate"})
@@ -75,7 +76,8 @@ class Backups(Protocol):
         super().__init__(job)
         s = self.strategy = strategy
         # 1. every task keeps what it has sent, and drops what it has had
-        self.buffers = UpstreamBuffers(job, True, s.replay_cost, s.replay_rate, everywhere=True)
+        self.buffers = UpstreamBuffers(job)
+        self.buffers.keep_for(self.view.bolts, True, s.replay_cost, s.replay_rate)
         seen = ReplayFilter(job)
         self.standbys = Standbys(job, self.buffers, seen)
         # 2. what is done is told upstream, hop by hop
@@ -96,7 +98,7 @@ class Backups(Protocol):
             told = self.progress.told(task)
             self.do.transfer((len(told) + 1) * self.strategy.ack_size)
             self.do.step(task, "acks sent")
-            self.buffers.trim(task, told)
+            self.buffers.trim(task, Reached(told))
 
     def window_ended(self, task: BoltView, parts: list[Effects], now: int) -> int:
         if task.component.trigger != "marker":

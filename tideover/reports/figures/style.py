@@ -43,6 +43,7 @@ _STRATEGIES = {
     "changelog": ("#b2477d", "*"),
     "trident": ("#3f4a5a", "H"),
     "batch_rerun": ("#b8a13a", "<"),
+    "hybrid": ("#4c8c2b", "8"),
 }
 """Colour and marker of each strategy that comes with Tideover."""
 _OTHERS = (("#2f4b7c", "8"), ("#8c6d1f", "p"), ("#6a9a2d", "*"), ("#9c6b98", "d"))

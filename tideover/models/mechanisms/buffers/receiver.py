@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from tideover.models.mechanisms.buffers.upstream_buffer import (
@@ -20,13 +22,23 @@ from tideover.sim.train import Ints, Train
 
 
 class Receiver:
-    """What one task takes from its buffered channels. A replay belongs to one recovery of the task."""
+    """What one task takes from its buffered channels. A replay belongs to one recovery of the task.
 
-    def __init__(self, job: Job, task: BoltTask, buffers: dict[int, UpstreamBuffer]) -> None:
+    step   time that a sender takes for each message that it replays (ns)
+    """
+
+    def __init__(self, job: Job, task: BoltTask, buffers: dict[int, UpstreamBuffer], step: int) -> None:
         self._job = job
         self.task = task
+        self.step = step
         self.buffers = buffers
         """By the position of the channel among the task's inputs."""
+        senders: dict[tuple[str, int], set[int]] = {}
+        for position, buffer in buffers.items():
+            up = job.tasks[buffer.channel.up.number]
+            senders.setdefault((up.component.name, up.index), set()).add(position)
+        self._senders = list(senders.values())
+        """The channels of each task that sends here: one, or one from each of its replicas."""
         self.positions = dict.fromkeys(buffers, 0)
         """Newest number processed on each channel."""
         self.recovery = 0
@@ -55,8 +67,10 @@ class Receiver:
 
     @property
     def recovering(self) -> bool:
-        """From a fault until the last channel's end-of-replay marker has been processed."""
-        return self._restoring or bool(self._unfinished)
+        """From a fault until an end-of-replay marker of each sender, of one of its replicas, has been
+        processed.
+        """
+        return self._restoring or any(channels <= self._unfinished for channels in self._senders)
 
     @property
     def active(self) -> bool:
@@ -85,9 +99,9 @@ class Receiver:
             for trains in (queue, gate.held)
         )
 
-    def restored(self, positions: dict[int, int]) -> None:
+    def restored(self, positions: Mapping[int, int]) -> None:
         """The state is that of ``positions``: the replay goes on from there."""
-        self.positions = dict.fromkeys(self.buffers, 0) | positions
+        self.positions = dict.fromkeys(self.buffers, 0) | dict(positions)
         self._brought = dict(self.positions)
         self._restoring = False
 

@@ -2,71 +2,92 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from functools import partial
+from types import MappingProxyType
+from typing import NamedTuple
 
 from tideover.models.job.topology import Component
 from tideover.models.mechanisms.base import Mechanism
 from tideover.models.mechanisms.buffers.receiver import Receiver
 from tideover.models.mechanisms.buffers.replays import Replays
 from tideover.models.mechanisms.buffers.upstream_buffer import RECOVERY, Kept, UpstreamBuffer
+from tideover.models.mechanisms.duplicate_filter import CheckpointFilter, Seen
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.keeper import Keeper, Mask
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
 from tideover.sim.kernel import Rank
 from tideover.sim.link import Channel
+from tideover.sim.node import Node
 from tideover.sim.train import Train
 
 
+class Reached(NamedTuple):
+    """How far a task is with what is sent to it.
+
+    positions   newest number that it has processed, by input channel
+    seen        greatest uid that it has processed, by path; None: numbers are enough
+    """
+
+    positions: Mapping[int, int] = MappingProxyType({})
+    seen: Seen | None = None
+
+
 class UpstreamBuffers(Mechanism):
-    """Senders keep what they have sent to tasks with state, or to all bolts, numbered by channel, and replay
-    it on request.
+    """Senders keep what they have sent to those tasks of which they are told (``keep_for``), numbered by
+    channel, and replay it on request.
 
-    A protocol has to do this with them (what is said of tasks with state goes for all that are replayed to):
+    A protocol has to do this with them, for each task that is replayed to:
 
-    a checkpoint   not while ``recovering``; its content is the state and a copy of ``positions``; when it is
-                   safe, ``trim`` to these
-    ready          of a task with state: ``empty_queue``; with the checkpoint at hand ``restored``, and the
-                   verbs ``restore`` and ``open``; then ``sender_ready``, and ``ask``. If the checkpoint takes
-                   time to come, ``close`` the task first
-                   of any other: ``open`` it, then ``sender_ready``
+    a checkpoint   not while ``recovering``; its content is the state and what it has ``reached``; when it is
+                   safe, ``trim`` to that
+    ready          ``empty_queue``; with the checkpoint at hand ``restored``, and the verbs ``restore`` and
+                   ``open``; then ``sender_ready``, and ``ask``. If the checkpoint takes time to come,
+                   ``close`` the task first
+                   of any other task: ``open`` it, then ``sender_ready``
     windows        those that a tick ends do not come again in a replay, so a checkpoint has to follow each;
                    those that a marker or a count ends do, and are known by their number
 
-    at_spouts       whether spouts keep a buffer too; without it a task that reads a spout loses what has come
-                    since its last checkpoint
-    replay_cost     time to replay one tuple (ns)
-    replay_rate     most tuples replayed per second; None: no limit
-    everywhere      whether tasks without state are replayed to as well. What such a task sends after it, it
-                    may send in another order, and under new numbers: receivers need a `ReplayFilter`
+    seen   what drops duplicates at the tasks that are replayed to, if it has to go back with them; None: what
+           they have by number is enough, since each of their senders is one task, not several replicas
     """
 
-    def __init__(
-        self,
-        job: Job,
-        at_spouts: bool,
-        replay_cost: int,
-        replay_rate: float | None,
-        everywhere: bool = False,
-    ) -> None:
+    def __init__(self, job: Job, seen: CheckpointFilter | None = None) -> None:
         super().__init__(job)
-        self._replays = Replays(job, replay_cost, replay_rate)
+        self._seen = seen
+        self._replays = Replays(job)
         self._buffers: list[tuple[BoltTask, UpstreamBuffer]] = []
         """All of them, with their receivers."""
         self._receivers: dict[TaskView, Receiver] = {}
-        for task in job.bolt_tasks:
-            if everywhere or task.state is not None:
-                senders = (c for c in task.inputs if isinstance(c.up, BoltTask) or at_spouts)
-                buffers = {channel.position: UpstreamBuffer(channel) for channel in senders}
-                self._buffers += [(task, buffer) for buffer in buffers.values()]
-                self._receivers[task] = Receiver(job, task, buffers)
         self._sent: dict[int, list[UpstreamBuffer]] = {}
         """By the sender's number."""
-        for _, buffer in self._buffers:
-            self._sent.setdefault(buffer.channel.up.number, []).append(buffer)
-        self.senders = tuple({buffer.channel.up: None for _, buffer in self._buffers})
-        """Who keeps a buffer: what ``trim`` reads."""
         job.context.keepers.append(_Copies(job, self._buffers, self._receivers))
+
+    def keep_for(
+        self, tasks: Iterable[BoltView], at_spouts: bool, replay_cost: int, replay_rate: float | None
+    ) -> None:
+        """From the start, keep what is sent to these tasks. What one without state sends after a replay, it
+        may send in another order, and under new numbers: who reads it needs a `ReplayFilter`.
+
+        at_spouts       whether spouts keep a buffer too; without it a task that reads a spout loses what has
+                        come since its last checkpoint
+        replay_cost     time to replay one tuple (ns)
+        replay_rate     most tuples replayed per second; None: no limit
+        """
+        step = replay_cost if replay_rate is None else max(replay_cost, round(1e9 / replay_rate))
+        for task in map(self._bolt, tasks):
+            senders = (c for c in task.inputs if isinstance(c.up, BoltTask) or at_spouts)
+            buffers = {channel.position: UpstreamBuffer(channel) for channel in senders}
+            self._receivers[task] = Receiver(self._job, task, buffers, step)
+            for buffer in buffers.values():
+                self._buffers.append((task, buffer))
+                self._sent.setdefault(buffer.channel.up.number, []).append(buffer)
+
+    @property
+    def senders(self) -> tuple[Node, ...]:
+        """Who keeps a buffer: what ``trim`` reads."""
+        return tuple({buffer.channel.up: None for _, buffer in self._buffers})
 
     # -- messages --------------------------------------------------------------------------------------------
 
@@ -80,17 +101,24 @@ class UpstreamBuffers(Mechanism):
         """
         return self._receivers[task].positions
 
-    def trim(self, task: BoltView, positions: dict[int, int]) -> None:
-        """A task has everything up to these numbers safe: its senders are told."""
+    def reached(self, task: BoltView) -> Reached:
+        """How far a task is now with what is sent to it."""
+        return Reached(dict(self.positions(task)), None if self._seen is None else self._seen.done(task))
+
+    def trim(self, task: BoltView, reached: Reached) -> None:
+        """A task has everything safe up to what it has ``reached``: its senders are told."""
+        senders = self.senders
         for position, buffer in self._receivers[task].buffers.items():
             up = buffer.channel.up
             if up.available:
-                turn = partial(self._trim, buffer, positions.get(position, 0))
-                up.enqueue(Rank.TRIM, turn, self.senders)
+                turn = partial(self._trim, buffer, reached.positions.get(position, 0), reached.seen)
+                up.enqueue(Rank.TRIM, turn, senders)
 
-    def _trim(self, buffer: UpstreamBuffer, safe: int) -> None:
+    def _trim(self, buffer: UpstreamBuffer, safe: int, seen: Seen | None) -> None:
         self.moved(self._job.kernel.now)  # what the buffers keep has its peak now
         buffer.trim(safe)
+        if seen is not None:  # of replicas it is mostly one that was first
+            buffer.keep(lambda train: (train.column("mark") != 0) | ~seen.has(train))
         self._job.step(buffer.channel.up.name, "buffer trimmed", f"up to number {safe}")
 
     # -- a sender's buffers, copied --------------------------------------------------------------------------
@@ -110,6 +138,11 @@ class UpstreamBuffers(Mechanism):
     def sent_by(self, task: TaskView) -> list[UpstreamBuffer]:
         """The buffers that a task keeps."""
         return self._sent.get(task.number, [])
+
+    def copy(self, task: TaskView, peer: TaskView) -> None:
+        """A replica that has copied its ``peer`` keeps what that one keeps, and nothing else."""
+        for mine, theirs in zip(self.sent_by(task), self.sent_by(peer), strict=True):
+            mine.follow(theirs)
 
     # -- failures --------------------------------------------------------------------------------------------
 
@@ -134,9 +167,15 @@ class UpstreamBuffers(Mechanism):
         """
         self._receivers[task].empty_queue()
 
-    def restored(self, task: BoltView, positions: dict[int, int]) -> None:
-        """A task has the state of these numbers: replays go on from there (``ask`` for them)."""
-        self._receivers[task].restored(positions)
+    def restored(self, task: BoltView, reached: Reached) -> None:
+        """A task has the state of when it had ``reached`` this: replays go on from there (``ask`` for them).
+        What waits in its queue comes behind that.
+        """
+        self._receivers[task].restored(reached.positions)
+        if self._seen is not None:
+            self._seen.go_back(task, reached.seen or Seen(task.component.paths))
+            gate, now = self._bolt(task).gate, self._job.kernel.now
+            gate.aside = [self._seen.admit(task, train.at(now)) for train in gate.aside if train.n]
 
     def ask(self, task: BoltView) -> None:
         """Ask all senders of a task for what they keep, now or as soon as they are ready."""

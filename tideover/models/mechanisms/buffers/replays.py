@@ -60,15 +60,11 @@ class Request:
 
 
 class Replays:
-    """Every request until its end-of-replay marker has left.
+    """Every request until its end-of-replay marker has left."""
 
-    cost_ns, per_second   time that one tuple takes; most tuples a second (None: no limit)
-    """
-
-    def __init__(self, job: Job, cost_ns: int, per_second: float | None) -> None:
+    def __init__(self, job: Job) -> None:
         self._job = job
         job.context.marks[END_OF_REPLAY] = "end of replay"
-        self._step = cost_ns if per_second is None else max(cost_ns, round(1e9 / per_second))
         self._open: list[Request] = []
 
     def ask(self, receiver: Receiver) -> None:
@@ -103,7 +99,7 @@ class Replays:
         kept = buffer.after(request.after)
         end = now
         if kept is not None:
-            times = now + self._step * np.arange(1, kept.n + 1, dtype=np.int64)
+            times = now + request.receiver.step * np.arange(1, kept.n + 1, dtype=np.int64)
             end = int(times[-1])
             replay = kept.replace(time=times).adding(**{RECOVERY: np.full(kept.n, recovery, np.int64)})
             say.reopened(task, without_markers(kept))

@@ -86,7 +86,7 @@ class UpstreamBuffer:
         for train in self._trains:
             number = train.column(NUMBER)
             if number[-1] > safe:
-                begin = max(0, int(safe - number[0] + 1))
+                begin = int(np.searchsorted(number, safe, "right"))
                 kept.append(train.pick(slice(begin, None)) if begin else train)
         self._trains = kept
         self.size = sum(train.n for train in kept)
@@ -101,6 +101,12 @@ class UpstreamBuffer:
         """Have what a copy has, and nothing else."""
         self._trains = list(kept.trains)
         self.size = sum(train.n for train in kept.trains)
+
+    def follow(self, other: UpstreamBuffer) -> None:
+        """Keep what another buffer keeps, and nothing else, as if it had been sent here now."""
+        self._trains, self.size = [], 0
+        for train in other.copy().trains:
+            self.number(train)
 
     def clear(self) -> None:
         """Lose everything: the sender has crashed."""

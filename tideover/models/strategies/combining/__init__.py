@@ -1,0 +1,1 @@
+"""Strategies that each act for some of a job's bolts, brought together."""
