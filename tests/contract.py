@@ -28,7 +28,13 @@ CONTRACT = {
         ("emitted", "completed", "in_flight", "lost", "replayed", "duplicated", "false_timeouts", "late"), int
     ),
     "windows": dict.fromkeys(("emitted", "correct", "wrong", "missing"), int),
-    "cost": dict.fromkeys(("cpu_s", "network_bytes", "store_bytes", "peak_buffered_tuples", "hosts"), float),
+    "cost": dict.fromkeys(
+        [
+            *("cpu_s", "network_bytes", "normal_cpu_s", "normal_network_bytes", "store_bytes"),
+            *("peak_buffered_tuples", "hosts"),
+        ],
+        float,
+    ),
     "utilisation": {"tasks": dict, "busiest": str, "peak": float},
     "version": str,
 }

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-QUICK = ("--no-spark", "--no-second", "--each", "1", "--kinds", "lose_state", "--until", "20.1 s")
+QUICK = ("--no-spark", "--no-second", "--each", "1", "--kinds", "lose_state", "--until", "20.02 s")
+SHORT = ("--set", "run.duration=42s")
 
 
 def test_a_strategy_is_audited_and_each_example_can_be_run_again(tideover: Any) -> None:
-    code, out, _ = tideover("audit", "none", *QUICK, "--json")
+    code, out, _ = tideover("audit", "none", *QUICK, *SHORT, "--json")
     found = json.loads(out)
     assert (code, found["claimed"], found["observed"]) == (0, "at most once", "at most once")
     example = found["examples"][0]
@@ -21,6 +22,16 @@ def test_a_strategy_is_audited_and_each_example_can_be_run_again(tideover: Any) 
     code, again, _ = tideover(*command, "--json")
     assert code == 0
     assert json.loads(again)["ledger"]["lost"] > 0
+
+
+def test_several_are_audited_at_once(tideover: Any) -> None:
+    code, out, _ = tideover("audit", "none,rsm", *QUICK, *SHORT)
+    assert code == 0
+    rows = [line.split("  ") for line in out.splitlines() if line.startswith(("none (amnesia)  ", "R+SM  "))]
+    told = [[cell.strip() for cell in row if cell.strip()] for row in rows]
+    assert told[0][1:4] == ["at most once", "at most once", "all"]
+    assert told[1][1:4] == ["exactly once", "exactly once", "all"]
+    assert "lost: lose_state of count." in out
 
 
 @pytest.mark.parametrize(

@@ -70,8 +70,8 @@ ACKING = (
 BUFFERS = (
     Mutation(
         "an upstream buffer is trimmed one too far",
-        'begin = int(np.searchsorted(number, safe, "right"))',
-        'begin = int(np.searchsorted(number, safe, "right")) + 1',
+        "        kept = []\n        for train in self._trains:\n            number",
+        "        kept, safe = [], safe + 1\n        for train in self._trains:\n            number",
         (f"{MODELS}/test_rsm.py", "-k", "trimmed_by_number"),
     ),
     Mutation(
@@ -562,7 +562,7 @@ STANDBYS = (
         "an ack takes a tuple that was not had",
         "known: npt.NDArray[np.bool_] = train.uid <=",
         "known: npt.NDArray[np.bool_] = train.uid - 1 <=",
-        exactness("active_standby"),
+        (f"{MODELS}/test_active_standby.py", "-k", "was_not_had"),
     ),
 )
 HYBRID = (

@@ -48,6 +48,16 @@ def test_the_secondary_sends_what_is_in_its_queue() -> None:
     assert (done.ledger["lost"], done.ledger["duplicated"]) == (0, 0)
 
 
+def test_an_ack_takes_nothing_that_was_not_had() -> None:
+    """The primary of p pauses from 25 to 46, so what the counts have had at 40 is roots 0 and 1. The second p
+    has done 2, and keeps it: when the primary has crashed at 45 it sends 2 to 5, as above.
+    """
+    pause = fault("pause", 25, component="p", duration=21 * MS)
+    done = standing_by(chain((pause, crash(45, "p")), until=85))
+    assert counted(done, 0) == [*EVERY_10[:2], (2, 63), (3, 64), (4, 65), (5, 66), *EVERY_10[6:8]]
+    assert (done.ledger["lost"], done.ledger["duplicated"]) == (0, 0)
+
+
 def test_a_secondary_is_not_missed() -> None:
     """It crashes: what is counted, and when, is what it was, and the failure is masked."""
     done = standing_by(chain((crash(45, "p", replica=1),), until=85))

@@ -329,7 +329,7 @@ def figures(world: World, quiet: World, verdict: Verdict, other: Verdict) -> Fig
         end_to_end=summary([done.time - done.first for done in usual]),
         throughput=_throughput(world),
         windows=verdict.counts,
-        cost=_cost(world),
+        cost=_cost(world, quiet),
         tasks={task.name: (record.busy[task], record.blocked[task], record.up[task]) for task in world.tasks},
         backlog=both.run.backlog,
         backlog_without_failures=both.quiet.backlog,
@@ -347,17 +347,25 @@ def _throughput(world: World) -> dict[str, float | None]:
     return {"mean": statistics.fmean(counts), "min": min(counts), "max": max(counts)}
 
 
-def _cost(world: World) -> dict[str, float | None]:
+def _cost(world: World, quiet: World) -> dict[str, float | None]:
     delays = world.sinks.delays
     visible = {} if world.sinks.terms is None else {"visible_s": None, "visible_max_s": None}
     if delays:
         visible = {"visible_s": sum(delays) / len(delays) / SECOND, "visible_max_s": max(delays) / SECOND}
-    sent = sum(channel.bytes_to_others for task in world.tasks for channel in task.inputs.values())
+    (cpu, sent), (normal_cpu, normally_sent) = (_work(each) for each in (world, quiet))
     return {
-        "cpu_s": sum(world.record.busy.values()) / SECOND,
-        "network_bytes": sent + world.record.control_bytes,
+        "cpu_s": cpu,
+        "network_bytes": sent,
+        "normal_cpu_s": normal_cpu,
+        "normal_network_bytes": normally_sent,
         "store_bytes": world.protocol.bytes_stored(),
         "peak_buffered_tuples": world.record.most_kept,
         "hosts": len(world.used),
         **visible,
     }
+
+
+def _work(world: World) -> tuple[float, int]:
+    """How long all tasks were busy (s), and what they sent to other hosts (bytes)."""
+    sent = sum(channel.bytes_to_others for task in world.tasks for channel in task.inputs.values())
+    return sum(world.record.busy.values()) / SECOND, sent + world.record.control_bytes

@@ -222,6 +222,8 @@ def _run(shape: dict[str, Any], r: int, rate: float) -> dict[str, Any]:
         "windows_missing": 0,
         "cpu_s": 1.5 * shape["cpu"] * rate / 10 + 0.001 * r,
         "network_bytes": int(3_300_000 * shape["network"] * rate / 10) + 100 * r,
+        "normal_cpu_s": 1.4 * shape["cpu"] * rate / 10,
+        "normal_network_bytes": int(3_100_000 * shape["network"] * rate / 10),
         "store_bytes": int(shape["store"]),
         "peak_buffered_tuples": shape["buffered"],
         "hosts": 6 if shape["network"] > 3 else 3,
@@ -329,7 +331,8 @@ def _record(
             entry[f"{kind}_ms"] = {key: _plain(row[f"{kind}_{key}_ms"]) for key in LATENCY}
         listed.append(entry)
     ledger = ("emitted", "completed", "in_flight", "lost", "replayed", "duplicated", "false_timeouts", "late")
-    cost = ("cpu_s", "network_bytes", "store_bytes", "peak_buffered_tuples", "hosts")
+    cost = ("cpu_s", "network_bytes", "normal_cpu_s", "normal_network_bytes", "store_bytes")
+    cost += ("peak_buffered_tuples", "hosts")
     windows = ("emitted", "correct", "wrong", "missing")
     return {
         "schema": 1,

@@ -9,6 +9,7 @@ import pytest
 from matplotlib.text import Text
 from rich.console import Console
 
+import tideover
 from tideover.reports import figures, glance, pictures, terminal
 from tideover.reports.figures import style
 from tideover.reports.pages import join
@@ -86,6 +87,21 @@ def test_fifteen_fit_into_the_figure(records):
         assert overlapping == [], (words, overlapping)
     assert min(t.get_fontsize() for t in texts) >= 7.5
     assert figure.get_size_inches()[0] <= style.WIDTH_IN
+
+
+def test_hwangs_order_shows_in_it():
+    """J.-H. Hwang et al., ICDE 2005: active standby recovers fastest and costs most, upstream backup costs
+    least and recovers slowest, passive standby is between. Costs are those without the failure: in the run
+    with it upstream backup works off a whole window again, which is no cost of normal running.
+    """
+    kinds = ["active_standby", "passive_standby", "upstream_backup"]
+    found = tideover.compare("wordcount", kinds, ["run.replications=1", "run.duration=150s"]).results
+    rows = glance.rows([found[kind].to_dict() for kind in kinds])
+    assert [row.strategy for row in rows] == kinds
+    place = {measure.what: number for number, measure in enumerate(glance.MEASURES)}
+    for what in ("normal CPU, ms/s", "normal network, per s"):
+        active, passive, upstream = (row.values[place[what]] for row in rows)
+        assert active > passive > upstream, what
 
 
 def test_a_page_shows_few_without_and_many_with_it(records):

@@ -20,8 +20,9 @@ def audit(
     target: Annotated[
         str,
         typer.Argument(
-            metavar="STRATEGY|SCENARIO",
-            help="A strategy, which is audited in the scenario `audit`; or a scenario.",
+            metavar="STRATEGY|SCENARIO|all",
+            help="A strategy, which is audited in the scenario `audit`; or a scenario; several with commas "
+            "between; `all` strategies.",
         ),
     ],
     settings: Settings = None,
@@ -55,7 +56,7 @@ def audit(
 ) -> None:
     """Find out what a strategy guarantees, by failing at each step of its protocol.
 
-    Exits with 1 if it does not keep its word. For example: tideover audit rsm
+    Exits with 1 if one does not keep its word. For example: tideover audit rsm
     """
     from tideover.scenarios.audit import asked
     from tideover.scenarios.audit.audit import audit as audited
@@ -63,36 +64,42 @@ def audit(
 
     where = place(master, remote, conf, archive, no_spark)
     try:
-        scenario, command = asked.target(target, settings or ())
-        tried = asked.asked(
-            scenario,
-            kinds=None if kinds is None else kinds.split(","),
-            begin=since,
-            end=until,
-            each=each,
-            detection=detection,
-            restart=restart,
-            second=second,
-        )
+        every = asked.targets(target, settings or ())
+        tried = [
+            asked.asked(
+                scenario,
+                kinds=None if kinds is None else kinds.split(","),
+                begin=since,
+                end=until,
+                each=each,
+                detection=detection,
+                restart=restart,
+                second=second,
+            )
+            for scenario, _ in every
+        ]
     except asked.NotAsked as error:
         raise BadInput(str(error)) from None
     output.prepare(out, "audit")
     with Bar() as bar, kept(out, where, lambda what: bar(what, 0, 0)) as doer:
-        found = audited(scenario, command, tried, doer, bar)
+        found = [audited(*one, options, doer, bar) for one, options in zip(every, tried, strict=True)]
     _tell(found, as_json, out)
-    if not found.holds:
+    if not all(one.holds for one in found):
         raise typer.Exit(1)
 
 
-def _tell(found: Audit, as_json: bool, out: Path | None) -> None:
+def _tell(found: list[Audit], as_json: bool, out: Path | None) -> None:
+    records = [one.to_dict() for one in found]
+    record = records[0] if len(found) == 1 else {"audits": records}
     if as_json:
-        output.print_json(found.to_dict())
+        output.print_json(record)
     else:
-        from tideover.reports.audits.view import audit_view
+        from tideover.reports.audits.view import audit_view, audits_view
 
-        for shown in audit_view(found):
+        for shown in audit_view(found[0]) if len(found) == 1 else audits_view(found):
             output.show(shown, whole_lines=True)
     if out is not None:
-        from tideover.reports.audits.page import audit_page
+        from tideover.reports.audits.page import audit_page, audits_page
 
-        output.write(out, {}, audit_page(found), found.to_dict(), errors=as_json)
+        page = audit_page(found[0]) if len(found) == 1 else audits_page(found)
+        output.write(out, {}, page, record, errors=as_json)

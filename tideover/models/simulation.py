@@ -8,7 +8,6 @@ from typing import Any
 
 from tideover.models.accounts.space_time import Stretch
 from tideover.models.accounts.trace import Trace
-from tideover.models.accounts.usage import busy_ns
 from tideover.models.coarsening import coarsened, coarseness, real
 from tideover.models.config import Scenario
 from tideover.models.evaluation import measures
@@ -172,7 +171,7 @@ def evaluate(world: World, replication: int) -> Replication:
             "late": world.ledger.late,
         },
         windows=_windows(world),
-        cost=_cost(world),
+        cost=_cost(world, found, without),
         edges=_edges(world.job),
         pairs=[] if world.usage is None else _pairs(world.job),
         dependability=availability(rows, world.scenario.run.warmup / S, world.scenario.run.duration / S),
@@ -238,12 +237,13 @@ def _pairs(job: Job) -> list[dict[str, int]]:
     return list(pairs.values())
 
 
-def _cost(world: World) -> dict[str, float | None]:
+def _cost(world: World, found: Curves, without: Curves) -> dict[str, float | None]:
     job, measured = world.job, world.recoveries
-    remote = sum(edge["remote_bytes"] for edge in _edges(job).values())
     return {
-        "cpu_s": sum(busy_ns(job.context, task, job.kernel.now) for task in job.tasks) / S,
-        "network_bytes": remote + measured.control_bytes,
+        "cpu_s": found.cpu_s,
+        "network_bytes": found.network_bytes,
+        "normal_cpu_s": without.cpu_s,
+        "normal_network_bytes": without.network_bytes,
         "store_bytes": sum(store.bytes for store in (job.store, *job.stores.values())),
         "peak_buffered_tuples": measured.peak_buffered,
         "hosts": len(job.used),

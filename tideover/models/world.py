@@ -6,6 +6,7 @@ import numpy as np
 
 from tideover.models.accounts.backlog import Backlog
 from tideover.models.accounts.completion import Completion
+from tideover.models.accounts.fates import Fates
 from tideover.models.accounts.lag import Lag
 from tideover.models.accounts.ledger import Ledger
 from tideover.models.accounts.readers import Readers
@@ -42,6 +43,7 @@ class World:
     ledger, backlog, windows, recoveries
     reference    None: nothing can disturb the windows, or nobody wants them judged
     trace        None: not asked for
+    fates        what became of each tuple; None: not asked for
     space_time   None: nothing is watched
     readers      None: they see at once what is put out
     usage        None: the tasks share nothing, or nobody wants it measured
@@ -53,6 +55,7 @@ class World:
         replication: int = 0,
         *,
         trace: bool = False,
+        fates: bool = False,
         train_cap: int = TRAIN,
         judge_windows: bool = True,
         looks: int | None = None,
@@ -86,6 +89,7 @@ class World:
         self.recoveries = Recoveries(self.job, recorder, self.backlog)
         self.space_time = None if watched is None else SpaceTime(self.job, watched)
         self.job.plug(strategy.protocol(self.job))
+        self.fates = Fates(deployment.topology, lambda: kernel.now) if fates else None
         self.readers: Readers | None = None
         if context.withheld:
             self.readers = Readers(context.withheld, self.windows, recorder)
@@ -102,6 +106,7 @@ class World:
             self.reference = self._referred(strategy.undisturbed(), undisturbed(scenario, deployment))
         listeners = (
             self.trace,
+            self.fates,
             self.backlog,
             self.ledger,
             self.windows,

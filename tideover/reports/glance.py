@@ -11,6 +11,7 @@ from tideover.reports.formatting import UNDEFINED, amount, number, size, strateg
 from tideover.reports.tables import Record, Table
 from tideover.scenarios.statistics.estimates import estimate
 from tideover.scenarios.statistics.replications import of_replications
+from tideover.sim.units import S, parse_duration
 
 MANY = 5
 """More strategies than these are shown at a glance, too;"""
@@ -33,12 +34,12 @@ MEASURES = (
     Measure("roots lost", True, amount),
     Measure("counted twice", True, amount),
     Measure("windows wrong", True, amount),
-    Measure("latency, ms"),
-    Measure("CPU, s"),
-    Measure("network", written=size),
+    Measure("normal latency, ms"),
+    Measure("normal CPU, ms/s"),
+    Measure("normal network, per s", written=size),
     Measure("hosts", written=amount),
 )
-"""Latency is the mean outside of recoveries; the costs are means per run, of all of it."""
+"""Latency is the mean outside of recoveries; CPU and network are those of the runs without failures."""
 
 
 @dataclass(frozen=True)
@@ -79,12 +80,20 @@ def _row(record: Record) -> Row:
         ledger.get("duplicated"),
         windows["wrong"] + windows["missing"] if windows else None,
         record["latency_ms"]["mean"],
-        cost.get("cpu_s"),
-        cost.get("network_bytes"),
+        _each_second(record, "normal_cpu_s", 1000),
+        _each_second(record, "normal_network_bytes"),
         cost.get("hosts"),
     )
     unended = sum(time is None for _, time in times)
     return Row(record["strategy"], values, unended, len(times))
+
+
+def _each_second(record: Record, name: str, times: float = 1) -> float | None:
+    """A cost of the run without failures, in each of its seconds."""
+    total = record["cost"].get(name)
+    return (
+        None if total is None else times * total * S / parse_duration(record["scenario"]["run"]["duration"])
+    )
 
 
 def _mean(recoveries: Sequence[Record], name: str) -> float | None:
@@ -99,7 +108,8 @@ def table(records: Sequence[Record]) -> Table:
     shown = tuple((strategy_name(row.strategy), *row.cells) for row in found)
     total = records[0]["replications"]
     runs = "" if total == 1 else f" Roots and windows are of all {total} replications, the others are means."
-    notes = f"Latency: mean, outside of recoveries. Windows wrong: or missing.{runs}"
+    notes = "Normal: latency, mean, outside of recoveries; CPU and network of the run without failures. "
+    notes += f"Windows wrong: or missing.{runs}"
     reference = f"{strategy_name(records[0]['strategy'])} is the reference."
     if any(row.unended for row in found):
         notes += " (n/m): n of m recoveries came to an end within their run; never: none did."

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tideover.models.accounts.window_log import Place
+from tideover.models.evaluation.costs import cpu_s, network_bytes
 from tideover.sim.recorder import SLOT
 from tideover.sim.train import Ints
 from tideover.sim.units import S
@@ -29,6 +30,7 @@ class Curves(NamedTuple):
     bad       windows that are wrong or missing, and from when to when (ns) their content is not what it would
               have been: from the window before until they are put out, or were due
     lag       records before spouts that are not read, by second (none: spouts read from no queue)
+    cpu_s, network_bytes    what the whole run cost
     """
 
     backlog: Ints
@@ -38,6 +40,8 @@ class Curves(NamedTuple):
     beat: int
     bad: dict[Place, tuple[int, int]]
     lag: Ints
+    cpu_s: float
+    network_bytes: int
 
 
 def curves(world: World) -> Curves:
@@ -52,4 +56,6 @@ def curves(world: World) -> Curves:
         beat=world.job.context.rhythm(),
         bad={} if world.reference is None else world.reference.bad,
         lag=np.array(world.lag.records, np.int64),
+        cpu_s=cpu_s(world),
+        network_bytes=network_bytes(world),
     )

@@ -244,6 +244,19 @@ RUNS = (
     expired(_FAILED_RUN),
     _cost("cpu_s", "CPU time", "processor time of all tasks together", "s", "float64"),
     _cost("network_bytes", "network", "bytes sent between tasks", "B"),
+    _cost(
+        "normal_cpu_s",
+        "normal CPU time",
+        "processor time of all tasks in the run without failures",
+        "s",
+        "float64",
+    ),
+    _cost(
+        "normal_network_bytes",
+        "normal network",
+        "bytes sent between tasks in the run without failures",
+        "B",
+    ),
     _cost("store_bytes", "store", "bytes written to and read from the store", "B"),
     _cost(
         "peak_buffered_tuples",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tideover.reports.formatting import listed, strategy_name
 from tideover.reports.tables import Table
-from tideover.scenarios.audit.audit import MOST_EXAMPLES, Audit
-from tideover.scenarios.audit.examples import Example
-from tideover.scenarios.audit.verdict import Verdict, guarantee
+from tideover.scenarios.audit.audit import Audit
+from tideover.scenarios.audit.examples import MOST_EXAMPLES, Example, told
+from tideover.scenarios.audit.verdict import Verdict, guarantee, holds
 from tideover.sim.registry import kind_of
 
 
@@ -36,7 +36,8 @@ def sentences(audit: Audit) -> Iterator[str]:
     if audit.doubles:
         yield f"With a second fault: {guarantee(v for _, v in audit.doubles if not v.error)}."
     if audit.failed:
-        yield f"{len(audit.failed)} runs could not be made; the first: {audit.failed[0][1].error}."
+        case, found = audit.failed[0]
+        yield f"{len(audit.failed)} runs could not be made; the first: {told(case)}: {found.error}."
 
 
 def _harm(found: Verdict) -> str:
@@ -73,6 +74,28 @@ def kinds_table(audit: Audit) -> Table:
     if not audit.scenario.strategy.stateless_too:
         notes += ("What it claims does not hold of tasks without state, by its own account.",)
     return Table("Guarantees", columns, tuple(rows), notes, text_columns=3)
+
+
+def overview(audits: Sequence[Audit]) -> Table:
+    """Several audits, a row for each."""
+    rows = []
+    for audit in audits:
+        survived = [kind for kind in audit.kinds if holds(audit.claimed, guarantee(audit.by_kind(kind)))]
+        first = next(iter(audit.examples), None)
+        rows.append(
+            (
+                strategy_name(kind_of(audit.scenario.strategy)),
+                audit.claimed,
+                audit.observed,
+                "all" if survived == audit.kinds else listed(survived) if survived else "none",
+                str(len(audit.singles) + len(audit.doubles)),
+                "–" if first is None else f"{first.harm}: {first.case.kinds or 'no failure'}",
+            )
+        )
+    columns = ("Strategy", "claimed", "observed", "faults survived", "runs", "smallest example")
+    kinds = listed(dict.fromkeys(kind for audit in audits for kind in audit.kinds))
+    note = f"Faults: {kinds}; survived: after one of them the strategy keeps what it claims of any."
+    return Table("Audits", columns, tuple(rows), (note,), text_columns=6)
 
 
 def steps(audit: Audit) -> Iterator[tuple[Example, str]]:

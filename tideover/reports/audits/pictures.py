@@ -24,7 +24,7 @@ def pictured(audit: Audit, example: Example) -> Picture:
     case = example.case
     first, last = case.strikes[0], case.strikes[-1]
     downtime = max(fault.lasts for fault in case.faults)
-    around = max(S, downtime) // 2
+    around = max(S, downtime // 2)
     end = min(audit.scenario.run.duration, last.at + downtime + around)
     world = struck(audit.scenario, case, Stretch(max(0, first.at - around), end))
     world.balance()

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import islice
+
 from rich.console import Group
 from rich.text import Text
 
 from tideover.reports.audits import answer
 from tideover.reports.terminal import render
 from tideover.scenarios.audit.audit import Audit
+
+
+def audits_view(audits: Sequence[Audit]) -> list[Group | Text]:
+    """Several audits: a table, and what runs the smallest examples again."""
+    shown: list[Group | Text] = [Group(render(answer.overview(audits)))]
+    for audit in audits:
+        shown.append(Text(answer.verdict(audit), style="" if audit.holds else "bold"))
+        for example, text in islice(answer.steps(audit), 1):
+            shown.append(Text(f"   {text}"))
+            shown.append(Text(f"   {audit.replay(example.case)}", style="dim"))
+    return shown
 
 
 def audit_view(audit: Audit) -> list[Group | Text]:

@@ -47,4 +47,4 @@ def glance(rows: Sequence[Row], *, ax: Axes | None = None) -> Axes:
 def _broken(words: str) -> list[str]:
     """Two lines for what is too long for one."""
     head, _, tail = words.rpartition(" ")
-    return [head, tail] if head and len(words) > 10 else [words]
+    return [head, tail] if head and len(words) > 9 else [words]

@@ -11,7 +11,7 @@ from tideover.models.strategies.base import STRATEGIES
 from tideover.scenarios import library, loader
 from tideover.scenarios.audit.cases import KINDS, Downtime
 from tideover.scenarios.errors import suggest
-from tideover.scenarios.every_strategy import needed
+from tideover.scenarios.every_strategy import ALL, needed
 from tideover.scenarios.scenario import Source, load
 from tideover.scenarios.settings import Settings, read_settings
 from tideover.sim.units import S, format_duration, parse_duration
@@ -64,6 +64,16 @@ def target(name: Source, settings: Settings) -> tuple[Scenario, tuple[str, ...]]
     for one in given:
         command += ["--set", one.text or f"{one.key}={one.node.value}"]
     return load(name, given), tuple(command)
+
+
+def targets(name: str, settings: Settings) -> list[tuple[Scenario, tuple[str, ...]]]:
+    """The same of several: names with commas between them, or ``all`` registered strategies."""
+    loader.load_plugins()
+    if name == ALL:
+        names = [kind for kind, _ in STRATEGIES.items()]
+    else:
+        names = [name] if library.is_path(name) else name.split(",")
+    return [target(one.strip(), settings) for one in names]
 
 
 def asked(

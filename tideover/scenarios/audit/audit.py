@@ -15,7 +15,7 @@ from tideover.models.world import World
 from tideover.scenarios.audit import cases as make
 from tideover.scenarios.audit.asked import Asked, command_of
 from tideover.scenarios.audit.cases import Case, Victim
-from tideover.scenarios.audit.examples import Example, named, smallest, struck
+from tideover.scenarios.audit.examples import Example, examples, struck, told
 from tideover.scenarios.audit.moments import Moment, Strike, chosen, moments, strikes
 from tideover.scenarios.audit.points import verdicts
 from tideover.scenarios.audit.verdict import Verdict, guarantee, holds
@@ -25,8 +25,8 @@ from tideover.scenarios.writer import part_to_data, to_data
 from tideover.sim.registry import kind_of
 from tideover.sim.units import S
 
-MOST_EXAMPLES = 10
-"""So many are named, and drawn."""
+QUIET = Case((), (), ())
+"""The run in which nothing fails."""
 
 
 @dataclass(frozen=True)
@@ -92,12 +92,14 @@ class Audit:
 
     @cached_property
     def examples(self) -> list[Example]:
-        """The smallest example of each way in which effects or windows are not what they should be; the
-        tuples of the first ones are named.
-        """
-        found = smallest([*self.singles, *self.doubles])
-        first = [named(self.scenario, example) for example in found[:MOST_EXAMPLES]]
-        return [*first, *found[MOST_EXAMPLES:]]
+        """The smallest example of each way in which effects or windows are not what they should be."""
+        found = [(QUIET, self.quiet), *self.singles, *self.doubles]
+        return examples(self.scenario, found, self.broken)
+
+    def broken(self, case: Case, verdict: Verdict) -> bool:
+        """Whether what became of a run breaks the word of the strategy."""
+        claimed = case is QUIET or any(case is each for each, _ in self.claims)
+        return claimed and not holds(self.claimed, guarantee([verdict]))
 
     def replay(self, case: Case) -> str:
         """The command that runs a case again, with a trace."""
@@ -123,14 +125,19 @@ class Audit:
             ],
             "second_fault": guarantee(v for _, v in self.doubles if not v.error) if self.doubles else None,
             "runs": len(self.singles) + len(self.doubles),
-            "errors": [{"faults": _data(case), "error": verdict.error} for case, verdict in self.failed],
+            "errors": [
+                {"what": told(case), "faults": _data(case), "error": verdict.error}
+                for case, verdict in self.failed
+            ],
             "examples": [
                 {
                     "harm": example.harm,
                     "step": example.step,
                     "what": example.text,
                     "tuples": list(example.tuples),
+                    "causes": list(example.causes),
                     "alike": example.alike,
+                    "broken": self.broken(example.case, example.verdict),
                     "faults": _data(example.case),
                     "replay": self.replay(example.case),
                 }
@@ -160,15 +167,14 @@ def audit(
     """Audit a scenario; its own failures are left out. ``command``: the beginning of one that runs it;
     ``doer``: who does the runs. Raises as a sweep does.
     """
-    quiet_one = Case((), (), ())
-    scenario = quiet_one.scenario(scenario)
-    world = struck(scenario, quiet_one)
+    scenario = QUIET.scenario(scenario)
+    world = struck(scenario, QUIET)
     begin, end = stretch(world, asked)
     found = moments(world, begin, end)
     every = make.victims(world, asked.kinds, asked.tasks)
     hit = [strike for moment in chosen(found, asked.each) for strike in strikes(moment, found)]
     single = make.different(make.single(hit, every, asked.downtime))
-    quiet, *verdict = verdicts(scenario, (quiet_one, *single), doer, report)
+    quiet, *verdict = verdicts(scenario, (QUIET, *single), doer, report)
     singles = list(zip(single, verdict, strict=True))
     if not asked.second:
         return Audit(scenario, command, quiet, singles)

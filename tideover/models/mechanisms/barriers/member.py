@@ -24,11 +24,14 @@ from tideover.sim.kernel import Rank
 from tideover.sim.line import places
 from tideover.sim.train import Train, single
 
+SENT_BY = "sent_by"
+"""Column of barriers: number of the task that they come from."""
+
 
 def hand_on(job: Job, task: BoltTask, number: int) -> None:
     """Send the barrier of that number on all channels of a task."""
     kernel, line = job.kernel, task.line
-    message = single(kernel.now, 0, mark=BARRIER, key=number)
+    message = single(kernel.now, 0, mark=BARRIER, key=number, **{SENT_BY: task.number})
     for outlet in task.outlets:
         outlet.broadcast(message)
     if line is not None:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from functools import partial
 
-from tideover.models.mechanisms.barriers.member import hand_on
+from tideover.models.mechanisms.barriers.member import SENT_BY, hand_on
 from tideover.models.mechanisms.base import Mechanism
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.job import Job
@@ -41,7 +41,7 @@ class Waves(Mechanism):
         self._come.clear()
         for task in self._job.bolt_tasks:
             if any(isinstance(channel.up, SpoutTask) for channel in task.inputs):
-                task.enqueue(Rank.CHECKPOINT, partial(self._turn, task, number))
+                task.enqueue(Rank.CHECKPOINT, partial(self._turn, task, number, "the spouts"))
         return number
 
     def stop(self) -> None:
@@ -49,12 +49,14 @@ class Waves(Mechanism):
         self._number = 0
 
     def barrier(self, task: BoltView, message: Train) -> None:
-        self._turn(self._bolt(task), int(message.key[0]))
+        sender = self._job.tasks[int(message.column(SENT_BY)[0])].name
+        self._turn(self._bolt(task), int(message.key[0]), sender)
 
-    def _turn(self, task: BoltTask, number: int) -> None:
+    def _turn(self, task: BoltTask, number: int, sender: str) -> None:
         if number == self._number:
             self._come[task] += 1
-            self._job.step(task.name, "marker come", f"{self._come[task]} of {self._awaited[task]}")
+            many = f"{self._come[task]} of {self._awaited[task]}, from {sender}"
+            self._job.step(task.name, "marker come", many)
             if self._come[task] == self._awaited[task]:
                 self._reached(task, number)
 

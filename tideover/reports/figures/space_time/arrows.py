@@ -32,6 +32,8 @@ class Arrows:
         self._numbers: list[Point] = []
         self._said: set[tuple[str, Whole | None]] = set()
         """What becomes of which root, where it is written already."""
+        self._words: list[tuple[float, float, float]] = []
+        """Where words stand: from where to where, and how high."""
 
     def drawn(self, arrows: Iterable[Arrow]) -> list[str]:
         """All of them; those that are alike and close together as one."""
@@ -99,9 +101,16 @@ class Arrows:
         if word and (word, arrows[0].whole) not in self._said:
             self._said.add((word, arrows[0].whole))
             (x, y), down = last[-1], last[0][1] < last[-1][1]
-            beside = x + 6, y + (-7 if down else 14)
-            inside.append(text(beside, word, style.INK, 10, bold=True, on=style.PAPER))
+            inside += self._word((x + 6, y + (-7 if down else 14)), word)
         return [group(_named(arrows, word), *inside), *self._stays(sort, arrows)]
+
+    def _word(self, at: Point, word: str) -> list[str]:
+        """What becomes of tuples, unless something stands there already: yellow they are all the same."""
+        (x, y), width = at, 7.0 * len(word)
+        if any(a < x + width and x < b and abs(y - height) < 11 for a, b, height in self._words):
+            return []
+        self._words.append((x, x + width, y))
+        return [text(at, word, style.INK, 10, bold=True, on=style.PAPER)]
 
     def _number(self, n: int, points: Sequence[Point], colour: str) -> str:
         """How many arrows one stands for, beside its end, where no other number is."""
