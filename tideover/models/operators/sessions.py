@@ -140,6 +140,18 @@ class Sessions(State):
     def entries(self) -> int:
         return sum(self._value(s) != 0 for sessions in self._open.values() for s in sessions)
 
+    def changed_since(self, old: Self) -> int:
+        return sum(
+            value != 0 and value != old._sum(number, key)
+            for number, sessions in self._ends.items()
+            for key, value in ((key, self._value(session)) for key, session in sessions.items())
+        )
+
+    def _sum(self, number: int, key: int) -> int:
+        """Of the session of this number and key; 0: there is none."""
+        session = self._ends.get(number, {}).get(key)
+        return 0 if session is None else self._value(session)
+
     def effects(self) -> Effects:
         parts = [self._effects(s.behind) for sessions in self._open.values() for s in sessions]
         return joined(parts)

@@ -31,6 +31,7 @@ class ChangelogTopics(Strategy):
 
     promise: ClassVar[Promise] = "at least once"
     survives: ClassVar[frozenset[str]] = CRASHES
+    windows: ClassVar[frozenset[str]] = frozenset({"sliding", "event", "session", "join"})
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (Changelogs,)
     after_failures: ClassVar[frozenset[str]] = frozenset({"restore_time", "restore_cost", "local_state"})
     unsaid: ClassVar[frozenset[str]] = frozenset({"store"})
