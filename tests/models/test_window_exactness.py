@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tests.models.test_exactness import CAPS, QUICK, SHARED, differences
 from tests.oracle.random_worlds import (
+    arrival_sessions,
     aside_windows,
     event_windows,
     ids_windows,
@@ -23,6 +24,7 @@ ENDINGS = {
     "event": event_windows,
     "ids": ids_windows,
     "session": session_windows,
+    "arrival session": arrival_sessions,
     "aside": aside_windows,
 }
 

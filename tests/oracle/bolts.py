@@ -30,7 +30,7 @@ class Bolt(Task):
             elif world.layout.stateful(self.component) and self.state.compares:
                 self._compare(datum)
             elif world.layout.stateful(self.component):
-                self._count(datum)
+                self._count(datum, arrived)
                 self.world.record.applied(self, datum)
                 self._fill()
             else:
@@ -53,9 +53,11 @@ class Bolt(Task):
         if datum.anchored:
             self.world.protocol.done(datum, sent)
 
-    def _count(self, datum: Datum) -> None:
+    def _count(self, datum: Datum, arrived: int = -1) -> None:
         state, layout = self.state, self.world.layout
         panes = layout.panes(self.component)
+        if self.window.gap is not None and self.window.by == "arrival":
+            datum = datum._replace(event=arrived)
         if panes is not None and not layout.by_marker(self.component):
             pane = OPEN
             if self.window.tuples is not None:
@@ -170,6 +172,10 @@ class Bolt(Task):
             return
         if panes is None:
             self.close_windows([(number, None)])
+        elif self.window.gap is not None:
+            beat = self.world.layout.beat(self.component)
+            assert beat is not None
+            self.close_windows([(number, number * beat // MS)])
         else:
             self._end_pane(number)
             if number % panes.slide:
@@ -233,6 +239,8 @@ class Bolt(Task):
         world, old, new = self.world, self.state.copy(), self.state
         panes = world.layout.panes(self.component)
         eldest = None if panes is None or newest is None else newest - panes.per_window + 1
+        if self.window.gap is not None and self.window.by == "arrival":
+            eldest = None  # what has ended earlier, too
 
         def is_in(epoch: int) -> bool:
             return (newest is None or epoch <= newest) and (eldest is None or epoch >= eldest)

@@ -188,6 +188,13 @@ def session_windows(marker_ms: int, event_time: bool) -> st.SearchStrategy[dict[
     )
 
 
+@st.composite
+def arrival_sessions(draw: st.DrawFn, marker_ms: int, event_time: bool) -> dict[str, Any]:
+    """Sessions by arrival."""
+    gap, interval = draw(st.sampled_from((3, 5, 8, 12))), draw(st.sampled_from((3, 10, 10, 17)))
+    return {"gap": gap * TICK, "watermark_interval": interval * TICK}
+
+
 COUNTS = ("windowed_count", "windowed_join")
 JOINED = (sliding_windows, event_windows)
 """With these, what counts two streams joins them, too."""

@@ -56,6 +56,14 @@ run: {{duration: 60 s}}
         ),
         ("{length: 9 s, by: event, late: aside}", "estorm", "told for none, source_replay"),
         (
+            "{gap: 9 s}",
+            "changelog",
+            "10: topology.c.window.gap: does not go with the strategy changelog: what it reads again in a log "
+            "comes at another time, so sessions by arrival would not be put out again as they were; add by: "
+            "event; they go with active_replication, active_standby, ",
+        ),
+        ("{gap: 9 s}", "upstream_backup", "what becomes of sessions by arrival after a failure is told for"),
+        (
             "{length: 9 s, saved: ids}",
             "source_replay",
             "10: topology.c.window.saved: does not go with the strategy",

@@ -32,7 +32,8 @@ class _Session:
 class Sessions(State):
     """The sum of the tuples' values for each session of a key, that ends ``gap`` (ns) after its newest event
     (on the next whole ms, which is its number). A tuple within the gap of two sessions makes them one
-    (Flink's ``EventTimeSessionWindows`` and ``TimeWindow.mergeWindows``).
+    (Flink's ``EventTimeSessionWindows`` and ``TimeWindow.mergeWindows``). Of sessions by arrival the event of
+    a tuple is that it has come.
 
     ``once``: a session has value 1, whatever is in it.
     """
