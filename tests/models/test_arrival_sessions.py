@@ -21,7 +21,7 @@ from tideover.models.advice import warnings
 from tideover.models.config import Scenario
 from tideover.models.job.components import Links
 from tideover.models.operators.window import Window
-from tideover.models.simulation import Replication, simulate
+from tideover.models.simulation import simulate
 
 GAP = 350 * MS
 
@@ -130,8 +130,6 @@ def test_replicas_disagree_where_a_tuple_comes_to_them_at_different_moments() ->
     first = {row[2]: (row[3], row[5]) for row in reversed(found.trace.windows) if row[5]}
     assert first == {0: (3, {0: bits(0)}), 1: (4, {0: bits(0, 10)})}
     assert any("use window: {gap: …, by: event}" in text for text in warnings(scenario))
-
-
 
 
 @pytest.mark.parametrize(

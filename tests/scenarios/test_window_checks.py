@@ -58,8 +58,8 @@ run: {{duration: 60 s}}
         (
             "{gap: 9 s}",
             "changelog",
-            "10: topology.c.window.gap: does not go with the strategy changelog: what it reads again in a log "
-            "comes at another time, so sessions by arrival would not be put out again as they were; add by: "
+            "10: topology.c.window.gap: does not go with the strategy changelog: what it reads again in a "
+            "log comes at another time, so sessions by arrival would not be put out again as they were; add by: "
             "event; they go with active_replication, active_standby, ",
         ),
         ("{gap: 9 s}", "upstream_backup", "what becomes of sessions by arrival after a failure is told for"),

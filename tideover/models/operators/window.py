@@ -131,7 +131,7 @@ class Window(Part):
             if self.gap is not None and self.trigger == "marker":
                 raise ValueError("what ends sessions by arrival is their task's clock: leave trigger out")
             if self.gap is not None and (self.gap % MS or self.watermark_interval % MS):
-                raise ValueError("gap and watermark_interval must be whole milliseconds, as sessions' ends are")
+                raise ValueError("gap and watermark_interval must be whole milliseconds: so sessions end")
         elif self.tuples is not None:
             raise ValueError("windows of tuples go by arrival: by: event is of windows of time (length)")
         elif self.trigger == "marker":

@@ -252,8 +252,9 @@ class WindowedTask(Server):
         if extent is None:
             return {number: None}
         if state.clock is None and isinstance(state, Sessions):
-            assert self.component.window is not None and self.component.window.beat is not None
-            return {number: number * self.component.window.beat // extent.pane + 1}
+            window = self.component.window
+            assert window is not None
+            return {number: number * (window.beat or 0) // extent.pane + 1}
         if state.clock is None:
             state.end_pane(number)
             return {} if number % extent.slide else {number // extent.slide: number + 1}

@@ -18,7 +18,9 @@ class Amnesia(Strategy):
     """
 
     promise: ClassVar[Promise] = "at most once"
-    windows: ClassVar[frozenset[str]] = frozenset({"sliding", "event", "session", "arrival session", "aside", "join"})
+    windows: ClassVar[frozenset[str]] = frozenset(
+        {"sliding", "event", "session", "arrival session", "aside", "join"}
+    )
     survives: ClassVar[frozenset[str]] = CRASHES
 
     bounded_queues: ClassVar[bool] = True

@@ -40,7 +40,9 @@ class SourceReplay(Acking):
     """
 
     promise: ClassVar[Promise] = "at least once"
-    windows: ClassVar[frozenset[str]] = frozenset({"sliding", "event", "session", "arrival session", "aside", "join"})
+    windows: ClassVar[frozenset[str]] = frozenset(
+        {"sliding", "event", "session", "arrival session", "aside", "join"}
+    )
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task"})
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (Acks, Rotation)
     roles: ClassVar[frozenset[str]] = frozenset({"acker"})
