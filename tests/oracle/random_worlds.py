@@ -140,6 +140,13 @@ def windows(draw: st.DrawFn, marker_ms: int, event_time: bool) -> dict[str, Any]
 
 
 @st.composite
+def marked_windows(draw: st.DrawFn, marker_ms: int, event_time: bool) -> dict[str, Any]:
+    """Windows that slide, and are ended by markers; their panes are of one length."""
+    panes, slide = draw(st.sampled_from(((1, 1), (2, 1), (3, 1), (3, 2), (4, 1))))
+    return {"length": panes * marker_ms * TICK, "slide": slide * marker_ms * TICK, "trigger": "marker"}
+
+
+@st.composite
 def sliding_windows(draw: st.DrawFn, marker_ms: int, event_time: bool) -> dict[str, Any]:
     """Windows that slide; by marker their panes are of one length."""
     trigger = draw(st.sampled_from(("tick", "tick", "tick", "marker", "tuples")))
@@ -147,8 +154,7 @@ def sliding_windows(draw: st.DrawFn, marker_ms: int, event_time: bool) -> dict[s
         tuples = draw(st.integers(1, 9))
         return {"tuples": tuples, "slide_tuples": draw(st.integers(1, tuples))}
     if event_time or trigger == "marker":
-        panes, slide = draw(st.sampled_from(((1, 1), (2, 1), (3, 1), (3, 2), (4, 1))))
-        return {"length": panes * marker_ms * TICK, "slide": slide * marker_ms * TICK, "trigger": trigger}
+        return draw(marked_windows(marker_ms, event_time)) | {"trigger": trigger}
     length, slide = draw(st.sampled_from(((20, 10), (30, 10), (30, 20), (37, 10), (20, 20), (60, 15))))
     return {"length": length * TICK, "slide": slide * TICK}
 
@@ -196,7 +202,7 @@ def arrival_sessions(draw: st.DrawFn, marker_ms: int, event_time: bool) -> dict[
 
 
 COUNTS = ("windowed_count", "windowed_join")
-JOINED = (sliding_windows, event_windows)
+JOINED = (sliding_windows, marked_windows, event_windows)
 """With these, what counts two streams joins them, too."""
 BY_EVENT = (event_windows, aside_windows, session_windows)
 

@@ -59,9 +59,12 @@ run: {{duration: 60 s}}
             "{gap: 9 s}",
             "changelog",
             "10: topology.c.window.gap: does not go with the strategy changelog: what it reads again in a "
-            "log comes at another time, so sessions by arrival would not be put out again as they were; add by: "
-            "event; they go with active_replication, active_standby, ",
+            "log comes at another time, so sessions by arrival would not be put out again as they were; add "
+            "by: event; they go with active_replication, active_standby, ",
         ),
+        ("{length: 9 s, slide: 3 s}", "upstream_backup", "what is sent again would fall into other panes"),
+        ("{tuples: 9, slide_tuples: 3}", "upstream_backup", "what is sent again would fall into other panes"),
+        ("{gap: 9 s, by: event}", "upstream_backup", "what becomes of sessions by event after a failure is"),
         ("{gap: 9 s}", "upstream_backup", "what becomes of sessions by arrival after a failure is told for"),
         (
             "{length: 9 s, saved: ids}",
