@@ -40,11 +40,6 @@ run: {{duration: 60 s}}
     ("window", "strategy", "says"),
     [
         (
-            "{length: 15 s, slide: 5 s}",
-            "micro_batch",
-            "10: topology.c.window.slide: does not go with the strategy mi",
-        ),
-        (
             "{length: 9 s, by: event}",
             "micro_batch",
             "10: topology.c.window.by: does not go with the strategy micro",
@@ -77,12 +72,6 @@ def test_a_strategy_says_which_windows_it_goes_with(
     tmp_path: Path, window: str, strategy: str, says: str
 ) -> None:
     assert says in refused(tmp_path, window, strategy)
-
-
-def test_a_join_too(tmp_path: Path) -> None:
-    assert "topology.c.bolt: does not go with the strategy micro_batch" in refused(
-        tmp_path, "5 s", "micro_batch", "windowed_join"
-    )
 
 
 def test_windows_put_out_no_events(tmp_path: Path) -> None:
