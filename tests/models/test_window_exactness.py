@@ -13,6 +13,8 @@ from hypothesis.strategies import SearchStrategy
 from tests.models.test_exactness import CAPS, QUICK, SHARED, differences
 from tests.oracle.random_worlds import (
     arrival_sessions,
+    batch_event_windows,
+    batch_sessions,
     aside_windows,
     event_windows,
     ids_windows,
@@ -34,7 +36,13 @@ ENDINGS = {
 }
 
 
-OTHERS = {("upstream_backup", "sliding"): marked_windows}
+OTHERS = {
+    ("upstream_backup", "sliding"): marked_windows,
+    ("micro_batch", "event"): batch_event_windows,
+    ("micro_batch", "session"): batch_sessions,
+    ("batch_rerun", "event"): batch_event_windows,
+    ("batch_rerun", "session"): batch_sessions,
+}
 """Where not all of a sort go with a strategy."""
 
 

@@ -168,7 +168,7 @@ class Bolt(Task):
         if self.window.by == "event":
             assert panes is not None
             before = self._watermark()
-            self._close_due(panes, before)
+            self.close_due(panes, before)
             return
         if panes is None:
             self.close_windows([(number, None)])
@@ -195,7 +195,7 @@ class Bolt(Task):
             state.watermark = max(before, min(state.newest[up] for up in counts) - window.lag)
         return before
 
-    def _close_due(self, panes: Panes, before: int) -> None:
+    def close_due(self, panes: Panes, before: int) -> None:
         """Put out what has ended since the watermark before, where a tuple is or leaves."""
         step = panes.length * panes.slide
         due = set()

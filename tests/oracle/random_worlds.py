@@ -201,10 +201,20 @@ def arrival_sessions(draw: st.DrawFn, marker_ms: int, event_time: bool) -> dict[
     return {"gap": gap * TICK, "watermark_interval": interval * TICK}
 
 
+def batch_event_windows(marker_ms: int, event_time: bool) -> st.SearchStrategy[dict[str, Any]]:
+    """Windows by event that wait for all inputs."""
+    return event_windows(marker_ms, event_time).map(lambda window: window | {"idle_after": None})
+
+
+def batch_sessions(marker_ms: int, event_time: bool) -> st.SearchStrategy[dict[str, Any]]:
+    """The same of sessions."""
+    return session_windows(marker_ms, event_time).map(lambda window: window | {"idle_after": None})
+
+
 COUNTS = ("windowed_count", "windowed_join")
-JOINED = (sliding_windows, marked_windows, event_windows)
+JOINED = (sliding_windows, marked_windows, event_windows, batch_event_windows)
 """With these, what counts two streams joins them, too."""
-BY_EVENT = (event_windows, aside_windows, session_windows)
+BY_EVENT = (event_windows, aside_windows, session_windows, batch_event_windows, batch_sessions)
 
 
 @st.composite

@@ -15,6 +15,29 @@ if TYPE_CHECKING:
     from .tasks import Task
 
 
+def end_batch(tasks: list[Any]) -> None:
+    """All of a batch has passed: windows by event that have ended by its watermark are put out; then the
+    watermark follows the newest events that any task of a bolt has had.
+    """
+    for name in dict.fromkeys(task.component for task in tasks):
+        mine = [task for task in tasks if task.component == name]
+        layout = mine[0].world.layout
+        if not (layout.stateful(name) and layout.by_event(name)):
+            continue
+        for task in mine:
+            before, task.state.ended = task.state.ended, task.state.watermark
+            task.close_due(layout.panes(name), before)
+        newest: dict[str, int] = {}
+        for task in mine:
+            for up, event in task.state.newest.items():
+                newest[up] = max(event, newest.get(up, event))
+        for task in mine:
+            task.state.newest = dict(newest)
+            if all(up in newest for up in layout.inputs(name)):
+                moved = min(newest.values()) - task.window.lag
+                task.state.watermark = max(moved, task.state.watermark)
+
+
 class Double(Bolt):
     """A bolt's task as the batch leaves it; what it sends goes to the doubles of others."""
 
@@ -76,6 +99,8 @@ class Rehearsal:
                 (message.channel.up.logical, message.marker if message.datum is None else message.datum)
                 for message in messages
             ]
+        self._pass()
+        end_batch(list(self.doubles.values()))
         self._pass()
         return {
             task: (double.work, double.state.entries if self.world.layout.stateful(task.component) else 0)

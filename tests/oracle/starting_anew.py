@@ -123,7 +123,7 @@ class StartingAnew(Stopping):
         """The oldest window without an end, less one; 0: from the beginning."""
         layout = self.world.layout
         windows = [task.window for task in self.jobs if layout.stateful(task.component)]
-        if not windows or any(window.tuples is not None for window in windows):
+        if not windows or any(w.tuples is not None or w.by == "event" for w in windows):
             return 0
         newest = [
             task.state.markers.get(channel.up.logical, 0)

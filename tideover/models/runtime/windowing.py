@@ -258,11 +258,25 @@ class WindowedTask(Server):
         if state.clock is None:
             state.end_pane(number)
             return {} if number % extent.slide else {number // extent.slide: number + 1}
-        before = state.clock.look(self._kernel.now)
-        due = state.due(before, state.clock.watermark)
+        state.clock.look(self._kernel.now)
+        return self._ended_by_events()
+
+    def _ended_by_events(self) -> dict[int, int | None]:
+        """The windows that the watermark has passed, and that were not put out."""
+        assert self._state is not None
+        assert self._extent is not None
+        clock = self._state.clock
+        assert clock is not None
+        due = self._state.due(clock.ended, clock.watermark)
+        clock.ended = clock.watermark
         if due:
             self.windows.ended = due[-1] + 1
-        return {window: window * extent.slide + 1 for window in due}
+        return {window: window * self._extent.slide + 1 for window in due}
+
+    def end_batch(self, now: int) -> None:
+        """All of a batch has passed: put out the windows by event that the watermark before it has ended."""
+        self._end_windows(self._ended_by_events(), now, self.windows.epoch)
+        self.outbox.let_out(now)
 
     # -- the state -------------------------------------------------------------------------------------------
 

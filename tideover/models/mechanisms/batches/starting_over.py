@@ -23,7 +23,7 @@ class StartingOver(Stopping):
 
     After a fault the query starts without state from the first tuple of that window, and its first batch
     takes everything from there; without windows by time (or with windows by tuple, whose borders depend on
-    all tuples before) from the log's beginning. What was put out before is put out again, and void by its
+    all tuples before, or by event) from the log's beginning. What was put out before is put out again, and void by its
     window's number.
     """
 
@@ -34,7 +34,7 @@ class StartingOver(Stopping):
         self._because = -1
         """Number of the outage that made it start; -1: what it reads is new."""
         windows = [c.window for c in job.topology.components if c.window is not None]
-        self._by_time = bool(windows) and all(window.every is None for window in windows)
+        self._by_time = bool(windows) and all(w.every is None and w.by == "arrival" for w in windows)
         self._panes = [window.extent for window in windows if window.extent is not None]
 
     def _epoch(self) -> int:
