@@ -13,9 +13,9 @@ from hypothesis.strategies import SearchStrategy
 from tests.models.test_exactness import CAPS, QUICK, SHARED, differences
 from tests.oracle.random_worlds import (
     arrival_sessions,
+    aside_windows,
     batch_event_windows,
     batch_sessions,
-    aside_windows,
     event_windows,
     ids_windows,
     marked_windows,

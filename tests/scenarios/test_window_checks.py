@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from tideover.models.strategies.base import STRATEGIES
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import load
 
+WINDOWS = Path(__file__).parents[2] / "docs" / "windows.md"
 FIELDS = "{fields: [key]}"
 
 
@@ -41,13 +43,13 @@ run: {{duration: 60 s}}
     [
         (
             "{length: 9 s, by: event}",
-            "micro_batch",
-            "10: topology.c.window.by: does not go with the strategy micro",
+            "trident",
+            "10: topology.c.window.by: does not go with the strategy trident",
         ),
         (
             "{gap: 9 s, by: event}",
-            "micro_batch",
-            "10: topology.c.window.gap: does not go with the strategy micro",
+            "trident",
+            "10: topology.c.window.gap: does not go with the strategy trident",
         ),
         ("{length: 9 s, by: event, late: aside}", "estorm", "told for none, source_replay"),
         (
@@ -78,3 +80,16 @@ def test_windows_put_out_no_events(tmp_path: Path) -> None:
     assert "10: topology.c.window.by: is of what spouts emit" in refused(
         tmp_path, "{length: 9 s, by: event}", "none", up="d"
     )
+
+
+def test_the_page_says_the_same() -> None:
+    """docs/windows.md: a row for each strategy that comes with the package."""
+    columns = ("sliding", "event", "session", "arrival session", "aside", "join", "ids")
+    rows = {}
+    for line in WINDOWS.read_text("utf-8").splitlines():
+        if line.startswith("| `"):
+            name, *cells = (cell.strip() for cell in line.strip("|").split("|"))
+            rows[name.strip("`")] = {sort for sort, cell in zip(columns, cells, strict=True) if cell != "–"}
+            assert set(cells) <= {"yes", "–", "by marker"}
+    built_in = {kind: cls for kind, cls in STRATEGIES.items() if cls.__module__.startswith("tideover.")}
+    assert rows == {kind: set(cls.windows) for kind, cls in built_in.items()}

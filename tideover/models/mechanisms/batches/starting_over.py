@@ -23,8 +23,8 @@ class StartingOver(Stopping):
 
     After a fault the query starts without state from the first tuple of that window, and its first batch
     takes everything from there; without windows by time (or with windows by tuple, whose borders depend on
-    all tuples before, or by event) from the log's beginning. What was put out before is put out again, and void by its
-    window's number.
+    all tuples before, or by event) from the log's beginning. What was put out before is put out again, and
+    void by its window's number.
     """
 
     def __init__(self, job: Job, settings: BatchSettings, output_mode: OutputMode) -> None:
