@@ -13,8 +13,8 @@ BIN := $(VENV)/bin
 UV = $(BIN)/uv
 STAMP := $(VENV)/.installed
 
-# How many tests run at the same time (0: in one process).
-JOBS ?= 2
+# How many tests run at the same time (0: in one process). For two cores: those with Spark wait more than they work.
+JOBS ?= 3
 
 # What tools want to keep, they keep here.
 CACHE := $(CURDIR)/.cache

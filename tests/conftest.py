@@ -45,12 +45,21 @@ def tideover(monkeypatch, capsys):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All tests with Spark go to one worker of pytest-xdist (``--dist loadgroup``): one session will do."""
+    """All tests with Spark go to one worker of pytest-xdist (``--dist loadgroup``): one session will do. So
+    go those of a module that share what it has made for them (a fixture of the module): it is made once.
+    """
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker("spark")
         if item.get_closest_marker("spark"):
             item.add_marker(pytest.mark.xdist_group("spark"))
+        elif _shares_with_its_module(item):
+            item.add_marker(pytest.mark.xdist_group(str(item.path)))
+
+
+def _shares_with_its_module(item: pytest.Item) -> bool:
+    fixtures = item._fixtureinfo.name2fixturedefs if isinstance(item, pytest.Function) else {}
+    return any(each[-1].scope == "module" for each in fixtures.values())
 
 
 @pytest.hookimpl(wrapper=True)

@@ -253,8 +253,7 @@ def test_a_replica_that_comes_back_is_like_its_peer() -> None:
     assert run.recoveries[0]["restored"] == 3
 
 
-@settings(max_examples=80, deadline=None)
-@given(
+COMING_BACK = given(
     seed=st.integers(0, 2**40),
     at=st.integers(20 * MS, 250 * MS),
     restart=st.integers(0, 60 * MS),
@@ -266,7 +265,9 @@ def test_a_replica_that_comes_back_is_like_its_peer() -> None:
     copy=st.integers(0, 5 * MS),
     spread=st.floats(0.1, 3),
 )
-def test_a_replica_that_comes_back_can_take_over_alone(
+
+
+def takes_over(
     seed: int,
     at: int,
     restart: int,
@@ -309,6 +310,15 @@ def test_a_replica_that_comes_back_can_take_over_alone(
     )
     assert (run.ledger["lost"], run.ledger["duplicated"]) == (0, 0)
     assert run.windows == {"emitted": 40, "correct": 40, "wrong": 0, "missing": 0}
+
+
+def test_a_replica_that_comes_back_can_take_over_alone() -> None:
+    settings(max_examples=20, deadline=None)(COMING_BACK(takes_over))()
+
+
+@pytest.mark.long
+def test_a_replica_that_comes_back_can_take_over_alone_in_many_worlds() -> None:
+    settings(max_examples=400, deadline=None)(COMING_BACK(takes_over))()
 
 
 def test_a_window_that_a_faster_replica_ends_with_the_run_is_right() -> None:

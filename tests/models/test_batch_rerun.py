@@ -86,7 +86,7 @@ def test_no_failure_disturbs_a_window(at: int, retry: str) -> None:
 @pytest.mark.long
 def test_with_tasks_alone_it_keeps_its_promise_too() -> None:
     settings = {
-        "trigger_interval": 8000 * MS,
+        "trigger_interval": 2000 * MS,
         "task_time": 100 * MS,
         "output_time": 100 * MS,
         "retry": "task",

@@ -191,7 +191,7 @@ def test_commits_that_leave_no_time_are_remarked() -> None:
     assert any("a commit takes as long as the distance of two" in each for each in said)
 
 
-ONCE = ChangelogTopics(guarantee="exactly_once", commit_interval=3_000_000_000, commit_time=300_000_000)
+ONCE = ChangelogTopics(guarantee="exactly_once", commit_interval=1_500_000_000, commit_time=300_000_000)
 
 
 def test_what_it_promises_goes_by_the_guarantee() -> None:

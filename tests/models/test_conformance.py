@@ -16,40 +16,42 @@ from tideover.parts.typed import typed
 from tideover.sim.kernel import Rank
 
 PARAMETERS: dict[str, dict[str, Any]] = {
-    "rsm": {"checkpoint_interval": 2_000_000_000, "replay_cost": 1_000_000},
-    "passive_standby": {"checkpoint_interval": 2_000_000_000, "replay_cost": 1_000_000},
+    "rsm": {"checkpoint_interval": 1_000_000_000, "replay_cost": 1_000_000},
+    "passive_standby": {"checkpoint_interval": 1_000_000_000, "replay_cost": 1_000_000},
     "upstream_backup": {"replay_cost": 1_000_000},
     "aligned_snapshots": {
-        "checkpoint_interval": 4_000_000_000,
+        "checkpoint_interval": 2_000_000_000,
         "snapshot_time": 20_000_000,
         "upload_time": 300_000_000,
     },
     "micro_batch": {
-        "trigger_interval": 2_000_000_000,
+        "trigger_interval": 1_000_000_000,
         "plan_time": 30_000_000,
         "task_time": 50_000_000,
         "state_cost": 1_000_000,
         "commit_time": 30_000_000,
         "reload_time": 100_000_000,
     },
-    "storm_checkpoint": {"checkpoint_interval": 2_000_000_000},
+    "storm_checkpoint": {"checkpoint_interval": 1_000_000_000, "message_timeout": 8_000_000_000},
+    "source_replay": {"message_timeout": 8_000_000_000},
+    "estorm": {"message_timeout": 8_000_000_000},
     "batch_rerun": {
-        "trigger_interval": 4_000_000_000,
+        "trigger_interval": 2_000_000_000,
         "plan_time": 200_000_000,
         "task_time": 100_000_000,
         "output_time": 100_000_000,
         "recovery_time": 300_000_000,
     },
     "trident": {
-        "batch_interval": 4_000_000_000,
+        "batch_interval": 2_000_000_000,
         "max_spout_pending": 2,
-        "message_timeout": 10_000_000_000,
+        "message_timeout": 6_000_000_000,
         "metadata_time": 20_000_000,
         "task_time": 50_000_000,
         "state_time": 30_000_000,
         "commit_time": 20_000_000,
     },
-    "changelog": {"commit_interval": 3_000_000_000, "commit_time": 300_000_000},
+    "changelog": {"commit_interval": 1_500_000_000, "commit_time": 300_000_000},
 }
 """What is given, in ns; who is not here is tried with what it says itself to be ``usual``."""
 BUILT_IN = tuple(STRATEGIES)
@@ -66,6 +68,13 @@ def of(kind: str) -> Strategy:
 @pytest.mark.parametrize("check", conformance.CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("kind", BUILT_IN)
 def test_built_in(kind: str, check: Any) -> None:
+    check(of(kind))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("check", conformance.THOROUGH, ids=lambda check: check.func.__name__)
+@pytest.mark.parametrize("kind", BUILT_IN)
+def test_built_in_thoroughly(kind: str, check: Any) -> None:
     check(of(kind))
 
 

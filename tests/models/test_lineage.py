@@ -96,6 +96,6 @@ CHECKS = [
 
 @pytest.mark.parametrize("check", CHECKS)
 def test_it_keeps_its_promise(check: Any) -> None:
-    settings = {"recovery": "lineage", "checkpoint_interval": 7 * S, "trigger_interval": 2 * S}
+    settings = {"recovery": "lineage", "checkpoint_interval": 3 * S, "trigger_interval": 1 * S}
     times = {"task_time": 50 * MS, "state_time": 100 * MS, "reload_time": 100 * MS, "commit_time": 30 * MS}
     check(STRATEGIES["micro_batch"].model_validate(settings | times))

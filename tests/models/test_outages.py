@@ -9,17 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
 
 from tests.models.chain import chain, crashed, lost
 from tests.models.test_micro_batch import driver_lost, executor_lost, run
-from tests.oracle.random_worlds import STRATEGY_NAMES, overlapping
 from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
-from tideover.models.config import Scenario
 from tideover.models.job.components import Links
 from tideover.models.simulation import Replication, simulate
-
-FIGURES = ("detect_s", "restart_s", "restore_s", "replay_s", "state_recovery_s", "catch_up_s", "output_gap_s")
 
 
 def moments(done: Replication) -> list[tuple[float, float]]:
@@ -27,23 +22,6 @@ def moments(done: Replication) -> list[tuple[float, float]]:
     return [
         (round(row["detected_at_s"] * 1000, 6), round(row["ready_at_s"] * 1000, 6)) for row in done.recoveries
     ]
-
-
-@pytest.mark.parametrize("strategy", STRATEGY_NAMES)
-def test_no_figure_of_a_recovery_is_negative(strategy: str) -> None:
-    """A recovery goes forward in time: struck, detected, ready, restored, replayed, whatever else fails
-    meanwhile.
-    """
-
-    @settings(
-        max_examples=100, deadline=None, phases=(Phase.generate,), suppress_health_check=list(HealthCheck)
-    )
-    @given(overlapping((strategy,)))
-    def check(scenario: Scenario) -> None:
-        for row in simulate(scenario).recoveries:
-            assert {name: row[name] for name in FIGURES if (row[name] or 0) < 0} == {}
-
-    check()
 
 
 # -- executors -----------------------------------------------------------------------------------------------

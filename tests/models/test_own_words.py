@@ -48,16 +48,16 @@ def curious(source: str, known: set[str]) -> list[str]:
     """What in a module asks a strategy for more than it says of itself: its class by isinstance, getattr and
     the like, the name of a class, a key. ``known``: the names that may stand there.
     """
-    tree = ast.parse(source)
-    strategies = _strategies(tree)
+    nodes = list(ast.walk(ast.parse(source)))
+    strategies, secret = _strategies(nodes), SECRET - known
     found = []
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
             asks = node.func.id in ("isinstance", "issubclass", "getattr", "hasattr", "vars")
             if asks and _is_strategy(node.args[0], strategies) and not _is_one_at_all(node):
                 found.append(node.func.id)
         name = getattr(node, "id", getattr(node, "attr", getattr(node, "name", None)))
-        if name in SECRET - known:
+        if name in secret:
             found.append(name)
         if isinstance(node, ast.Attribute) and _is_strategy(node.value, strategies):
             found += [name] * (name in KEYS - known)
@@ -75,22 +75,21 @@ def _is_strategy(node: ast.expr, names: set[str]) -> bool:
     return name in names if isinstance(node, ast.Name) else name.strip("_") == "strategy"
 
 
-def _strategies(tree: ast.Module) -> set[str]:
+def _strategies(nodes: list[ast.AST]) -> set[str]:
     """Variables that are called strategy, have the type, or are made from one that is called so."""
     names = {"strategy"}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.arg) and node.annotation is not None:
             parts = {getattr(part, "id", None) for part in ast.walk(node.annotation)}
             if "Strategy" in parts and "type" not in parts:
                 names.add(node.arg)
-        pairs = []
         if isinstance(node, ast.Assign) and len(node.targets) == 1:
             pairs = [(node.targets[0], node.value)]
             if isinstance(node.targets[0], ast.Tuple) and isinstance(node.value, ast.Tuple):
                 pairs = list(zip(node.targets[0].elts, node.value.elts, strict=True))
-        names |= {
-            to.id for to, value in pairs if isinstance(to, ast.Name) and _is_strategy(value, {"strategy"})
-        }
+            names |= {
+                to.id for to, value in pairs if isinstance(to, ast.Name) and _is_strategy(value, {"strategy"})
+            }
     return names
 
 

@@ -50,7 +50,7 @@ def test_a_marker_waits_for_the_replay() -> None:
     assert run.windows == {"emitted": 2, "correct": 2, "wrong": 0, "missing": 0}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     seed=st.integers(0, 2**40),
     at=st.integers(1, 200 * MS),

@@ -302,7 +302,9 @@ SIMULATED = [
 
 
 @pytest.mark.parametrize("check", SIMULATED)
-@pytest.mark.parametrize("strategy", BUILT_IN)
+@pytest.mark.parametrize(
+    "strategy", [pytest.param(name, marks=() if name in STRATEGY else pytest.mark.long) for name in BUILT_IN]
+)
 def test_strategies_keep_their_word_with_it(strategy: str, check: Any) -> None:
     """The conformance suite with this operator in place of its count."""
     check(settings_of(strategy), bolt=BOLTS["running_distinct"])

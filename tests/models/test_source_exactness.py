@@ -13,7 +13,9 @@ from tideover.models.config import Scenario
 
 @pytest.mark.parametrize("strategy", READERS)
 def test_the_engine_equals_the_reference_with_a_queue(strategy: str) -> None:
-    @settings(QUICK, max_examples=5 if strategy == "storm_checkpoint" else 20)  # its worlds take longer
+    slow = strategy in ("source_replay", "storm_checkpoint")
+
+    @settings(QUICK, max_examples=5 if slow else 20)
     @given(logs((strategy,)), st.sampled_from(CAPS))
     def check(scenario: Scenario, cap: int) -> None:
         assert not differences(scenario, (cap,))

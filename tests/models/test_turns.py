@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.models.chain import chain, crashed
@@ -83,7 +83,7 @@ def test_who_is_noticed_at_an_instant_is_so_before_what_strikes_late_in_it(
 
 @pytest.mark.parametrize("strategy", STRATEGY_NAMES)
 def test_the_engine_equals_the_reference_where_faults_strike_at_steps(strategy: str) -> None:
-    @QUICK
+    @settings(QUICK, max_examples=20)
     @given(struck_at_steps(strategy))
     def check(scenario: Scenario) -> None:
         assert not differences(scenario, CAPS[-1:])

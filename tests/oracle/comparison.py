@@ -22,6 +22,8 @@ ROUNDING = 1e-9
 MOMENTS = ("detected_at_s", "ready_at_s")
 NEVER_READY = ("state_recovery_s", *STAGES)
 """What a recovery tells by its plan, if the run ends before what was hit is back."""
+FORWARD = ("detect_s", "restart_s", "restore_s", "replay_s", "state_recovery_s", "catch_up_s", "output_gap_s")
+"""A recovery goes forward in time: struck, detected, ready, restored, replayed, whatever else fails."""
 PER = SECOND // SLOT
 
 AT_MOST = "cost peak_buffered_tuples"
@@ -39,7 +41,15 @@ def unequal(ours: Figures, theirs: Replication, scenario: Scenario) -> dict[str,
         peak, engine = wrong[AT_MOST]
         if engine < peak:
             del wrong[AT_MOST]
-    return wrong
+    return wrong | _backward(theirs)
+
+
+def _backward(theirs: Replication) -> dict[str, Any]:
+    rows = enumerate(theirs.recoveries)
+    negative = {
+        f"{number} {name}": row[name] for number, row in rows for name in FORWARD if (row[name] or 0) < 0
+    }
+    return {name: ("not negative", value) for name, value in negative.items()}
 
 
 def _same(name: str, reference: Any, engine: Any) -> bool:

@@ -166,7 +166,9 @@ def test_empty_sections_are_left_out(frames):
     assert "<figure>" not in render(calibration_page({}, {}))
 
 
-@pytest.mark.parametrize("name", CALIBRATION)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name == "pairs" else pytest.mark.long) for name in CALIBRATION]
+)
 def test_each_table_may_be_missing_or_alone(frames, name):
     others = {other: found for other, found in frames.items() if other != name}
     for part in ({name: frames[name]}, others, {**others, name: frames[name].head(0)}):

@@ -6,12 +6,13 @@ with the reason; nothing is excused elsewhere.
 
 The world of the checks (`tideover.models.conformance_world`) is a word count in seconds:
 
-    words x 2 ──shuffle──▶ split x 2 ──fields──▶ count x 2    2 sentences/s a task, windows of 10 s ended by
-    markers, 110 s
+    words x 2 ──shuffle──▶ split x 2 ──fields──▶ count x 2    2 sentences/s a task, windows of 5 s ended by
+    markers, 55 s
 
 It has a store, and on each host a disk (of `stores` the one that is called ``disk``). In a second one ticks
 end the windows, for strategies that promise exactly once also then. Checks that simulate can be given another
-``bolt`` with state in place of the count.
+``bolt`` with state in place of the count. Those that cross kinds of failures with victims and moments try so
+many combinations that each two of these meet; with ``choose=itertools.product`` they try all (``THOROUGH``).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple, get_args
 
 from tideover.models.config import Scenario
@@ -31,15 +33,16 @@ from tideover.models.conformance_world import (
     STRIKES,
     WHERE,
     WINDOW,
+    Choose,
     Strike,
     Trigger,
     add_up,
     components,
+    fault,
     long_enough,
     off_beat,
-    pairs_of_kinds,
+    pairwise,
     run,
-    single_faults,
     striking,
     variants,
     word_count,
@@ -129,7 +132,9 @@ def first_windows(done: Replication) -> dict[tuple[str, int, int], dict[int, int
     return windows
 
 
-def keeps_its_promise(strategy: Strategy, bolt: type[Stateful] = WindowedCount) -> None:
+def keeps_its_promise(
+    strategy: Strategy, bolt: type[Stateful] = WindowedCount, choose: Choose = pairwise
+) -> None:
     """One fault of a kind that it survives, all else healthy: at most once duplicates nothing, at least once
     loses nothing, exactly once neither, and then no window that ends markers is wrong. On its beat and off
     it, and with other intervals too.
@@ -137,14 +142,16 @@ def keeps_its_promise(strategy: Strategy, bolt: type[Stateful] = WindowedCount) 
     for each in variants(strategy):
         strikes = off_beat(each, bolt) + (STRIKES if each is strategy else ())
         few = each.survives & {"crash_worker", "crash_rack"}  # where each host has one task, and a worker
-        for fault in itertools.chain(
-            single_faults(each.survives - few, components(each), strikes),
-            single_faults(few, components(each)[-1:], strikes[:1]),
+        for what in itertools.chain(
+            choose(sorted(each.survives - few), components(each), strikes),
+            itertools.product(sorted(few), components(each)[-1:], strikes[:1]),
         ):
-            _keeps_its_promise_after(fault, each, "marker", bolt)
+            _keeps_its_promise_after(fault(*what), each, "marker", bolt)
 
 
-def keeps_its_promise_between_ticks(strategy: Strategy, bolt: type[Stateful] = WindowedCount) -> None:
+def keeps_its_promise_between_ticks(
+    strategy: Strategy, bolt: type[Stateful] = WindowedCount, choose: Choose = pairwise
+) -> None:
     """Exactly once also where ticks end the windows: that of a fault, if it is over before its window ends,
     and all others come out right, and nothing is lost or counted twice. What a tick finds during a recovery
     is not asked for (it cannot wait for a replay), nor what has ended a moment ago (a store has to have it).
@@ -154,18 +161,19 @@ def keeps_its_promise_between_ticks(strategy: Strategy, bolt: type[Stateful] = W
         return
     for each in variants(strategy):
         strikes = (*off_beat(each, bolt), *STRIKES)
-        within = [s for s in strikes if 10 * STORE < s.at - END < WINDOW - 4 * s.detection - S]
-        for fault in single_faults(each.survives - {"crash_worker", "crash_rack"}, components(each), within):
-            _keeps_its_promise_after(fault, each, "tick", bolt)
+        within = [s for s in strikes if 10 * STORE < s.at - END <= WINDOW - 4 * s.detection - S]
+        kinds = sorted(each.survives - {"crash_worker", "crash_rack"})
+        for what in choose(kinds, components(each), within):
+            _keeps_its_promise_after(fault(*what), each, "tick", bolt)
 
 
 def _keeps_its_promise_after(
-    fault: Fault, strategy: Strategy, trigger: Trigger, bolt: type[Stateful]
+    failure: Fault, strategy: Strategy, trigger: Trigger, bolt: type[Stateful]
 ) -> None:
     duration = long_enough(strategy)
-    done = run(word_count(strategy, (fault,), trigger=trigger, bolt=bolt, duration=duration))
+    done = run(word_count(strategy, (failure,), trigger=trigger, bolt=bolt, duration=duration))
     promise = strategy.promises()
-    where = f"windows by {trigger}, {fault!r} under {strategy!r}"
+    where = f"windows by {trigger}, {failure!r} under {strategy!r}"
     what = f"{promise}, {where}: {done.ledger}, {done.windows}"
     if promise in ("at most once", "exactly once"):
         assert done.ledger["duplicated"] == 0, f"duplicates; {what}"
@@ -182,10 +190,10 @@ def recovers_in_time(strategy: Strategy, bolt: type[Stateful] = WindowedCount) -
     task is down from the first, or soon after it is back, during its recovery.
     """
     for kind in sorted(strategy.survives & {"crash_task", "lose_state"}):
-        first = Strike(END + 4 * S, 1 * S)
-        for later in (None, 2 * S, DOWN + 5 * MS):
-            strikes = [first] if later is None else [first, Strike(first.at + later, 1 * S)]
-            faults = tuple(fault for each in strikes for fault in single_faults((kind,), ("count",), (each,)))
+        first = Strike(END + 2 * S, S // 2)
+        for later in (None, 1 * S, DOWN + 5 * MS):
+            strikes = [first] if later is None else [first, Strike(first.at + later, S // 2)]
+            faults = tuple(fault(kind, "count", strike) for strike in strikes)
             done = run(word_count(strategy, faults, bolt=bolt, duration=long_enough(strategy)))
             latest = strikes[-1].at / S + strategy.recovers_within(DOWN, WINDOW) / S
             for row in done.recoveries:
@@ -205,31 +213,36 @@ def survives_during_its_steps(strategy: Strategy, bolt: type[Stateful] = Windowe
     assert quiet.trace is not None
     sorts = {step.what: step.at for step in reversed(quiet.trace.steps) if END < step.at < END + WINDOW}
     for moment in sorted(set(sorts.values())):
-        for fault in single_faults(("crash_task",), ("count",), (Strike(moment + 1, 1 * S),)):
-            _keeps_its_promise_after(fault, strategy, "marker", bolt)
+        failure = fault("crash_task", "count", Strike(moment + 1, S // 2))
+        _keeps_its_promise_after(failure, strategy, "marker", bolt)
 
 
 def bounds_its_buffers(strategy: Strategy, bolt: type[Stateful] = WindowedCount) -> None:
     """What is kept to be sent again does not grow with time: in a run of twice the length, after a failure,
     the most is no more than a quarter higher.
     """
-    crash = tuple(single_faults(("crash_task",), ("count",), STRIKES[-1:]))
+    crash = fault("crash_task", "count", STRIKES[-1])
     one = long_enough(strategy)
-    runs = (run(word_count(strategy, crash, bolt=bolt, duration=n * one)) for n in (1, 2))
+    runs = (run(word_count(strategy, (crash,), bolt=bolt, duration=n * one)) for n in (1, 2))
     short, long = (done.cost["peak_buffered_tuples"] or 0 for done in runs)
     assert long <= 1.25 * short, f"kept tuples grow from {short:g} to {long:g}"
 
 
-def conserves_roots(strategy: Strategy, bolt: type[Stateful] = WindowedCount) -> None:
+def conserves_roots(
+    strategy: Strategy, bolt: type[Stateful] = WindowedCount, choose: Choose = pairwise
+) -> None:
     """Emitted = completed + in flight + lost, whatever breaks, and whatever breaks during its recovery."""
     duration = long_enough(strategy)
-    for kind, then in pairs_of_kinds():
-        # other kinds hit much the same wherever they are aimed
-        where = WHERE if {kind, then} <= set(OF_TASKS) else WHERE[::3]
-        for first, second in where:
-            one = list(single_faults((kind,), (first,)))[2]
-            other = list(single_faults((then,), (second,)))[3]
-            _conserves_roots_in(word_count(strategy, (one, other), bolt=bolt, duration=duration))
+    others = [kind for kind in striking() if kind not in OF_TASKS]
+    cases = itertools.chain(
+        choose(OF_TASKS, OF_TASKS, WHERE),
+        # each of these before and after a crash; they hit much the same wherever they are aimed
+        choose(others, ("crash_task",), WHERE[::3]),
+        choose(("crash_task",), others, WHERE[::3]),
+    )
+    for kind, then, (first, second) in cases:
+        failures = fault(kind, first, STRIKES[2]), fault(then, second, STRIKES[3])
+        _conserves_roots_in(word_count(strategy, failures, bolt=bolt, duration=duration))
 
 
 @standing()  # the world goes when it ends
@@ -242,10 +255,10 @@ def _conserves_roots_in(scenario: Scenario) -> None:
 
 def draws_its_luck(strategy: Strategy, bolt: type[Stateful] = WindowedCount) -> None:
     """The same seed gives the same bytes, another seed gives others."""
-    fault = list(single_faults(("crash_task",), ("count",)))[2]
+    crash = fault("crash_task", "count", STRIKES[2])
 
     def text(seed: int) -> str:
-        scenario = word_count(strategy, (fault,), seed=seed, bolt=bolt)
+        scenario = word_count(strategy, (crash,), seed=seed, bolt=bolt, duration=END + 4 * WINDOW)
         return Result(scenario, [run(scenario)]).to_json()
 
     first = text(1)
@@ -262,9 +275,9 @@ def does_not_depend_on_trains(strategy: Strategy, bolt: type[Stateful] = Windowe
     in three runs, two windows apart.
     """
     for kinds in (striking()[first::3] for first in range(3)):
-        strikes = [STRIKES[2]._replace(at=STRIKES[2].at + 2 * i * WINDOW) for i in range(len(kinds))]
-        pairs = zip(kinds, strikes, strict=True)
-        faults = [next(single_faults((kind,), ("count",), (strike,))) for kind, strike in pairs]
+        at = [STRIKES[2].at + 2 * i * WINDOW for i in range(len(kinds))]
+        pairs = zip(kinds, at, strict=True)
+        faults = [fault(kind, "count", STRIKES[2]._replace(at=moment)) for kind, moment in pairs]
         scenario = word_count(strategy, tuple(faults), bolt=bolt)
         one, seven, many = (
             Result(scenario, [run(scenario, train_cap=cap)]).to_json() for cap in (1, 7, 20_000)
@@ -286,6 +299,13 @@ CHECKS: tuple[Callable[..., None], ...] = (
     draws_its_luck,
     does_not_depend_on_trains,
 )
+
+
+THOROUGH: tuple[Callable[..., None], ...] = tuple(
+    partial(check, choose=itertools.product)
+    for check in (keeps_its_promise, keeps_its_promise_between_ticks, conserves_roots)
+)
+"""Those that try a part of all combinations, trying all: minutes in place of seconds."""
 
 
 def conforms(strategy: Strategy) -> None:
