@@ -57,8 +57,7 @@ def contents(run: Replication) -> dict[int, dict[int, int]]:
     return found
 
 
-@pytest.mark.parametrize("who", ["count", "pass"])
-@pytest.mark.parametrize("at", [2031, 3777])
+@pytest.mark.parametrize(("at", "who"), [(2031, "pass"), (3777, "count")])
 @pytest.mark.parametrize(
     ("strategy", "keys", "window"),
     [
