@@ -206,13 +206,13 @@ TRIDENT = (
         "a batch that fails leaves those behind it under way",
         "for other in sorted(self._under_way) if other >= txid]",
         "for other in sorted(self._under_way) if other == txid]",
-        (f"{MODELS}/test_batch_exactness.py", "-k", "trident"),
+        exactness("trident"),
     ),
     Mutation(
         "what a failed batch had read comes behind what has come since",
         "self._waiting.setdefault(place, []).insert(0, train)",
         "self._waiting.setdefault(place, []).append(train)",
-        (f"{MODELS}/test_batch_exactness.py", "-k", "trident"),
+        exactness("trident"),
     ),
     Mutation(
         "a batch is committed before all stores have it",
@@ -257,6 +257,95 @@ WINDOWS = (
         "if before is None or epoch < before",
         "if before is None or epoch <= before",
         exactness("none"),
+    ),
+)
+BY_EVENT = f"{MODELS}/test_event_windows.py"
+EVENTS = (
+    Mutation(
+        "the watermark follows the input that is furthest",
+        "int(newest.min()) - self._lag",
+        "int(newest.max()) - self._lag",
+        (BY_EVENT, "-k", "least_input"),
+    ),
+    Mutation(
+        "an idle input still counts",
+        "if self._idle_after is not None:",
+        "if False:",
+        (BY_EVENT, "-k", "least_input"),
+    ),
+    Mutation(
+        "an event at the watermark is not late",
+        "return events <= self.watermark",
+        "return events < self.watermark",
+        (BY_EVENT, "-k", "what_is_late"),
+    ),
+    Mutation(
+        "a late tuple is not dropped",
+        "self._state.add(train.pick(~late).replace(epoch=panes[~late]))",
+        "self._state.add(train.replace(epoch=panes))",
+        (BY_EVENT, "-k", "what_is_late"),
+    ),
+    Mutation(
+        "an event at a window's end is in the next one",
+        "panes = -(-events // pane)",
+        "panes = events // pane + 1",
+        (BY_EVENT, "-k", "at_the_watermark"),
+    ),
+    Mutation(
+        "a window that ends at the watermark is not over",
+        "(pane * slide) + 1, watermark // (pane * slide)",
+        "(pane * slide) + 1, (watermark - 1) // (pane * slide)",
+        (BY_EVENT, "-k", "at_the_watermark"),
+    ),
+    Mutation(
+        "a session that ends at the watermark is not over",
+        "if number * MS <= watermark)",
+        "if number * MS < watermark)",
+        (BY_EVENT, "-k", "at_the_watermark"),
+    ),
+    Mutation(
+        "a tuple between two sessions is put into one of them",
+        "event <= other.last + self._gap\n            ]",
+        "event <= other.last + self._gap\n            ][:1]",
+        (BY_EVENT, "-k", "end_with_a_gap_and_merge"),
+    ),
+    Mutation(
+        "a session does not have what comes a whole gap after its newest event",
+        "and event <= other.last + self._gap",
+        "and event < other.last + self._gap",
+        (BY_EVENT, "-k", "at_the_watermark"),
+    ),
+    Mutation(
+        "a tuple before the watermark is late though its session is open",
+        "late[row] = self._number(new) * MS <= watermark",
+        "late[row] = event <= watermark",
+        (BY_EVENT, "-k", "joins_a_session"),
+    ),
+    Mutation(
+        "a join has of one side only what came since the last end",
+        "left, right = np.sum(contents, axis=0) if contents else self._nothing()",
+        "left, right = (np.sum(contents, axis=0)[0], contents[-1][1]) if contents else self._nothing()",
+        (f"{MODELS}/test_windowed_join.py", "-k", "all_pairs"),
+    ),
+    Mutation(
+        "a join puts out what one side has at a window's end",
+        "pairs = left * right",
+        "pairs = left * (right > 0)",
+        (f"{MODELS}/test_windowed_join.py", "-k", "all_pairs"),
+    ),
+)
+STOPPED = (
+    Mutation(
+        "a task that is stopped hands a marker on",
+        "if task.put_off > put_off:",
+        "if False:",
+        (f"{MODELS}/test_storm_checkpoint.py", "-k", "stopped_as_it_writes"),
+    ),
+    Mutation(
+        "what a marker sets free stays where it is as others act",
+        "if marker.reads is not None and self._lets_in:",
+        "if False:",
+        (f"{MODELS}/test_upstream_backup.py", "-k", "before_others_act"),
     ),
 )
 CLUSTER = (
@@ -499,7 +588,7 @@ STANDBYS = (
         exactness("active_standby"),
     ),
 )
-MUTATIONS = (*ACKING, *BUFFERS, *REPLICAS, *BARRIERS, *BATCHES, *TRIDENT, *WINDOWS)
+MUTATIONS = (*ACKING, *BUFFERS, *REPLICAS, *BARRIERS, *BATCHES, *TRIDENT, *WINDOWS, *EVENTS, *STOPPED)
 MUTATIONS += (*CLUSTER, *CARDS, *QUEUES, *CORES, *HEARTBEATS, *STANDBYS)
 
 

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.models.test_exactness import CAPS, LONG, QUICK, differences
-from tests.models.test_transactions_exactness import check
+from tests.models.test_exactness import CAPS, LONG, QUICK, check, differences
 from tests.oracle.random_logs import reading
 from tests.oracle.random_queues import queues
 from tests.oracle.test_oracle import ONES

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.models.test_bounded_queues import done
-from tests.models.test_exactness import CAPS, LONG, QUICK, differences
-from tests.models.test_transactions_exactness import check
+from tests.models.test_exactness import CAPS, LONG, QUICK, check, differences
 from tests.oracle.random_queues import backed, queues
 from tests.oracle.test_oracle import ONES
 from tests.oracle.worlds import MS, bolt, ms, queued, spout, world

@@ -4,24 +4,17 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from tests.models.test_exactness import CAPS, QUICK, SHARED, differences
+from tests.models.test_exactness import CAPS, EACH, LONG, QUICK, agree
 from tests.oracle.cluster_worlds import on_clusters
 from tests.oracle.layout import Layout
-from tests.oracle.random_worlds import STRATEGY_NAMES
 from tideover.models.config import Scenario, deployment_of
 from tideover.sim.draws import Draws
 
 
-@pytest.mark.parametrize("strategy", STRATEGY_NAMES)
+@EACH
 def test_the_engine_equals_the_reference_on_clusters(strategy: str) -> None:
-    @settings(QUICK, max_examples=15)
-    @given(on_clusters((strategy,)))
-    def check(scenario: Scenario) -> None:
-        assert not differences(scenario, CAPS[-1:])
-
-    check()
+    agree(on_clusters((strategy,)))
 
 
 @settings(QUICK, max_examples=100)
@@ -33,11 +26,6 @@ def test_who_runs_where_equals_the_reference(scenario: Scenario) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("strategy", STRATEGY_NAMES)
+@EACH
 def test_the_engine_equals_the_reference_on_many_clusters(strategy: str) -> None:
-    @SHARED
-    @given(on_clusters((strategy,)), st.sampled_from(CAPS))
-    def check(scenario: Scenario, cap: int) -> None:
-        assert not differences(scenario, (cap,))
-
-    check()
+    agree(on_clusters((strategy,)), LONG, CAPS)

@@ -16,7 +16,8 @@ from tests.models.chain import chain, crashed
 from tests.models.test_exactness import LISTS, LONG, QUICK
 from tests.oracle import channels
 from tests.oracle.program import play
-from tests.oracle.random_worlds import BATCHES, STORM, STRATEGY_NAMES, overlapping
+from tests.oracle.random_parameters import BATCHES, STORM, STRATEGY_NAMES
+from tests.oracle.random_worlds import overlapping
 from tests.oracle.worlds import MS, bolt, fault, spout, world
 from tideover.models.accounts.space_time import Stretch
 from tideover.models.config import Scenario

@@ -186,3 +186,19 @@ def test_a_tuple_joins_a_session_that_is_open_though_it_is_before_the_watermark(
     assert [number for *_, number, _, _ in found.trace.windows] == [12_000]
     assert found.trace.windows[0][-1] == {0: 0b111111}
     assert found.ledger["late"] == 1
+
+
+def test_what_ends_at_the_watermark_is_over() -> None:
+    """At 0.5 s the newest event is at 20 s, without lag the watermark too: the windows that end at 10 s (with
+    the event at 10 s) and at 20 s are put out.
+
+    Sessions with a gap of 3 s: events 3 s apart are within it, so those of 1 s to 10 s are one, which ends at
+    13 s. That of 14 s is another. With a lag of 1 s the watermark is 13 s, and the first one is put out.
+    """
+    found = simulate(events((1, 5, 9, 10, 20), {}, until=900), trace=True)
+    assert found.trace is not None
+    assert put_out(found.trace.windows) == [(0, 10, [0, 1, 2, 3]), (0, 20, [4])]
+    sessions = {"length": None, "gap": 3 * S, "lag": S}
+    found = simulate(events((1, 4, 7, 10, 14), sessions, until=900), trace=True)
+    assert found.trace is not None
+    assert [(number, sums) for *_, number, _, sums in found.trace.windows] == [(13_000, {0: 0b1111})]

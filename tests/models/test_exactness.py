@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
 from tests.oracle import Figures, Trace, judge
 from tests.oracle.comparison import unequal
-from tests.oracle.random_worlds import STRATEGY_NAMES, overlapping, worlds
+from tests.oracle.random_parameters import BATCHES, STORM, STRATEGY_NAMES
+from tests.oracle.random_settings import SETTINGS
+from tests.oracle.random_worlds import overlapping, worlds
 from tideover.models.config import Scenario
 from tideover.models.simulation import simulate
+from tideover.models.strategies.base import STRATEGIES
 from tideover.sim.memory import standing
 
 LISTS = ("processed", "windows", "emitted", "completed", "failed", "committed", "destroyed", "overflowed")
@@ -38,7 +41,7 @@ def in_order(name: str, rows: list[Any]) -> list[Any]:
     return sorted(rows, key=(lambda row: row[:3]) if name == "processed" else repr)
 
 
-@standing()  # all of these worlds go when it ends
+@standing()  # all of these worlds go when it ends, or when more have gathered
 def differences(scenario: Scenario, caps: Iterable[int]) -> dict[int, dict[str, Any]]:
     """By length of trains, where there are any: {field: (what only the reference has, what only the engine
     has)}, or both if the order differs; {figure: (the reference's, the engine's)}.
@@ -70,34 +73,68 @@ def _differences(scenario: Scenario, cap: int, expected: Trace, figures: Figures
     return wrong | unequal(figures, found, scenario)
 
 
-@pytest.mark.parametrize("strategy", STRATEGY_NAMES)
+def check(scenario: Scenario, cap: int = CAPS[-1]) -> None:
+    assert not differences(scenario, (cap,))
+
+
+@standing()
+def agree(
+    scenarios: st.SearchStrategy[Scenario], how: settings = QUICK, caps: Sequence[int] = CAPS[-1:]
+) -> None:
+    """The engine equals the reference in as many of these worlds as ``how`` says, no two of them alike, with
+    trains of one of these lengths.
+    """
+    known: set[str] = set()
+
+    @how
+    @given(scenarios, st.sampled_from(caps))
+    def tried(scenario: Scenario, cap: int) -> None:
+        world = repr(scenario)
+        assume(world not in known)  # of 50 that hypothesis draws up to ten are another one once more
+        check(scenario, cap)
+        known.add(world)
+
+    tried()
+
+
+TRIED = (*STRATEGY_NAMES, *STORM, *BATCHES)
+EACH = pytest.mark.parametrize("strategy", TRIED)
+
+
+def test_every_strategy_is_tried() -> None:
+    own = {name for name, strategy in STRATEGIES.items() if strategy.__module__.startswith("tideover.")}
+    assert own == set(TRIED)
+
+
+@EACH
 def test_the_engine_equals_the_reference(strategy: str) -> None:
-    @QUICK
-    @given(worlds((strategy,)))
-    def check(scenario: Scenario) -> None:
-        assert not differences(scenario, CAPS)
-
-    check()
+    agree(worlds((strategy,)), caps=CAPS)
 
 
-@pytest.mark.parametrize("strategy", STRATEGY_NAMES)
+@EACH
 def test_the_engine_equals_the_reference_where_failures_overlap(strategy: str) -> None:
     """What fails while it is down, or while others are, is back once, and from the newest of its faults."""
-
-    @QUICK
-    @given(overlapping((strategy,)))
-    def check(scenario: Scenario) -> None:
-        assert not differences(scenario, CAPS[-1:])
-
-    check()
+    agree(overlapping((strategy,)))
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("strategy", STRATEGY_NAMES)
+@EACH
 def test_the_engine_equals_the_reference_in_many_worlds(strategy: str) -> None:
-    @LONG
-    @given(worlds((strategy,)), st.sampled_from(CAPS))
-    def check(scenario: Scenario, cap: int) -> None:
-        assert not differences(scenario, (cap,))
+    agree(worlds((strategy,)), LONG, CAPS)
 
-    check()
+
+@pytest.mark.long
+@EACH
+def test_the_engine_equals_the_reference_in_many_worlds_where_failures_overlap(strategy: str) -> None:
+    agree(overlapping((strategy,)), LONG, CAPS)
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_the_engine_equals_the_reference_with(setting: str) -> None:
+    agree(SETTINGS[setting])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_the_engine_equals_the_reference_in_many_worlds_with(setting: str) -> None:
+    agree(SETTINGS[setting], LONG, CAPS)

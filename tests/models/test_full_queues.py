@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 
 from tests.models.test_exactness import LONG, QUICK, differences
-from tests.oracle.random_queues import overtaken, queues
+from tests.oracle.random_queues import queues
 from tests.oracle.test_oracle import ONES
 from tests.oracle.worlds import MS, bolt, fault, queued, spout, world
 from tideover.models.config import Scenario
@@ -28,58 +28,6 @@ def test_snapshots_in_full_queues_are_as_in_the_reference(scenario: Scenario) ->
 @given(queues(SNAPSHOTS, ("block",), overlap=True))
 def test_jobs_that_fail_with_full_queues_are_as_in_the_reference(scenario: Scenario) -> None:
     assert differences(scenario, (7,)) == {}
-
-
-@settings(QUICK, max_examples=4)
-@given(overtaken())
-def test_barriers_that_overtake_are_as_in_the_reference(scenario: Scenario) -> None:
-    assert differences(scenario, (20_000,)) == {}
-
-
-@settings(QUICK, max_examples=2)
-@given(overtaken(overlap=True))
-def test_queues_that_come_back_are_as_in_the_reference(scenario: Scenario) -> None:
-    assert differences(scenario, (7,)) == {}
-
-
-@settings(QUICK, max_examples=8)
-@given(overtaken(late=True))
-def test_barriers_that_overtake_later_are_as_in_the_reference(scenario: Scenario) -> None:
-    assert differences(scenario, (20_000,)) == {}
-
-
-@settings(QUICK, max_examples=2)
-@given(overtaken(overlap=True, late=True))
-def test_queues_that_were_overtaken_later_come_back_as_in_the_reference(scenario: Scenario) -> None:
-    assert differences(scenario, (7,)) == {}
-
-
-@pytest.mark.long
-@settings(LONG)
-@given(overtaken(late=True))
-def test_many_barriers_that_overtake_later(scenario: Scenario) -> None:
-    assert differences(scenario, (1, 20_000)) == {}
-
-
-@pytest.mark.long
-@settings(LONG)
-@given(overtaken(overlap=True, late=True))
-def test_many_queues_that_were_overtaken_later(scenario: Scenario) -> None:
-    assert differences(scenario, (20_000,)) == {}
-
-
-@pytest.mark.long
-@settings(LONG)
-@given(overtaken())
-def test_many_barriers_that_overtake(scenario: Scenario) -> None:
-    assert differences(scenario, (1, 20_000)) == {}
-
-
-@pytest.mark.long
-@settings(LONG)
-@given(overtaken(overlap=True))
-def test_many_queues_that_come_back(scenario: Scenario) -> None:
-    assert differences(scenario, (20_000,)) == {}
 
 
 @pytest.mark.long

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from tests.oracle.random_worlds import STRATEGY_NAMES, worlds
+from tests.oracle.random_parameters import STRATEGY_NAMES
+from tests.oracle.random_worlds import worlds
 from tideover.models import world as engine
 from tideover.models.accounts import reference_run as twin
 from tideover.models.config import Scenario

@@ -15,7 +15,9 @@ from tests.models.chain import EVERY_10, chain, counted
 from tests.models.test_exactness import CAPS, LONG, QUICK, differences
 from tests.models.test_schedules_exactness import HAPPENED
 from tests.oracle.random_networks import hosts_of, is_exact, networks
-from tests.oracle.random_worlds import STRATEGY_NAMES, TICK, worlds
+from tests.oracle.random_parameters import STRATEGY_NAMES
+from tests.oracle.random_times import TICK
+from tests.oracle.random_worlds import worlds
 from tests.oracle.worlds import MS, bolt, fault, ms
 from tideover.models.config import Scenario
 from tideover.models.detectors.heartbeats import Heartbeats
@@ -147,15 +149,19 @@ def check(scenario: Scenario) -> None:
     assert not {name: both for name, both in found.items() if name in HAPPENED}
 
 
-@pytest.mark.parametrize("cards", [False, True])
-def test_partitions_equal_the_reference(cards: bool) -> None:
-    settings(QUICK, max_examples=15)(given(partitioned(cards))(check))()
+KINDS = {"any": partitioned(), "cards": partitioned(True), "trident": partitioned(strategies=("trident",))}
+"""With Trident what hands on waits until it is cut off no more."""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_partitions_equal_the_reference(kind: str) -> None:
+    settings(QUICK, max_examples=15)(given(KINDS[kind])(check))()
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("cards", [False, True])
-def test_partitions_equal_the_reference_in_many_worlds(cards: bool) -> None:
-    LONG(given(partitioned(cards))(check))()
+@pytest.mark.parametrize("kind", KINDS)
+def test_partitions_equal_the_reference_in_many_worlds(kind: str) -> None:
+    LONG(given(KINDS[kind])(check))()
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.models.test_cards import NIC, machines, ring, served
 from tests.models.test_exactness import CAPS, LONG, QUICK, differences
-from tests.models.test_transactions_exactness import check as check_storm
+from tests.models.test_exactness import check as check_storm
 from tests.oracle.random_networks import on_cards
 from tests.oracle.random_queues import queues
 from tests.oracle.test_oracle import ONES

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from tests.models.chain import chain, counted
 from tests.models.test_exactness import CAPS, LONG, QUICK, differences
 from tests.oracle.random_networks import hosts_of, is_exact, networks
-from tests.oracle.random_worlds import STRATEGY_NAMES, TICK, worlds
+from tests.oracle.random_parameters import STRATEGY_NAMES
+from tests.oracle.random_times import TICK
+from tests.oracle.random_worlds import worlds
 from tests.oracle.worlds import MS, fault, ms
 from tideover.models.config import Scenario
 from tideover.models.job.cluster import Hosts

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.models.test_exactness import CAPS, LONG, QUICK, differences
-from tests.oracle.random_worlds import TICK, worlds
+from tests.oracle.random_times import TICK
+from tests.oracle.random_worlds import worlds
 from tests.oracle.worlds import bolt, fault, spout, world
 from tideover.models.config import Scenario
 from tideover.models.job.stores.base import STORES, StoreKind

@@ -155,3 +155,23 @@ def test_a_window_whose_end_is_on_its_way_is_not_missing() -> None:
     assert found[130] == {"emitted": 0, "correct": 0, "wrong": 0, "missing": 0}
     assert found[395]["correct"] == found[395]["emitted"] > 0
     assert found[395]["missing"] == 0
+
+
+def test_a_task_that_is_stopped_as_it_writes_goes_on_later() -> None:
+    """s ──▶ count: the prepare of 25 keeps the count for 20, until 45, and the commit until 65. Stopped from
+    40 to 50 it hands the marker on at 55, and acks at 75; stopped from 50 to 80, while it commits, it acks at
+    95, and not at 65, when the store has it.
+    """
+    topology = {
+        "s": spout("values", values=(1,) * 12),
+        "count": bolt("windowed_count", {"s": "shuffle"}, window={"length": 10_000 * MS}),
+    }
+    settings = {"checkpoint_interval": 25 * MS, "message_timeout": 1000 * MS, "write_time": 20 * MS}
+    found = []
+    for at, length in ((40, 10), (50, 30)):
+        pause = fault("pause", at, component="count", duration=length * MS)
+        done = simulate(world(topology, "storm_checkpoint", (pause,), 120, **settings), trace=True)
+        assert done.trace is not None
+        begun = next(step.at // MS for step in done.trace.steps if step.what == "commit begun")
+        found.append((begun, [(root, time // MS) for root, _, time in done.trace.completed[:2]]))
+    assert found == [(55, [(0, 75), (1, 75)]), (45, [(0, 95), (1, 95)])]

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from tests.models.test_exactness import CAPS, LONG, QUICK, differences
 from tests.models.test_schedules_exactness import HAPPENED
-from tests.oracle.random_worlds import TICK, worlds
+from tests.oracle.random_times import TICK
+from tests.oracle.random_worlds import worlds
 from tests.oracle.worlds import ms
 from tideover.models.config import Scenario
 from tideover.models.detectors.base import DETECTORS

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.models.chain import ONES
-from tests.oracle.random_worlds import STRATEGY_NAMES, worlds
+from tests.oracle.random_parameters import STRATEGY_NAMES
+from tests.oracle.random_worlds import worlds
 from tests.oracle.worlds import MS, bolt, fault, spout, world
 from tideover.models.config import Scenario
 from tideover.models.evaluation.curves import curves

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from tests.models.chain import chain, crashed
 from tests.models.test_exactness import CAPS, QUICK, SHARED, differences
-from tests.oracle.random_worlds import STRATEGY_NAMES, worlds
+from tests.oracle.random_parameters import STRATEGY_NAMES
+from tests.oracle.random_worlds import worlds
 from tideover.models.config import Scenario
 from tideover.models.simulation import simulate
 from tideover.models.world import World

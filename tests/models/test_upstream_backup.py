@@ -143,3 +143,23 @@ def test_state_without_an_end_is_refused(old: str, new: str, words: str) -> None
     load_text(REFUSED, "good.yaml")
     with pytest.raises(ScenarioError, match=words):
         load_text(REFUSED.replace(old, new), "bad.yaml")
+
+
+def test_what_an_ack_sets_free_arrives_before_others_act() -> None:
+    """s, every 500 ──▶ x (100), y (100) ──▶ q (0) ──▶ r (1), and x, y ──▶ r. At 1100 x and y have done their
+    tuple of 1000, and first have their turn with acks and trims of that instant; the marker of 1000 that ends
+    their windows is behind. That of x is at r both ways, directly and past q, before y has its turn.
+    """
+    ends = {"window": {"length": 1000 * MS, "trigger": "marker"}}
+    topology = {
+        "s": spout("keys", 500, keys=1),
+        "x": bolt("windowed_count", {"s": "shuffle"}, 100, **ends),
+        "y": bolt("windowed_count", {"s": "shuffle"}, 100, **ends),
+        "q": bolt("forward", {"x": "shuffle", "y": "shuffle"}),
+        "r": bolt("forward", {"x": "shuffle", "y": "shuffle", "q": "shuffle"}, 1),
+    }
+    done = backed_up(world(topology, until=1999), ack_interval=500 * MS)
+    assert done.trace is not None
+    ways = {0: "x", 1: "y", 2: "x and q", 6: "y and q"}
+    came = [(ways[row[3] % 16], row[6] / MS) for row in done.trace.processed if row[0] == "r"]
+    assert came == [("x", 1101), ("x and q", 1102), ("y", 1103), ("y and q", 1104)]

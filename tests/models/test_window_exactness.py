@@ -1,4 +1,4 @@
-"""Windows that slide, and windows by event: the engine against the per-tuple reference."""
+"""Windows that slide, windows by event, sessions and joins: the engine against the per-tuple reference."""
 
 from __future__ import annotations
 
@@ -6,77 +6,65 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import settings
 from hypothesis.strategies import SearchStrategy
 
-from tests.models.test_exactness import CAPS, QUICK, SHARED, differences
-from tests.oracle.random_worlds import (
+from tests.models.test_exactness import CAPS, LONG, QUICK, agree
+from tests.oracle.random_windows import (
     arrival_sessions,
     aside_windows,
     batch_event_windows,
     batch_sessions,
     event_windows,
     ids_windows,
+    joined_windows,
     marked_windows,
     session_windows,
     sliding_windows,
-    worlds,
 )
-from tideover.models.config import Scenario
+from tests.oracle.random_worlds import worlds
 from tideover.models.strategies.base import STRATEGIES
 
 ENDINGS = {
     "sliding": sliding_windows,
     "event": event_windows,
-    "ids": ids_windows,
     "session": session_windows,
     "arrival session": arrival_sessions,
+    "join": joined_windows,
     "aside": aside_windows,
+    "ids": ids_windows,
 }
-
-
-OTHERS = {
-    ("upstream_backup", "sliding"): marked_windows,
-    ("micro_batch", "event"): batch_event_windows,
-    ("micro_batch", "session"): batch_sessions,
-    ("batch_rerun", "event"): batch_event_windows,
-    ("batch_rerun", "session"): batch_sessions,
+BATCHES = {"event": batch_event_windows, "session": batch_sessions, "join": batch_event_windows}
+ENDINGS_OF = {
+    "upstream_backup": {"sliding": marked_windows, "join": marked_windows},
+    "micro_batch": BATCHES,
+    "batch_rerun": BATCHES,
+    "trident": {"join": sliding_windows},
 }
-"""Where not all of a sort go with a strategy."""
+"""Where not all windows of a sort go with a strategy."""
+PAIRS = [(name, sort) for name in STRATEGIES for sort in ENDINGS if sort in STRATEGIES[name].windows]
+"""Strategies, and windows that they go with."""
 
 
-def of(strategy: str) -> dict[str, Callable[[int, bool], SearchStrategy[dict[str, Any]]]]:
-    """Windows of each sort that go with a strategy."""
-    sorts = [sort for sort in ENDINGS if sort in STRATEGIES[strategy].windows]
-    return {sort: OTHERS.get((strategy, sort), ENDINGS[sort]) for sort in sorts}
+def endings(strategy: str, sort: str) -> Callable[[int, bool], SearchStrategy[dict[str, Any]]]:
+    """Windows of a sort that go with a strategy."""
+    return ENDINGS_OF.get(strategy, ENDINGS).get(sort, ENDINGS[sort])
 
 
-def those_with(sort: str) -> list[str]:
-    """The strategies that such windows go with."""
-    return [name for name, strategy in STRATEGIES.items() if sort in strategy.windows]
+def share(sort: str, whole: int) -> int:
+    """Of the worlds of a sort of window: as many with each strategy that each sort has the whole, and each
+    strategy (these go with four sorts that most go with).
+    """
+    return -(-whole // min(4, sum(one == sort for _, one in PAIRS)))
 
 
-@pytest.mark.parametrize("strategy", those_with("sliding"))
-def test_the_engine_equals_the_reference(strategy: str) -> None:
-    @QUICK
-    @given(st.one_of([worlds((strategy,), endings) for endings in of(strategy).values()]))
-    def check(scenario: Scenario) -> None:
-        assert not differences(scenario, CAPS[-1:])
-
-    check()
+@pytest.mark.parametrize(("strategy", "sort"), PAIRS)
+def test_the_engine_equals_the_reference(strategy: str, sort: str) -> None:
+    agree(worlds((strategy,), endings(strategy, sort)), settings(QUICK, max_examples=share(sort, 50)))
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("sort", ENDINGS)
-@pytest.mark.parametrize("strategy", those_with("sliding"))
+@pytest.mark.parametrize(("strategy", "sort"), PAIRS)
 def test_the_engine_equals_the_reference_in_many_worlds(strategy: str, sort: str) -> None:
-    if sort not in of(strategy):
-        pytest.skip(f"{strategy} does not go with them")
-
-    @SHARED
-    @given(worlds((strategy,), of(strategy)[sort]), st.sampled_from(CAPS))
-    def check(scenario: Scenario, cap: int) -> None:
-        assert not differences(scenario, (cap,))
-
-    check()
+    how = settings(LONG, max_examples=share(sort, 1000))
+    agree(worlds((strategy,), endings(strategy, sort)), how, CAPS)

@@ -16,7 +16,7 @@ from .executors import Executor, Job, Scheduler
 from .layout import MACHINES, Datum
 from .protocol import Protocol
 from .rehearsal import Rehearsal, end_batch
-from .tasks import State
+from .states import State
 
 if TYPE_CHECKING:
     from .outages import Outage

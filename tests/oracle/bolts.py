@@ -7,7 +7,8 @@ from functools import partial
 from .channels import Message
 from .clock import Rank
 from .layout import MS, Datum, Logical, Panes
-from .tasks import State, Task
+from .states import State
+from .tasks import Task
 
 OPEN = 0
 """The pane that the next tick ends."""

@@ -14,7 +14,7 @@ from .clock import Priority, Rank, control
 from .layout import Datum
 from .protocol import Protocol
 from .shelves import Shelf
-from .tasks import State
+from .states import State
 
 if TYPE_CHECKING:
     from .bolts import Bolt

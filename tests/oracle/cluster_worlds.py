@@ -14,7 +14,8 @@ from tideover.models.job.machines import MachineType
 from tideover.models.job.placements.base import PLACEMENTS, Place, PlacementError
 from tideover.sim.faults.base import FAULTS, Fault
 
-from .random_worlds import STRATEGY_NAMES, worlds
+from .random_parameters import STRATEGY_NAMES
+from .random_worlds import worlds
 
 SCHEDULE = ("at", "within", "in_interval", "detection", "restart", "while_down")
 

@@ -9,7 +9,7 @@ import math
 import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -102,19 +102,21 @@ class Course:
 
     def _roots(self, world: World) -> tuple[list[int], list[int]]:
         """How many are there at the end of each slot, and at any time in it."""
-        moves = iter(world.record.moves)
-        move = next(moves, None)
         here: set[int] = set()
-        backlog, present = [], []
-        for slot in range(self.slots):
-            seen = None
-            while move is not None and slot_of(move[0]) == slot:
-                _, root, change = move
-                seen = (seen or set(here)) | {root}
+        backlog: list[int] = []
+        present: list[int] = []
+        for slot, moves in groupby(world.record.moves, lambda move: slot_of(move[0])):
+            for counts in (backlog, present):
+                counts += [len(here)] * (slot - len(counts))
+            seen = set(here)
+            for _, root, change in moves:
+                seen.add(root)
                 (here.add if change > 0 else here.discard)(root)
-                move = next(moves, None)
             backlog.append(len(here))
-            present.append(len(here if seen is None else seen))
+            present.append(len(seen))
+        for counts in (backlog, present):
+            counts += [len(here)] * (self.slots - len(counts))
+            del counts[self.slots :]
         return backlog, present
 
     def in_ten_seconds(self) -> Counts:

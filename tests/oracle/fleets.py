@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from .acks import SourceReplay
 from .buffers import Store
 from .clock import Rank, control
-from .tasks import State
+from .states import State
 
 if TYPE_CHECKING:
     from .program import World

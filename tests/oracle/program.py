@@ -41,7 +41,7 @@ from .trace import Trace
 from .transactions import StormCheckpoint
 from .trident import Trident
 from .unaligned import Overtaking
-from .windows import verdict
+from .windows import Twin, verdict
 
 
 def snapshots(world: World) -> Snapshots:
@@ -356,8 +356,9 @@ def run(scenario: Scenario, replication: int = 0) -> Trace:
 def judge(scenario: Scenario, replication: int = 0) -> tuple[Trace, Figures]:
     """The same, and what is to be said of it beside a run without failures (itself, if nothing fails)."""
     world = quiet = play(scenario, replication)
-    mine = other = verdict(world, replication)
+    twin = Twin.of(world, replication)
+    mine = other = verdict(world, twin)
     if scenario.failures:
         quiet = play(world.scenario.model_copy(update={"failures": ()}), replication)
-        other = verdict(quiet, replication)
+        other = verdict(quiet, Twin.of(quiet, replication, twin))
     return world.finish(), figures(world, quiet, mine, other)

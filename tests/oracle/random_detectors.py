@@ -11,7 +11,8 @@ from tideover.models.detectors.base import DETECTORS
 from tideover.models.detectors.restarts.base import RESTARTS
 from tideover.sim.registry import kind_of
 
-from .random_worlds import TICK, overlapping, times, worlds
+from .random_times import TICK, times
+from .random_worlds import overlapping, worlds
 from .worlds import ms
 
 HEARD = ("none", "source_replay", "rsm", "active_replication", "aligned_snapshots")

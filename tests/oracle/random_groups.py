@@ -8,7 +8,8 @@ from tideover.models.config import Scenario
 from tideover.models.detectors.base import DETECTORS
 from tideover.sim.registry import kind_of
 
-from .random_worlds import TICK, TICK_MS, overlapping, worlds
+from .random_times import TICK, TICK_MS
+from .random_worlds import overlapping, worlds
 from .worlds import ms
 
 GROUPED = ("none", "rsm", "changelog", "changelog")

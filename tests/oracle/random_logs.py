@@ -12,7 +12,8 @@ from tideover.models.job.sources.base import Source
 from tideover.models.job.sources.kafka import Kafka
 from tideover.models.job.sources.kestrel import Kestrel
 
-from .random_worlds import TICK, TICK_MS, overlapping, worlds
+from .random_times import TICK, TICK_MS
+from .random_worlds import overlapping, worlds
 from .worlds import MS, fault
 
 READERS = ("none", "source_replay", "rsm", "active_replication", "storm_checkpoint")

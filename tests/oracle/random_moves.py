@@ -17,7 +17,7 @@ from tideover.sim.registry import kind_of
 from .cluster_worlds import SCHEDULE, on_clusters
 from .random_detectors import HEARD, listening
 from .random_networks import hosts_of, networks
-from .random_worlds import TICK
+from .random_times import TICK
 from .worlds import ms
 
 MOVED = ("none", "source_replay", "rsm", "active_replication")

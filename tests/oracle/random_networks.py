@@ -16,7 +16,9 @@ from tideover.models.job.components import BoltConfig, Links, SpoutConfig
 from tideover.models.job.machines import MachineType
 from tideover.models.world import World
 
-from .random_worlds import STRATEGY_NAMES, TICK, overlapping, worlds
+from .random_parameters import STRATEGY_NAMES
+from .random_times import TICK
+from .random_worlds import overlapping, worlds
 from .worlds import ms
 
 EACH = 2

@@ -11,7 +11,9 @@ from tideover.models.job.arrivals.periodic import Periodic
 from tideover.models.job.backends.rocksdb import RocksDB
 from tideover.models.job.components import BoltConfig
 
-from .random_worlds import STRATEGY_NAMES, TICK, TICK_MS, durations, overlapping, times, worlds
+from .random_parameters import STRATEGY_NAMES
+from .random_times import TICK, TICK_MS, durations, times
+from .random_worlds import overlapping, worlds
 from .worlds import MS, queued
 
 WHEN_FULL = ("block", "block", "drop", "credits")

@@ -11,7 +11,9 @@ from tideover.sim.distributions.exponential import Exponential
 from tideover.sim.distributions.weibull import Weibull
 from tideover.sim.faults.base import FAULTS, Fault
 
-from .random_worlds import STRATEGY_NAMES, TICK, worlds
+from .random_parameters import STRATEGY_NAMES
+from .random_times import TICK
+from .random_worlds import worlds
 
 
 @st.composite

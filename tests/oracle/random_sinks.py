@@ -11,7 +11,7 @@ from tideover.models.job.sinks.transactional import TransactionalSink
 from tideover.models.job.stores.disk import Disk
 from tideover.sim.registry import kind_of
 
-from .random_worlds import TICK, times
+from .random_times import TICK, times
 from .worlds import MS
 
 

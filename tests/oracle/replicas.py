@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from .bolts import Bolt
 from .channels import Message, transfer
 from .clock import Rank, control
+from .entrances import Control, Entry
 from .protocol import Protocol
-from .tasks import Control, Entry
 
 if TYPE_CHECKING:
     from .program import World

@@ -19,7 +19,7 @@ from .layout import Datum
 from .protocol import Protocol
 from .shelves import Shelf
 from .spouts import SpoutTask
-from .tasks import State
+from .states import State
 
 if TYPE_CHECKING:
     from .outages import Outage

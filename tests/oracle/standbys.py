@@ -12,7 +12,7 @@ from .channels import Channel, Message
 from .clock import Clock, Rank, control
 from .layout import Datum
 from .shelves import Shelf
-from .tasks import State
+from .states import State
 
 if TYPE_CHECKING:
     from .program import World

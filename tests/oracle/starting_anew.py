@@ -11,7 +11,7 @@ from .channels import Message
 from .clock import Rank, control
 from .executors import Executor
 from .layout import MACHINES, Datum
-from .tasks import State
+from .states import State
 
 if TYPE_CHECKING:
     from .outages import Outage

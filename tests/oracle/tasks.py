@@ -1,11 +1,9 @@
-"""Tasks: one queue and one server each, one tuple at a time."""
+"""Tasks: one queue (their entrance) and one server each, one tuple at a time."""
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import simpy
 
@@ -13,108 +11,21 @@ from tideover.sim.draws import Purpose
 
 from .channels import Channel, Message
 from .clock import Clock, Rank, control, departure
+from .entrances import Control, Entrance, Entry
 from .layout import Datum, Logical, Physical
-from .lines import Line, Places
+from .lines import Line
+from .states import State
 
 if TYPE_CHECKING:
     from .program import World
 
 
-@dataclass(frozen=True, eq=False)
-class Control:
-    """Something that waits its turn in a task's queue, and then acts."""
-
-    rank: Rank
-    act: Callable[[], None]
-    window: int | None = None
-    """The number of the window that it ends, if it is a tick."""
-
-
-@dataclass(frozen=True, eq=False)
-class Entry:
-    """A place in a task's queue."""
-
-    arrived: int
-    what: Message | Control
-    after: int | None = None
-    """So many control actions, if it has come over a wire."""
-
-
-@dataclass
-class State:
-    """What a fault makes a task forget."""
-
-    counts: dict[tuple[int, Any], int] = field(default_factory=dict)  # {(epoch or pane, key): sum}
-    """Of a join the key is one of a side: (key, upstream component)."""
-    held: list[Datum] = field(default_factory=list)  # the tuples in the counts, as processed, with that epoch
-    tuples: int = 0  # since the last window
-    taken: int = 0  # since the state was empty
-    markers: dict[Logical, int] = field(default_factory=dict)  # newest processed, by upstream task
-    handed: int = 0  # the newest marker handed on
-    newest: dict[str, int] = field(default_factory=dict)  # event, by upstream component
-    heard: dict[str, int] = field(
-        default_factory=dict
-    )  # when something came from it; or was first looked for
-    watermark: int = -1  # -1: there is none
-    ended: int = -1  # in batches: the watermark up to which windows were put out
-    left: dict[Logical, int] = field(default_factory=dict)  # greatest id, by upstream task
-    put_out: dict[Logical, int] = field(default_factory=dict)
-    compares: dict[Logical, tuple[int, int]] = field(default_factory=dict)  # what comes, with these ids
-    waits: list[Datum] = field(default_factory=list)  # until all are compared
-
-    def copy(self) -> State:
-        new = State(dict(self.counts), list(self.held), self.tuples, self.taken)
-        new.markers, new.handed = dict(self.markers), self.handed
-        new.newest, new.heard, new.watermark = dict(self.newest), dict(self.heard), self.watermark
-        new.ended = self.ended
-        new.left, new.put_out, new.compares = dict(self.left), dict(self.put_out), dict(self.compares)
-        new.waits = list(self.waits)
-        return new
-
-    def keys(self) -> dict[int, int]:
-        sums: dict[int, int] = {}
-        for (_, key), value in sorted(self.counts.items()):
-            sums[key] = sums.get(key, 0) + value
-        if any(isinstance(key, tuple) for key in sums):
-            sums = self._pairs(sums)
-        return {key: total for key, total in sums.items() if total}
-
-    def _pairs(self, sums: dict[Any, int]) -> dict[int, int]:
-        """How many pairs there are of each key, one of each side."""
-        pairs: dict[int, int] = {}
-        for (key, side), left in sums.items():
-            for (other, other_side), right in sums.items():
-                if key == other and side < other_side:
-                    pairs[key] = left * right
-        return pairs
-
-    @property
-    def effects(self) -> list[Datum]:
-        """Those of the tuples that belong to roots."""
-        return [datum for datum in [*self.held, *self.waits] if datum.anchored]
-
-    def ids(self) -> State:
-        """What a checkpoint has of it, if it has ids only; who has it back compares."""
-        return State(
-            left=dict(self.left),
-            put_out=dict(self.put_out),
-            compares={up: (self.left.get(up, -1), most) for up, most in self.put_out.items()},
-            markers=dict(self.markers),
-            handed=self.handed,
-        )
-
-    @property
-    def entries(self) -> int:
-        """What a checkpoint has to write: sums by epoch and key."""
-        return sum(total != 0 for total in self.counts.values())
-
-
-class Task:
+class Task(Entrance):
     """A queue, a server, and what they do when a fault strikes."""
 
     def __init__(self, world: World, physical: Physical, rank: int) -> None:
-        self.world, self.physical, self.rank = world, physical, rank
-        self.component, self.index, self.replica = physical
+        super().__init__(world, physical)
+        self.rank = rank
         self.logical: Logical = (self.component, self.index)
         self.silent = self.replica > 0 and world.layout.has_shadows
         self.keeps = False  # what it would send, if it were not silent
@@ -123,18 +34,8 @@ class Task:
         self.inputs: dict[Physical, Channel] = {}
         self.state = State()
         self.windows_closed = 0  # by number of tuples
-        self.queue: deque[Entry] = deque()
-        self.hurries = False  # markers wait neither for room, nor for what waits, but for what is being done
-        self.ahead: set[Control] = set()  # these have overtaken what waited
         self.serving: Entry | None = None
         self.event: simpy.Event | None = None
-        self.down = False  # between a fault and readiness
-        self.while_down = "drop"
-        self.inbox: list[Message] = []  # held while down: these wait with their senders
-        self.memory: list[Message] = []  # held while up, but not yet restored
-        self.kept: set[Message] = set()  # what of it had been let in before
-        self.begun: set[Message] = set()  # has been in service here: takes no place when it waits again
-        self.waiting = False  # up, but not yet restored: nothing is served
         self.occupied = False  # an action takes its time
         self.occupied_until = 0
         self.unsent: list[tuple[simpy.Event, Datum]] = []  # acks that a fault can still prevent
@@ -142,125 +43,9 @@ class Task:
         self.ready_event: simpy.Event | None = None
         self.stopped_until = 0  # its process is stopped
         self.cores = world.cores.get(world.layout.host[physical])  # None: one of its own
-        self.fault: int | None = None  # number of the newest that struck here
-        self.limit = world.layout.limit(self.component)
-        blocks = self.limit.length is not None and self.limit.when_full == "block"
-        self.places = Places(world, self.limit.length) if blocks else None
         self.line = Line(world, self)
 
-    # -- the queue -----------------------------------------------------------------------------------------
-
-    def arrive(self, message: Message) -> None:
-        """It has come over its wire."""
-        if self.world.protocol.comes(self, message):
-            self.arrive_readable(message)
-
-    def arrive_readable(self, message: Message) -> None:
-        logged = self.world.layout.needs.log
-        if not self.down and not (logged and self.waiting):
-            self.accept(message, self.world.clock.actions)
-        elif logged or self.while_down == "hold":
-            self.inbox.append(message)
-        else:
-            self.world.destroyed(self, message, self.fault)
-
-    def give_back(self, message: Message) -> None:
-        """It does not wait any more."""
-        if message.channel.places is not None:
-            message.channel.places.give_back(message)
-
-    def accept(
-        self, message: Message, after: int | None = None, begins: bool = True, again: bool = False
-    ) -> None:
-        """``begins``: what waits may begin service now; ``again``: it has been in the queue."""
-        if not self.world.protocol.admit(self, message):
-            return
-        if self.waiting:
-            self.memory.append(message)
-        elif message.datum is not None and self.is_full and not again:
-            self.world.overflows(self, message)
-        else:
-            self._join(Entry(self.world.clock.now, message, after))
-            if begins:
-                self.serve()
-
-    @property
-    def is_full(self) -> bool:
-        """Whether a tuple that arrives is lost."""
-        if self.limit.length is None or self.limit.when_full != "drop":
-            return False
-        waiting = [message for message in self.queued() if message not in self.begun]
-        return sum(message.datum is not None for message in waiting) >= self.limit.length
-
-    def _join(self, entry: Entry) -> None:
-        """At the end; of what comes over wires at one instant, the one from the lowest task first."""
-        behind = 0
-        for other in reversed(self.queue if entry.after is not None else ()):
-            if (other.arrived, other.after) != (entry.arrived, entry.after):
-                break
-            assert isinstance(other.what, Message)
-            assert isinstance(entry.what, Message)
-            if other.what.channel.up.rank <= entry.what.channel.up.rank:
-                break
-            behind += 1
-        self.queue.insert(len(self.queue) - behind, entry)
-
-    def queued(self) -> list[Message]:
-        """The messages in the queue, in order."""
-        return [entry.what for entry in self.queue if isinstance(entry.what, Message)]
-
-    def restored(self) -> None:
-        """What was in its queue waits again, and what was held meanwhile arrives now."""
-        self.waiting = False
-        kept = [message for message in self.memory if message in self.kept]
-        held = [message for message in self.memory if message not in self.kept]
-        self.memory.clear()
-        self.kept.clear()
-        for message in kept:
-            self.accept(message, begins=False, again=True)
-        held += self.inbox
-        self.inbox.clear()
-        self.open(held)
-        self.serve()
-
-    def open(self, held: list[Message]) -> None:
-        """What was held arrives now; what was kept in the queue begins when all of it has."""
-        messages, ahead = list(held), bool(self.queue)
-        held.clear()
-        for message in messages:
-            self.accept(message, begins=not ahead)
-        if messages:
-            self.serve()
-
-    def requeue(self, messages: list[Message]) -> None:
-        """These go to the end of the queue."""
-        self.queue.extend(Entry(self.world.clock.now, message) for message in messages)
-        self.serve()
-
-    def place(self, rank: Rank, act: Callable[[], None], window: int | None = None) -> None:
-        """A marker at the end of the queue, now; no effect on a task that is down."""
-        if not self.down:
-            self.queue.append(Entry(self.world.clock.now, Control(rank, act, window)))
-            self.serve()
-
-    def place_first(self, rank: Rank, act: Callable[[], None]) -> None:
-        """A marker ahead of all that waits, now; no effect on a task that is down."""
-        if not self.down:
-            control = Control(rank, act)
-            self.ahead.add(control)
-            self.queue.appendleft(Entry(self.world.clock.now, control))
-            self.serve()
-
-    def hurry(self) -> None:
-        """All markers are ahead of what waits, if they hurry."""
-        if not self.hurries:
-            self.serve()
-            return
-        controls = [entry for entry in self.queue if isinstance(entry.what, Control)]
-        others = [entry for entry in self.queue if not isinstance(entry.what, Control)]
-        self.queue = deque([*controls, *others])
-        self.ahead = {entry.what for entry in controls if isinstance(entry.what, Control)}
-        self.serve()
+    # -- the server ----------------------------------------------------------------------------------------
 
     def serve(self) -> None:
         """Begin with what is next, if nothing is in the way."""

@@ -14,7 +14,8 @@ from .clock import Clock, Rank, control
 from .layout import Datum
 
 if TYPE_CHECKING:
-    from .tasks import State, Task
+    from .states import State
+    from .tasks import Task
     from .trident import Trident
 
 Content = dict[tuple[Any, Any], list[tuple[int, Message]]]

@@ -20,9 +20,10 @@ from .bolts import Bolt
 from .buffers import Store
 from .channels import Message
 from .clock import Clock, Priority, Rank, control, departure
+from .entrances import Control, Entry
 from .layout import Datum
 from .spouts import SpoutTask
-from .tasks import Control, Entry, State
+from .states import State
 
 if TYPE_CHECKING:
     from .outages import Outage
@@ -166,7 +167,10 @@ class StormCheckpoint(SourceReplay):
         end += self.params.write_time + entries * self.params.write_cost
         acks = len(desk.safe) * self.params.ack_cost if self.committing else 0
         task.occupy_longer(end - now + acks)
-        self._at(end, control(Rank.TRIM, task.rank), partial(self._written, task, number))
+        # a pause makes it later, as what keeps the task
+        task.pending.append(
+            self.world.clock.at(end, control(Rank.TRIM, task.rank), partial(self._written, task, number))
+        )
 
     @staticmethod
     def _entries(part: Part) -> int:
@@ -174,6 +178,8 @@ class StormCheckpoint(SourceReplay):
         return part.state.entries + len(part.state.put_out)
 
     def _written(self, task: Task, number: int) -> None:
+        if number != self.wave:
+            return
         desk = self.desks[task]
         if self.committing:
             acks, desk.safe = desk.safe, []

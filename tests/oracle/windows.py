@@ -17,8 +17,8 @@ from tideover.sim.registry import kind_of
 
 from .acks import AckCosts
 from .channels import Message
+from .entrances import Control
 from .protocol import Protocol
-from .tasks import Control
 
 if TYPE_CHECKING:
     from .program import World
@@ -52,9 +52,10 @@ def firsts(world: World) -> dict[Place, First]:
     return found
 
 
-def verdict(world: World, replication: int) -> Verdict:
-    """Of a run that has ended."""
-    mine, (truth, due) = firsts(world), _twin(world, replication)
+def verdict(world: World, twin: Twin | None) -> Verdict:
+    """Of a run that has ended; ``twin``: None if nothing has windows."""
+    truth, due = (twin.windows(world), twin.due) if twin is not None else ({}, set[Place]())
+    mine = firsts(world)
     counts = {"emitted": len(mine), "correct": 0, "wrong": 0, "missing": 0}
     bad: dict[Place, tuple[int, int]] = {}
 
@@ -116,32 +117,46 @@ def _to_come(world: World, task: Task, place: Place) -> bool:
     return ended > min(task.state.markers.get(channel.up.logical, 0) for channel in task.inputs.values())
 
 
-def _twin(world: World, replication: int) -> tuple[dict[Place, First], set[Place]]:
-    """The windows of the twin, and which of them it has at the run's end; it goes on as long as something
-    moves, and a window of the run is not there.
-    """
-    from .program import World as Program
+class Twin:
+    """The twin of a run, and of others in which the same was emitted first."""
 
-    strategy, end = world.scenario.strategy, world.scenario.run.duration
-    kind = AckCosts if kind_of(strategy) in ACKING else Protocol
-    layout = world.layout
-    ticked = tuple(
-        n
-        for n in layout.order
-        if layout.stateful(n)
-        and layout.by_tick(n)
-        and not layout.down[n]
-        and layout.limit(n).length is None  # how long it takes decides when others may send
-    )
-    logged = world.layout.needs.log
-    twin = Program(_quiet(world.scenario), replication, kind, world.emissions(), ticked, logged, world.events)
-    twin.protocol.params = strategy
-    twin.start()
-    twin.clock.run(end)  # only its windows are wanted
-    due = set(firsts(twin))
-    while world.trace.windows and firsts(world).keys() - firsts(twin).keys() and twin.moves():
-        twin.clock.step()
-    return firsts(twin), due
+    def __init__(self, world: World, replication: int) -> None:
+        from .program import World as Program
+
+        kind = AckCosts if kind_of(world.scenario.strategy) in ACKING else Protocol
+        layout = world.layout
+        ticked = tuple(
+            n
+            for n in layout.order
+            if layout.stateful(n)
+            and layout.by_tick(n)
+            and not layout.down[n]
+            and layout.limit(n).length is None  # how long it takes decides when others may send
+        )
+        self.told = world.emissions(), world.events
+        fed, events = self.told
+        self.world = Program(_quiet(world.scenario), replication, kind, fed, ticked, layout.needs.log, events)
+        self.world.protocol.params = world.scenario.strategy
+        self.world.start()
+        self.world.clock.run(world.scenario.run.duration)  # only its windows are wanted
+        self.due = set(firsts(self.world))
+        """Those that it has at the run's end."""
+
+    @classmethod
+    def of(cls, world: World, replication: int, other: Twin | None = None) -> Twin | None:
+        """That of a run: the ``other`` if it is that, too; None if nothing has windows."""
+        if not any(world.layout.stateful(name) for name in world.layout.order):
+            return None
+        if other is not None and other.told == (world.emissions(), world.events):
+            return other
+        return cls(world, replication)
+
+    def windows(self, world: World) -> dict[Place, First]:
+        """All of it; it goes on as long as something moves, and a window of the run is not there."""
+        mine = firsts(world).keys()
+        while mine - firsts(self.world).keys() and self.world.moves():
+            self.world.clock.step()
+        return firsts(self.world)
 
 
 def _quiet(scenario: Scenario) -> Scenario:

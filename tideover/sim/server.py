@@ -259,6 +259,10 @@ class Server(Node):
         self.queue.append(marker := Marker(rank, action, reads))
         self._markers.append(marker)
 
+    @property
+    def _lets_in(self) -> bool:
+        return self.queue.lets_in
+
     def _idle(self) -> bool:
         return super()._idle() and self.queue.clear_ahead
 

@@ -95,17 +95,26 @@ class Transactions(Mechanism, Keeper):
 
     def _write(self, task: BoltTask, entries: int, acks: int, then: Callable[[], None]) -> None:
         """Let the store write so many entries, which keeps the task until it has, and for what they, and
-        ``acks`` (ns), cost the task; then ``then`` is called, with the acks still to be sent.
+        ``acks`` (ns), cost the task; then ``then`` is called, with the acks still to be sent. What keeps the
+        task lasts longer if it is stopped meanwhile.
         """
         costs, kernel = self._costs, self._job.kernel
         busy = costs.saving + entries * costs.saving_entry
         then = self._plans.unless_void(then)
 
-        def stored() -> None:
-            if busy:
-                kernel.at(kernel.now + busy, Rank.TRIM, then, task.number)
+        def wait(duration: int, put_off: int) -> None:
+            if duration:
+                kernel.at(kernel.now + duration, Rank.TRIM, partial(kept, put_off), task.number)
+            else:
+                kept(put_off)
+
+        def kept(put_off: int) -> None:
+            if task.put_off > put_off:
+                wait(task.put_off - put_off, task.put_off)
             else:
                 then()
+
+        stored = partial(wait, busy, task.put_off)
 
         store, size = self._job.store_named(costs.store), entries * costs.entry_size
         done = self._plans.unless_void(stored)

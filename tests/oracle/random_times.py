@@ -1,0 +1,45 @@
+"""Times of random worlds, in ticks of 100 ms: all of them, or any times at all."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from hypothesis import strategies as st
+
+from tideover.sim.distributions.base import Distribution
+from tideover.sim.distributions.exponential import Exponential
+
+from .worlds import MS, ms
+
+TICK_MS = 100
+TICK = TICK_MS * MS
+
+
+@cache
+def up_to(top: int) -> st.SearchStrategy[int]:
+    """Any integer from 0 to ``top``, all alike, made of small ones.
+
+    In place of larger integers hypothesis also tries constants that it finds in our source. With them the
+    worlds of a derandomized test would change with any line of code, and with what else was imported.
+    """
+    places = -(-top.bit_length() // 6)
+    digits = st.tuples(*[st.integers(0, 63)] * places)
+    return digits.map(lambda ds: sum(d << 6 * i for i, d in enumerate(ds)) * (top + 1) >> 6 * places)
+
+
+@cache
+def times(ties: bool, *small: float) -> st.SearchStrategy[float]:
+    """Milliseconds: some of the given ticks, or any."""
+    some = up_to(len(small) - 1).map(lambda i: small[i] * TICK_MS)
+    odd = up_to(round(max(small) * TICK)).map(lambda ns: ns / MS)
+    return some if ties else st.one_of(some, odd)
+
+
+@cache
+def durations(ties: bool, *small: float) -> st.SearchStrategy[Distribution]:
+    """Constant; if not for ties, also exponential."""
+    constant = times(ties, *small).map(ms)
+    if ties:
+        return constant
+    mean = max(1, round(max(small) * TICK) // 2)
+    return st.one_of(constant, st.just(Exponential(mean=mean)))
