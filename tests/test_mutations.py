@@ -236,6 +236,24 @@ TRIDENT = (
 )
 WINDOWS = (
     Mutation(
+        "what counts for a session by arrival is when a tuple was served",
+        "self._state.add_events(train, arrival, NEVER)",
+        "self._state.add_events(train, train.time, NEVER)",
+        (f"{MODELS}/test_arrival_sessions.py", "-k", "queue_nor_a_pause"),
+    ),
+    Mutation(
+        "a batch knows the events of one task only",
+        "newest = np.max([clock._newest for clock in clocks], axis=0)",
+        "newest = clocks[0]._newest",
+        (f"{MODELS}/test_window_exactness.py", "-k", "micro_batch and not many"),
+    ),
+    Mutation(
+        "a query that starts anew reads windows that slide from their last pane on",
+        "begins = [epoch // panes.slide * panes.slide - panes.panes for panes in self._panes]",
+        "begins = [epoch // panes.slide * panes.slide for panes in self._panes]",
+        (f"{MODELS}/test_windows_after_failures.py", "-k", "micro_batch"),
+    ),
+    Mutation(
         "a marker ends the epoch that it begins, too",
         "if before is None or epoch < before",
         "if before is None or epoch <= before",
@@ -542,9 +560,15 @@ STANDBYS = (
     ),
     Mutation(
         "a secondary begins without the windows that are over",
-        "return Standby(state, own.told.positions, own.seen, {}, epoch)",
-        "return Standby(state, own.told.positions, Seen(task.component.paths), {}, epoch)",
+        "return Standby(state, own.told.positions, own.seen, {}, max(0, over))",
+        "return Standby(state, own.told.positions, Seen(task.component.paths), {}, max(0, over))",
         (f"{MODELS}/test_upstream_backup.py", "-k", "is_over_is_not_rebuilt"),
+    ),
+    Mutation(
+        "a tuple is done with the first window that has it, though it stays for others",
+        "    return before - extent.panes * extent.stays",
+        "    return before",
+        (f"{MODELS}/test_windows_after_failures.py", "-k", "upstream_backup"),
     ),
     Mutation(
         "who takes over sends nothing of what it has kept",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from .clock import Rank, control
 from .executors import Executor, Job, Scheduler
 from .layout import MACHINES, Datum
 from .protocol import Protocol
-from .rehearsal import Rehearsal
+from .rehearsal import Rehearsal, end_batch
 from .states import State
 
 if TYPE_CHECKING:
@@ -115,6 +116,7 @@ class MicroBatches(Protocol):
         self.batch.before = {task: (task.state.copy(), task.windows_closed) for task in self.jobs}
         for task, messages in self.batch.content.items():
             task.requeue(messages)
+        self._in(0, partial(end_batch, list(self.jobs)))
         self._in(self.params.commit_time, self._commit)
 
     def _commit(self) -> None:

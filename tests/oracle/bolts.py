@@ -7,6 +7,7 @@ from functools import partial
 from .channels import Message
 from .clock import Rank
 from .layout import MS, Datum, Logical, Panes
+from .states import State
 from .tasks import Task
 
 OPEN = 0
@@ -24,20 +25,20 @@ class Bolt(Task):
             row = (*self.physical, datum.uid, datum.attempt, arrived, world.clock.now)
             world.trace.processed.append(row)
             world.record.served(self, datum, arrived, because)
-            if world.layout.stateful(self.component) and self._is_late(message):
+            if world.layout.stateful(self.component) and self.is_late(datum, message.channel.up.component):
                 world.ledger.came_late(self, datum)
                 world.protocol.done_late(self, datum)
             elif world.layout.stateful(self.component) and self.state.compares:
                 self._compare(datum)
             elif world.layout.stateful(self.component):
-                self._count(datum)
+                self.count(datum, arrived)
                 self.world.record.applied(self, datum)
-                self._fill()
+                self.fill()
             else:
                 self._hand_on(datum)
             world.record.gone(datum)
         elif message.marker is not None:
-            self._marker(message.channel.up.logical, message.marker)
+            self.marker(message.channel.up.logical, message.marker)
 
     def _hand_on(self, datum: Datum) -> None:
         sent: list[Datum] = []
@@ -53,9 +54,11 @@ class Bolt(Task):
         if datum.anchored:
             self.world.protocol.done(datum, sent)
 
-    def _count(self, datum: Datum) -> None:
+    def count(self, datum: Datum, arrived: int = -1) -> None:
         state, layout = self.state, self.world.layout
         panes = layout.panes(self.component)
+        if self.window.gap is not None and self.window.by == "arrival":
+            datum = datum._replace(event=arrived)
         if panes is not None and not layout.by_marker(self.component):
             pane = OPEN
             if self.window.tuples is not None:
@@ -72,7 +75,7 @@ class Bolt(Task):
         if self.window.gap is not None:
             self._sessions()
 
-    def _fill(self) -> None:
+    def fill(self) -> None:
         """So many tuples end a window."""
         state, panes = self.state, self.world.layout.panes(self.component)
         if self.window.tuples is not None and state.tuples == (
@@ -90,20 +93,20 @@ class Bolt(Task):
             self.world.protocol.known(self, datum)
             return
         if up in state.compares and datum.uid <= put_out:
-            self._count(datum)
+            self.count(datum)
         else:
             state.waits.append(datum)
             state.compares.pop(up, None)
             if not state.compares:
                 for waits in state.waits:
-                    self._count(waits)
+                    self.count(waits)
                 state.waits = []
         self.world.record.applied(self, datum)
 
-    def _is_late(self, message: Message) -> bool:
+    def is_late(self, datum: Datum, up: str) -> bool:
         """Whether its event is not after the watermark; what it tells counts all the same."""
-        state, datum, up = self.state, message.datum, message.channel.up.component
-        if self.window.by != "event" or datum is None:
+        state = self.state
+        if self.window.by != "event":
             return False
         state.newest[up] = max(datum.event, state.newest.get(up, datum.event))
         state.heard[up] = self.world.clock.now
@@ -131,7 +134,7 @@ class Bolt(Task):
             cell = datum.epoch, datum.key
             state.counts[cell] = state.counts.get(cell, 0) + datum.value
 
-    def _marker(self, up: Logical, number: int) -> None:
+    def marker(self, up: Logical, number: int) -> None:
         """When the least of all inputs' newest reaches w, a count may end its window; then hand w on."""
         state = self.state
         state.markers[up] = max(number, state.markers.get(up, 0))
@@ -166,10 +169,14 @@ class Bolt(Task):
         if self.window.by == "event":
             assert panes is not None
             before = self._watermark()
-            self._close_due(panes, before)
+            self.close_due(panes, before)
             return
         if panes is None:
             self.close_windows([(number, None)])
+        elif self.window.gap is not None:
+            beat = self.world.layout.beat(self.component)
+            assert beat is not None
+            self.close_windows([(number, number * beat // MS)])
         else:
             self._end_pane(number)
             if number % panes.slide:
@@ -189,7 +196,7 @@ class Bolt(Task):
             state.watermark = max(before, min(state.newest[up] for up in counts) - window.lag)
         return before
 
-    def _close_due(self, panes: Panes, before: int) -> None:
+    def close_due(self, panes: Panes, before: int) -> None:
         """Put out what has ended since the watermark before, where a tuple is or leaves."""
         step = panes.length * panes.slide
         due = set()
@@ -228,11 +235,13 @@ class Bolt(Task):
             self.world.protocol.ack_window(self, left)
             self.occupy_longer(serialising)
 
-    def close_window(self, number: int, newest: int | None) -> tuple[list[Datum], int]:
-        """Emit counts, and forget what leaves: returns that, and how long serialising the window takes."""
+    def take_out(self, newest: int | None) -> tuple[State, list[Datum]]:
+        """Forget what leaves with a window; returns what is in it, and what has left."""
         world, old, new = self.world, self.state.copy(), self.state
         panes = world.layout.panes(self.component)
         eldest = None if panes is None or newest is None else newest - panes.per_window + 1
+        if self.window.gap is not None and self.window.by == "arrival":
+            eldest = None  # what has ended earlier, too
 
         def is_in(epoch: int) -> bool:
             return (newest is None or epoch <= newest) and (eldest is None or epoch >= eldest)
@@ -253,6 +262,12 @@ class Bolt(Task):
             [datum for datum in old.held if leaves(datum.epoch)] if self.window.saved == "ids" else ()
         ):
             new.left[datum.route[-1]] = max(datum.uid, new.left.get(datum.route[-1], datum.uid))
+        return old, emitted
+
+    def close_window(self, number: int, newest: int | None) -> tuple[list[Datum], int]:
+        """Emit counts, and forget what leaves: returns that, and how long serialising the window takes."""
+        world = self.world
+        old, emitted = self.take_out(newest)
         again = world.ledger.emitted_window(self, number, emitted)
         if self.silent and not self.keeps:
             return emitted, 0

@@ -149,8 +149,11 @@ class Layout:
     def beat(self, name: str) -> int | None:
         """Time from one end to the next: of panes, or of windows; None: they are of tuples."""
         panes, length = self.panes(name), self.config[name].bolt.window.length
+        window = self.config[name].bolt.window
         if self.by_event(name):
-            return self.config[name].bolt.window.watermark_interval
+            return window.watermark_interval
+        if window.gap is not None:
+            return min(window.gap, window.watermark_interval)
         return length if panes is None or length is None else panes.length
 
     def by_event(self, name: str) -> bool:

@@ -232,6 +232,8 @@ class World:
             self.marker_length = beat
             for spout in self.spouts:
                 self._mark(spout, 1, beat)
+        elif self.layout.needs.batches and self.layout.by_event(task.component):
+            return  # batches end them
         elif not by_marker and beat is not None:
             self._tick(task, 1, beat)
 

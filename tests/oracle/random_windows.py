@@ -20,6 +20,13 @@ def windows(draw: st.DrawFn, marker_ms: int, event_time: bool) -> dict[str, Any]
 
 
 @st.composite
+def marked_windows(draw: st.DrawFn, marker_ms: int, event_time: bool) -> dict[str, Any]:
+    """Windows that slide, and are ended by markers; their panes are of one length."""
+    panes, slide = draw(st.sampled_from(((1, 1), (2, 1), (3, 1), (3, 2), (4, 1))))
+    return {"length": panes * marker_ms * TICK, "slide": slide * marker_ms * TICK, "trigger": "marker"}
+
+
+@st.composite
 def sliding_windows(draw: st.DrawFn, marker_ms: int, event_time: bool) -> dict[str, Any]:
     """Windows that slide; by marker their panes are of one length."""
     trigger = draw(st.sampled_from(("tick", "tick", "tick", "marker", "tuples")))
@@ -27,8 +34,7 @@ def sliding_windows(draw: st.DrawFn, marker_ms: int, event_time: bool) -> dict[s
         tuples = draw(st.integers(1, 9))
         return {"tuples": tuples, "slide_tuples": draw(st.integers(1, tuples))}
     if event_time or trigger == "marker":
-        panes, slide = draw(st.sampled_from(((1, 1), (2, 1), (3, 1), (3, 2), (4, 1))))
-        return {"length": panes * marker_ms * TICK, "slide": slide * marker_ms * TICK, "trigger": trigger}
+        return draw(marked_windows(marker_ms, event_time)) | {"trigger": trigger}
     length, slide = draw(st.sampled_from(((20, 10), (30, 10), (30, 20), (37, 10), (20, 20), (60, 15))))
     return {"length": length * TICK, "slide": slide * TICK}
 
@@ -68,12 +74,36 @@ def session_windows(marker_ms: int, event_time: bool) -> st.SearchStrategy[dict[
     )
 
 
+@st.composite
+def arrival_sessions(draw: st.DrawFn, marker_ms: int, event_time: bool) -> dict[str, Any]:
+    """Sessions by arrival."""
+    gap, interval = draw(st.sampled_from((3, 5, 8, 12))), draw(st.sampled_from((3, 10, 10, 17)))
+    return {"gap": gap * TICK, "watermark_interval": interval * TICK}
+
+
+def batch_event_windows(marker_ms: int, event_time: bool) -> st.SearchStrategy[dict[str, Any]]:
+    """Windows by event that wait for all inputs."""
+    return event_windows(marker_ms, event_time).map(lambda window: window | {"idle_after": None})
+
+
+def batch_sessions(marker_ms: int, event_time: bool) -> st.SearchStrategy[dict[str, Any]]:
+    """The same of sessions."""
+    return session_windows(marker_ms, event_time).map(lambda window: window | {"idle_after": None})
+
+
 def joined_windows(marker_ms: int, event_time: bool) -> st.SearchStrategy[dict[str, Any]]:
     """Of counts and of joins: what reads spouts reads both, and joins them."""
     return st.one_of(sliding_windows(marker_ms, event_time), event_windows(marker_ms, event_time))
 
 
 COUNTS = ("windowed_count", "windowed_join")
-JOINED = (sliding_windows, event_windows, joined_windows)
+JOINED = (sliding_windows, marked_windows, event_windows, batch_event_windows, joined_windows)
 """With these, what counts two streams joins them, too."""
-BY_EVENT = (event_windows, aside_windows, session_windows, joined_windows)
+BY_EVENT = (
+    event_windows,
+    aside_windows,
+    session_windows,
+    batch_event_windows,
+    batch_sessions,
+    joined_windows,
+)

@@ -258,14 +258,19 @@ class UpstreamBackup(Standbys):
             self.open[task].append(message)
 
     def window_ended(self, task: Bolt, number: int) -> None:
-        if self.world.layout.by_marker(task.component):
-            kept = [m for m in self.open[task] if m.datum is None or m.datum.epoch >= number]
+        layout = self.world.layout
+        if layout.by_marker(task.component) or layout.by_event(task.component):
+            stay = {datum.uid for datum in task.state.held}
+            kept = [m for m in self.open[task] if m.datum is None or m.datum.uid in stay]
         else:
             kept = [m for m in self.open[task] if m.datum is None]
             known = self.known[task]
             known.windows_closed, known.had = task.windows_closed, dict(self.had[task])
             self.world.record.control_bytes += self.params.ack_size
         self.open[task] = kept
+
+    def done_late(self, task: Bolt, datum: Datum) -> None:
+        self.open[task] = [m for m in self.open[task] if m.datum is None or m.datum.uid != datum.uid]
 
     # -- what is done ----------------------------------------------------------------------------------------
 
@@ -303,7 +308,10 @@ class UpstreamBackup(Standbys):
         known = self.known[task]
         self.open[task], self.marks[task] = [], []
         if self.world.layout.stateful(task.component) and self.world.layout.by_marker(task.component):
-            self.over[task] = known.told.handed
+            panes, handed = self.world.layout.panes(task.component), known.told.handed
+            self.over[task] = handed
+            if panes is not None:  # those that the newest window has are the last that have not left
+                self.over[task] = handed - handed % panes.slide - panes.per_window
         markers = {channel.up.logical: known.told.handed for channel in task.inputs.values()}
         state = State(markers=markers, handed=known.told.handed)
         return Whole(state, dict(known.told.numbers), known.windows_closed, had=dict(known.had))

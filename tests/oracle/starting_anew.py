@@ -123,7 +123,7 @@ class StartingAnew(Stopping):
         """The oldest window without an end, less one; 0: from the beginning."""
         layout = self.world.layout
         windows = [task.window for task in self.jobs if layout.stateful(task.component)]
-        if not windows or any(window.tuples is not None for window in windows):
+        if not windows or any(w.tuples is not None or w.by == "event" for w in windows):
             return 0
         newest = [
             task.state.markers.get(channel.up.logical, 0)
@@ -133,9 +133,15 @@ class StartingAnew(Stopping):
         return min(newest)
 
     def _forget_before(self, window: int) -> None:
-        if window:
+        """What has left with the windows that this marker ends, or with those before."""
+        layout, first = self.world.layout, window
+        for task in self.jobs:
+            panes = layout.panes(task.component) if layout.stateful(task.component) else None
+            if panes is not None:
+                first = min(first, window - window % panes.slide - panes.per_window)
+        if first > 0:
             for task, messages in self.kept.items():
-                self.kept[task] = [m for m in messages if self._belongs(m, window)]
+                self.kept[task] = [m for m in messages if self._belongs(m, first)]
 
     @staticmethod
     def _belongs(message: Message, window: int) -> bool:

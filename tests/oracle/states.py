@@ -24,6 +24,7 @@ class State:
         default_factory=dict
     )  # when something came from it; or was first looked for
     watermark: int = -1  # -1: there is none
+    ended: int = -1  # in batches: the watermark up to which windows were put out
     left: dict[Logical, int] = field(default_factory=dict)  # greatest id, by upstream task
     put_out: dict[Logical, int] = field(default_factory=dict)
     compares: dict[Logical, tuple[int, int]] = field(default_factory=dict)  # what comes, with these ids
@@ -33,6 +34,7 @@ class State:
         new = State(dict(self.counts), list(self.held), self.tuples, self.taken)
         new.markers, new.handed = dict(self.markers), self.handed
         new.newest, new.heard, new.watermark = dict(self.newest), dict(self.heard), self.watermark
+        new.ended = self.ended
         new.left, new.put_out, new.compares = dict(self.left), dict(self.put_out), dict(self.compares)
         new.waits = list(self.waits)
         return new

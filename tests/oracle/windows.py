@@ -104,7 +104,8 @@ def _to_come(world: World, task: Task, place: Place) -> bool:
         return False
     panes = world.layout.panes(task.component)
     if panes is not None and world.layout.by_event(task.component):
-        return task.state.watermark < place[2] * panes.slide * panes.length
+        known = task.state.ended if world.layout.needs.batches else task.state.watermark
+        return known < place[2] * panes.slide * panes.length
     entries = [*task.queue, *([task.serving] if task.serving else [])]
     ticks = [entry.what.window for entry in entries if isinstance(entry.what, Control)]
     ended = place[2] if panes is None else place[2] * panes.slide

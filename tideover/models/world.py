@@ -131,7 +131,8 @@ class World:
         bounds = [bound for bound in deployment.bounds.values() if bound.length is not None]
         late = bool(bounds) or not all(c.anchored for c in windows)
         lossy = not all(bound.holds_back for bound in bounds)
-        by_order = lossy or ended_by & {"tuples", "watermark"} or ("tick" in ended_by and late)
+        gaps = any(c.window.gap is not None for c in windows if c.window)
+        by_order = lossy or gaps or ended_by & {"tuples", "watermark"} or ("tick" in ended_by and late)
         disturbed = bool(by_order) and bool(self.scenario.strategy.composed_of)
         differ = self.job.needs.comparison or self.readers is not None or disturbed
         return bool(windows) and (bool(deployment.failures) or differ)

@@ -392,15 +392,22 @@ class Window(windows.Window):
     least of all. Windows that end at or before it are put out; a tuple that comes with an event at or before
     it is late (Storm's ``WaterMarkEventGenerator``; Akidau et al., *The dataflow model*, VLDB 2015, 2.3).
 
+    With ``gap`` windows are sessions: of a key, all that comes (``by`` event: all events of it) with at most
+    so much between one and the next. By arrival the task looks each ``watermark_interval``, or each ``gap``
+    if that is shorter, which have ended (Flink's ``ProcessingTimeSessionWindows``, whose timers do not wait
+    for a look).
+
     length: length in time, e.g. 30 s
     tuples: length in tuples
-    gap: sessions instead: a key's ends when no event of it follows for so long; by: event
+    gap: sessions instead: a key's ends when nothing of it comes (by event: when no event of it follows) for
+        so long
     slide: a window of this length ends each slide, e.g. 10 s; default: one after the other
     slide_tuples: the same of a window of tuples, as a number of them
     trigger: what ends a window of time: the task's clock, or the spouts' marker
     by: what puts a tuple into a window of time: when it comes, or when its event took place
     lag: by event: how much later than newer ones an event may come
-    watermark_interval: by event: how often the task looks how far events have come
+    watermark_interval: by event, and of sessions: how often the task looks how far events have come, or which
+        sessions have ended
     late: by event: what becomes of a late tuple: nothing, or it leaves on a stream of its own
     idle_after: by event: an input that has been silent for so long holds windows back no more; default: it
         does

@@ -21,8 +21,8 @@ def check(scenario: Scenario) -> Iterator[Found]:
                 key = _KEYS[sort]
                 yield (
                     ("topology", c.name, "bolt") if key is None else ("topology", c.name, "window", key),
-                    f"does not go with the strategy {scenario.strategy.kind}: what becomes of {_NAMES[sort]} "
-                    f"after a failure is told for {', '.join(able)}",
+                    f"does not go with the strategy {scenario.strategy.kind}: {_reason(sort, scenario)} "
+                    f"{', '.join(able)}",
                 )
         if c.window is not None and c.window.by == "event" and not c.anchored:
             message = (
@@ -31,10 +31,20 @@ def check(scenario: Scenario) -> Iterator[Found]:
             yield ("topology", c.name, "window", "by"), message
 
 
+def _reason(sort: str, scenario: Scenario) -> str:
+    if sort == "arrival session" and scenario.strategy.needs.log:
+        return (
+            "what it reads again in a log comes at another time, so sessions by arrival would not be put out "
+            "again as they were; add by: event; they go with"
+        )
+    return f"what becomes of {_NAMES[sort]} after a failure is told for"
+
+
 _KEYS: dict[str, str | None] = {
     "sliding": "slide",
     "event": "by",
     "session": "gap",
+    "arrival session": "gap",
     "aside": "late",
     "join": None,
     "ids": "saved",
@@ -42,7 +52,8 @@ _KEYS: dict[str, str | None] = {
 _NAMES: dict[str, str] = {
     "sliding": "windows that slide",
     "event": "windows by event",
-    "session": "sessions",
+    "session": "sessions by event",
+    "arrival session": "sessions by arrival",
     "aside": "what is put aside",
     "join": "joins",
     "ids": "windows of which ids are saved",
@@ -59,6 +70,8 @@ def _sorts(c: Component) -> Iterator[str]:
         yield "sliding"
     if c.window.saved == "ids":
         yield "ids"
+    if c.window.gap is not None and c.window.by == "arrival":
+        yield "arrival session"
     if c.window.by == "event":
         yield "event"
         if c.window.gap is not None:

@@ -143,7 +143,7 @@ def _still_to_come(job: Job, component: str, task: int, number: int, marked: set
             [r.state.clock for r in replicas if r.state is not None],
         )
         assert window is not None
-        return any(clock is not None and clock.watermark < number * window.step for clock in clocks)
+        return any(clock is not None and clock.ended < number * window.step for clock in clocks)
     if number * windows.beats in marked and windows.trigger == "marker":
         return True
     return job.needs.log and any(number > replica.windows.newest for replica in replicas)

@@ -128,7 +128,7 @@ class Component:
             return "watermark"
         if window.tuples is not None:
             return "tuples"
-        return "marker" if self.by_marker else window.trigger
+        return "marker" if self.by_marker and window.gap is None else window.trigger
 
     @property
     def saves_ids(self) -> bool:

@@ -19,6 +19,7 @@ class EventClock:
     which knows no idle inputs; Flink's ``withIdleness`` does).
 
     watermark   an event at or before it is late; NEVER: there is none yet
+    ended       windows that end at or before this were put out
     """
 
     def __init__(self, inputs: int, lag: int, idle_after: int | None) -> None:
@@ -26,7 +27,7 @@ class EventClock:
         self._newest: Ints = np.full(inputs, NEVER, np.int64)
         self._heard: Ints = np.full(inputs, NEVER, np.int64)
         """When something came over each input, or, before that, when it was first looked."""
-        self.watermark = NEVER
+        self.watermark = self.ended = NEVER
 
     def hear(self, inputs: Ints | None, events: Ints, times: Ints) -> npt.NDArray[np.bool_]:
         """Tuples were processed at ``times``, that came over ``inputs`` (None: there is one); returns which
@@ -40,17 +41,25 @@ class EventClock:
             np.maximum.at(self._heard, inputs, times)
         return events <= self.watermark
 
-    def look(self, now: int) -> int:
-        """Look how far events have come; returns the watermark before."""
-        before = self.watermark
+    def look(self, now: int) -> None:
+        """Look how far events have come."""
         self._heard[self._heard == NEVER] = now
         counts = np.ones(len(self._newest), np.bool_)
         if self._idle_after is not None:
             counts = now - self._heard < self._idle_after
-        newest = self._newest[counts]
+        self._advance(self._newest[counts])
+
+    def _advance(self, newest: Ints) -> None:
         if len(newest) and newest.min() != NEVER:
-            self.watermark = max(before, int(newest.min()) - self._lag)
-        return before
+            self.watermark = max(self.watermark, int(newest.min()) - self._lag)
+
+    @staticmethod
+    def together(clocks: list[EventClock]) -> None:
+        """Look how far events have come at any of the tasks that have these."""
+        newest = np.max([clock._newest for clock in clocks], axis=0)
+        for clock in clocks:
+            clock._newest = newest.copy()
+            clock._advance(newest)
 
     def fresh(self) -> EventClock:
         """One that has heard nothing."""
@@ -60,5 +69,5 @@ class EventClock:
         """A copy that later events do not reach."""
         new = self.fresh()
         new._newest, new._heard = self._newest.copy(), self._heard.copy()
-        new.watermark = self.watermark
+        new.watermark, new.ended = self.watermark, self.ended
         return new

@@ -34,3 +34,6 @@ class KeyedPairs(EpochState):
 
     def _entries(self, content: Ints) -> int:
         return int(np.count_nonzero(content))
+
+    def _changed(self, content: Ints, old: Ints) -> int:
+        return int(np.count_nonzero((content != 0) & (content != old)))

@@ -32,7 +32,8 @@ class _Session:
 class Sessions(State):
     """The sum of the tuples' values for each session of a key, that ends ``gap`` (ns) after its newest event
     (on the next whole ms, which is its number). A tuple within the gap of two sessions makes them one
-    (Flink's ``EventTimeSessionWindows`` and ``TimeWindow.mergeWindows``).
+    (Flink's ``EventTimeSessionWindows`` and ``TimeWindow.mergeWindows``). Of sessions by arrival the event of
+    a tuple is that it has come.
 
     ``once``: a session has value 1, whatever is in it.
     """
@@ -139,6 +140,18 @@ class Sessions(State):
     @property
     def entries(self) -> int:
         return sum(self._value(s) != 0 for sessions in self._open.values() for s in sessions)
+
+    def changed_since(self, old: Self) -> int:
+        return sum(
+            value != 0 and value != old._sum(number, key)
+            for number, sessions in self._ends.items()
+            for key, value in ((key, self._value(session)) for key, session in sessions.items())
+        )
+
+    def _sum(self, number: int, key: int) -> int:
+        """Of the session of this number and key; 0: there is none."""
+        session = self._ends.get(number, {}).get(key)
+        return 0 if session is None else self._value(session)
 
     def effects(self) -> Effects:
         parts = [self._effects(s.behind) for sessions in self._open.values() for s in sessions]

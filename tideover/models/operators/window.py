@@ -42,6 +42,11 @@ class Window(Part):
     task looks how far events have come: the watermark is the newest event of each input less ``lag``, the
     least of all. Windows that end at or before it are put out; a tuple that comes with an event at or before
     it is late (Storm's ``WaterMarkEventGenerator``; Akidau et al., *The dataflow model*, VLDB 2015, 2.3).
+
+    With ``gap`` windows are sessions: of a key, all that comes (``by`` event: all events of it) with at most
+    so much between one and the next. By arrival the task looks each ``watermark_interval``, or each ``gap``
+    if that is shorter, which have ended (Flink's ``ProcessingTimeSessionWindows``, whose timers do not wait
+    for a look).
     """
 
     unsaid: ClassVar[frozenset[str]] = frozenset(
@@ -53,7 +58,8 @@ class Window(Part):
     gap: Annotated[
         Duration | None,
         Field(
-            description="sessions instead: a key's ends when no event of it follows for so long; by: event"
+            description="sessions instead: a key's ends when nothing of it comes (by event: when no event of "
+            "it follows) for so long"
         ),
     ] = None
     slide: Annotated[
@@ -78,7 +84,12 @@ class Window(Part):
         Duration, Field(description="by event: how much later than newer ones an event may come")
     ] = 0
     watermark_interval: Annotated[
-        Duration, Field(ge=MS, description="by event: how often the task looks how far events have come")
+        Duration,
+        Field(
+            ge=MS,
+            description="by event, and of sessions: how often the task looks how far events have come, or "
+            "which sessions have ended",
+        ),
     ] = S
     late: Annotated[
         Literal["drop", "aside"],
@@ -113,12 +124,14 @@ class Window(Part):
     def _by_event(self) -> Window:
         if self.by == "arrival":
             fields = type(self).model_fields
-            of_events = ("lag", "watermark_interval", "late", "idle_after")
+            of_events = ("lag", "late", "idle_after", *(("watermark_interval",) if self.gap is None else ()))
             for name in of_events:
                 if getattr(self, name) != fields[name].default:
                     raise ValueError(f"{name} is of windows by event: add by: event, or leave it out")
-            if self.gap is not None:
-                raise ValueError("gap is of sessions by event: add by: event")
+            if self.gap is not None and self.trigger == "marker":
+                raise ValueError("what ends sessions by arrival is their task's clock: leave trigger out")
+            if self.gap is not None and (self.gap % MS or self.watermark_interval % MS):
+                raise ValueError("gap and watermark_interval must be whole milliseconds: so sessions end")
         elif self.tuples is not None:
             raise ValueError("windows of tuples go by arrival: by: event is of windows of time (length)")
         elif self.trigger == "marker":
@@ -177,11 +190,13 @@ class Window(Part):
 
     @property
     def beat(self) -> int | None:
-        """Time between two moments at which something can end: a pane, or the window (ns); None: it is one of
-        tuples.
+        """Time between two moments at which something can end: a pane, the window, a session (ns); None: it
+        is one of tuples.
         """
         if self.by == "event":
             return self.watermark_interval
+        if self.gap is not None:
+            return min(self.gap, self.watermark_interval)  # no two sessions of a key end between two looks
         return None if self.length is None else self.length if self.extent is None else self.extent.pane
 
     @property

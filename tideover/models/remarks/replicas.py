@@ -18,10 +18,10 @@ def side_by_side(plan: Plan, under: str) -> list[str]:
                 f"{c.name}: {replicas} replicas on {len(used)} hosts: one host takes more than one of them "
                 "down"
             )
-        window = c.window
-        if window and replicas > 1 and window.trigger == "tick" and window.length:
+        if c.window and replicas > 1 and c.trigger == "tick":
+            better = "{gap: …, by: event}" if c.window.gap is not None else "{length: …, trigger: marker}"
             remarks.append(
                 f"{c.name}: a window that a timer ends, under {under}: replicas may emit different sums, and "
-                "deduplication then picks wrong ones; use window: {length: …, trigger: marker}"
+                f"deduplication then picks wrong ones; use window: {better}"
             )
     return remarks

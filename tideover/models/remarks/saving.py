@@ -61,7 +61,8 @@ def by_task(plan: Plan, saving: Saving) -> list[str]:
             f"{takes / S:.4g} s, longer than the interval"
         ]
     writers = sum(c.tasks for c in plan.stateful)
-    lengths = [c.window.slide or c.window.length for c in plan.stateful if c.window and c.window.length]
+    windows = [c.window for c in plan.stateful if c.window and (c.window.length or c.trigger == "tick")]
+    lengths = [w.slide or w.length or w.beat or 0 for w in windows]
     often = min([saving.interval, *lengths])
     if writers * write > often:
         return [

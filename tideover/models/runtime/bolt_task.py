@@ -84,7 +84,8 @@ class BoltTask(WindowedTask):
             return
         assert self._state is not None
         for _, train in self._taken(now):
-            self._take_up(train if train.mark is None else train.pick(train.mark == 0))
+            tuples = train if train.mark is None else train.pick(train.mark == 0)
+            self._take_up(tuples, tuples.time)
 
     def _receive(self, channel: Channel, train: Train) -> Train:
         if train.mark is not None:
@@ -216,7 +217,7 @@ class BoltTask(WindowedTask):
     def _has_processed(self, train: Train, arrival: Ints, sent: list[Sent]) -> None:
         self.worked += train.n
         if self._state is not None:
-            train = self._take_up(train)
+            train = self._take_up(train, arrival)
         self._context.say.processed(self, train, arrival, sent)
         if self.component.anchored:
             self._context.hooks.processed(self, train, sent)

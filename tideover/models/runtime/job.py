@@ -195,6 +195,7 @@ class Job:
                 task.windows.trigger in ("tick", "watermark")
                 and window is not None
                 and window.beat is not None
+                and not (self.needs.batches and window.by == "event")
             ):
                 tick = partial(_tick, task)
                 # what leaves now comes behind all that arrives now at who reads it

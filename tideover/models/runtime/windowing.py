@@ -7,7 +7,7 @@ import numpy as np
 from tideover.models.job.components import BoltConfig
 from tideover.models.job.topology import Component
 from tideover.models.operators.base import Children
-from tideover.models.operators.event_clock import EventClock
+from tideover.models.operators.event_clock import NEVER, EventClock
 from tideover.models.operators.keyed_pairs import SIDE
 from tideover.models.operators.sessions import Sessions
 from tideover.models.operators.state import Closed, Effects, State
@@ -65,9 +65,9 @@ class WindowedTask(Server):
 
     # -- tuples come -----------------------------------------------------------------------------------------
 
-    def _take_up(self, train: Train) -> Train:
-        """Take tuples into the state, each in its pane if windows have some; those that are late not, which
-        are marked as such.
+    def _take_up(self, train: Train, arrival: Ints) -> Train:
+        """Take tuples that have come at ``arrival`` into the state, each in its pane if windows have some;
+        those that are late not, which are marked as such.
         """
         assert self._state is not None
         whole = train
@@ -79,6 +79,9 @@ class WindowedTask(Server):
             self._state.add(train)
             return whole
         clock, pane = self._state.clock, self._extent.pane
+        if clock is None and isinstance(self._state, Sessions):
+            self._state.add_events(train, arrival, NEVER)
+            return whole
         if clock is None:
             panes = None  # the open one: the next tick ends it
             if self.windows.trigger == "tuples":
@@ -248,14 +251,32 @@ class WindowedTask(Server):
         assert state is not None
         if extent is None:
             return {number: None}
+        if state.clock is None and isinstance(state, Sessions):
+            window = self.component.window
+            assert window is not None
+            return {number: number * (window.beat or 0) // extent.pane + 1}
         if state.clock is None:
             state.end_pane(number)
             return {} if number % extent.slide else {number // extent.slide: number + 1}
-        before = state.clock.look(self._kernel.now)
-        due = state.due(before, state.clock.watermark)
+        state.clock.look(self._kernel.now)
+        return self._ended_by_events()
+
+    def _ended_by_events(self) -> dict[int, int | None]:
+        """The windows that the watermark has passed, and that were not put out."""
+        assert self._state is not None
+        assert self._extent is not None
+        clock = self._state.clock
+        assert clock is not None
+        due = self._state.due(clock.ended, clock.watermark)
+        clock.ended = clock.watermark
         if due:
             self.windows.ended = due[-1] + 1
-        return {window: window * extent.slide + 1 for window in due}
+        return {window: window * self._extent.slide + 1 for window in due}
+
+    def end_batch(self, now: int) -> None:
+        """All of a batch has passed: put out the windows by event that the watermark before it has ended."""
+        self._end_windows(self._ended_by_events(), now, self.windows.epoch)
+        self.outbox.let_out(now)
 
     # -- the state -------------------------------------------------------------------------------------------
 

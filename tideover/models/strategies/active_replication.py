@@ -32,7 +32,7 @@ class ActiveReplication(Strategy):
 
     promise: ClassVar[Promise] = "exactly once"
     alone: ClassVar[str | None] = None
-    windows: ClassVar[frozenset[str]] = frozenset({"sliding", "event", "session", "join"})
+    windows: ClassVar[frozenset[str]] = frozenset({"sliding", "event", "session", "arrival session", "join"})
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task", "crash_worker", "crash_host"})
     reads_queues: ClassVar[bool] = True
     after_failures: ClassVar[frozenset[str]] = frozenset({"copy_time", "copy_bandwidth"})

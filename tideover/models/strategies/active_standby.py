@@ -34,6 +34,7 @@ class ActiveStandby(Strategy):
     promise: ClassVar[Promise] = "exactly once"
     alone: ClassVar[str | None] = "who speaks is agreed with all tasks that read it, and these trim its queue"
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task", "crash_worker", "crash_host"})
+    windows: ClassVar[frozenset[str]] = frozenset({"sliding", "event", "session", "arrival session", "join"})
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (DuplicateFilter, OutputQueues, StateTransfer)
     after_failures: ClassVar[frozenset[str]] = frozenset({"replay_cost", "copy_time", "copy_bandwidth"})
     per_tuple: ClassVar[frozenset[str]] = frozenset({"replay_cost"})

@@ -34,6 +34,7 @@ class BatchRerun(BatchSettings, Strategy):
         {"lose_state", "crash_task", "crash_host", "pause", "crash_worker", "crash_rack"}
     )
     roles: ClassVar[frozenset[str]] = frozenset({"driver"})
+    windows: ClassVar[frozenset[str]] = frozenset({"sliding", "event", "session", "join"})
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (Batches,)
     after_failures: ClassVar[frozenset[str]] = frozenset(
         {"retry", "reload_time", "reload_cost", "executor_cold", "state_cold", "locality_wait"}

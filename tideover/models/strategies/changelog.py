@@ -32,6 +32,7 @@ class ChangelogTopics(Strategy):
     promise: ClassVar[Promise] = "at least once"
     alone: ClassVar[str | None] = "all that its tasks read waits in logs, and what others read does not"
     survives: ClassVar[frozenset[str]] = CRASHES
+    windows: ClassVar[frozenset[str]] = frozenset({"sliding", "event", "session", "join"})
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (Changelogs,)
     after_failures: ClassVar[frozenset[str]] = frozenset({"restore_time", "restore_cost", "local_state"})
     unsaid: ClassVar[frozenset[str]] = frozenset({"store"})

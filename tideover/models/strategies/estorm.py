@@ -30,7 +30,7 @@ class EStorm(SourceReplay):
     bounded_queues: ClassVar[bool] = True
     reads_queues: ClassVar[bool] = True
     loses_messages: ClassVar[bool] = False
-    windows: ClassVar[frozenset[str]] = frozenset({"sliding", "event", "session", "join"})
+    windows: ClassVar[frozenset[str]] = frozenset({"sliding", "event", "session", "arrival session", "join"})
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (*SourceReplay.composed_of, Fleets)
     per_tuple: ClassVar[frozenset[str]] = SourceReplay.per_tuple | {"copy_cost"}
     after_failures: ClassVar[frozenset[str]] = frozenset({"transaction_time", "load_time", "load_cost"})

@@ -21,7 +21,9 @@ class Amnesia(Strategy):
 
     promise: ClassVar[Promise] = "at most once"
     alone: ClassVar[str | None] = None
-    windows: ClassVar[frozenset[str]] = frozenset({"sliding", "event", "session", "aside", "join"})
+    windows: ClassVar[frozenset[str]] = frozenset(
+        {"sliding", "event", "session", "arrival session", "aside", "join"}
+    )
     survives: ClassVar[frozenset[str]] = CRASHES
 
     bounded_queues: ClassVar[bool] = True

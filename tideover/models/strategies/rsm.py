@@ -34,7 +34,7 @@ class StateManagement(Strategy):
     promise: ClassVar[Promise] = "exactly once"
     alone: ClassVar[str | None] = None
     usual: ClassVar[dict[str, str]] = {"checkpoint_interval": "5 s"}
-    windows: ClassVar[frozenset[str]] = frozenset({"sliding", "event", "session", "join"})
+    windows: ClassVar[frozenset[str]] = frozenset({"sliding", "event", "session", "arrival session", "join"})
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task"})
     stateless_too: ClassVar[bool] = False
     bounded_queues: ClassVar[bool] = True

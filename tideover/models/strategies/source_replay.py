@@ -41,7 +41,9 @@ class SourceReplay(Acking):
 
     promise: ClassVar[Promise] = "at least once"
     alone: ClassVar[str | None] = "what is lost anywhere is replayed by the source, through all tasks"
-    windows: ClassVar[frozenset[str]] = frozenset({"sliding", "event", "session", "aside", "join"})
+    windows: ClassVar[frozenset[str]] = frozenset(
+        {"sliding", "event", "session", "arrival session", "aside", "join"}
+    )
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task"})
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (Acks, Rotation)
     roles: ClassVar[frozenset[str]] = frozenset({"acker"})

@@ -33,7 +33,9 @@ class StormCheckpoint(SourceReplay):
     looks_up: ClassVar[bool] = True
     reads_queues: ClassVar[bool] = True
     loses_messages: ClassVar[bool] = False
-    windows: ClassVar[frozenset[str]] = frozenset({"sliding", "event", "session", "join", "ids"})
+    windows: ClassVar[frozenset[str]] = frozenset(
+        {"sliding", "event", "session", "arrival session", "join", "ids"}
+    )
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (*SourceReplay.composed_of, Transactions)
     costs: ClassVar[dict[str, tuple[str, ...]]] = {"transactions": ("write_time", "write_cost")}
     per_tuple: ClassVar[frozenset[str]] = SourceReplay.per_tuple

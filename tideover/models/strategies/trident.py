@@ -29,6 +29,7 @@ class Trident(TridentSettings, Strategy):
         {"lose_state", "crash_task", "crash_host", "pause", "crash_worker", "crash_rack"}
     )
     roles: ClassVar[frozenset[str]] = frozenset({"coordinator"})
+    windows: ClassVar[frozenset[str]] = frozenset({"sliding", "join"})
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (Coordinator,)
     gives_up: ClassVar[tuple[str, ...]] = ("message_timeout",)
     costs: ClassVar[dict[str, tuple[str, ...]]] = {

@@ -37,6 +37,7 @@ class UpstreamBackup(Strategy):
     promise: ClassVar[Promise] = "exactly once"
     alone: ClassVar[str | None] = "all tasks downstream have to say what they are done with"
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task", "crash_worker", "crash_host"})
+    windows: ClassVar[frozenset[str]] = frozenset({"sliding", "event", "join"})
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (UpstreamBuffers, ReplayFilter, Standbys, Progress)
     after_failures: ClassVar[frozenset[str]] = frozenset({"replay_cost", "replay_rate"})
     per_tuple: ClassVar[frozenset[str]] = frozenset({"replay_cost"})
@@ -59,6 +60,13 @@ class UpstreamBackup(Strategy):
             return (
                 "its state goes on from window to window, so upstream would have to keep everything since "
                 "the beginning to rebuild it"
+            )
+        window = bolt.bolt.ends
+        slides = window is not None and (window.slide or window.slide_tuples)
+        if window is not None and slides and window.by == "arrival" and window.trigger == "tick":
+            return (
+                "its windows slide, and what is sent again would fall into other panes than before; use "
+                "trigger: marker, or by: event"
             )
         return None
 
@@ -101,7 +109,7 @@ class Backups(Protocol):
             self.buffers.trim(task, Reached(told))
 
     def window_ended(self, task: BoltView, parts: list[Effects], now: int) -> int:
-        if task.component.trigger != "marker":
+        if self.progress.tells(task):
             self.do.transfer(self.strategy.ack_size)
             self.do.step(task, "window's end told")
         return 0

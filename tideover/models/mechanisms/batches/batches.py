@@ -10,6 +10,7 @@ from tideover.models.mechanisms.batches.batch import Batch
 from tideover.models.mechanisms.batches.cluster import LATE
 from tideover.models.mechanisms.batches.executor import DRIVER
 from tideover.models.mechanisms.batches.query import Query
+from tideover.models.mechanisms.batches.rehearsal import end_batch
 from tideover.models.mechanisms.batches.saving import EveryBatch
 from tideover.models.mechanisms.batches.settings import BatchSettings
 from tideover.models.runtime.job import Job
@@ -107,6 +108,10 @@ class Batches(Query):
     def _output(self, batch: Batch) -> None:
         now = self._job.kernel.now
         batch.come_out(now)
+        if self._job.topology.by_event:
+            self._job.kernel.move(None)
+            end_batch(self._job, now)
+            self._job.kernel.move(None)
         self._is_out(batch)
         if self._output_mode == "update" and batch.tuples:
             self._job.say.put_out((DRIVER, 0, batch.number), now)

@@ -7,6 +7,7 @@ from collections import defaultdict
 from tideover.models.mechanisms.base import Mechanism
 from tideover.models.mechanisms.batches.batch import Share, Shares
 from tideover.models.mechanisms.batches.log import Content
+from tideover.models.operators.event_clock import EventClock
 from tideover.models.runtime.announcements import Announcer
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.context import Context
@@ -39,6 +40,7 @@ class Rehearsal:
 
     def __init__(self, job: Job) -> None:
         context = Context(job.topology, job.draws, job.needs, Announcer([]))
+        context.events = job.context.events
         self._job = Job(context, job.deployment.quiet, fed=True)
         self._meter = _Meter(self._job)
 
@@ -62,9 +64,27 @@ class Rehearsal:
             mine.queue.refill([self._meter.admit(mine, train)])
         for task in self._job.bolt_tasks:
             task.flow(0)
+        if end_batch(self._job, 0):
+            for task in self._job.bolt_tasks:
+                task.flow(0)
         return {
             (task.component.name, task.index): Share(
                 self._meter.demand[task], task.state.entries if task.state is not None else 0
             )
             for task in self._job.bolt_tasks
         }
+
+
+def end_batch(job: Job, now: int) -> bool:
+    """All of a batch has passed all tasks of ``job``: those with windows by event put out what has ended, and
+    look how far events have come, all tasks of a bolt together. Returns whether there are any.
+    """
+    by_event = [c for c in job.topology.components if c.trigger == "watermark"]
+    for component in by_event:
+        tasks = [job.bolts[component.name, index][0] for index in range(component.tasks)]
+        for task in tasks:
+            task.end_batch(now)
+        EventClock.together(
+            [t.state.clock for t in tasks if t.state is not None and t.state.clock is not None]
+        )
+    return bool(by_event)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from tideover.models.job.components import BoltConfig
 from tideover.sim.registry import Part
 from tideover.sim.units import MS, Duration, S
 
@@ -61,6 +62,12 @@ class BatchSettings(Part):
     cold_time: Annotated[
         Duration, Field(description="extra time of the first batch after a driver's restart")
     ] = 0
+
+    def refusal(self, bolt: BoltConfig) -> str | None:
+        window = bolt.bolt.ends
+        if window is None or window.idle_after is None:
+            return None
+        return "in batches its windows by event wait for all that it reads: leave idle_after out"
 
     def cycle(self) -> tuple[int, int] | None:
         interval = self.trigger_interval

@@ -23,8 +23,8 @@ class StartingOver(Stopping):
 
     After a fault the query starts without state from the first tuple of that window, and its first batch
     takes everything from there; without windows by time (or with windows by tuple, whose borders depend on
-    all tuples before) from the log's beginning. What was put out before is put out again, and void by its
-    window's number.
+    all tuples before, or by event) from the log's beginning. What was put out before is put out again, and
+    void by its window's number.
     """
 
     def __init__(self, job: Job, settings: BatchSettings, output_mode: OutputMode) -> None:
@@ -33,12 +33,18 @@ class StartingOver(Stopping):
         """Roots that the query had read before its last start."""
         self._because = -1
         """Number of the outage that made it start; -1: what it reads is new."""
-        windows = [c.trigger for c in job.topology.components if c.window is not None]
-        self._by_time = bool(windows) and "tuples" not in windows
+        windows = [c.window for c in job.topology.components if c.window is not None]
+        self._by_time = bool(windows) and all(w.every is None and w.by == "arrival" for w in windows)
+        self._panes = [window.extent for window in windows if window.extent is not None]
 
     def _epoch(self) -> int:
         """Number of the oldest window that is not finished, less one."""
         return min(task.windows.epoch for task in self._cluster.tasks) if self._by_time else 0
+
+    def _eldest(self, epoch: int) -> int:
+        """The oldest epoch of which not everything has left, where marker ``epoch`` was the newest."""
+        begins = [epoch // panes.slide * panes.slide - panes.panes for panes in self._panes]
+        return max(0, min([epoch, *begins]))
 
     # -- what the log keeps ----------------------------------------------------------------------------------
 
@@ -52,7 +58,7 @@ class StartingOver(Stopping):
         super()._commit(batch)
         self._read_again, self._because = NOTHING, -1
         if self._by_time:
-            self._log.trim(self._epoch())
+            self._log.trim(self._eldest(self._epoch()))
 
     @property
     def _rows_kept(self) -> int:
@@ -83,7 +89,7 @@ class StartingOver(Stopping):
         batch, self._batch = self._batch, None
         epoch = self._epoch()
         if self._by_time:
-            self._log.trim(epoch)
+            self._log.trim(self._eldest(epoch))
         again = [(task, train) for task, trains in self._log.kept.items() for train in trains]
         for task, train in again:
             self._job.say.reopened(task, without_markers(train))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from tideover.models.mechanisms.base import Mechanism
 from tideover.models.mechanisms.buffers.recovery import UpstreamBuffers
@@ -17,7 +18,7 @@ from tideover.models.runtime.job import Job
 from tideover.models.runtime.saved_state import SavedState
 from tideover.models.runtime.views import BoltView, TaskView
 from tideover.sim.link import Channel
-from tideover.sim.train import Train
+from tideover.sim.train import Ints, Train
 
 
 class Mark(NamedTuple):
@@ -37,7 +38,7 @@ class Mark(NamedTuple):
 class _Task:
     """What is known of one task.
 
-    data      first number of a tuple that no window has put out, by input channel and epoch
+    data      first number of a tuple that has not left, by input channel and epoch (by event: pane)
     markers   number of an end marker that was not handed on, by input channel and window
     marks     those of which not everything is done downstream, oldest first
     told      the newest of those of which everything is
@@ -54,8 +55,8 @@ class _Task:
 
 
 class Progress(Mechanism):
-    """Knows of every bolt task which of its messages are *open*: a tuple in a state until a window puts it
-    out, an end marker until it is handed on. What is not open is *done* when all that was sent by then is
+    """Knows of every bolt task which of its messages are *open*: a tuple in a state until it leaves with a
+    window, an end marker until it is handed on. What is not open is *done* when all that was sent by then is
     done at those who got it.
 
     J.-H. Hwang et al., ICDE 2005, section 4.2: acks of level 1, which go from hop to hop.
@@ -75,8 +76,15 @@ class Progress(Mechanism):
         own = self._of[task]
         own.data, own.markers, own.marks = {}, {}, []
         state = SavedState.between_windows(self._bolt(task), own.told.epoch, own.windows)
-        epoch = own.told.epoch if task.component.trigger == "marker" else 0
-        return Standby(state, own.told.positions, own.seen, {}, epoch)
+        over = _left(task, own.told.epoch) if task.component.trigger == "marker" else 0
+        return Standby(state, own.told.positions, own.seen, {}, max(0, over))
+
+    @staticmethod
+    def tells(task: BoltView) -> bool:
+        """Whether the secondary is told of the end of each window: in a replay it would not come again as it
+        was.
+        """
+        return task.component.trigger in ("tick", "tuples")
 
     # -- what is open ----------------------------------------------------------------------------------------
 
@@ -87,20 +95,36 @@ class Progress(Mechanism):
             own.markers.setdefault((int(channel[row]), int(mark[row])), int(number[row]))
         if task.state is None:
             return
-        epoch = train.column("epoch")
+        epoch, inside = train.column("epoch"), mark == 0
+        if task.component.trigger == "watermark":
+            epoch = self._panes(task, train, inside)
         for mine in np.unique(channel).tolist():
-            rows = np.flatnonzero((channel == mine) & (mark == 0))
+            rows = np.flatnonzero((channel == mine) & inside)
             epochs, first = np.unique(epoch[rows], return_index=True)
             for each, row in zip(epochs.tolist(), rows[first].tolist(), strict=True):
                 own.data.setdefault((mine, each), int(number[row]))
 
+    def _panes(self, task: BoltView, train: Train, inside: npt.NDArray[np.bool_]) -> Ints:
+        """The pane of each tuple, by its event; those that are late are taken from ``inside``."""
+        state, window, times = self._bolt(task).state, task.component.window, self._job.context.events
+        assert state is not None
+        assert state.clock is not None
+        assert window is not None
+        assert window.extent is not None
+        assert times is not None
+        events, panes = times.of(train.uid[inside] >> task.component.bits), np.zeros(train.n, np.int64)
+        panes[inside] = -(-events // window.extent.pane)
+        inside[inside] = events > state.clock.watermark
+        return panes
+
     def window_ended(self, task: BoltView, parts: list[Effects], now: int) -> int:
         own, windows = self._of[task], self._bolt(task).windows
-        if task.component.trigger == "marker":
-            own.data = {key: first for key, first in own.data.items() if key[1] >= windows.epoch}
-        else:  # in a replay it would not come again as it was: its end is told to the secondary
+        if self.tells(task):
             own.data = {}
             own.windows, own.seen = windows.ended, self._filter.done(task)
+        else:
+            left = _left(task, windows.epoch if windows.trigger == "marker" else windows.ended)
+            own.data = {key: first for key, first in own.data.items() if key[1] >= left}
         return 0
 
     # -- what is done ----------------------------------------------------------------------------------------
@@ -123,3 +147,17 @@ class Progress(Mechanism):
         own.marks = own.marks[own.marks.index(done[-1]) + 1 :]
         own.told = done[-1]
         return True
+
+
+def _left(task: TaskView, ended: int) -> int:
+    """Before which epoch, or pane, all has left a task: ``ended`` is the newest marker that it has had, or,
+    of windows by event, one more than the newest window that it has put out.
+    """
+    extent = None if task.component.window is None else task.component.window.extent
+    if extent is None:
+        return ended
+    if task.component.trigger == "marker":
+        before = ended // extent.slide * extent.slide
+    else:
+        before = (ended - 1) * extent.slide + 1
+    return before - extent.panes * extent.stays

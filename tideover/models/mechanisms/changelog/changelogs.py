@@ -6,8 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
-import numpy as np
-
 from tideover.models.job.topology import Component
 from tideover.models.mechanisms.base import Mechanism
 from tideover.models.mechanisms.changelog.copies import Copies
@@ -20,7 +18,7 @@ from tideover.models.operators.state import Effects
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.hooks import Needs
 from tideover.models.runtime.job import Job
-from tideover.models.runtime.keeper import NOTHING, Keeper, Mask
+from tideover.models.runtime.keeper import Keeper, Mask
 from tideover.models.runtime.plans import Plans
 from tideover.models.runtime.stream import Sent
 from tideover.models.runtime.verbs import Verbs
@@ -248,9 +246,8 @@ class Changelogs(Mechanism, Keeper):
     def moved(self, now: int) -> None:
         self._job.say.kept(sum(own.reader.kept for own in self._tasks.values()))
 
-    def roots(self) -> Ints:
-        found = (roots for own in self._tasks.values() for roots in own.reader.roots())
-        return np.concatenate([NOTHING, *found])
+    def tuples(self) -> list[tuple[Component, Train]]:
+        return [(own.bolt.component, train) for own in self._tasks.values() for train in own.reader.tuples()]
 
     def effects(self) -> list[tuple[Component, Ints]]:
         stateful = [own for own in self._tasks.values() if own.bolt.state is not None]

@@ -12,7 +12,7 @@ from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.context import without_markers
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.saved_state import SavedState
-from tideover.sim.train import Ints, Train
+from tideover.sim.train import Train
 
 AGAIN = "again"
 """Column: 1 if the task had read the message before a failure."""
@@ -97,8 +97,7 @@ class Reader:
         waiting = [*gate.held, *gate.unreadable()]
         return self._log.size + sum(train.n for train in waiting)
 
-    def roots(self) -> Iterator[Ints]:
-        """Roots of the tuples that may be read again."""
+    def tuples(self) -> Iterator[Train]:
+        """What belongs to roots of what may be read again."""
         if self.task.component.anchored:
-            for train in self._log.trains:
-                yield without_markers(train).uid >> self.task.component.bits
+            yield from map(without_markers, self._log.trains)
