@@ -34,7 +34,8 @@ class Turn:
     """A member is to write for a task, or writes."""
 
     member: Task
-    again: Callable[[], None]
+    again: Callable[[Task], None]
+    """Asks another one than this."""
 
 
 class Fleets(SourceReplay):
@@ -53,7 +54,7 @@ class Fleets(SourceReplay):
         for each, turn in list(self.turns.items()):
             if turn.member is task:
                 del self.turns[each]
-                turn.again()
+                turn.again(task)
 
     def ready(self, task: Task, was_down: bool) -> None:
         super().ready(task, was_down)
@@ -83,11 +84,11 @@ class Fleets(SourceReplay):
             transaction.unwritten.remove(task)
         self._read(transaction, fault)
 
-    def _ask(self, task: Task, life: int, fault: int) -> None:
+    def _ask(self, task: Task, life: int, fault: int, gone: Task | None = None) -> None:
         if not self._waits(task, life, fault):
             return
         fleet = [other for other in self.world.tasks if other.logical == task.logical and other is not task]
-        live = [other for other in fleet if other.live]
+        live = [other for other in fleet if other.live and other is not gone]
         if not live:
             self._restored(task, life, fault, State(), 0)
             self._leave(task, fault)
