@@ -25,9 +25,9 @@ def fitted(strategy, kinds):
     ("strategy", "kinds"),
     [
         ("micro_batch", ()),
-        ("micro_batch", ("kill_executor",)),
+        pytest.param("micro_batch", ("kill_executor",), marks=pytest.mark.long),
         ("micro_batch", ("kill_executor", "kill_driver")),
-        ("source_replay", ("kill_executor",)),
+        pytest.param("source_replay", ("kill_executor",), marks=pytest.mark.long),
         ("source_replay", ("kill_executor", "kill_driver")),
         ("active_replication", ("kill_driver",)),
     ],

@@ -128,6 +128,7 @@ campaign.run(plan, Path(sys.argv[2]), lambda done, text: print(text, flush=True)
 """
 
 
+@pytest.mark.long
 def test_a_killed_calibration_leaves_nobody_behind_and_resumes(tiny_run, tmp_path):
     """One session is done; SIGKILL in the next. Whether its driver ends by itself, since nobody is at the
     other end of its standard input, or the next start ends it: in the end there is none. What is done stays.

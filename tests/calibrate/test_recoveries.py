@@ -252,6 +252,7 @@ def test_the_plain_law_finds_its_own_values_again() -> None:
 # -- from the profile to predictions -------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_profile_predicts_unseen_rates_and_intervals(
     fitted: dict[float | None, Calibration], tmp_path: Path
 ) -> None:

@@ -136,6 +136,7 @@ def test_a_second_outage_and_an_open_end_are_set_aside(tmp_path: Path) -> None:
         read(broken)
 
 
+@pytest.mark.long
 def test_a_profile_predicts_both_ends(tmp_path: Path) -> None:
     """At a rate that was not measured: the outage of the truth, 29.5 s, and its recovery; the run, too."""
     points = failures(3, 0.0, n=7)
@@ -154,6 +155,7 @@ def test_a_profile_predicts_both_ends(tmp_path: Path) -> None:
         assert row[name] == pytest.approx(value, rel=0.06)
 
 
+@pytest.mark.long
 def test_a_detector_finds_out_by_itself() -> None:
     """The built-in profile gives the restart alone; detection is a timeout less the age of a heartbeat. With
     one that is 40 s longer so is the outage, and the latency is late by more.

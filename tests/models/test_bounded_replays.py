@@ -19,7 +19,7 @@ from tideover.models.simulation import simulate
 RSM = ("rsm",)
 
 
-@settings(QUICK, max_examples=50)
+@settings(QUICK, max_examples=12)
 @given(queues(RSM, ("block",)))
 def test_replays_wait_for_room_as_in_the_reference(scenario: Scenario) -> None:
     assert differences(scenario, (20_000,)) == {}

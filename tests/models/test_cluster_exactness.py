@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
-from tests.models.test_exactness import CAPS, EACH, LONG, QUICK, agree
+from tests.models.test_exactness import CAPS, EACH, FEW, LONG, QUICK, agree
 from tests.oracle.cluster_worlds import on_clusters
 from tests.oracle.layout import Layout
 from tideover.models.config import Scenario, deployment_of
@@ -14,10 +14,10 @@ from tideover.sim.draws import Draws
 
 @EACH
 def test_the_engine_equals_the_reference_on_clusters(strategy: str) -> None:
-    agree(on_clusters((strategy,)))
+    agree(on_clusters((strategy,)), FEW)
 
 
-@settings(QUICK, max_examples=100)
+@settings(QUICK, max_examples=50)
 @given(on_clusters(("none", "active_replication")))
 def test_who_runs_where_equals_the_reference(scenario: Scenario) -> None:
     cluster, layout = deployment_of(scenario).cluster, Layout(scenario, Draws(1, 0))

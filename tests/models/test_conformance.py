@@ -78,11 +78,25 @@ def test_built_in_thoroughly(kind: str, check: Any) -> None:
     check(of(kind))
 
 
-@pytest.mark.parametrize("check", conformance.CHECKS[2:], ids=lambda check: check.__name__)
+QUICK = [check for check in conformance.CHECKS[2:] if check is not conformance.conserves_roots]
+"""That one is asked of snapshots with and without these alike; the long tests ask it here, too."""
+
+
+@pytest.mark.parametrize("check", QUICK, ids=lambda check: check.__name__)
 def test_snapshots_with_transactions_and_copies(check: Any) -> None:
     """Readers of a transactional sink, and tasks that read local copies, are promised the same."""
+    check(_with_transactions_and_copies())
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("check", conformance.THOROUGH, ids=lambda check: check.func.__name__)
+def test_snapshots_with_transactions_and_copies_thoroughly(check: Any) -> None:
+    check(_with_transactions_and_copies())
+
+
+def _with_transactions_and_copies() -> Strategy:
     more = {"sink": TransactionalSink(commit_time=400_000_000), "local_recovery": "disk", "unaligned": True}
-    check(STRATEGIES["aligned_snapshots"].model_validate(PARAMETERS["aligned_snapshots"] | more))
+    return STRATEGIES["aligned_snapshots"].model_validate(PARAMETERS["aligned_snapshots"] | more)
 
 
 def test_a_sink_that_loses_is_found() -> None:

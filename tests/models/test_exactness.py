@@ -29,6 +29,8 @@ QUICK = settings(
     phases=(Phase.generate,),  # add Phase.shrink to find the smallest world that fails: it takes minutes
     suppress_health_check=list(HealthCheck),
 )
+FEW = settings(QUICK, max_examples=12)
+"""Of what is tried besides: each strategy has its 50 worlds."""
 LONG = settings(QUICK, max_examples=1000, derandomize=False)
 SHARED = settings(LONG, max_examples=200)
 """Of a mechanism that is tried with five strategies or more: these have 1,000 worlds together, so that
@@ -114,7 +116,7 @@ def test_the_engine_equals_the_reference(strategy: str) -> None:
 @EACH
 def test_the_engine_equals_the_reference_where_failures_overlap(strategy: str) -> None:
     """What fails while it is down, or while others are, is back once, and from the newest of its faults."""
-    agree(overlapping((strategy,)))
+    agree(overlapping((strategy,)), FEW)
 
 
 @pytest.mark.long
@@ -131,7 +133,7 @@ def test_the_engine_equals_the_reference_in_many_worlds_where_failures_overlap(s
 
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_the_engine_equals_the_reference_with(setting: str) -> None:
-    agree(SETTINGS[setting])
+    agree(SETTINGS[setting], FEW)
 
 
 @pytest.mark.long

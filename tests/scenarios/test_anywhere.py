@@ -56,6 +56,7 @@ def here(tmp_path_factory):
     return found
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_a_connect_server_gives_the_same(here, tmp_path):
     with connect_server() as address:
