@@ -126,6 +126,15 @@ def test_cpu_is_k_plus_1_times_that_of_one() -> None:
     assert (two, three) == (pytest.approx(2 * one), pytest.approx(3 * one))
 
 
+def test_what_is_left_out_loses_so_nothing_is_promised() -> None:
+    """A task of count crashes in the middle of a window: with replicas, and without."""
+    whole = word_count((fault("crash_task", 80, component="count", restart=30),))
+    split = whole.strategy.model_copy(update={"components": ("split",)})
+    assert simulate(whole).ledger["lost"] == 0
+    assert simulate(whole.model_copy(update={"strategy": split})).ledger["lost"] > 0
+    assert split.promises() == "none"
+
+
 # -- what triggers an aggregate ------------------------------------------------------------------------------
 
 

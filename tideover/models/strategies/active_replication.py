@@ -52,6 +52,10 @@ class ActiveReplication(Strategy):
     ] = None
     entry_size: Annotated[Size, Field(description="bytes of an entry of the state that is copied")] = 64
 
+    def promises(self) -> Promise:
+        """A bolt that is left out goes on with nothing: beside replicas it loses, and may count twice."""
+        return self.promise if self.components is None else "none"
+
     def replicas(self, component: str, keeps_state: bool) -> int:
         return self.k + 1 if self.components is None or component in self.components else 1
 
