@@ -102,6 +102,7 @@ def small(strategy: str) -> Scenario:
         "active_replication": {"k": 1},
         "aligned_snapshots": {"checkpoint_interval": 10 * S},
         "micro_batch": {"trigger_interval": 1 * S},
+        "hybrid": {"rest": STRATEGIES["rsm"].model_validate({"checkpoint_interval": 10 * S})},
     }
     topology = {
         "sentences": SpoutConfig(spout=SPOUTS["sentences"](), arrivals=Periodic(rate=10)),

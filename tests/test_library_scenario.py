@@ -92,7 +92,7 @@ def test_short_parameters_are_those_of_the_file(rate: int, capacity: int) -> Non
     assert base.with_(description="x").with_(**short, description=base.description) == wanted
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(changes(), changes().filter(lambda changed: "failures.0.at" not in changed))
 def test_a_scenario_that_was_changed_is_changed_like_its_file(
     first: dict[str, Any], second: dict[str, Any]
@@ -299,7 +299,7 @@ def test_a_scenario_of_typed_objects_is_the_one_of_a_file() -> None:
     assert tideover.run(word_count(), short).to_dict() == tideover.run("wordcount", short).to_dict()
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(changes(), st.sampled_from([None, *TYPED]), texts)
 def test_yaml_holds_a_scenario(changed: dict[str, Any], strategy: Any, name: str) -> None:
     """Whatever it was changed to, and whatever its name looks like to a reader of YAML."""

@@ -29,7 +29,7 @@ def fitted(strategy, kinds):
         ("micro_batch", ("kill_executor", "kill_driver")),
         pytest.param("source_replay", ("kill_executor",), marks=pytest.mark.long),
         ("source_replay", ("kill_executor", "kill_driver")),
-        ("active_replication", ("kill_driver",)),
+        pytest.param("active_replication", ("kill_driver",), marks=pytest.mark.long),
     ],
 )
 def test_any_set_of_kills_gives_a_profile_that_is_taken(strategy, kinds, tmp_path):

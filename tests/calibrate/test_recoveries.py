@@ -300,6 +300,7 @@ def _after(start: str, shown: str) -> str:
     return line.removeprefix(start)
 
 
+@pytest.mark.long
 def test_the_command_writes_profiles_tables_and_a_page(tideover_command: Any, tmp_path: Path) -> None:
     """Twice into the same directory, and then the run with what was written that it says to try."""
     path = tmp_path / "a.csv"

@@ -109,7 +109,7 @@ def test_a_sink_that_loses_is_found() -> None:
         conformance.keeps_its_promise(strategy)
 
 
-@pytest.mark.parametrize("k", [0, 2])
+@pytest.mark.parametrize("k", [0, pytest.param(2, marks=pytest.mark.long)])
 def test_other_numbers_of_replicas(k: int) -> None:
     """k = 2 keeps every promise; k = 0 is amnesia by another name, and conserves roots all the same."""
     strategy = STRATEGIES["active_replication"].model_validate({"k": k})

@@ -271,9 +271,10 @@ class Bolt(Task):
         again = world.ledger.emitted_window(self, number, emitted)
         if self.silent and not self.keeps:
             return emitted, 0
-        if self.silent:
+        heard_of = old.keys() or self.window.by != "event"
+        if heard_of and self.silent:
             world.protocol.unsaid_window(self, number, old.keys(), again)
-        elif old.keys() or self.window.by != "event":
+        elif heard_of:
             self.say_window(number, old.keys())
         serialising = 0
         known = again and not world.layout.needs.readers_go_back

@@ -67,6 +67,7 @@ def test_a_session_that_runs_already_is_not_set_up_anew(spark):
         pass
 
 
+@pytest.mark.long
 def test_nothing_of_the_users_is_changed_and_nothing_is_left(tmp_path):
     code = """
 import os, signal
@@ -102,7 +103,7 @@ print("done")
     ] == []
 
 
-@pytest.mark.parametrize("error", ["ValueError", "KeyboardInterrupt"])
+@pytest.mark.parametrize("error", [pytest.param("ValueError", marks=pytest.mark.long), "KeyboardInterrupt"])
 def test_it_stops_when_the_block_fails(error):
     done = run(f"""
 from pyspark import SparkContext
@@ -155,6 +156,7 @@ except SparkNotStarted as error:
     assert done.stderr == ""
 
 
+@pytest.mark.long
 def test_when_sparks_process_dies_the_error_quotes_it_and_the_next_session_starts():
     done = run("""
 from tideover.scenarios.spark.session import spark_session

@@ -160,6 +160,7 @@ tideover.sweep(json.loads(sys.argv[1]), master="local[2,4]", data=sys.argv[2], r
 """
 
 
+@pytest.mark.long
 def test_a_killed_driver_leaves_what_it_had_and_no_more_is_lost(
     spark: Any, reference: dict[str, bytes], tmp_path: Path
 ) -> None:

@@ -29,7 +29,11 @@ def audited(
 
 @pytest.mark.parametrize(
     ("strategy", "claimed"),
-    [("none", "at most once"), ("source_replay", "at least once"), ("aligned_snapshots", "exactly once")],
+    [
+        ("none", "at most once"),
+        ("source_replay", "at least once"),
+        pytest.param("aligned_snapshots", "exactly once", marks=pytest.mark.long),
+    ],
 )
 def test_what_a_strategy_claims_is_observed(strategy: str, claimed: str) -> None:
     """Not less (it holds), and not more: amnesia loses, replays count twice."""

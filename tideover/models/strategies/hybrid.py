@@ -53,7 +53,7 @@ class Hybrid(Members):
     windows: ClassVar[frozenset[str]] = cast(
         "frozenset[str]",
         OfMembers(
-            frozenset({"sliding", "event", "session", "join"}),
+            frozenset({"sliding", "event", "session", "arrival session", "join"}),
             lambda mix: frozenset.intersection(*(member.windows for member in mix.all_members.values())),
         ),
     )
