@@ -12,7 +12,7 @@ The world of the checks (`tideover.models.conformance_world`) is a word count in
 It has a store, and on each host a disk (of `stores` the one that is called ``disk``). In a second one ticks
 end the windows, for strategies that promise exactly once also then. Checks that simulate can be given another
 ``bolt`` with state in place of the count. Those that cross kinds of failures with victims and moments try so
-many combinations that each two of these meet; with ``choose=itertools.product`` they try all (``THOROUGH``).
+many combinations that each two of these meet; as a ``whole`` they try all (``THOROUGH``).
 """
 
 from __future__ import annotations
@@ -33,15 +33,14 @@ from tideover.models.conformance_world import (
     STRIKES,
     WHERE,
     WINDOW,
-    Choose,
     Strike,
     Trigger,
     add_up,
+    combined,
     components,
     fault,
     long_enough,
     off_beat,
-    pairwise,
     run,
     striking,
     variants,
@@ -132,25 +131,23 @@ def first_windows(done: Replication) -> dict[tuple[str, int, int], dict[int, int
     return windows
 
 
-def keeps_its_promise(
-    strategy: Strategy, bolt: type[Stateful] = WindowedCount, choose: Choose = pairwise
-) -> None:
+def keeps_its_promise(strategy: Strategy, bolt: type[Stateful] = WindowedCount, whole: bool = False) -> None:
     """One fault of a kind that it survives, all else healthy: at most once duplicates nothing, at least once
     loses nothing, exactly once neither, and then no window that ends markers is wrong. On its beat and off
-    it, and with other intervals too.
+    it, and as a ``whole`` with other intervals too.
     """
-    for each in variants(strategy):
+    for each in variants(strategy) if whole else (strategy,):
         strikes = off_beat(each, bolt) + (STRIKES if each is strategy else ())
         few = each.survives & {"crash_worker", "crash_rack"}  # where each host has one task, and a worker
         for what in itertools.chain(
-            choose(sorted(each.survives - few), components(each), strikes),
+            combined(whole, sorted(each.survives - few), components(each), strikes),
             itertools.product(sorted(few), components(each)[-1:], strikes[:1]),
         ):
             _keeps_its_promise_after(fault(*what), each, "marker", bolt)
 
 
 def keeps_its_promise_between_ticks(
-    strategy: Strategy, bolt: type[Stateful] = WindowedCount, choose: Choose = pairwise
+    strategy: Strategy, bolt: type[Stateful] = WindowedCount, whole: bool = False
 ) -> None:
     """Exactly once also where ticks end the windows: that of a fault, if it is over before its window ends,
     and all others come out right, and nothing is lost or counted twice. What a tick finds during a recovery
@@ -159,11 +156,11 @@ def keeps_its_promise_between_ticks(
     """
     if strategy.promises() != "exactly once" or strategy.needs.log or strategy.needs.comparison:
         return
-    for each in variants(strategy):
+    for each in variants(strategy) if whole else (strategy,):
         strikes = (*off_beat(each, bolt), *STRIKES)
         within = [s for s in strikes if 10 * STORE < s.at - END <= WINDOW - 4 * s.detection - S]
         kinds = sorted(each.survives - {"crash_worker", "crash_rack"})
-        for what in choose(kinds, components(each), within):
+        for what in combined(whole, kinds, components(each), within):
             _keeps_its_promise_after(fault(*what), each, "tick", bolt)
 
 
@@ -228,17 +225,15 @@ def bounds_its_buffers(strategy: Strategy, bolt: type[Stateful] = WindowedCount)
     assert long <= 1.25 * short, f"kept tuples grow from {short:g} to {long:g}"
 
 
-def conserves_roots(
-    strategy: Strategy, bolt: type[Stateful] = WindowedCount, choose: Choose = pairwise
-) -> None:
+def conserves_roots(strategy: Strategy, bolt: type[Stateful] = WindowedCount, whole: bool = False) -> None:
     """Emitted = completed + in flight + lost, whatever breaks, and whatever breaks during its recovery."""
     duration = min(long_enough(strategy), END + 4 * WINDOW)  # roots add up at any time
     others = [kind for kind in striking() if kind not in OF_TASKS]
     cases = itertools.chain(
-        choose(OF_TASKS, OF_TASKS, WHERE),
+        combined(whole, OF_TASKS, OF_TASKS, WHERE),
         # each of these before and after a crash; they hit much the same wherever they are aimed
-        choose(others, ("crash_task",), WHERE[:1]),
-        choose(("crash_task",), others, WHERE[-1:]),
+        combined(whole, others, ("crash_task",), WHERE[:1]),
+        combined(whole, ("crash_task",), others, WHERE[-1:]),
     )
     for kind, then, (first, second) in cases:
         failures = fault(kind, first, STRIKES[2]), fault(then, second, STRIKES[3])
@@ -302,7 +297,7 @@ CHECKS: tuple[Callable[..., None], ...] = (
 
 
 THOROUGH: tuple[Callable[..., None], ...] = tuple(
-    partial(check, choose=itertools.product)
+    partial(check, whole=True)
     for check in (keeps_its_promise, keeps_its_promise_between_ticks, conserves_roots)
 )
 """Those that try a part of all combinations, trying all: minutes in place of seconds."""

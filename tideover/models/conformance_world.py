@@ -9,7 +9,7 @@ A word count in seconds, small enough to be simulated hundreds of times:
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -69,8 +69,6 @@ WHERE = (("words", "count"), ("split", "count"), ("count", "split"), ("count", "
 """Components of two faults."""
 OF_TASKS = ("crash_host", "crash_task", "lose_state", "pause")
 """Kinds that are struck in all pairs."""
-Choose = Callable[..., Iterable[tuple[Any, ...]]]
-"""Which combinations of values on several axes are tried: ``pairwise`` some, ``itertools.product`` all."""
 VARIANTS = (0.37, 2.3)
 """Settings of a strategy's interval at which it is held to its promise too, as multiples of the given one."""
 
@@ -165,6 +163,11 @@ def off_beat(strategy: Strategy, bolt: type[Stateful] = WindowedCount) -> tuple[
         Strike(END + round((0.1 + 0.8 * soon) * period)),
         Strike(END + round((0.1 + 0.8 * later) * WINDOW), S // 2),
     )
+
+
+def combined(whole: bool, *axes: Sequence[Any]) -> Iterable[tuple[Any, ...]]:
+    """Combinations of values on several axes: all, or so many that each two meet."""
+    return itertools.product(*axes) if whole else pairwise(*axes)
 
 
 def pairwise(*axes: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
