@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.test_mutations import MUTATIONS, ROOT, Mutation, mutated, place_of
+from tests.mutations.base import Mutation
+from tests.test_mutations import MUTATIONS, ROOT, mutated, place_of
 
 MORE = (
     Mutation(

@@ -227,16 +227,18 @@ def bounds_its_buffers(strategy: Strategy, bolt: type[Stateful] = WindowedCount)
 
 def conserves_roots(strategy: Strategy, bolt: type[Stateful] = WindowedCount, whole: bool = False) -> None:
     """Emitted = completed + in flight + lost, whatever breaks, and whatever breaks during its recovery."""
-    duration = min(long_enough(strategy), END + 4 * WINDOW)  # roots add up at any time
+    duration = long_enough(strategy)
+    if not whole:  # roots add up at any time
+        duration = min(duration, END + 4 * WINDOW)
     others = [kind for kind in striking() if kind not in OF_TASKS]
+    first, last = WHERE[:1], WHERE[-1:]  # these hit much the same wherever they are aimed
     cases = itertools.chain(
         combined(whole, OF_TASKS, OF_TASKS, WHERE),
-        # each of these before and after a crash; they hit much the same wherever they are aimed
-        combined(whole, others, ("crash_task",), WHERE[:1]),
-        combined(whole, ("crash_task",), others, WHERE[-1:]),
+        itertools.product(others, ("crash_task",), first + last if whole else first),
+        itertools.product(("crash_task",), others, first + last if whole else last),
     )
-    for kind, then, (first, second) in cases:
-        failures = fault(kind, first, STRIKES[2]), fault(then, second, STRIKES[3])
+    for kind, then, (one, other) in cases:
+        failures = fault(kind, one, STRIKES[2]), fault(then, other, STRIKES[3])
         _conserves_roots_in(word_count(strategy, failures, bolt=bolt, duration=duration))
 
 

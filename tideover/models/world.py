@@ -90,9 +90,8 @@ class World:
         self.space_time = None if watched is None else SpaceTime(self.job, watched)
         self.job.plug(strategy.protocol(self.job))
         self.fates = Fates(deployment.topology, lambda: kernel.now) if fates else None
-        self.readers: Readers | None = None
-        if context.withheld:
-            self.readers = Readers(context.withheld, self.windows, recorder)
+        held = context.withheld
+        self.readers = Readers(held, self.windows, recorder) if held else None
         self.lag = Lag(self.job, scenario.run.duration)
         self.usage: Usage | None = None
         self.completion: Completion | None = None

@@ -1,0 +1,294 @@
+"""Bugs planted in windows, and in what protocols run on."""
+
+from __future__ import annotations
+
+from tests.mutations.base import MODELS, Mutation, exactness
+
+WINDOWS = (
+    Mutation(
+        "what counts for a session by arrival is when a tuple was served",
+        "self._state.add_events(train, arrival, NEVER)",
+        "self._state.add_events(train, train.time, NEVER)",
+        (f"{MODELS}/test_arrival_sessions.py", "-k", "queue_nor_a_pause"),
+    ),
+    Mutation(
+        "a batch knows the events of one task only",
+        "newest = np.max([clock._newest for clock in clocks], axis=0)",
+        "newest = clocks[0]._newest",
+        (f"{MODELS}/test_window_exactness.py", "-k", "micro_batch and not many"),
+    ),
+    Mutation(
+        "a query that starts anew reads windows that slide from their last pane on",
+        "begins = [epoch // panes.slide * panes.slide - panes.panes for panes in self._panes]",
+        "begins = [epoch // panes.slide * panes.slide for panes in self._panes]",
+        (f"{MODELS}/test_windows_after_failures.py", "-k", "micro_batch"),
+    ),
+    Mutation(
+        "a marker ends the epoch that it begins, too",
+        "if before is None or epoch < before",
+        "if before is None or epoch <= before",
+        exactness("none"),
+    ),
+)
+BY_EVENT = f"{MODELS}/test_event_windows.py"
+EVENTS = (
+    Mutation(
+        "the watermark follows the input that is furthest",
+        "int(newest.min()) - self._lag",
+        "int(newest.max()) - self._lag",
+        (BY_EVENT, "-k", "least_input"),
+    ),
+    Mutation(
+        "an idle input still counts",
+        "if self._idle_after is not None:",
+        "if False:",
+        (BY_EVENT, "-k", "least_input"),
+    ),
+    Mutation(
+        "an event at the watermark is not late",
+        "return events <= self.watermark",
+        "return events < self.watermark",
+        (BY_EVENT, "-k", "what_is_late"),
+    ),
+    Mutation(
+        "a late tuple is not dropped",
+        "self._state.add(train.pick(~late).replace(epoch=panes[~late]))",
+        "self._state.add(train.replace(epoch=panes))",
+        (BY_EVENT, "-k", "what_is_late"),
+    ),
+    Mutation(
+        "an event at a window's end is in the next one",
+        "panes = -(-events // pane)",
+        "panes = events // pane + 1",
+        (BY_EVENT, "-k", "at_the_watermark"),
+    ),
+    Mutation(
+        "a window that ends at the watermark is not over",
+        "(pane * slide) + 1, watermark // (pane * slide)",
+        "(pane * slide) + 1, (watermark - 1) // (pane * slide)",
+        (BY_EVENT, "-k", "at_the_watermark"),
+    ),
+    Mutation(
+        "a session that ends at the watermark is not over",
+        "if number * MS <= watermark)",
+        "if number * MS < watermark)",
+        (BY_EVENT, "-k", "at_the_watermark"),
+    ),
+    Mutation(
+        "a tuple between two sessions is put into one of them",
+        "event <= other.last + self._gap\n            ]",
+        "event <= other.last + self._gap\n            ][:1]",
+        (BY_EVENT, "-k", "end_with_a_gap_and_merge"),
+    ),
+    Mutation(
+        "a session does not have what comes a whole gap after its newest event",
+        "and event <= other.last + self._gap",
+        "and event < other.last + self._gap",
+        (BY_EVENT, "-k", "at_the_watermark"),
+    ),
+    Mutation(
+        "a tuple before the watermark is late though its session is open",
+        "late[row] = self._number(new) * MS <= watermark",
+        "late[row] = event <= watermark",
+        (BY_EVENT, "-k", "joins_a_session"),
+    ),
+    Mutation(
+        "a join has of one side only what came since the last end",
+        "left, right = np.sum(contents, axis=0) if contents else self._nothing()",
+        "left, right = (np.sum(contents, axis=0)[0], contents[-1][1]) if contents else self._nothing()",
+        (f"{MODELS}/test_windowed_join.py", "-k", "all_pairs"),
+    ),
+    Mutation(
+        "a join puts out what one side has at a window's end",
+        "pairs = left * right",
+        "pairs = left * (right > 0)",
+        (f"{MODELS}/test_windowed_join.py", "-k", "all_pairs"),
+    ),
+)
+STOPPED = (
+    Mutation(
+        "a task that is stopped hands a marker on",
+        "if task.put_off > put_off:",
+        "if False:",
+        (f"{MODELS}/test_storm_checkpoint.py", "-k", "stopped_as_it_writes"),
+    ),
+    Mutation(
+        "what a marker sets free stays where it is as others act",
+        "if marker.reads is not None and self._lets_in:",
+        "if False:",
+        (f"{MODELS}/test_upstream_backup.py", "-k", "before_others_act"),
+    ),
+)
+CLUSTER = (
+    Mutation(
+        "tasks go round a host's workers the other way",
+        "places[number :: self.workers_per_host]",
+        "places[self.workers_per_host - 1 - number :: self.workers_per_host]",
+        (f"{MODELS}/test_cluster_exactness.py", "-k", "who_runs_where"),
+    ),
+    Mutation(
+        "the acker lives in the second worker",
+        "            return thing.worker",
+        "            return thing.worker + 1",
+        (f"{MODELS}/test_cluster_faults.py", "-k", "acker"),
+    ),
+    Mutation(
+        "racks are filled one after the other",
+        "rack=number % self.racks",
+        "rack=number * self.racks // self.count",
+        (f"{MODELS}/test_placement.py",),
+    ),
+    Mutation(
+        "a host takes one task more than it has slots",
+        "self._taken[host.number] < host.slots",
+        "self._taken[host.number] <= host.slots",
+        (f"{MODELS}/test_placement.py", "-k", "no_host_more_than_its_slots"),
+    ),
+    Mutation(
+        "k_safe does not look at racks",
+        "h.number not in fleet and h.rack not in taken",
+        "h.number not in fleet",
+        (f"{MODELS}/test_placement.py", "-k", "keeps_replicas_apart"),
+    ),
+    Mutation(
+        "E-Storm's placement makes tuples local, not bytes",
+        "edge.up.config.tuple_size / edge.up.tasks",
+        "1 / edge.up.tasks",
+        (f"{MODELS}/test_placement.py", "-k", "estorm"),
+    ),
+)
+CARDS = (
+    Mutation(
+        "messages come out of a card in the order of their channels' numbers, but the other way round",
+        "ready.sort(key=_BY_NUMBER)",
+        "ready.sort(key=_BY_NUMBER, reverse=True)",
+        (f"{MODELS}/test_cards.py", "-k", "equal_the_reference and not many"),
+    ),
+    Mutation(
+        "a message between hosts has no header",
+        "        size += self._links.header\n",
+        "",
+        (f"{MODELS}/test_cards.py", "-k", "equal_the_reference and not many"),
+    ),
+    Mutation(
+        "markers have bytes",
+        "service[ends[place] - train.n : ends[place]][train.mark != 0] = 0",
+        "service[ends[place] - train.n : ends[place]][train.mark != 0] += 0",
+        (f"{MODELS}/test_cards.py", "-k", "equal_the_reference and not many"),
+    ),
+    Mutation(
+        "tasks that share cores do not wait for the cards of one another",
+        "found.setdefault(one, set()).update(first.get(each, each) for each in behind)",
+        "found.setdefault(node, set()).update(behind)",
+        (f"{MODELS}/test_cores_and_cards.py", "-k", "waits_for_the_card"),
+    ),
+)
+QUEUES = (
+    Mutation(
+        "the first in the physical order gets the next place, not who asked first",
+        "heappush(self._asking, (since, number, asker))",
+        "heappush(self._asking, (number, since, asker))",
+        (f"{MODELS}/test_bounded_queues.py", "-k", "who_waits"),
+    ),
+    Mutation(
+        "a queue has a place more",
+        "        if self.free <= 0:\n",
+        "        if self.free < 0:\n",
+        (f"{MODELS}/test_bounded_queues.py", "-k", "who_waits"),
+    ),
+    Mutation(
+        "a queue has a place more as long as it is moved in trains",
+        "self._most = self._bound.length - waits",
+        "self._most = self._bound.length - waits + 1",
+        (f"{MODELS}/test_bounded_queues.py", "-k", "who_waits or no_room"),
+    ),
+    Mutation(
+        "a send queue holds a message more",
+        "return self.tuples <= self.send",
+        "return self.tuples <= self.send + 1",
+        (f"{MODELS}/test_bounded_queues.py", "-k", "who_waits"),
+    ),
+    Mutation(
+        "what was in service before takes a place when it waits again",
+        'return (train.column("mark") == 0) & (train.column(PLACELESS) == 0)',
+        'return train.column("mark") == 0',
+        (f"{MODELS}/test_bounded_queues.py", "-k", "without_a_place"),
+    ),
+    Mutation(
+        "a place that is free at an instant is there for what came before, in trains",
+        "wrong = begins[:n] >= late[:n]",
+        "wrong = begins[:n] > late[:n]",
+        (f"{MODELS}/test_dropping_queues.py", "-k", "no_place_is_lost"),
+    ),
+    Mutation(
+        "guesses in blocks are never wrong",
+        "        if way.roomy > way.free + freed + right:\n",
+        "        if False:\n",
+        (f"{MODELS}/test_bounded_queues.py", "-k", "comes_too_late"),
+    ),
+    Mutation(
+        "the first in the physical order gets the next place, and not who asked first, of many senders",
+        "heappush(self.asking, (since, asker.number, asker))",
+        "heappush(self.asking, (asker.number, since, asker))",
+        (f"{MODELS}/test_bounded_queues.py", "-k", "who_waits or many_senders"),
+    ),
+    Mutation(
+        "what overtakes others on its way to a queue of many senders is served behind them",
+        "while at > least and self._keys[at - 1] > key:",
+        "while False:",
+        (f"{MODELS}/test_bounded_queues.py", "-k", "many_senders or who_waits"),
+    ),
+)
+CORES = (
+    Mutation(
+        "each level of a host has all of its cores",
+        "            self._left = _minus(self._left, found.spent)\n",
+        "            pass\n",
+        (f"{MODELS}/test_cores.py", "-k", "two_levels or more_than_they_can"),
+    ),
+    Mutation(
+        "upper levels do not know of the backlogs of lower ones",
+        "enumerate([*members, *below])",
+        "enumerate(members)",
+        (f"{MODELS}/test_cores.py", "-k", "two_levels"),
+    ),
+    Mutation(
+        "a slow core works as a fast one where several share it",
+        "cores = math.inf if self.cores is None else self.cores * self.factor",
+        "cores = math.inf if self.cores is None else self.cores",
+        (f"{MODELS}/test_cores.py", "-k", "slow"),
+    ),
+)
+HEARTBEATS = (
+    Mutation(
+        "the timeout begins with the failure",
+        "return max(self._kernel.now, self._last_sign(victim) + self._detector.timeout)",
+        "return self._kernel.now + self._detector.timeout",
+        (f"{MODELS}/test_detectors.py", "-k", "begins_with_the_last_heartbeat"),
+    ),
+    Mutation(
+        "a process sends no heartbeat before a whole interval is over",
+        "first + (moment - first) // interval * interval",
+        "max(first, first + ((moment - first) // interval - 1) * interval)",
+        (f"{MODELS}/test_detector_exactness.py", "-k", "heartbeats and none and not many"),
+    ),
+    Mutation(
+        "a host in reserve takes the place of many",
+        "            if self._reserve[0] < repaired:\n",
+        "            if False:\n",
+        (f"{MODELS}/test_detectors.py", "-k", "reserve"),
+    ),
+    Mutation(
+        "what dies while it is launched is launched all the same",
+        "if known is not None and (now <= known.ordered or",
+        "if known is not None and (now <= known.launched or",
+        (f"{MODELS}/test_detectors.py", "-k", "during_the_launch"),
+    ),
+    Mutation(
+        "who pauses for longer than the timeout is never missed",
+        "        if missed < pause[1]:\n",
+        "        if False:\n",
+        (f"{MODELS}/test_detectors.py", "-k", "taken_for_death"),
+    ),
+)
+ENGINE = (*WINDOWS, *EVENTS, *STOPPED, *CLUSTER, *CARDS, *QUEUES, *CORES, *HEARTBEATS)

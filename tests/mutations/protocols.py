@@ -1,0 +1,315 @@
+"""Bugs planted in protocols and their mechanisms."""
+
+from __future__ import annotations
+
+from tests.mutations.base import MODELS, Mutation, exactness
+
+CONFORMANCE = f"{MODELS}/test_conformance.py"
+HYBRIDS = (f"{MODELS}/test_hybrid.py", "-k")
+
+ACKING = (
+    Mutation(
+        "a window's tuples are acked a step early",
+        "times += self.ack_cost * np.arange(1, len(uid) + 1, dtype=np.int64)",
+        "times += self.ack_cost * np.arange(0, len(uid), dtype=np.int64)",
+        (f"{MODELS}/test_acking.py", "-k", "leave_one_after_the_other"),
+    ),
+    Mutation(
+        "a root emitted on a bucket's border lives a timeout longer",
+        "& (self._emitted[: self._size] <= before)",
+        "& (self._emitted[: self._size] < before)",
+        exactness("source_replay"),
+    ),
+    Mutation(
+        "the spout's map has a bucket more",
+        "first + (r - self._buckets + 1) * period",
+        "first + (r - self._buckets) * period",
+        exactness("source_replay"),
+    ),
+    Mutation(
+        "the acker's map has rotated before the acks of the same instant",
+        "return (-(-times // self._period) - self._buckets) * self._period",
+        "return (times // self._period + 1 - self._buckets) * self._period",
+        exactness("source_replay"),
+    ),
+    Mutation(
+        "acks of earlier attempts count",
+        "known = self._live.take(there) == (1 if attempt is None else attempt + 1)",
+        "known = self._live.take(there) > 0",
+        exactness("source_replay"),
+    ),
+)
+BUFFERS = (
+    Mutation(
+        "an upstream buffer is trimmed one too far",
+        "        kept = []\n        for train in self._trains:\n            number",
+        "        kept, safe = [], safe + 1\n        for train in self._trains:\n            number",
+        (f"{MODELS}/test_rsm.py", "-k", "trimmed_by_number"),
+    ),
+    Mutation(
+        "a checkpoint says that it holds one tuple more than it does",
+        "        return self._receivers[task].positions\n",
+        "        return {c: n + 1 for c, n in self._receivers[task].positions.items()}\n",
+        exactness("rsm"),
+    ),
+    Mutation(
+        "a replay drops its last tuple",
+        "np.flatnonzero(train.column(NUMBER) > number)",
+        "np.flatnonzero((train.column(NUMBER) > number) & (train.column(NUMBER) < self.sent))",
+        exactness("rsm"),
+    ),
+    Mutation(
+        "a replay begins one too early",
+        "np.flatnonzero(train.column(NUMBER) > number)",
+        "np.flatnonzero(train.column(NUMBER) >= number)",
+        (f"{MODELS}/test_rsm_senders.py", "-k", "could_not_be_told_to_trim"),
+    ),
+    Mutation(
+        "direct messages are let in before the end of the replay",
+        "if position in self._waiting:",
+        "if False:",
+        exactness("rsm"),
+    ),
+    Mutation(
+        "arrivals are let in before the restore",
+        "            self.do.close(task)\n            self.buffers.empty_queue(task)\n",
+        "            self.do.open(task)\n            self.buffers.empty_queue(task)\n",
+        exactness("rsm"),
+    ),
+    Mutation(
+        "no checkpoint at the end of a window by tick",
+        'if task.component.trigger == "tick":\n            self._checkpoint',
+        "if False:\n            self._checkpoint",
+        (CONFORMANCE, "-k", "rsm and between_ticks"),
+    ),
+)
+REPLICAS = (
+    Mutation(
+        "a replica takes in what it has",
+        "uid > before[:-1]",
+        "uid >= before[:-1]",
+        exactness("active_replication"),
+    ),
+    Mutation(
+        "a replica lets arrivals in before it has copied its peer",
+        "        gate.closed = True\n        # no tick",
+        "        gate.closed = False\n        # no tick",
+        exactness("active_replication"),
+    ),
+)
+BARRIERS = (
+    Mutation(
+        "a snapshot does not wait for the last channel's barrier",
+        "if len(self._come) == len(self.task.inputs):",
+        "if len(self._come) >= len(self.task.inputs) - 1:",
+        exactness("aligned_snapshots"),
+    ),
+    Mutation(
+        "alignment lets one channel through",
+        "list(self._come))",
+        "list(self._come)[1:])",
+        exactness("aligned_snapshots"),
+    ),
+    Mutation(
+        "a tuple that a snapshot covers is read again",
+        "return self._log.read - sum(self._from_log(train).n for train in waiting)",
+        "return max(0, self._log.read - 1 - sum(self._from_log(train).n for train in waiting))",
+        exactness("aligned_snapshots"),
+    ),
+    Mutation(
+        "a tuple behind a snapshot is not read again",
+        "Part(SavedState.of(self.task), self._position(), waits",
+        "Part(SavedState.of(self.task), min(self._position() + 1, self._log.read), waits",
+        exactness("aligned_snapshots"),
+    ),
+    Mutation(
+        "a job takes in what its log holds before it is restored",
+        "self._bolt(task).gate.closed = True",
+        "self._bolt(task).gate.closed = False",
+        exactness("aligned_snapshots"),
+    ),
+)
+BATCHES = (
+    Mutation(
+        "a batch is done with before it is in the sink",
+        "    def _ended(self, batch: Batch) -> None:\n",
+        "    def _ended(self, batch: Batch) -> None:\n        self._batch = None\n",
+        (f"{MODELS}/test_micro_batch.py", "-k", "no_driver_failure_disturbs_a_window"),
+    ),
+    Mutation(
+        "a batch whose range is logged goes back to the log",
+        "if self._batch is not None and not self._batch.logged:",
+        "if self._batch is not None:",
+        exactness("micro_batch"),
+    ),
+    Mutation(
+        "what is in the sink is not taken back when the driver dies before the commit",
+        "elif self._batch is not None and self._batch.visible:",
+        "elif False:",
+        (f"{MODELS}/test_micro_batch.py", "-k", "no_driver_failure_disturbs_a_window"),
+    ),
+    Mutation(
+        "the log forgets the first window that is not finished",
+        'train.column("epoch") >= epoch, mark > epoch)',
+        'train.column("epoch") > epoch, mark > epoch)',
+        exactness("micro_batch"),
+    ),
+)
+TABLE = (f"{MODELS}/test_trident.py", "-k", "table_of_nine")
+TRIDENT = (
+    Mutation(
+        "an opaque state does not go back to what was before",
+        "            go_back(job, task, self._before)\n",
+        "",
+        TABLE,
+    ),
+    Mutation(
+        "a transactional state adds a transaction that it has",
+        "        if txid == self.txid:\n            return False",
+        "        if txid == -1:\n            return False",
+        TABLE,
+    ),
+    Mutation(
+        "a transactional spout reads something else again",
+        "        if txid not in self._contents:\n            return super().read(txid)",
+        "        if txid in self._contents:\n            return super().read(txid)",
+        TABLE,
+    ),
+    Mutation(
+        "a batch that fails leaves those behind it under way",
+        "for other in sorted(self._under_way) if other >= txid]",
+        "for other in sorted(self._under_way) if other == txid]",
+        exactness("trident"),
+    ),
+    Mutation(
+        "what a failed batch had read comes behind what has come since",
+        "self._waiting.setdefault(place, []).insert(0, train)",
+        "self._waiting.setdefault(place, []).append(train)",
+        exactness("trident"),
+    ),
+    Mutation(
+        "a batch is committed before all stores have it",
+        "if attempt.logged and len(attempt.passed) == len(self._stations):",
+        "if attempt.logged:",
+        (f"{MODELS}/test_trident.py",),
+    ),
+    Mutation(
+        "a lost state is computed from what was saved alone",
+        "partition.saved_rows * s.reload_cost + partition.since_saved",
+        "partition.saved_rows * s.reload_cost",
+        (f"{MODELS}/test_lineage.py", "-k", "law"),
+    ),
+    Mutation(
+        "a job that fails goes on with what it has",
+        "                p.again = outage.number\n        self.halt()",
+        "                p.again = outage.number",
+        (f"{MODELS}/test_batch_rerun.py", "-k", "job_again"),
+    ),
+)
+STANDBYS = (
+    Mutation(
+        "who goes on has had what the task had let in, and not what its state has",
+        "return self._done[task].copy()",
+        "return self._seen[task].copy()",
+        exactness("passive_standby"),
+    ),
+    Mutation(
+        "a delta leaves out what came to the output queue at the end",
+        "return sum(int(np.count_nonzero(train.column(NUMBER) > number)) for train in self.trains)",
+        "return sum(int(np.count_nonzero(train.column(NUMBER) > number + 1)) for train in self.trains)",
+        (f"{MODELS}/test_passive_standby.py", "-k", "costs_only_its_bytes"),
+    ),
+    Mutation(
+        "the secondary has no output queues",
+        "        buffers.put_back(bolt, standby.outputs)\n",
+        "",
+        (f"{MODELS}/test_passive_standby.py", "-k", "has_the_output_queue"),
+    ),
+    Mutation(
+        "what is open is said to be done",
+        "positions[channel] = min(positions[channel], number - 1)",
+        "positions[channel] = min(positions[channel], number)",
+        exactness("upstream_backup"),
+    ),
+    Mutation(
+        "a task says that all is done that it has sent, and not what its receivers are done with",
+        "all(safe[c] >= number for c, number in mark.sent.items())",
+        "True",
+        (f"{MODELS}/test_upstream_backup.py", "-k", "kept_for_who_fails_next or hop_to_hop"),
+    ),
+    Mutation(
+        "an end marker is done before it is handed on",
+        "for (channel, _), number in (own.data | own.markers).items():",
+        "for (channel, _), number in own.data.items():",
+        exactness("upstream_backup"),
+    ),
+    Mutation(
+        "a secondary begins without the windows that are over",
+        "return Standby(state, own.told.positions, own.seen, {}, max(0, over))",
+        "return Standby(state, own.told.positions, Seen(task.component.paths), {}, max(0, over))",
+        (f"{MODELS}/test_upstream_backup.py", "-k", "is_over_is_not_rebuilt"),
+    ),
+    Mutation(
+        "a tuple is done with the first window that has it, though it stays for others",
+        "    return before - extent.panes * extent.stays",
+        "    return before",
+        (f"{MODELS}/test_windows_after_failures.py", "-k", "upstream_backup"),
+    ),
+    Mutation(
+        "who takes over sends nothing of what it has kept",
+        "            if kept is not None:\n                times = end",
+        "            if False:\n                times = end",
+        (f"{MODELS}/test_active_standby.py", "-k", "what_is_in_its_queue"),
+    ),
+    Mutation(
+        "who takes over puts out the windows that its primary has put out",
+        "            if number > after:\n                self._say",
+        "            if True:\n                self._say",
+        (f"{MODELS}/test_active_standby.py", "-k", "not_put_out_again"),
+    ),
+    Mutation(
+        "an ack takes a tuple that was not had",
+        "known: npt.NDArray[np.bool_] = train.uid <=",
+        "known: npt.NDArray[np.bool_] = train.uid - 1 <=",
+        (f"{MODELS}/test_active_standby.py", "-k", "was_not_had"),
+    ),
+)
+HYBRID = (
+    Mutation(
+        "a checkpoint says that it holds what was let in and waits in the queue",
+        "        return self._done[task].copy()",
+        "        return self._seen[task].copy()",
+        exactness("hybrid"),
+    ),
+    Mutation(
+        "who goes back to a checkpoint still knows what came after it",
+        "self._seen[task], self._done[task] = done.copy(), done.copy()",
+        "self._done[task] = done.copy()",
+        (*HYBRIDS, "state_that_is_lost"),
+    ),
+    Mutation(
+        "a replica that comes back keeps nothing of what its peer keeps",
+        "if self._buffers is not None and peer is not None:",
+        "if self._buffers is not None and peer is None:",
+        (*HYBRIDS, "who_comes_back"),
+    ),
+    Mutation(
+        "a recovery waits for replicas that are down",
+        "any(channels <= self._unfinished for channels",
+        "any(channels & self._unfinished for channels",
+        (*HYBRIDS, "both_fail"),
+    ),
+    Mutation(
+        "the end of one replica's replay lets in what another one sends",
+        "self._waiting.discard(position)",
+        "self._waiting.difference_update(*(c for c in self._senders if position in c))",
+        (*HYBRIDS, "is_ahead"),
+    ),
+    Mutation(
+        "what only ever comes second is never trimmed",
+        "if seen is not None:  # of replicas",
+        "if seen is not None and safe:  # of replicas",
+        (*HYBRIDS, "always_second"),
+    ),
+)
+PROTOCOLS = (*ACKING, *BUFFERS, *REPLICAS, *BARRIERS, *BATCHES, *TRIDENT, *STANDBYS, *HYBRID)
