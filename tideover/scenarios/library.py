@@ -6,12 +6,12 @@ import difflib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
 
 from tideover.scenarios.errors import Problem, ScenarioError
-from tideover.scenarios.nodes import WHOLE
+from tideover.scenarios.nodes import WHOLE, Node
 from tideover.scenarios.yaml_source import parse
 
 SWEEP = "-sweep"
@@ -52,7 +52,7 @@ def catalogue() -> list[BuiltIn]:
     """Every built-in scenario and sweep with its description and its short parameters."""
     found = []
     for name in _all():
-        root = parse(file_text(name), file_name(name))
+        root = _tree(name)
         description, short = root.value.get("description"), root.value.get("parameters")
         about = " ".join(str(description.value).split()) if description else ""
         sort = "sweep" if name in sweeps() else "scenario"
@@ -91,6 +91,17 @@ def text(name: str) -> str:
         message = f"is a sweep, not a scenario; use it as in tideover sweep {name}"
         raise ScenarioError([Problem(name, 1, WHOLE, message)])
     return _read(name, names(), "scenario")
+
+
+def tree(name: str) -> Node:
+    """What a built-in scenario says; raises ScenarioError for an unknown name."""
+    return _tree(name) if name in names() else parse(text(name), file_name(name))  # which refuses the name
+
+
+@cache
+def _tree(name: str) -> Node:
+    """Read once: whoever changes a tree makes another, and reading takes longer than all that comes after."""
+    return parse(file_text(name), file_name(name))
 
 
 def sweep_text(name: str) -> str:

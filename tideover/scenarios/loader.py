@@ -128,7 +128,7 @@ def tree(source: Source | Tree) -> Tree:
     if isinstance(source, Mapping):
         return Tree(from_plain(source, Origin("scenario")), Path())
     if isinstance(source, str) and not library.is_path(source):
-        return Tree(yaml_source.parse(library.text(source), library.file_name(source)), Path())
+        return Tree(library.tree(source), Path())
     return Tree(yaml_source.read(Path(source)), Path(source).parent)
 
 
