@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from tideover.calibrate.costs import DRAWS
 from tideover.calibrate.counterpart import Costs, Faults, noisy, predicted
 from tideover.calibrate.episodes import NAN, Condition, Episode, Figures, Kind
 from tideover.calibrate.residuals import Spread, spread_by_kind
-from tideover.calibrate.types import Floats, Progress
+from tideover.calibrate.types import Floats, Mask, Progress
 
 MEASURES = ("output_gap_s", "catch_up_s")
 COLD = (Kind("micro_batch", "kill_driver"), Kind("source_replay", "kill_driver"))
@@ -96,8 +97,9 @@ def _fit(
 ) -> FaultFit:
     even = np.ones(len(episodes))
     weights = rng.dirichlet(even, DRAWS) * len(episodes)
-    base = _from_stamps(episodes, even, executor)
-    draws = [_from_stamps(episodes, w, executor) for w in weights]
+    stamps = _Stamps(episodes)
+    base = _from_stamps(stamps, even, executor)
+    draws = [_from_stamps(stamps, w, executor) for w in weights]
     if episodes[0].kind not in COLD:
         return FaultFit(base, tuple(draws), False)
     grid = _grid(episodes, costs, base)
@@ -142,34 +144,72 @@ def _best_cold(
     return [float(fine[np.argmin(loss @ w)]) for w in weights]
 
 
-def _from_stamps(episodes: Sequence[Episode], weights: Floats, executor: Faults | None) -> Faults:
+class _Stamps:
+    """Times that the stamps of the processes say by themselves, s, one for each episode of a kind; read off
+    once, for all draws. NaN: not measured.
+    """
+
+    def __init__(self, episodes: Sequence[Episode]) -> None:
+        self.episodes = episodes
+        self.strategy, self.fault = episodes[0].kind
+
+    @cached_property
+    def detection(self) -> Floats:
+        """NaN: the fault was not noticed (a stop)."""
+        return np.array([e.fault.detected_s - e.fault.at_s for e in self.episodes])
+
+    @cached_property
+    def restart(self) -> Floats:
+        return np.array([e.fault.ready_s - e.fault.detected_s for e in self.episodes])
+
+    @cached_property
+    def busy(self) -> Mask:
+        """Whether a batch was running."""
+        return np.array([not np.isnan(e.fault.in_batch_s) for e in self.episodes])
+
+    @cached_property
+    def reading(self) -> Floats:
+        return np.array([e.first_task_s("map") for e in self.episodes])
+
+    @cached_property
+    def counting(self) -> Floats:
+        return np.array([e.first_task_s("reduce") for e in self.episodes])
+
+    @cached_property
+    def first_batch(self) -> Floats:
+        return np.array([e.first_batch_late_s() for e in self.episodes])
+
+    @cached_property
+    def slowdowns(self) -> list[Floats]:
+        """Of the other query's batches, as logs."""
+        return [e.slowdown() for e in self.episodes]
+
+
+def _from_stamps(stamps: _Stamps, weights: Floats, executor: Faults | None) -> Faults:
     """What the stamps of the processes say by themselves: weighted means.
 
     ``executor``: what is known of lost executors from queries that keep their state. A query that keeps none
     does not wait for its executor: its own stamps tell when it went on, and not when the executor came back.
     """
-    detection = np.array([e.fault.detected_s - e.fault.at_s for e in episodes])  # NaN: not noticed (a stop)
-    restart = np.array([e.fault.ready_s - e.fault.detected_s for e in episodes])
-    found = Faults(detection_s=_mean(detection, weights), restart_s=_mean(restart, weights))
-    strategy, fault = episodes[0].kind
-    if strategy == "active_replication":
-        found = _with_slowdown(found, [e.slowdown() for e in episodes], weights)
-    if fault != "kill_executor":
+    restart = stamps.restart
+    found = Faults(detection_s=_mean(stamps.detection, weights), restart_s=_mean(restart, weights))
+    if stamps.strategy == "active_replication":
+        found = _with_slowdown(found, stamps.slowdowns, weights)
+    if stamps.fault != "kill_executor":
         return found
     known = executor or found
-    reading, counting = (np.array([e.first_task_s(stage) for e in episodes]) for stage in ("map", "reduce"))
     found = replace(
         found,
-        executor_cold_s=_mean(reading, weights),
-        state_cold_s=_mean(counting, weights) or known.state_cold_s,
+        executor_cold_s=_mean(stamps.reading, weights),
+        state_cold_s=_mean(stamps.counting, weights) or known.state_cold_s,
     )
-    if strategy != "source_replay":
+    if stamps.strategy != "source_replay":
         return found
-    busy = np.array([not np.isnan(e.fault.in_batch_s) for e in episodes])
+    busy = stamps.busy
     idle = _mean(restart, weights * ~busy) if (~busy).any() else found.restart_s
     stop = max(0.0, _mean(restart, weights * busy) - idle) if busy.any() else 0.0
-    cold = _mean(np.array([e.first_batch_late_s() for e in episodes]), weights)
-    return replace(found, restart_s=known.restart_s, recovery_s=idle, stop_s=stop, cold_s=max(0.0, cold))
+    cold = max(0.0, _mean(stamps.first_batch, weights))
+    return replace(found, restart_s=known.restart_s, recovery_s=idle, stop_s=stop, cold_s=cold)
 
 
 def _mean(values: Floats, weights: Floats) -> float:
