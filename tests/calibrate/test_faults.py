@@ -1,6 +1,7 @@
 """The fit of faults finds, from output gaps and catch-up times alone, what the runs were made with."""
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -21,24 +22,28 @@ TRUE = {
 }
 
 
+@cache
 def steady_episode(strategy="micro_batch"):
     tables = campaigns.steady(
-        "s", (2000, 5000), lambda rows: 0.25 + 1e-5 * rows, length=40.0, strategy=strategy
+        "s", (2000, 5000), lambda rows: 0.25 + 1e-5 * rows, length=34.0, strategy=strategy
     )
     found = episodes(tables)
     return found[1], fit_costs(found, np.random.default_rng(1))[found[0].condition].costs
 
 
-def killed(kind, at, held_out=False, strategy="micro_batch", number=0, second_kill=False):
+def killed(kind, at, held_out=False, strategy="micro_batch", number=0):
     """An episode with a fault ``at`` s after its begin, whose backlog is the simulator's own."""
+    episode, costs = _killed(TRUE[kind], kind, at, strategy)
+    return replace(episode, held_out=held_out, number=number), costs
+
+
+@cache
+def _killed(truth, kind, at, strategy):
     plain, costs = steady_episode(strategy)
-    truth = TRUE[kind]
     struck = plain.begin_s + at
     detected = struck + truth.detection_s
-    fault = Fault(
-        kind, struck, detected_s=detected, ready_s=detected + truth.restart_s, second_kill=second_kill
-    )
-    episode = replace(plain, number=number, purpose="recovery", fault=fault, held_out=held_out)
+    fault = Fault(kind, struck, detected_s=detected, ready_s=detected + truth.restart_s)
+    episode = replace(plain, purpose="recovery", fault=fault)
     if kind == "kill_executor":
         episode = replace(episode, tasks=with_cold_tasks(episode, truth))
     run = simulated(episode, costs, truth)
@@ -72,6 +77,7 @@ def test_what_was_put_in_is_found(kind):
     known = [e for e, _ in made]
     found = fitting.fit_faults(known, {e.condition: c for e, c in made}, np.random.default_rng(1), silent)
     fitted, truth = found["micro_batch", kind], TRUE[kind]
+    assert fitted.cold_identified is (truth.cold_s > 0)
     assert fitted.faults.detection_s == pytest.approx(truth.detection_s)
     assert fitted.faults.restart_s == pytest.approx(truth.restart_s)
     for name in ("executor_cold_s", "state_cold_s", "cold_s"):
@@ -82,7 +88,7 @@ def test_what_was_put_in_is_found(kind):
         assert made_again[measure] == pytest.approx(measured[measure], rel=0.1), measure
 
 
-@pytest.mark.parametrize("cold_s", [0.0, 5.0])
+@pytest.mark.parametrize("cold_s", [0.0, pytest.param(5.0, marks=pytest.mark.long)])
 def test_a_cold_start_that_costs_nothing_is_not_told(cold_s, monkeypatch):
     monkeypatch.setitem(TRUE, "kill_driver", replace(TRUE["kill_driver"], cold_s=cold_s))
     episode, costs = killed("kill_driver", 12.3)

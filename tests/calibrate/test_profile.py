@@ -87,8 +87,9 @@ def test_a_profile_says_which_rates_and_triggers_were_measured(tmp_path):
 def test_the_built_in_profiles_predict(monkeypatch):
     """A dozen draws are enough to see intervals, and nothing has to fail to see that a rate is another."""
     monkeypatch.setattr(prediction, "DRAWS", prediction.FEWEST_DRAWS)
+    sooner = ["run.warmup=4 s", "failures.0.at=10.3 s", "run.duration=24 s"]
     for name in ("micro-batch-word-count", "source-replay-word-count"):
-        result = tideover.run("micro-batch", [f"profile={name}"])
+        result = tideover.run("micro-batch", [f"profile={name}", *sooner])
         assert not any("extrapolates" in text for text in result.warnings)
         beyond = tideover.run("micro-batch", [f"profile={name}", "rate=900/s", "failures=[]"])
         assert any("the rate is 900/s, but measured was" in text for text in beyond.warnings)

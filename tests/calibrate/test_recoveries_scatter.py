@@ -93,7 +93,7 @@ def test_what_heartbeats_do_not_explain_is_the_restarts() -> None:
         assert found.spread == pytest.approx(spread, rel=0.1, abs=0.35)
 
 
-@pytest.mark.parametrize("spread", [0.0, 2.0])
+@pytest.mark.parametrize("spread", [pytest.param(0.0, marks=pytest.mark.long), 2.0])
 def test_intervals_of_outages_hold_nine_in_ten(spread: float) -> None:
     """Of 400 ends of outages, each left out in turn, nine in ten; three standard deviations are 4.5 %."""
     workloads = {"mine": failures(7, spread, n=400)}
