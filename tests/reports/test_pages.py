@@ -65,8 +65,13 @@ def compared(make_result):
 
 
 @pytest.fixture(scope="module")
-def compare_html(compared):
-    return render(pages.compare_page(compared))
+def compare_page(compared):
+    return pages.compare_page(compared)
+
+
+@pytest.fixture(scope="module")
+def compare_html(compare_page):
+    return render(compare_page)
 
 
 @pytest.fixture(scope="module")
@@ -210,6 +215,7 @@ def test_everything_is_escaped(make_result):
     assert f"{EVIL} & more" in page.text
 
 
+@pytest.mark.long  # of a run's page the same is asked in test_cli.py, across processes
 def test_equal_input_gives_equal_bytes(compared, compare_html):
     assert render(pages.compare_page(compared)) == compare_html
 
@@ -228,16 +234,16 @@ def test_the_setup(compared):
     assert answers["Simulated time"] == "240 s"
 
 
-def test_what_out_writes(tmp_path, compared, joined):
+def test_what_out_writes(tmp_path, compared, compare_page, joined):
     tables = {name: joined(compared, name) for name in TABLES}
     records = [result.to_dict() for result in compared]
-    page = pages.compare_page(compared)
-    paths = write_all(tmp_path / "out", tables=tables, page=page, record=json.dumps(records))
+    what = {"tables": tables, "page": compare_page, "record": json.dumps(records)}
+    paths = write_all(tmp_path / "out", **what)
     names = [path.name for path in paths]
     assert names == ["report.html", *(f"{name}.parquet" for name in TABLES), "result.json"]
     assert json.loads((tmp_path / "out" / "result.json").read_text()) == records
     before = [path.read_bytes() for path in paths]
-    again = write_all(tmp_path / "out", tables=tables, page=page, record=json.dumps(records))
+    again = write_all(tmp_path / "out", **what)
     assert [path.read_bytes() for path in again] == before
 
 

@@ -15,9 +15,17 @@ Rows = dict[tuple[str, int, float, float], dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def rows() -> Rows:
-    """By strategy, free workers, Nimbus's timeout (s), and the time to replay a tuple (ms)."""
-    found = tideover.sweep(PAPERS["stableford-phase1"] | {"replications": 2}, master=None)
-    told = phase_one.rows(found.recoveries, found.runs, found.timeline)
+    """By strategy, free workers, Nimbus's timeout (s), and the time to replay a tuple (ms): other times than
+    3.1 ms only where something is asked of them, which source replay does not know anyway.
+    """
+    paper, cost = PAPERS["stableford-phase1"], "strategies.rsm.replay_cost"
+    one = {"strategy.kind": ["rsm"], "hosts": [4], "detector.nimbus_task_timeout": ["30 s"]}
+    told: list[dict[str, Any]] = []
+    for some in ({cost: ["3.1 ms"]}, one | {cost: ["1 ms", "6.2 ms"]}):
+        assert all(value in paper["grid"][key] for key, values in some.items() for value in values)
+        sweep = paper | {"grid": paper["grid"] | some, "replications": 1}
+        found = tideover.sweep(sweep, master=None)
+        told += phase_one.rows(found.recoveries, found.runs, found.timeline)
     keys = ("strategy", "free_workers", "nimbus_s")
     return {(*(row[key] for key in keys), round(1000 * row["replay_cost_s"], 1)): row for row in told}
 

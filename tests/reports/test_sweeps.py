@@ -194,10 +194,10 @@ def size_of(svg):
 
 GRIDS = [
     {AT: 1_000},
-    {KIND: 4, AT: 500},
-    {AT: 100, RATE: 50},
+    pytest.param({KIND: 4, AT: 500}, marks=pytest.mark.long),
+    pytest.param({AT: 100, RATE: 50}, marks=pytest.mark.long),
     {KIND: 4, AT: 20, RATE: 20, "failures.0.restart": 2},
-    {KIND: 4, "a.name": 9},
+    pytest.param({KIND: 4, "a.name": 9}, marks=pytest.mark.long),
     {"a.name": 300},
 ]
 
