@@ -149,8 +149,8 @@ def test_a_setting_that_not_all_know_says_where_it_goes(tideover):
 
 
 def test_reproduce_sets_the_published_beside_the_simulated(tideover, tmp_path):
-    args = ["reproduce", "stableford-phase2", "--no-spark", "--set", "run.replications=2"]
-    code, out, err = tideover(*args, "--out", tmp_path / "out")
+    args = ["reproduce", "stableford-phase2", "--no-spark", "--set", "run.replications=1"]
+    code, out, err = tideover(*args)
     assert (code, err) == (0, "")
     assert "published" in out
     assert "Why source replay takes this long" in out
@@ -227,7 +227,9 @@ def test_doctor_starts_spark(spark, tideover):
     assert found["ok"], found
 
 
-@pytest.mark.parametrize("depth", [0, 1, 2, 3, 5, 8])
+@pytest.mark.parametrize(
+    "depth", [depth if depth in (0, 8) else pytest.param(depth, marks=pytest.mark.long) for depth in range(9)]
+)
 def test_doctor_says_how_to_mend_what_is_missing(tideover, monkeypatch, depth):
     """Wherever Java and Python live: what is to be copied into a shell is on one line."""
     home = Path("/" + "a-directory/" * depth)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import jedi
@@ -140,10 +141,14 @@ def test_a_part_from_outside_takes_units_too(
         STRATEGIES.discard("warm_standby")
 
 
-@pytest.fixture
-def completion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Workers that run at the same time must not share what jedi remembers of files."""
-    monkeypatch.setattr(jedi.settings, "cache_directory", str(tmp_path))
+@pytest.fixture(scope="module")
+def completion(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Workers that run at the same time must not share what jedi remembers of files. To read them takes
+    seconds: the tests of this module do it once.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jedi.settings, "cache_directory", str(tmp_path_factory.mktemp("jedi")))
+        yield
 
 
 @pytest.mark.usefixtures("completion")
