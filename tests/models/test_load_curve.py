@@ -71,7 +71,7 @@ def trace(folder: Path, rates: list[float]) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "kind",
     [
-        pytest.param(kind, marks=pytest.mark.long if kind in ("micro_batch", "aligned_snapshots") else ())
+        pytest.param(kind, marks=() if kind in ("none", "rsm") else pytest.mark.long)
         for kind in STRATEGIES
     ],
 )

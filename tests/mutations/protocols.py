@@ -80,7 +80,7 @@ BUFFERS = (
         "no checkpoint at the end of a window by tick",
         'if task.component.trigger == "tick":\n            self._checkpoint',
         "if False:\n            self._checkpoint",
-        (CONFORMANCE, "-k", "rsm and between_ticks"),
+        (f"{MODELS}/test_window_exactness.py", "-k", "rsm and sliding"),
     ),
 )
 REPLICAS = (
