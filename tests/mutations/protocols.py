@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tests.mutations.base import MODELS, Mutation, exactness
 
-CONFORMANCE = f"{MODELS}/test_conformance.py"
 HYBRIDS = (f"{MODELS}/test_hybrid.py", "-k")
 
 ACKING = (
