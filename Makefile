@@ -25,6 +25,10 @@ export JUPYTER_DATA_DIR := $(CACHE)/jupyter/data
 export JUPYTER_RUNTIME_DIR := $(CACHE)/jupyter/runtime
 export HYPOTHESIS_STORAGE_DIRECTORY := $(CACHE)/hypothesis
 export JUPYTER_PLATFORM_DIRS := 1
+# Compiled modules too, also where nothing may be written beside them: tests start a hundred processes, and each
+# would compile pandas and all of this again.
+export PYTHONPYCACHEPREFIX := $(CACHE)/python
+unexport PYTHONDONTWRITEBYTECODE
 
 # Arrays come and go by the thousand: given back to the system each time, they cost a tenth of the tests.
 export MALLOC_MMAP_THRESHOLD_ := 1073741824

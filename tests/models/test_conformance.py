@@ -78,8 +78,9 @@ def test_built_in_thoroughly(kind: str, check: Any) -> None:
     check(of(kind))
 
 
-QUICK = [check for check in conformance.CHECKS[2:] if check is not conformance.conserves_roots]
-"""That one is asked of snapshots with and without these alike; the long tests ask it here, too."""
+SELDOM = (conformance.conserves_roots, conformance.does_not_depend_on_trains)
+QUICK = [check for check in conformance.CHECKS[2:] if check not in SELDOM]
+"""Those are asked of snapshots without these; the long tests ask them here, too."""
 
 
 @pytest.mark.parametrize("check", QUICK, ids=lambda check: check.__name__)

@@ -29,7 +29,7 @@ QUICK = settings(
     phases=(Phase.generate,),  # add Phase.shrink to find the smallest world that fails: it takes minutes
     suppress_health_check=list(HealthCheck),
 )
-FEW = settings(QUICK, max_examples=12)
+FEW = settings(QUICK, max_examples=8)
 """Of what is tried besides: each strategy has its 50 worlds."""
 LONG = settings(QUICK, max_examples=1000, derandomize=False)
 SHARED = settings(LONG, max_examples=200)

@@ -71,7 +71,7 @@ def test_law_of_parallel_recovery(others: int) -> None:
     assert batch.visible - batch.triggered == (6 + 6 * 6 // others) * 100 * MS
 
 
-@pytest.mark.parametrize("others", [3, 6])
+@pytest.mark.parametrize("others", [3, pytest.param(6, marks=pytest.mark.long)])
 def test_law_of_catching_up(others: int) -> None:
     """At a load of 0.5 the executor dies before the batch of 120; 59 batches of 1 s have come since its
     states were saved. Of N executors N - 1 are left, with N / 2 to do for what comes, and the rest of
@@ -86,7 +86,11 @@ def test_law_of_catching_up(others: int) -> None:
     assert late[-1].committed / S - 120 == pytest.approx(closed_form, abs=1)
 
 
-LONG = (conformance.keeps_its_promise,)
+LONG = (
+    conformance.keeps_its_promise,
+    conformance.conserves_roots,
+    conformance.does_not_depend_on_trains,
+)
 """Exactness has its worlds in any case."""
 CHECKS = [
     pytest.param(check, id=check.__name__, marks=[pytest.mark.long] * (check in LONG))

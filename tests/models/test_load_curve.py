@@ -70,10 +70,7 @@ def trace(folder: Path, rates: list[float]) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     "kind",
-    [
-        pytest.param(kind, marks=pytest.mark.long if kind in ("micro_batch", "aligned_snapshots") else ())
-        for kind in STRATEGIES
-    ],
+    [pytest.param(kind, marks=() if kind in ("none", "rsm") else pytest.mark.long) for kind in STRATEGIES],
 )
 def test_the_worst_hour_is_the_peak_and_each_is_as_a_constant_load(kind: str, tmp_path: Path) -> None:
     """Hours before, at and after the peak; each has the rate of the hour for longer than the recovery takes,

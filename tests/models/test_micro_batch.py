@@ -370,6 +370,7 @@ def test_without_checkpoints_no_window_is_wrong(at: int, kill: Any) -> None:
     whole(run((kill(at, restart=37),), until=900, window=200, recovery="replay"))
 
 
+@pytest.mark.long
 def test_without_checkpoints_it_keeps_its_promise() -> None:
     strategy = STRATEGIES["micro_batch"].model_validate(
         {"recovery": "replay", "trigger_interval": 10**9, "task_time": 50 * MS, "commit_time": 30 * MS}

@@ -18,7 +18,7 @@ def check(scenario: Scenario) -> None:
     assert not {name: both for name, both in found.items() if name in HAPPENED}
 
 
-@settings(QUICK, max_examples=25)
+@settings(QUICK, max_examples=12)
 @given(schedules())
 def test_schedules_equal_the_reference(scenario: Scenario) -> None:
     check(scenario)

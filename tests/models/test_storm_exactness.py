@@ -62,7 +62,7 @@ def check(scenario: Scenario) -> None:
     assert not {name: both for name, both in found.items() if name in HAPPENED or name.endswith(told)}
 
 
-@settings(QUICK, max_examples=25)
+@settings(QUICK, max_examples=12)
 @given(raced())
 def test_the_race_equals_the_reference(scenario: Scenario) -> None:
     check(scenario)

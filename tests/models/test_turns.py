@@ -84,7 +84,7 @@ def test_who_is_noticed_at_an_instant_is_so_before_what_strikes_late_in_it(
 
 @pytest.mark.parametrize("strategy", STRATEGY_NAMES)
 def test_the_engine_equals_the_reference_where_faults_strike_at_steps(strategy: str) -> None:
-    @settings(QUICK, max_examples=20)
+    @settings(QUICK, max_examples=12)
     @given(struck_at_steps(strategy))
     def check(scenario: Scenario) -> None:
         assert not differences(scenario, CAPS[-1:])

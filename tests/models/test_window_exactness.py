@@ -60,7 +60,7 @@ def share(sort: str, whole: int) -> int:
 
 @pytest.mark.parametrize(("strategy", "sort"), PAIRS)
 def test_the_engine_equals_the_reference(strategy: str, sort: str) -> None:
-    agree(worlds((strategy,), endings(strategy, sort)), settings(QUICK, max_examples=share(sort, 24)))
+    agree(worlds((strategy,), endings(strategy, sort)), settings(QUICK, max_examples=share(sort, 12)))
 
 
 @pytest.mark.long

@@ -15,7 +15,7 @@ WINDOWS = (
         "a batch knows the events of one task only",
         "newest = np.max([clock._newest for clock in clocks], axis=0)",
         "newest = clocks[0]._newest",
-        (f"{MODELS}/test_window_exactness.py", "-k", "micro_batch and not many"),
+        (f"{MODELS}/test_batch_windows.py", "-k", "one_watermark"),
     ),
     Mutation(
         "a query that starts anew reads windows that slide from their last pane on",

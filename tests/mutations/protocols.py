@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tests.mutations.base import MODELS, Mutation, exactness
 
-CONFORMANCE = f"{MODELS}/test_conformance.py"
 HYBRIDS = (f"{MODELS}/test_hybrid.py", "-k")
 
 ACKING = (
@@ -80,7 +79,7 @@ BUFFERS = (
         "no checkpoint at the end of a window by tick",
         'if task.component.trigger == "tick":\n            self._checkpoint',
         "if False:\n            self._checkpoint",
-        (CONFORMANCE, "-k", "rsm and between_ticks"),
+        (f"{MODELS}/test_window_exactness.py", "-k", "rsm and sliding"),
     ),
 )
 REPLICAS = (

@@ -1,4 +1,4 @@
-"""What depends on no clock: where tasks sit, what tuples are called, what they contain and where they go."""
+"""What depends on no clock: what tuples are called, what they contain and where they go."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tideover.models.config import Scenario
-from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import SpoutConfig
 from tideover.sim.distributions.base import Distribution
 from tideover.sim.distributions.zipf import Zipf
@@ -17,6 +16,7 @@ from tideover.sim.draws import Draws, Purpose, below, uniform01
 from tideover.sim.registry import kind_of
 
 from .lines import Limit
+from .placement import Logical, Physical, Placement
 
 SENTENCES = (
     "tinker taylor soldier spy",
@@ -31,9 +31,6 @@ MS = 1_000_000
 
 MACHINES = ("crash_worker", "crash_host", "crash_rack")
 """Faults that take down all that is there."""
-
-Logical = tuple[str, int]  # component, task
-Physical = tuple[str, int, int]  # component, task, replica
 
 
 class Datum(NamedTuple):
@@ -82,7 +79,7 @@ def sampled(
     return int(what.sample(drawn(seed, replication, name, purpose, index, attempt).copy())[0])
 
 
-class Layout:
+class Layout(Placement):
     """The scenario, looked at without time."""
 
     def __init__(self, scenario: Scenario, draws: Draws) -> None:
@@ -106,9 +103,7 @@ class Layout:
         for name in self.order:
             self._widths(name)
         self.physical = self._physical()
-        plain = scenario.hosts is None or isinstance(scenario.hosts, int)
-        self.host = self._hosts() if plain else self._on_machines(scenario.hosts)
-        self.worker = self._workers()
+        super().__init__()
 
     # -- shape ---------------------------------------------------------------------------------------------
 
@@ -212,36 +207,9 @@ class Layout:
         """Whether all replicas but the first say nothing."""
         return kind_of(self.scenario.strategy) == "estorm"
 
-    def _hosts(self) -> dict[Physical, int]:
-        """Tasks without a list of hosts: one after the other; replica r sits r hosts further."""
-        hosts: dict[Physical, int] = {}
-        logical = [(name, task) for name, task, replica in self.physical if replica == 0]
-        for number, (name, task) in enumerate(logical):
-            given, n = self.config[name].hosts, self.scenario.hosts
-            for replica in range(self.replicas(name)):
-                host = number if given is None else given[task % len(given)]
-                further = host + replica * (len(logical) if n is None else 1)
-                hosts[name, task, replica] = further if n is None else further % n
-        return hosts
-
-    @property
-    def every_host(self) -> range:
-        """Those that there are."""
-        hosts = self.scenario.hosts
-        if hosts is None:
-            return range(1 + max(self.host.values()))
-        return range(hosts if isinstance(hosts, int) else hosts.count)
-
     def size(self, name: str, remote: bool) -> int:
         """Bytes of a message that a component sends, within a host or to another."""
         return self.config[name].tuple_size + (self.scenario.links.header if remote else 0)
-
-    def nic(self, physical: Physical) -> int | None:
-        """Bandwidth of the card of a task's host; None: no limit."""
-        if not isinstance(self.scenario.hosts, Hosts):
-            return None
-        each = [m.nic for m in self.scenario.hosts.machines.values() for _ in range(m.count)]
-        return each[self.host[physical]]
 
     def limit(self, name: str) -> Limit:
         """What bounds the queues of a component's tasks, and their lines."""
@@ -250,76 +218,6 @@ class Layout:
             fields = {} if queue is None else {field: getattr(queue, field) for field in Limit._fields}
             given |= {field: value for field, value in fields.items() if value is not None}
         return Limit(**given)
-
-    def _on_machines(self, cluster: Any) -> dict[Physical, int]:
-        """Tasks with a list of hosts; the others one after the other; all first replicas behind their
-        primaries, one after the other; and so on. A placement that this program does not know is to be named
-        by hand.
-        """
-        kind = kind_of(cluster.placement)
-        assert kind in ("round_robin", "k_safe", "by_hand"), f"no rules for {kind}"
-        slots = [machine.slots for machine in cluster.machines.values() for _ in range(machine.count)]
-        usable = len(slots) - cluster.reserve
-        logical = [(name, task) for name, task, replica in self.physical if replica == 0]
-        sits: dict[Physical, int] = {}
-        for name, task in logical:
-            if self.config[name].hosts is not None:
-                sits[name, task, 0] = self.config[name].hosts[task]
-        order = sorted(self.physical, key=lambda place: (place[2], logical.index(place[:2])))
-        for name, task, replica in order:
-            if (name, task, replica) in sits:
-                continue
-            first = sits[name, task, 0] + replica if replica else logical.index((name, task))
-            if kind == "by_hand":
-                sits[name, task, replica] = cluster.placement.tasks[name][task][replica]
-                continue
-            turns = [(first + further) % usable for further in range(usable)]
-            there = list(sits.values())
-            turns = [host for host in turns if slots[host] is None or there.count(host) < slots[host]]
-            fleet = [sits[name, task, other] for other in range(replica)]
-            apart = [host for host in turns if host not in fleet]
-            if kind == "k_safe":
-                if min(cluster.racks, usable) >= self.replicas(name):
-                    racks = [host % cluster.racks for host in fleet]
-                    apart = [host for host in apart if host % cluster.racks not in racks]
-                apart.sort(key=there.count)
-            else:
-                apart = apart or turns
-            sits[name, task, replica] = apart[0]
-        return sits
-
-    def _workers(self) -> dict[Physical, int]:
-        """The tasks of a host go round its workers."""
-        processes = getattr(self.scenario.hosts, "workers", 1)
-        seen: dict[int, int] = {}
-        workers = {}
-        for physical in self.physical:
-            host = self.host[physical]
-            workers[physical] = seen.get(host, 0) % processes
-            seen[host] = seen.get(host, 0) + 1
-        return workers
-
-    def fails(self, fault: Any, host: int, worker: int) -> bool:
-        """Whether a fault of a worker, a host or a rack takes down this worker of this host."""
-        kind = kind_of(fault)
-        if kind == "crash_rack":
-            return host % getattr(self.scenario.hosts, "racks", 1) == fault.rack
-        return host == fault.host and (kind == "crash_host" or worker == fault.worker)
-
-    @property
-    def cores(self) -> dict[int, float]:
-        """Of each host on which they matter."""
-        machines = getattr(self.scenario.hosts, "machines", {}).values()
-        each = enumerate(machine.cores for machine in machines for _ in range(machine.count))
-        slow = {fault.host for fault in self.scenario.failures if kind_of(fault) == "slow_host"}
-        return dict.fromkeys(slow, math.inf) | {host: cores for host, cores in each if cores is not None}
-
-    def latency(self, up: Physical, down: Physical) -> Distribution:
-        a, b = sorted((self.host[up], self.host[down]))
-        links = self.scenario.links
-        if a == b:
-            return links.local
-        return links.pairs.get(f"{a}-{b}", links.pairs.get(f"{b}-{a}", links.latency))
 
     # -- identity ------------------------------------------------------------------------------------------
 

@@ -96,7 +96,7 @@ def test_ciw_agrees() -> None:
     G. I. Palmer et al., *Ciw: an open-source discrete event simulation library*, Journal of Simulation 13,
     2019.
     """
-    load, customers = 0.6, 10_000
+    load, customers = 0.6, 6_000
     gap = gap_at(load)
     ours = sojourn(queue(gap, {"server": bolt("source", Exponential(mean=SERVICE))}, 4, seed=6))
     network = ciw.create_network(

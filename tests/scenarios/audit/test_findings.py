@@ -20,7 +20,7 @@ def audited(
     name: str, *settings: str, kinds: str = "crash_task", begin: str = "20 s", end: str = "30 s", **more: Any
 ) -> Audit:
     """An audit in this process, of one moment a step and one task a component."""
-    scenario, command = target(name, ["run.duration=60s", *settings])
+    scenario, command = target(name, ["run.duration=45s", *settings])
     more = {"second": False, **more}
     tried = asked(scenario, kinds=kinds.split(","), begin=begin, end=end, each=1, **more)
     with kept(None, Place(None), lambda what: None) as doer:
@@ -37,7 +37,7 @@ def audited(
 )
 def test_what_a_strategy_claims_is_observed(strategy: str, claimed: str) -> None:
     """Not less (it holds), and not more: amnesia loses, replays count twice."""
-    found = audited(strategy, begin="27 s", end="29 s")
+    found = audited(strategy, begin="27 s", end="28 s")
     assert (found.claimed, found.observed, found.holds) == (claimed, claimed, True)
     assert not found.quiet.harm
 
@@ -48,13 +48,13 @@ def test_replicas_disagree_where_a_timer_ends_windows(trigger: str, right: bool)
     the replicas of the count put out other sums, and which is read is chance: wrong, though nothing fails.
     """
     world = (f"topology.count.window.trigger={trigger}", "links.latency.mean=100 ms")
-    found = audited("active_replication", *world, begin="20 s", end="20.2 s")
+    found = audited("active_replication", *world, begin="20 s", end="20.1 s")
     assert (found.quiet.wrong == 0, found.holds) == (right, right)
 
 
 def test_a_window_longer_than_the_timeout_counts_twice() -> None:
     """Source replay: tuples are acked at the end of their window of 10 s, and given up after 4 to 8 s."""
-    found = audited("source_replay", "strategy.message_timeout=4 s", begin="20 s", end="20.5 s")
+    found = audited("source_replay", "strategy.message_timeout=4 s", begin="20 s", end="20.2 s")
     assert found.quiet.duplicated
     assert found.observed == "at least once"
 
@@ -63,7 +63,7 @@ def test_buffers_are_lost_with_the_upstream_task() -> None:
     """R+SM keeps its word after each single fault of the count. If the split whose buffer it asks for dies
     meanwhile, what is in it is gone.
     """
-    found = audited("rsm", begin="24 s", end="26 s", second=True)
+    found = audited("rsm", begin="24 s", end="25 s", second=True)
     assert found.holds
     assert found.observed == "exactly once"
     lost = {tuple(victim.place for victim in case.victims) for case, verdict in found.doubles if verdict.lost}
@@ -115,7 +115,7 @@ def test_storm_counts_what_comes_while_it_waits_for_a_marker() -> None:
     words x 2 ──▶ split x 2 ──▶ count x 2     each count waits for two markers; wires take 50 ms
     """
     far = ("topology.words.rate=5/s", "links.latency.mean=50 ms")
-    found = audited("storm_checkpoint", *STORM, *far, begin="10 s", end="10.03 s", **SOON)
+    found = audited("storm_checkpoint", *STORM, *far, begin="10 s", end="10.02 s", **SOON)
     told = found_in(found, "split")
     text = told["counted twice: in a state that was saved; a part of the root was not"]
     first, why = text.split("; ", 1)
