@@ -29,8 +29,8 @@ def test_several_are_audited_at_once(tideover: Any) -> None:
     assert code == 0
     rows = [line.split("  ") for line in out.splitlines() if line.startswith(("none (amnesia)  ", "R+SM  "))]
     told = [[cell.strip() for cell in row if cell.strip()] for row in rows]
-    assert told[0][1:4] == ["at most once", "at most once", "all"]
-    assert told[1][1:4] == ["exactly once", "exactly once", "all"]
+    assert told[0][1:5] == ["at most once", "at most once", "–", "all"]
+    assert told[1][1:5] == ["exactly once", "exactly once", "–", "all"]
     assert "lost: lose_state of count." in out
 
 

@@ -81,6 +81,7 @@ main()
 """The command, with runs on file soon."""
 
 
+@pytest.mark.long
 def test_an_interrupted_sweep_says_only_how_to_go_on(spark, tmp_path):
     out = tmp_path / "out"
     args = ["sweep", "wordcount-sweep", "--master", "local[2]", "--set", "run.replications=500"]

@@ -130,7 +130,6 @@ FOUND = (
         "24.15 s",
         "24.2 s",
         "output written",
-        quick=True,
     ),
     Audited("an opaque state does not go back to what was before", *TRIDENT, "state updated"),
     Audited("a batch is committed before all stores have it", *TRIDENT, "part worked off"),

@@ -80,7 +80,9 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """What ``mypy --strict`` says of the program. The cache is the project's: a cold start takes long."""
     folder = tmp_path_factory.mktemp("user")
     (folder / "program.py").write_text(PROGRAM)
-    (folder / "mypy.ini").write_text("[mypy]\n[mypy-pyspark.*]\nfollow_imports = skip\n")
+    (folder / "mypy.ini").write_text(
+        "[mypy]\n[mypy-pyspark.*,scipy.*,matplotlib.*,pyarrow.*]\nfollow_imports = skip\n"
+    )
     command = [sys.executable, "-m", "mypy", "--strict", "--no-pretty", "program.py"]
     command += ["--cache-dir", str(ROOT / ".cache" / "mypy-user")]
     # On the path of Python, it is found as an installed package is: by its marker py.typed.

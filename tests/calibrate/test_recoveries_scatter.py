@@ -173,6 +173,7 @@ def test_a_detector_finds_out_by_itself() -> None:
     assert slow["latency_recovered_s"] > usual["latency_recovered_s"] + 40
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not FAILURES.exists(), reason="the measurements are not here")
 def test_demeter_is_predicted() -> None:
     """The end of the outage within 2 s and latency within 12 % in the mean, for each workload; all but one of

@@ -322,7 +322,7 @@ def takes_over(
 
 
 def test_a_replica_that_comes_back_can_take_over_alone() -> None:
-    settings(max_examples=20, deadline=None)(COMING_BACK(takes_over))()
+    settings(max_examples=8, deadline=None)(COMING_BACK(takes_over))()
 
 
 @pytest.mark.long

@@ -25,7 +25,7 @@ def otherwise(scenario: Scenario, cap: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize("strategy", HEARD)
 def test_the_engine_equals_the_reference_with_heartbeats(strategy: str) -> None:
-    @settings(QUICK, max_examples=10)
+    @settings(QUICK, max_examples=6)
     @given(heard((strategy,)))
     def check(scenario: Scenario) -> None:
         assert not otherwise(scenario, CAPS[-1])

@@ -47,7 +47,7 @@ def test_settling_roots_at_every_step_changes_nothing(strategy: str) -> None:
     Any small world has to come out the same if both are done at every step of the data plane.
     """
 
-    @settings(max_examples=12, phases=(Phase.generate,), suppress_health_check=list(HealthCheck))
+    @settings(max_examples=6, phases=(Phase.generate,), suppress_health_check=list(HealthCheck))
     @given(worlds((strategy,)))
     def check(scenario: Scenario) -> None:
         assert figures_if_always_settled(scenario) == figures(scenario)

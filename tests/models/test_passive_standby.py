@@ -203,7 +203,7 @@ def test_a_delta_brings_back_what_a_full_checkpoint_does() -> None:
 # -- R+SM without a restart, and a store that takes no time --------------------------------------------------
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=16, deadline=None)
 @given(
     seed=st.integers(0, 2**40),
     at=st.integers(1, 200 * MS),

@@ -27,7 +27,7 @@ AT_RANDOM = (*STRATEGIES, "changelog")
 
 @pytest.mark.parametrize("strategy", AT_RANDOM)
 def test_the_engine_equals_the_reference(strategy: str) -> None:
-    @settings(QUICK, max_examples=8)
+    @settings(QUICK, max_examples=5)
     @given(saved(overlapping((strategy,))))
     def check(scenario: Scenario) -> None:
         assert not differences(scenario, CAPS[-1:])

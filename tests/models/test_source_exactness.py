@@ -15,7 +15,7 @@ from tideover.models.config import Scenario
 def test_the_engine_equals_the_reference_with_a_queue(strategy: str) -> None:
     slow = strategy in ("source_replay", "storm_checkpoint")
 
-    @settings(QUICK, max_examples=5 if slow else 20)
+    @settings(QUICK, max_examples=4 if slow else 10)
     @given(logs((strategy,)), st.sampled_from(CAPS))
     def check(scenario: Scenario, cap: int) -> None:
         assert not differences(scenario, (cap,))

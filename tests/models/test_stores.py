@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.models.test_exactness import CAPS, LONG, QUICK, differences
@@ -57,7 +57,7 @@ def happened_otherwise(scenario: Scenario, cap: int) -> dict[str, Any]:
 def test_the_engine_equals_the_reference(strategy: str) -> None:
     """Law: with stores of any kind, tuple for tuple."""
 
-    @QUICK
+    @settings(QUICK, max_examples=15)
     @given(stored(strategy))
     def check(scenario: Scenario) -> None:
         assert not happened_otherwise(scenario, CAPS[-1])

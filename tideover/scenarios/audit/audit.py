@@ -81,6 +81,11 @@ class Audit:
         return guarantee([self.quiet, *(verdict for _, verdict in self.claims if not verdict.error)])
 
     @property
+    def after_two(self) -> str | None:
+        """What is left after a second fault, during the recovery from the first; None: not tried."""
+        return guarantee(v for _, v in self.doubles if not v.error) if self.doubles else None
+
+    @property
     def holds(self) -> bool:
         """Whether that is what it claims, and all runs could be made."""
         return holds(self.claimed, self.observed) and not self.failed
@@ -123,7 +128,7 @@ class Audit:
                 }
                 for kind in self.kinds
             ],
-            "second_fault": guarantee(v for _, v in self.doubles if not v.error) if self.doubles else None,
+            "second_fault": self.after_two,
             "runs": len(self.singles) + len(self.doubles),
             "errors": [
                 {"what": told(case), "faults": _data(case), "error": verdict.error}
