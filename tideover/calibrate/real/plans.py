@@ -31,9 +31,9 @@ Kill = tuple[FaultName, int, float]
 
 
 def tiny(seed: int = 1) -> Plan:
-    """About a minute: one rate, one executor killed. Half of that would do on a quiet machine."""
-    steady = Episode(_SETTLE_S, 22.0, 1000, "steady")
-    kill = Episode(22.0, 40.0, 1000, "recovery", fault=Fault("kill_executor", 4.25))
+    """Half a minute of measurements: one rate, one executor killed."""
+    steady = Episode(_SETTLE_S, 16.0, 1000, "steady")
+    kill = Episode(16.0, 33.0, 1000, "recovery", fault=Fault("kill_executor", 4.25))
     session = SessionPlan("kill", "micro_batch", "word_count", CLUSTER, seed, (steady, kill), work=WORK)
     return Plan("tiny", (session,))
 
