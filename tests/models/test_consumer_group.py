@@ -168,7 +168,7 @@ def test_kafka_streams_handover_as_measured(comes_back: bool) -> None:
     assert all(abs(np.mean(found) - each) <= 1.5 for each in MEASURED)
 
 
-@settings(QUICK, max_examples=15)
+@settings(QUICK, max_examples=8)
 @given(grouped())
 def test_the_engine_equals_the_reference_in_groups(scenario: Scenario) -> None:
     assert not otherwise(scenario, CAPS[-1])

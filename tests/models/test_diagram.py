@@ -211,7 +211,7 @@ def test_messages_are_those_of_the_reference(strategy: str, monkeypatch: pytest.
     """
     total = 0
 
-    @settings(QUICK, max_examples=3)
+    @settings(QUICK, max_examples=2)
     @given(overlapping((strategy,)))
     def check(scenario: Scenario) -> None:
         nonlocal total

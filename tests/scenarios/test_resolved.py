@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
@@ -69,6 +69,7 @@ def test_what_is_built_in_is_read_back_equal(name: str) -> None:
     assert load_text(to_yaml(found), "resolved.yaml") == found.scenario
 
 
+@settings(max_examples=40)
 @given(st.fixed_dictionaries({}, optional=SETTINGS))
 def test_any_resolved_scenario_is_read_back_equal(chosen: dict[str, str]) -> None:
     settings = [f"{key}={value}" for key, value in chosen.items()]
@@ -106,6 +107,7 @@ KEYS = {
 }
 
 
+@settings(max_examples=40)
 @given(st.sets(st.sampled_from(sorted(KEYS))))
 def test_exactly_the_keys_that_were_set_are_named_so(keys: set[str]) -> None:
     """And everything else has value and source as without the settings."""

@@ -3,7 +3,7 @@ from __future__ import annotations
 import contextlib
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tideover.scenarios import yaml_source
@@ -172,6 +172,7 @@ def test_the_tree_that_is_changed_stays_as_it_was() -> None:
     assert changed.plain() == {"a": {"b": 2}, "c": {"b": 1}, "d": [9, 2]}
 
 
+@settings(max_examples=50)
 @given(st.text(max_size=40))
 def test_any_text_is_a_setting_or_a_scenario_error(text: str) -> None:
     for setting in (text, f"run.seed={text}", f"{text}=1"):

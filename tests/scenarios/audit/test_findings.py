@@ -47,14 +47,16 @@ def test_replicas_disagree_where_a_timer_ends_windows(trigger: str, right: bool)
     """Tanuwidjaja 2015: both replicas of split send the same words, which come at other moments. With a timer
     the replicas of the count put out other sums, and which is read is chance: wrong, though nothing fails.
     """
-    world = (f"topology.count.window.trigger={trigger}", "links.latency.mean=100 ms")
+    world = (f"topology.count.window.trigger={trigger}", "links.latency.mean=100 ms", "run.duration=35s")
     found = audited("active_replication", *world, begin="20 s", end="20.1 s")
     assert (found.quiet.wrong == 0, found.holds) == (right, right)
 
 
 def test_a_window_longer_than_the_timeout_counts_twice() -> None:
     """Source replay: tuples are acked at the end of their window of 10 s, and given up after 4 to 8 s."""
-    found = audited("source_replay", "strategy.message_timeout=4 s", begin="20 s", end="20.2 s")
+    found = audited(
+        "source_replay", "strategy.message_timeout=4 s", "run.duration=32s", begin="20 s", end="20.2 s"
+    )
     assert found.quiet.duplicated
     assert found.observed == "at least once"
 
@@ -63,7 +65,7 @@ def test_buffers_are_lost_with_the_upstream_task() -> None:
     """R+SM keeps its word after each single fault of the count. If the split whose buffer it asks for dies
     meanwhile, what is in it is gone.
     """
-    found = audited("rsm", begin="24 s", end="25 s", second=True)
+    found = audited("rsm", "run.duration=40s", begin="24 s", end="24.5 s", second=True)
     assert found.holds
     assert found.observed == "exactly once"
     lost = {tuple(victim.place for victim in case.victims) for case, verdict in found.doubles if verdict.lost}
