@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from tests.models.test_exactness import check
 from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
 from tideover.models.config import Scenario
+from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import BoltConfig, Links, SpoutConfig
+from tideover.models.job.machines import MachineType
 from tideover.models.simulation import simulate
 from tideover.sim.distributions.exponential import Exponential
 
@@ -69,3 +72,53 @@ def test_a_burst_of_acks_longer_than_a_window_moves_no_tuple_to_the_next(latency
     audited = simulate(late).windows
     assert audited["emitted"] > 0
     assert audited["correct"] == audited["emitted"]
+
+
+def test_a_checkpoint_that_keeps_the_sender_moves_a_tuple_to_the_next_window() -> None:
+    """s ──▶ p (1) ──▶ count, windows of 1000 ms; a root each 995 ms, checkpoints each 1985 ms for 20 ms.
+
+    p is kept from 1985 to 2005, so the tuple of 1990 is counted at 2006: window 2 is empty, and 3 has two
+    tuples. Without the strategy each window has one: 2 and 3 are wrong, though nothing fails. The next one
+    keeps p from 3970 to 3990, the tuple of 3980 is counted at 3991. If count loses its state at 2100 it has
+    at 2101 again what was sent since its checkpoint, and nothing that comes later is wrong because of it.
+    """
+    topology: dict[str, SpoutConfig | BoltConfig] = {
+        "s": spout(gap=995, keys=1),
+        "p": bolt("forward", {"s": "shuffle"}, 1),
+        "count": bolt("windowed_count", {"p": "global"}, window={"length": 1000 * MS}),
+    }
+    checkpoints = {"checkpoint_interval": 1985 * MS, "checkpoint_time": 20 * MS}
+    quiet = world(topology, "passive_standby", (), 4500, **checkpoints)
+    lost = fault("lose_state", 2100, component="count", detection=1)
+    failing = quiet.model_copy(update={"failures": (lost,)})
+    sums = {("count", 0, 1): {0: 1}, ("count", 0, 2): {}, ("count", 0, 3): {0: 2}, ("count", 0, 4): {0: 1}}
+    for scenario in (quiet, failing):
+        check(scenario)
+        assert windows(scenario) == sums
+        assert simulate(scenario).windows == {"emitted": 4, "correct": 2, "wrong": 2, "missing": 0}
+    (row,) = simulate(failing).recoveries
+    assert (row["time_to_recover_s"], row["windows_stage_s"]) == (0.001, 0)
+
+
+def test_a_checkpoint_moves_a_tuple_that_shares_a_card_with_what_it_keeps() -> None:
+    """s ──▶ count, and beside it t ──▶ p (1) ──▶ r; count and r are on another host, a card takes 4 ms for a
+    tuple. Windows of 1000 ms, checkpoints each 1970 ms for 18 ms.
+
+    p is kept from 1970 to 1988, so what came to it at 1979 is at the card at 1989, before the tuple of s of
+    1990: that goes out until 1997, and is in at 2001, in window 3. Without the strategy it is in window 2, at
+    1998. That of 3980 finds no other (p's is out at 3963), and is in at 3988.
+    """
+    here, there = {"hosts": (0,)}, {"hosts": (1,)}
+    topology: dict[str, SpoutConfig | BoltConfig] = {
+        "s": spout(gap=1990, keys=1, **here),
+        "t": spout(gap=1979, keys=1, **here),
+        "p": bolt("forward", {"t": "shuffle"}, 1, **here),
+        "r": bolt("forward", {"p": "shuffle"}, **there),
+        "count": bolt("windowed_count", {"s": "global"}, window={"length": 1000 * MS}, **there),
+    }
+    hosts = Hosts(machines={"small": MachineType(count=2, nic=64_000)})
+    checkpoints = {"checkpoint_interval": 1970 * MS, "checkpoint_time": 18 * MS}
+    scenario = world(topology, "passive_standby", (), 4100, hosts=hosts, **checkpoints)
+    check(scenario)
+    assert list(windows(scenario).values()) == [{}, {}, {0: 1}, {0: 1}]
+    assert simulate(scenario).windows == {"emitted": 4, "correct": 2, "wrong": 2, "missing": 0}

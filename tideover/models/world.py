@@ -122,13 +122,14 @@ class World:
 
     def _needs_reference(self, deployment: Deployment) -> bool:
         """Whether the windows can differ from those of a run without failures, and without the strategy:
-        where it keeps a task for a while tuples come later, and those of several senders in another order, or
-        they find no place; where they are committed, that may come too late.
+        where it keeps a task for a while what this sends comes later (all may, behind it in a card), and what
+        several send in another order, or it finds no place; where they are committed, that may come too late.
         """
         windows = [c for c in deployment.topology.components if c.window]
         ended_by = {c.trigger for c in windows}
         bounds = [bound for bound in deployment.bounds.values() if bound.length is not None]
-        late = bool(bounds) or not all(c.anchored for c in windows)
+        read = [edge.up for c in windows for edge in c.inputs]
+        late = bool(bounds) or bool(self.job.network.cards) or not all(c.is_spout for c in read)
         lossy = not all(bound.holds_back for bound in bounds)
         gaps = any(c.window.gap is not None for c in windows if c.window)
         by_order = lossy or gaps or ended_by & {"tuples", "watermark"} or ("tick" in ended_by and late)
