@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.models.counting import failed
+from tests.models.counting import completed, failed
 from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
 from tideover.models.job.backends.memory import Memory
 from tideover.models.job.components import Links
@@ -80,6 +80,48 @@ def test_all_that_were_hit_write_before_they_read() -> None:
     done = run((fault("crash_task", 52, component="p", restart=8, together=2),), tasks=2, **more)
     (row,) = done.recoveries
     assert [round(1e3 * row[name]) for name in ("restart_s", "write_s", "restore_s")] == [8, 2, 2]
+
+
+def forgetting(stamps: tuple[int, ...], until: float, **more: Any) -> Replication:
+    """s, each 20 ms ──▶ count, 20 ms of event time, a look each 50; at 52 it and its shadow lose all."""
+    events = tuple(stamp * MS for stamp in stamps)
+    window = {"by": "event", "length": 20 * MS, "watermark_interval": 50 * MS}
+    topology = {
+        "s": spout("values", 20, values=(1,) * len(events), stamps=events),
+        "count": bolt("windowed_count", {"s": "shuffle"}, window=window),
+    }
+    failures = tuple(fault("lose_state", 52, component="count", replica=r) for r in range(2))
+    settings: dict[str, Any] = {"message_timeout": 100 * MS, "timeout_phase": 0}
+    return simulate(world(topology, "estorm", failures, until, **settings | more), trace=True)
+
+
+def windows(done: Replication) -> list[tuple[int, float]]:
+    """(number, when) of what was put out."""
+    assert done.trace is not None
+    return sorted((row[3], row[4] / MS) for row in done.trace.windows)
+
+
+def test_a_window_that_comes_again_is_void_for_a_shadow_too() -> None:
+    """The events 10 and 30 come at 20 and 40. At 50 the watermark is 30: window 1, with the first, is put
+    out. The fault takes its acks, which were to leave at 55, and what the watermark was; both roots time out
+    at 200, and come again at 220 and 240. At 250 window 1 comes again, as it was: with either member the
+    first root has left once, and the second is in the state once.
+    """
+    done = forgetting((10, 30), 290, ack_cost=5 * MS)
+    assert windows(done) == [(1, 50), (1, 250)]
+    assert failed(done) == [(0, 0, 200), (1, 0, 200)]
+    assert [done.ledger[name] for name in ("completed", "replayed", "duplicated")] == [2, 2, 0]
+
+
+def test_what_is_in_a_void_window_is_with_no_shadow_either() -> None:
+    """At 50 the first of the events 10 and 30 is acked, with window 1. The state is lost, so that the event
+    15, which comes at 60, is not late. At 80 another 30 comes; at 100 window 1 comes again, with the event 15
+    in it, which is acked: but its readers have had window 1, and drop it. The first 30 waits for its timeout.
+    """
+    done = forgetting((10, 30, 15, 30), 150)
+    assert windows(done) == [(1, 50), (1, 100)]
+    assert [root for root, *_ in completed(done)] == [0, 2]
+    assert [done.ledger[name] for name in ("completed", "in_flight", "lost", "duplicated")] == [2, 1, 1, 0]
 
 
 def test_of_two_acks_of_a_tuple_the_first_completes_its_root() -> None:

@@ -179,14 +179,11 @@ class WindowedTask(Server):
         context, component = self._context, self.component
         closed = self._state.end_window(before)
         again = self.windows.put_out(number)
-        if self._mute:
+        if self._mute or (self.windows.trigger == "watermark" and not len(closed.keys)):
+            if again:  # nobody hears of it, but for the ledger it is void all the same
+                self._void(closed)
             return closed.parts, 0
         packing = 0
-        if self.windows.trigger == "watermark" and not len(closed.keys):  # nobody hears of it
-            if again and component.anchored:
-                for part in closed.parts:
-                    context.say.void(component, part.uid, self.replica)
-            return closed.parts, 0
         if self.silent:
             self._leave_unsaid(number, closed, again)
         else:
@@ -215,9 +212,14 @@ class WindowedTask(Server):
 
     def _leave_unsaid(self, number: int, closed: Closed, again: bool) -> None:
         assert self.unsaid is not None
-        if not again:
+        if again:
+            self._void(closed)
+        else:
             self.unsaid[number] = closed
-        elif self.component.anchored:
+
+    def _void(self, closed: Closed) -> None:
+        """What leaves with a window that comes again leaves for nothing."""
+        if self.component.anchored:
             for part in closed.parts:
                 self._context.say.void(self.component, part.uid, self.replica)
 
