@@ -163,3 +163,21 @@ def test_what_an_ack_sets_free_arrives_before_others_act() -> None:
     ways = {0: "x", 1: "y", 2: "x and q", 6: "y and q"}
     came = [(ways[row[3] % 16], row[6] / MS) for row in done.trace.processed if row[0] == "r"]
     assert came == [("x", 1101), ("x and q", 1102), ("y", 1103), ("y and q", 1104)]
+
+
+def test_what_is_done_is_told_once() -> None:
+    """s emits at 290 and 580; p hands on at once; count's windows of 500 end by tick. Marks each 100: those
+    of p at 300, 400 and 500 say the same (the first root was sent), and that root leaves the count at 500, of
+    which p hears behind its own mark. At 600 the newest of the three is told, and the others are forgotten
+    with it: that of 600, with the second root, is not done. It is at 1000, and p tells at 1100. (Marks before
+    300, of nothing, are told as they are made.)
+    """
+    topology = {
+        "s": spout("values", 290, values=(1, 1)),
+        "p": bolt("forward", {"s": "shuffle"}),
+        "count": bolt("windowed_count", {"p": "shuffle"}, window={"length": 500 * MS, "trigger": "tick"}),
+    }
+    found = backed_up(world(topology, until=1150), ack_interval=100 * MS)
+    assert found.trace is not None
+    told = [step.at / MS for step in found.trace.steps if (step.who, step.what) == ("p.0", "acks sent")]
+    assert [at for at in told if at > 300] == [600, 1100]

@@ -289,7 +289,8 @@ class UpstreamBackup(Standbys):
         if not done:
             return
         self.known[task].told = done[-1]
-        self.marks[task] = self.marks[task][self.marks[task].index(done[-1]) + 1 :]
+        while self.marks[task].pop(0) is not done[-1]:  # others may be equal to it
+            pass
         self.world.record.control_bytes += (len(task.inputs) + 1) * self.params.ack_size
         for channel in task.inputs.values():
             if not channel.up.waiting:

@@ -141,11 +141,11 @@ class Progress(Mechanism):
             positions[channel] = min(positions[channel], number - 1)
         own.marks.append(Mark(positions, epoch, {buffer.channel: buffer.sent for buffer in outputs}))
         safe = {buffer.channel: buffer.safe for buffer in outputs}
-        done = [mark for mark in own.marks if all(safe[c] >= number for c, number in mark.sent.items())]
+        done = [i for i, mark in enumerate(own.marks) if all(safe[c] >= n for c, n in mark.sent.items())]
         if not done:
             return False
-        own.marks = own.marks[own.marks.index(done[-1]) + 1 :]
-        own.told = done[-1]
+        own.told = own.marks[done[-1]]
+        del own.marks[: done[-1] + 1]
         return True
 
 
