@@ -61,6 +61,30 @@ def test_a_replay_counts_for_its_failure_though_its_root_was_emitted_once_more()
     assert [row["replayed"] for row in run.recoveries] == [1, 0]
 
 
+@pytest.mark.parametrize("order", [("x", "p", "q"), ("q", "x", "p")])
+def test_a_root_that_several_failures_hit_counts_for_the_newest(order: tuple[str, ...]) -> None:
+    """s (50, 100, …) ─┬▶ x (5) ──▶ p     p is down from 60 to 160, q from 120 to 180.
+                       └▶ q
+
+    Root 1 (100) is lost at p, at 105. Root 2 (150) is lost at q, at 150, and then at p, at 155: by the older
+    failure, but later, wherever the bolts stand in the file. Both fail at 400 (T = 200) and go out again at
+    450 and 500: p has root 1 again at 455, 295 after it was ready, q has root 2 at 500, 320 after.
+    """
+    inputs = {"x": ("s", 5), "p": ("x", 1), "q": ("s", 1)}
+    bolts = {name: bolt("forward", {inputs[name][0]: "shuffle"}, inputs[name][1]) for name in order}
+    topology = {"s": spout("values", 50, values=(1,) * 5), **bolts}
+    failures = (
+        fault("crash_task", 60, component="p", restart=100),
+        fault("crash_task", 120, component="q", restart=60),
+    )
+    more = {"message_timeout": 200 * MS, "timeout_phase": 0}
+    scenario = world(topology, "source_replay", failures, 6000, **more)
+    rows = simulate(scenario).recoveries
+    assert [row["replayed"] for row in rows] == [1, 1]
+    assert [row["state_recovery_s"] for row in rows] == pytest.approx([0.295, 0.32], abs=1e-9)
+    assert not differences(scenario, CAPS)
+
+
 @pytest.mark.parametrize(
     ("source", "again"),
     [

@@ -104,7 +104,8 @@ class Ledger:
 
     def hurt_trees(self, trees: set[tuple[int, int]], fault: int | None) -> None:
         assert fault is not None
-        self.damaged |= dict.fromkeys(trees, fault)
+        for tree in trees:
+            self.damaged[tree] = max(fault, self.damaged.get(tree, fault))
 
     def overflowed(self, datum: Datum) -> None:
         """A queue was full."""

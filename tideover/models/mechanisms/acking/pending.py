@@ -48,7 +48,7 @@ class PendingRoots:
         self._last_ack: Ints = np.zeros(1024, np.int64)
         self._attempt = np.zeros(1024, np.int32)
         self._outage = np.zeros(1024, np.int32)
-        """The outage that destroyed a tuple of the present attempt; -1: none."""
+        """The newest outage that destroyed a tuple of the present attempt; -1: none."""
         self._cause = np.zeros(1024, np.int32)
         """The outage because of which the present attempt was made; -1: none."""
         self._causes: dict[tuple[int, int], int] = {}
@@ -186,15 +186,16 @@ class PendingRoots:
 
     def mark(self, roots: Ints, attempt: Ints | None, outage: int) -> None:
         """Tuples of these attempts of roots were destroyed by an outage; of earlier attempts they do not
-        matter.
+        matter. Tasks report one after the other, not by time, so of several outages the newest counts.
         """
         index = self._at(roots)
         known = (index >= 0) & (index < self._size)
         known &= self._live[np.where(known, index, 0)] == (1 if attempt is None else attempt + 1)
         index = index[known]
         if outage < 0:  # no outage, which is the weaker reason
-            index = index[self._outage[index] == -1]
-        self._outage[index] = outage
+            self._outage[index[self._outage[index] == -1]] = outage
+        else:
+            self._outage[index] = np.maximum(self._outage[index], outage)
 
     def mark_all(self, emitted_after: int, outage: int) -> None:
         """An outage destroyed what the acker knew of the pending roots emitted after an instant."""
