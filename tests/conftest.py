@@ -3,7 +3,6 @@ hypothesis draws.
 """
 
 import fcntl
-import gc
 import signal
 import sys
 import warnings
@@ -13,10 +12,6 @@ import pytest
 from hypothesis import settings
 
 settings.load_profile("ci")  # everywhere: the same examples each time, and none of them has a time limit
-
-# Nearly all that tests make goes away by itself: to search for what does not would take a twentieth of the
-# time.
-gc.set_threshold(50_000, 20, 100)
 
 # In the background of a shell interrupts may be ignored, and so would they be by all that tests interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)

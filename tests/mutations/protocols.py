@@ -232,7 +232,7 @@ STANDBYS = (
     ),
     Mutation(
         "a task says that all is done that it has sent, and not what its receivers are done with",
-        "all(safe[c] >= number for c, number in mark.sent.items())",
+        "all(safe[c] >= n for c, n in mark.sent.items())",
         "True",
         (f"{MODELS}/test_upstream_backup.py", "-k", "kept_for_who_fails_next or hop_to_hop"),
     ),
