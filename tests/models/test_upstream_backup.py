@@ -49,7 +49,7 @@ def test_a_task_without_state_does_everything_again_and_its_receiver_drops_it() 
     """
     done = backed_up(chain((crash(45, "p"),), until=70))
     assert counted(done) == [*EVERY_10[:4], (4, 57), (5, 67)]
-    assert (done.ledger["lost"], done.ledger["duplicated"]) == (0, 0)
+    assert (done.ledger["lost"], done.ledger["duplicated"], done.recoveries[0]["dropped"]) == (0, 0, 4)
 
 
 def test_what_was_sent_again_is_kept_for_who_fails_next() -> None:

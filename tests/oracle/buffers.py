@@ -323,7 +323,7 @@ class UpstreamBuffer(Protocol):
         task.give_back(message)
         if message.datum is not None and message.datum.anchored:
             self.world.record.gone(message.datum)
-            self.world.outages.dropped(task)
+            self.world.outages.dropped()
 
     def _send_end(self, request: Request) -> None:
         if request in self.requests:

@@ -43,7 +43,7 @@ class Replication(Protocol):
             task.give_back(message)
             if message.datum is not None and message.datum.anchored:
                 self.world.record.gone(message.datum)
-                self.world.outages.dropped(task)
+                self.world.outages.repeated(task)
             return False
         greatest[route] = number
         return True

@@ -37,7 +37,7 @@ class Recovery:
     last_replay      arrival of the last tuple replayed because of it, at a task that it hit
     restored         effects that came back with a state
     replayed         tuples that were sent again because of it
-    dropped          tuples that were discarded as duplicates until all was as before
+    dropped          tuples that were discarded since they will come again, or have come twice
     lost_effects     tasks, and uids of the effects that they lost with their state
     missing_closed   how many of those were missing when their roots were settled for good
     """
@@ -162,25 +162,20 @@ class Recoveries:
         self.recorder.note_output(what, now)
 
     def on_discarded(self, task: BoltView, train: Train) -> None:
-        """Duplicates count as long as the tasks that an outage hit are not (or just now) as they were."""
-        recovery = self._recovery(task)
-        if recovery and (self._is_restoring(recovery) or not self._context.settled(recovery.outage)):
-            recovery.dropped += train.n
+        """Nothing comes twice, or while it is restored, but for an outage: the newest one."""
+        if self.all and task.component.anchored:
+            self.all[-1].dropped += train.n
 
     def on_repeated(self, task: BoltView, train: Train) -> None:
-        """What replicas send twice they go on to send twice."""
-        recovery = self._recovery(task)
-        if recovery and self._is_restoring(recovery):
-            recovery.dropped += train.n
-
-    def _recovery(self, task: BoltView) -> Recovery | None:
-        """Of the newest outage that has hit a task of whose tuples it is told."""
+        """What replicas send twice they go on to send twice: it counts for the newest outage that has hit the
+        task, until its state is back.
+        """
         newest = self._context.newest.get(task, -1)
-        return self.all[newest] if newest >= 0 and task.component.anchored else None
-
-    def _is_restoring(self, recovery: Recovery) -> bool:
-        restored = recovery.restored_at
-        return restored is None or restored >= self._job.kernel.now
+        if newest < 0 or not task.component.anchored:
+            return
+        restored = self.all[newest].restored_at
+        if restored is None or restored >= self._job.kernel.now:
+            self.all[newest].dropped += train.n
 
     def on_timed_out(self, spout: SpoutView, roots: Ints, attempt: Ints, outage: Ints) -> None:
         """Roots of which an outage destroyed something are given up."""

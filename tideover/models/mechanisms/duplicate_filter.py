@@ -81,7 +81,7 @@ class DuplicateFilter(Mechanism):
         return train.pick(fresh)
 
     def _drop(self, task: BoltView, train: Train) -> None:
-        self._job.say.discarded(task, train)
+        self._job.say.repeated(task, train)
 
     def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
         # who keeps the queue keeps what filtered it
@@ -98,17 +98,12 @@ class DuplicateFilter(Mechanism):
 
 
 class CheckpointFilter(DuplicateFilter):
-    """The same where tasks go back to a checkpoint: they have had what that has, and no more. Replicas send
-    everything twice meanwhile, which is no sign of a recovery that goes on.
-    """
+    """The same where tasks go back to a checkpoint: they have had what that has, and no more."""
 
     def __init__(self, job: Job) -> None:
         super().__init__(job)
         self._done: dict[TaskView, Seen] = {task: seen.copy() for task, seen in self._seen.items()}
         """What each task has processed of what it has seen."""
-
-    def _drop(self, task: BoltView, train: Train) -> None:
-        self._job.say.repeated(task, train)
 
     def passed(self, task: BoltView, train: Train) -> None:
         self._done[task].fresh(train)

@@ -186,7 +186,7 @@ RECOVERIES = (
     ),
     _content("restored", "tuples whose effect came back from a saved or copied state"),
     _content("replayed", "tuples sent again because of this fault"),
-    _content("dropped", "arrivals dropped: duplicates, or while the task was down"),
+    _content("dropped", "arrivals dropped since, as they will come again or have come twice"),
     _content("missing", "tuples missing from the state at the end of the recovery"),
     _content("extra", "tuples counted more than once at the end of the recovery"),
     *_latencies(
