@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.models.chain import EVERY_10, chain, counted, crashed, lost
-from tests.models.test_exactness import QUICK
+from tests.models.test_exactness import QUICK, differences
 from tests.oracle.random_worlds import worlds
-from tests.oracle.worlds import MS, ms
+from tests.oracle.worlds import MS, bolt, ms
 from tideover.models.config import Scenario
 from tideover.models.job.components import Links
 from tideover.models.simulation import Replication, simulate
@@ -28,6 +28,7 @@ from tideover.scenarios.loader import load_for_strategies, load_text
 EXAMPLE = str(Path(__file__).parents[2] / "examples" / "hybrid.yaml")
 REPLICAS = STRATEGIES["active_replication"](k=1)
 CHECKPOINTS = STRATEGIES["rsm"](checkpoint_interval=20 * MS, replay_cost=1 * MS)
+LONG = {"length": 1000 * MS}
 
 
 def mixed(*failures: Any, until: float = 95, **more: Any) -> Scenario:
@@ -76,6 +77,24 @@ def test_a_state_that_is_lost_takes_with_it_what_was_had() -> None:
     found = run(mixed(lost(45), read=2, restore_time=1))
     assert counted(found) == [*EVERY_10[:4], (3, 50), *EVERY_10[4:9]]
     assert (found.ledger["lost"], found.ledger["duplicated"]) == (0, 0)
+
+
+def test_a_state_that_is_lost_again_takes_nothing_of_the_queue() -> None:
+    """s ──▶ count (15), and nobody keeps what s sends: roots come at 10, 20, …, and drop out if the count has
+    had them. The state is lost at 22, with root 0 in service and 1 behind it: both have been let in. Root 2
+    comes at 30, and is held, for the store is read until 32. At 31 the state is lost again: down until 36,
+    read until 46. Root 2 passes the filter at 31; 0 and 1 have passed it, and do not drop out by what was
+    noted of them then. Root 3 is held at 40. At 46 nothing has been had, and all four are served, one after
+    the other.
+    """
+    whole = chain((lost(22), lost(31, restart=5)), until=110, read=10)
+    topology = {"s": whole.topology["s"], "count": bolt("windowed_count", {"s": "shuffle"}, 15, window=LONG)}
+    mix = STRATEGIES["hybrid"](stateless=REPLICAS, rest=whole.strategy)
+    scenario = whole.model_copy(update={"topology": topology}).with_strategy(mix)
+    found = run(scenario)
+    assert counted(found) == [(0, 61), (1, 76), (2, 91), (3, 106)]
+    assert found.ledger["lost"] == 0
+    assert not differences(scenario, (1, 20_000))
 
 
 @pytest.mark.parametrize("replica", [0, 1])

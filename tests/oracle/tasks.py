@@ -225,7 +225,11 @@ class Task(Entrance):
         if crash or self.down or down_for:
             self.down, self.while_down, self.stopped_until = True, while_down, 0
             unseen, self.waiting = self.waiting and not crash, False
-            held = [m for m in self.memory if not unseen or self.world.protocol.admit(self, m)]
+            held = [
+                message
+                for message in self.memory
+                if not unseen or message in self.kept or self.world.protocol.admit(self, message)
+            ]
             self.memory = self.interrupt() + held
             self.kept = set(self.memory)
         if crash:
