@@ -12,6 +12,7 @@ from typing import Any
 import tideover
 from tests.models.counting import failed
 from tests.oracle.worlds import MS, bolt, fault, spout, world
+from tideover.models.job.components import Store
 from tideover.models.simulation import Replication, simulate
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -117,6 +118,34 @@ def test_nothing_waits_for_a_marker() -> None:
     assert done.trace is not None
     counted = [row[6] / MS for row in done.trace.processed if row[0] == "count"]
     assert counted == [11, 21, 31, 40, 41, 51, 61, 71, 81, 91]
+
+
+def test_markers_of_one_instant_act_in_the_order_of_tasks() -> None:
+    """s ──▶ p ──▶ a, s ──▶ a, s ──▶ b: the counts a and b write for 10 each, one after the other. When b, the
+    last, has prepared, at 45, the commit begins: p hands its marker on, and that is at a, at this instant,
+    before b has its turn. So a writes until 55, and b until 65, as they did for the prepare.
+    """
+    window = {"length": 10_000 * MS}
+    topology = {
+        "s": spout("values", values=(1,) * 12),
+        "p": bolt("forward", {"s": "shuffle"}),
+        "a": bolt("windowed_count", {"s": "shuffle", "p": "shuffle"}, window=window),
+        "b": bolt("windowed_count", {"s": "shuffle"}, window=window),
+    }
+    store = Store(latency=10 * MS, bandwidth=2**50)
+    done = simulate(
+        world(topology, "storm_checkpoint", (), 70, checkpoint_interval=25 * MS, store=store), trace=True
+    )
+    assert done.trace is not None
+    steps = [(step.what, step.who, step.at // MS) for step in done.trace.steps]
+    assert [step for step in steps if step[0] in ("prepared", "committed")][:6] == [
+        ("prepared", "p.0", 25),
+        ("prepared", "a.0", 35),
+        ("prepared", "b.0", 45),
+        ("committed", "p.0", 45),
+        ("committed", "a.0", 55),
+        ("committed", "b.0", 65),
+    ]
 
 
 def test_it_says_when_roots_must_time_out() -> None:

@@ -104,8 +104,8 @@ class Node:
         self._markers.append(marker)
         if len(self._markers) > 1:
             return
-        # what the action under way sets free moves before this one acts; or others have their turn before
-        if self._kernel.feedback or (self._idle() and self._kernel.is_later(marker.rank, self.number)):
+        # what the action under way sets free moves before this one acts, and others have their turn before
+        if self._kernel.feedback or self._idle():
             self.look_at_markers()
         else:
             self._serve_marker(self.life)

@@ -240,7 +240,7 @@ class Server(Node):
         if first:
             self.queue.put_first(marker)
             self._markers.insert(0, marker)
-            if self._idle() and self._kernel.is_later(rank, self.number):
+            if self._idle():
                 self.look_at_markers()
             else:
                 self.queue.serve_markers()
