@@ -82,6 +82,53 @@ def test_all_that_were_hit_write_before_they_read() -> None:
     assert [round(1e3 * row[name]) for name in ("restart_s", "write_s", "restore_s")] == [8, 2, 2]
 
 
+def failing_again(*failures: Any, tasks: int = 2) -> Replication:
+    """p crashes at 52 and is ready at 62, when its shadow begins to write 1,000 B at 500 kB/s, 2 ms; with two
+    tasks p.0 is written at 64, p.1 at 66.
+    """
+    first = fault("crash_task", 52, component="p", restart=10, together=tasks)
+    station = Disk(latency=0, bandwidth=5 * 10**5)
+    return run((first, *failures), tasks, station=station, hosts=1)
+
+
+def stages(done: Replication) -> list[list[int]]:
+    """Of each failure: how long (ms) the restart took, then the writes, then the reads."""
+    return [
+        [round(1e3 * row.get(name, 0)) for name in ("restart_s", "write_s", "restore_s")]
+        for row in done.recoveries
+    ]
+
+
+def test_nobody_waits_for_a_task_that_fails_again() -> None:
+    """p.1 crashes again at 65, while it is written for, and is ready at once: p.0 waits for nobody else. The
+    station is busy until 66 with what p.1 does not want any more; p.0 reads until 68, the shadow of p.1
+    writes until 70, p.1 reads until 72.
+    """
+    done = failing_again(fault("crash_task", 65, component="p", task=1))
+    assert stages(done) == [[10, 3, 3], [0, 5, 2]]
+    assert processed(done, "p")[:7] == [11, 21, 31, 41, 51, 71, 81]
+
+
+def test_a_task_that_fails_again_does_not_read_what_was_written_for_it() -> None:
+    """p.0 crashes again at 65, when it has been written for and waits for p.1: at 66 that one reads alone,
+    for 2 ms. p.0 is ready at 75; its shadow writes until 77, it reads until 79.
+    """
+    done = failing_again(fault("crash_task", 65, component="p", restart=10))
+    assert stages(done) == [[10, 4, 2], [10, 2, 2]]
+    assert processed(done, "p")[:7] == [11, 21, 31, 41, 51, 81, 91]
+
+
+def test_a_member_that_loses_its_state_while_it_writes_is_not_asked_again() -> None:
+    """The shadow of p loses its state at 63, while it writes, and lives. Nobody else is there: p goes on with
+    nothing at 63, and is asked for its state by the shadow at once. The station is busy until 64; p writes
+    until 66, the shadow reads until 68.
+    """
+    done = failing_again(fault("lose_state", 63, component="p", replica=1), tasks=1)
+    assert stages(done) == [[10, 0, 1], [0, 3, 2]]
+    assert processed(done, "p")[:7] == [11, 21, 31, 41, 51, 71, 81]
+    assert processed(done, "p", 1)[:7] == [11, 21, 31, 41, 51, 61, 71]
+
+
 def forgetting(stamps: tuple[int, ...], until: float, **more: Any) -> Replication:
     """s, each 20 ms ──▶ count, 20 ms of event time, a look each 50; at 52 it and its shadow lose all."""
     events = tuple(stamp * MS for stamp in stamps)

@@ -34,8 +34,8 @@ class Turn:
     """A member is to write for a task, or writes."""
 
     member: Task
-    again: Callable[[Task], None]
-    """Asks another one than this."""
+    again: Callable[[], None]
+    """Asks another one."""
 
 
 class Fleets(SourceReplay):
@@ -51,10 +51,18 @@ class Fleets(SourceReplay):
     def failed(self, task: Task, crash: bool) -> None:
         super().failed(task, crash)
         self.lives[task] = self.lives.get(task, 0) + 1
+        self.turns.pop(task, None)
+        now = self.world.clock.now
+        for fault, transaction in self.transactions.items():
+            waiting = [*transaction.unwritten, *(row[0] for row in transaction.written)]
+            if task in waiting:
+                transaction.unwritten = [each for each in transaction.unwritten if each is not task]
+                transaction.written = [row for row in transaction.written if row[0] is not task]
+                self._at(now, task, partial(self._read, transaction, fault))
         for each, turn in list(self.turns.items()):
             if turn.member is task:
                 del self.turns[each]
-                turn.again(task)
+                self._at(now, each, turn.again)
 
     def ready(self, task: Task, was_down: bool) -> None:
         super().ready(task, was_down)
@@ -71,33 +79,26 @@ class Fleets(SourceReplay):
     def _at(self, time: int, task: Task, act: Callable[[], None]) -> None:
         self.world.clock.at(time, control(Rank.RESTORE, task.rank), act)
 
-    def _waits(self, task: Task, life: int, fault: int) -> bool:
-        if self.lives[task] == life:
-            return True
-        self._leave(task, fault)
-        return False
-
-    def _leave(self, task: Task, fault: int) -> None:
-        """Nobody writes for it any more."""
+    def _done(self, task: Task, fault: int) -> None:
+        """Nobody is to write for it any more."""
         transaction = self.transactions[fault]
-        if task in transaction.unwritten:
-            transaction.unwritten.remove(task)
+        transaction.unwritten.remove(task)
         self._read(transaction, fault)
 
-    def _ask(self, task: Task, life: int, fault: int, gone: Task | None = None) -> None:
-        if not self._waits(task, life, fault):
+    def _ask(self, task: Task, life: int, fault: int) -> None:
+        if self.lives[task] != life:
             return
         fleet = [other for other in self.world.tasks if other.logical == task.logical and other is not task]
-        live = [other for other in fleet if other.live and other is not gone]
+        live = [other for other in fleet if other.live]
         if not live:
             self._restored(task, life, fault, State(), 0)
-            self._leave(task, fault)
+            self._done(task, fault)
             return
         turn = self.turns[task] = Turn(live[0], partial(self._ask, task, life, fault))
-        live[0].place(Rank.RESTORE, partial(self._write, task, life, fault, turn))
+        live[0].place(Rank.RESTORE, partial(self._write, task, fault, turn))
 
-    def _write(self, task: Task, life: int, fault: int, turn: Turn) -> None:
-        if self.turns.get(task) is not turn or not self._waits(task, life, fault):
+    def _write(self, task: Task, fault: int, turn: Turn) -> None:
+        if self.turns.get(task) is not turn:
             return
         member = turn.member
         state, windows = member.state.copy(), member.windows_closed
@@ -107,14 +108,14 @@ class Fleets(SourceReplay):
         size = state.entries * self.params.entry_size
         end = self.store.request(size, host, True, max(1, state.entries))
         member.occupy_longer(end - self.world.clock.now)
-        self._at(end, task, partial(self._written, task, life, fault, turn, state, windows))
+        self._at(end, task, partial(self._written, task, fault, turn, state, windows))
 
-    def _written(self, task: Task, life: int, fault: int, turn: Turn, state: State, windows: int) -> None:
-        if self.turns.get(task) is not turn or not self._waits(task, life, fault):
+    def _written(self, task: Task, fault: int, turn: Turn, state: State, windows: int) -> None:
+        if self.turns.get(task) is not turn:
             return
         del self.turns[task]
         self.transactions[fault].written.append((task, state, windows))
-        self._leave(task, fault)
+        self._done(task, fault)
 
     def _read(self, transaction: Transaction, fault: int) -> None:
         if transaction.unwritten:

@@ -34,10 +34,10 @@ class Station:
 
 @dataclass(eq=False)
 class _Transaction:
-    """One recovery: tasks whose state is not written yet, and states that were."""
+    """One recovery: tasks whose state is not written yet, and states that were, and nobody reads yet."""
 
     unwritten: set[BoltTask] = field(default_factory=set)
-    written: list[tuple[BoltTask, SavedState]] = field(default_factory=list)
+    written: dict[BoltTask, SavedState] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,12 +88,8 @@ class Fleets(Mechanism):
         kernel.at(kernel.now + self._station.transaction, Rank.RESTORE, ask, task.number)
 
     def _lives(self, task: BoltTask, life: int, outage: OutageView) -> bool:
-        """Whether a task still waits; if it has failed again nobody waits for it."""
-        if task.life == life and self._job.context.newest[task] == outage.number:
-            return True
-        self._open[outage].unwritten.discard(task)
-        self._read_all(outage)
-        return False
+        """Whether a task still waits: it has not failed again."""
+        return task.life == life and self._job.context.newest[task] == outage.number
 
     def _ask(self, task: BoltTask, life: int, outage: OutageView) -> None:
         """The transaction has reached the fleet: a live member takes its turn at it."""
@@ -108,47 +104,58 @@ class Fleets(Mechanism):
             return
         self._job.step(task.name, "state asked for", to=member.name)
         turn = self._asked[task] = _Turn(member, partial(self._ask, task, life, outage))
-        member.enqueue(Rank.RESTORE, partial(self._write, task, life, outage, turn))
+        member.enqueue(Rank.RESTORE, partial(self._write, task, outage, turn))
 
-    def _write(self, task: BoltTask, life: int, outage: OutageView, turn: _Turn) -> None:
+    def _write(self, task: BoltTask, outage: OutageView, turn: _Turn) -> None:
         """It has processed what came before: it writes, and does nothing else."""
-        if self._asked.get(task) is not turn or not self._lives(task, life, outage):
+        if self._asked.get(task) is not turn:
             return
         member, station = turn.member, self._station
         saved = SavedState.of(member)
         entries = self._entries(task, saved)
         store, size = self._job.store_named(station.store), entries * station.entry_size
-        done = partial(self._written, task, life, outage, turn, saved)
+        done = partial(self._written, task, outage, turn, saved)
         end = store.write(member.host, size, Rank.RESTORE, done, task.number, None, max(1, entries))
         member.occupy(end - self._job.kernel.now)
 
-    def _written(self, task: BoltTask, life: int, outage: OutageView, turn: _Turn, saved: SavedState) -> None:
-        if self._asked.get(task) is not turn or not self._lives(task, life, outage):
+    def _written(self, task: BoltTask, outage: OutageView, turn: _Turn, saved: SavedState) -> None:
+        if self._asked.get(task) is not turn:
             return
         del self._asked[task]
         self._job.step(turn.member.name, "state written", to=task.name)
         transaction = self._open[outage]
         transaction.unwritten.discard(task)
-        transaction.written.append((task, saved))
+        transaction.written[task] = saved
         self._read_all(outage)
 
     def failed(self, view: TaskView, outage: OutageView) -> None:
-        """What a member has not written is asked of another, if there is one."""
+        """Nobody waits for a member that fails again, and what it has not written is asked of another: when
+        all has struck that strikes now.
+        """
+        failed, kernel = self._job.tasks[view.number], self._job.kernel
+        if not isinstance(failed, BoltTask):
+            return
+        self._asked.pop(failed, None)
+        for older, transaction in self._open.items():
+            if failed in transaction.unwritten or failed in transaction.written:
+                transaction.unwritten.discard(failed)
+                transaction.written.pop(failed, None)
+                kernel.at(kernel.now, Rank.RESTORE, partial(self._read_all, older), failed.number)
         for task, turn in list(self._asked.items()):
-            if turn.member is view:
+            if turn.member is failed:
                 del self._asked[task]
-                turn.ask_another()
+                kernel.at(kernel.now, Rank.RESTORE, turn.ask_another, task.number)
 
     def _read_all(self, outage: OutageView) -> None:
         """When all has been written it is read."""
         transaction, station = self._open[outage], self._station
         if transaction.unwritten:
             return
-        written, transaction.written = transaction.written, []
+        written, transaction.written = transaction.written, {}
         if written:
             self._job.supervisor.outages[outage.number].written_at = self._job.kernel.now
         store = self._job.store_named(station.store)
-        for task, saved in written:
+        for task, saved in written.items():
             entries = self._entries(task, saved)
             load = partial(self._load, task, task.life, outage, saved)
             size = entries * station.entry_size
@@ -162,7 +169,7 @@ class Fleets(Mechanism):
         kernel.at(kernel.now + takes, Rank.RESTORE, restored, task.number)
 
     def _restored(self, task: BoltTask, life: int, outage: OutageView, saved: SavedState) -> None:
-        if task.life != life or self._job.context.newest[task] != outage.number:
+        if not self._lives(task, life, outage):
             return
         if task.state is not None:
             roll_back(self._job, task, task.state.fresh())
