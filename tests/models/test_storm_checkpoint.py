@@ -9,7 +9,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import tideover
+from tests.models.chain import windows
 from tests.models.counting import failed
 from tests.oracle.worlds import MS, bolt, fault, spout, world
 from tideover.models.job.components import Store
@@ -101,6 +104,24 @@ def test_windows_of_tuples_that_were_put_out_keep_their_numbers() -> None:
     assert done.trace is not None
     assert [row[3] for row in done.trace.windows] == [1, 2, 3, 4]
     assert [done.ledger[name] for name in ("lost", "duplicated", "false_timeouts")] == [0, 4, 0]
+
+
+@pytest.mark.parametrize("read", [1, 3])
+def test_a_tick_that_waits_where_the_state_is_lost_ends_no_window(read: float) -> None:
+    """s ──▶ count (4): the prepare of 30 has its turn at 34 and holds three. The tick of 50 waits for the
+    tuple of 50, which is to be done at 54, but at 52 the count loses its state, and reads what the store
+    has until 53 (55, after the tick's turn would have come). The tick is gone, however long that takes:
+    the next one finds these three, and the tuples of 50 to 100, at 104.
+    """
+    topology = {
+        "s": spout("values", values=(1,) * 12),
+        "count": bolt("windowed_count", {"s": "shuffle"}, 4, window={"length": 50 * MS}),
+    }
+    settings = {"checkpoint_interval": 30 * MS, "message_timeout": 1000 * MS, "entry_size": 0}
+    store = Store(latency=round(read * MS), bandwidth=2**50)
+    lost = fault("lose_state", 52, component="count")
+    done = simulate(world(topology, "storm_checkpoint", (lost,), 130, store=store, **settings), trace=True)
+    assert windows(done) == [(2, 104, 9)]
 
 
 def test_nothing_waits_for_a_marker() -> None:

@@ -220,7 +220,7 @@ class StormCheckpoint(SourceReplay):
         if isinstance(task, SpoutTask):
             return
         desk, clock = self.desks[task], self.world.clock
-        self._set_aside(task)
+        task.queue.extend(Entry(clock.now, message) for message in task.interrupt())
         task.waiting = True
         size = self._entries(desk.held) * self.params.entry_size
         end = self.store.request(size, self.world.layout.host[task.physical], False)
