@@ -12,6 +12,7 @@ import pytest
 
 from tests.models.chain import ONES
 from tests.models.test_cards import served
+from tests.oracle.random_networks import is_exact
 from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
 from tideover.models.config import Scenario
 from tideover.models.detectors.heartbeats import Heartbeats
@@ -92,6 +93,38 @@ def test_of_a_job_only_what_has_failed_goes_elsewhere() -> None:
     scenario = scenario.model_copy(update={"topology": scenario.topology | {"q": q}})
     assert hosts_at_end(scenario) == {"s.0": 0, "p.0": 2, "q.0": 0}
     assert simulate(scenario).ledger["lost"] == 0
+
+
+@pytest.mark.parametrize(("latency", "exact"), [(4, True), (0, False)])
+def test_a_card_that_hands_on_to_itself_after_a_move_needs_latency_to_be_exact(
+    latency: float, exact: bool
+) -> None:
+    """s (host 2) ──▶ p (1, host 0) ──▶ q (4, host 1) ──▶ r (host 3): each card takes 2, each wire 4. From its
+    emission on a root is at p after 2 + 4 + 2, leaves it at 9, is at q at 17, leaves it at 21, and comes to
+    r's card at 27, where it is through at 29. r goes to host 0: that card has served what brings this message
+    about, and has a later root, emitted 20 after it, from 26 to 28. So r has it at 30. Without latency no
+    step is short enough for that.
+    """
+    topology = {
+        "s": spout(**ONES, hosts=(2,)),
+        "p": bolt("forward", {"s": "shuffle"}, 1, hosts=(0,)),
+        "q": bolt("forward", {"p": "shuffle"}, 4, hosts=(1,)),
+        "r": bolt("forward", {"q": "shuffle"}, 0, hosts=(3,)),
+    }
+    update = {
+        "topology": topology,
+        "hosts": Hosts(machines={"m": MachineType(count=4, nic=128_000)}),
+        "links": Links(latency=ms(latency), local=ms(0)),
+    }
+    dies = fault("crash_host", 100, host=3, repair=500 * MS)
+    scenario = found_on(dies, until=295).model_copy(update=update)
+    assert hosts_at_end(scenario) == {"s.0": 2, "p.0": 0, "q.0": 1, "r.0": 0}
+    assert is_exact(scenario.model_copy(update={"failures": ()}))
+    assert is_exact(scenario) == exact
+    if exact:
+        found = simulate(scenario, trace=True)
+        delays = [(root, arrived - 10 * (root + 1)) for root, arrived, _ in served(found, "r")]
+        assert delays == [*((root, 29) for root in range(7)), *((root, 30) for root in range(12, 26))]
 
 
 def test_slots_without_hosts_are_refused() -> None:

@@ -7,6 +7,7 @@ card has sent may bring about what it is to send, at distances that take time.
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import patch
 
 from hypothesis import strategies as st
 
@@ -14,6 +15,7 @@ from tideover.models.config import Scenario, deployment_of
 from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import BoltConfig, Links, SpoutConfig
 from tideover.models.job.machines import MachineType
+from tideover.models.runtime.job import Job
 from tideover.models.world import World
 
 from .random_parameters import STRATEGY_NAMES
@@ -73,8 +75,23 @@ def _seated(draw: st.DrawFn, config: SpoutConfig | BoltConfig, first: int) -> Sp
 
 
 def is_exact(scenario: Scenario) -> bool:
-    """Whether the engine says that no card has to be approximated."""
-    return all(card.exact for card in World(scenario).job.network.cards)
+    """Whether the engine says that no card has to be approximated, wherever tasks go."""
+    one = World(scenario, judge_windows=False, looks=0)
+    job = one.job
+    lay, laid = job.lay, [_all_exact(job)]
+
+    def lay_again() -> None:
+        lay()
+        laid.append(_all_exact(job))
+
+    if job.deployment.moves and laid[0]:
+        with patch.object(job, "lay", lay_again):
+            one.run()
+    return all(laid)
+
+
+def _all_exact(job: Job) -> bool:
+    return all(card.exact for card in job.network.cards)
 
 
 def hosts_of(scenario: Scenario) -> list[int]:
