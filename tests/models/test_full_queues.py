@@ -138,6 +138,28 @@ def test_a_task_that_aligns_takes_part_at_the_timeout() -> None:
     assert found["store_bytes"] == found["snapshots"] * (8 + 1) * 256
 
 
+def test_at_the_timeout_a_barrier_meets_what_was_set_aside() -> None:
+    """fast's barrier has its turn at r at 29, and sets aside the tuple of 30. p is blocked from 27 to 36. At
+    32 it is p's turn before r's: p takes part, and r, idle, finds p's barrier there when it does so too. The
+    tuple that was set aside begins behind that, so r acknowledges at 32, and not after it, at 33. q ends a
+    service at 36. What p and q store of their line and queue takes 1 ns to write.
+    """
+    topology = {
+        "s": spout(**ONES, gap=5),
+        "p": bolt("forward", {"s": "shuffle"}, 1),
+        "fast": bolt("forward", {"s": "shuffle"}),
+        "q": queued(bolt("forward", {"p": "shuffle"}, 10), 1),
+        "r": bolt("forward", {"p": "shuffle", "fast": "shuffle"}, 1),
+    }
+    more = {"unaligned": True, "aligned_timeout": 3 * MS, "checkpoint_phase": 29 * MS, "until": 50}
+    scenario = world(topology, "aligned_snapshots", checkpoint_interval=1000 * MS, **more)  # type: ignore[arg-type]
+    assert not differences(scenario, (20_000,))
+    trace = simulate(scenario, trace=True).trace
+    assert trace is not None
+    safe = {step.who: step.at for step in trace.steps if step.what == "part acknowledged"}
+    assert safe == {"fast.0": 29 * MS, "p.0": 32 * MS + 1, "r.0": 32 * MS, "q.0": 36 * MS + 1}
+
+
 def test_a_timeout_that_never_comes_changes_nothing() -> None:
     """Law: as long as all barriers come in time, a snapshot is an aligned one, failures and all."""
     failures = (fault("crash_task", 2500, component="q", detection=100, restart=50),)
