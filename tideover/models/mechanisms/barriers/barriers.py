@@ -79,9 +79,10 @@ class Barriers(Mechanism, Keeper):
         for task, member in self._members.items():
             bolt = member.task
             bolt.hurries = True
+            # none acts here: what one task sends at its turn comes before the turn of the next
+            bolt.queue.markers_first()
             switch = partial(self._switch, task, snapshot)
             bolt.enqueue(Rank.CHECKPOINT, switch, self._job.context.reads.get(task), first=True)
-            bolt.hurry()
 
     def _switch(self, task: TaskView, snapshot: Snapshot) -> None:
         """A task that is aligning takes part; of one that has, the barrier leaves the line."""
