@@ -194,6 +194,34 @@ def test_what_is_overtaken_in_a_line_comes_back() -> None:
     assert read == list(range(before[-1] + 12, before[-1] + 12 + len(read)))
 
 
+def test_a_barrier_that_leaves_the_line_at_the_timeout_comes_before_the_next_task_looks() -> None:
+    """p and fast take part at 29; p's barrier stands in its line behind tuple 4, for which q has no place
+    until 36. r has fast's, and sets aside fast's tuple of 30. At 32 it is p's turn: its barrier is sent
+    ahead. Then r, idle, takes part; it has p's barrier ahead of what was set aside, and is done before it
+    serves that until 33. What p and q store of their line and queue takes 1 ns to write.
+    """
+    topology = {
+        "s": spout(**ONES, gap=5),
+        "p": queued(bolt("forward", {"s": "shuffle"}, 1), send=2),
+        "fast": bolt("forward", {"s": "shuffle"}),
+        "q": queued(bolt("forward", {"p": "shuffle"}, 10), 1),
+        "r": bolt("forward", {"p": "shuffle", "fast": "shuffle"}, 1),
+    }
+    settings = {"checkpoint_interval": 1000 * MS, "checkpoint_phase": 29 * MS, "until": 50}
+    scenario = world(topology, "aligned_snapshots", unaligned=True, aligned_timeout=3 * MS, **settings)
+    trace = simulate(scenario, trace=True).trace
+    assert trace is not None
+    assert [(step.who, step.at) for step in trace.steps if step.what == "part acknowledged"] == [
+        ("p.0", 29 * MS),
+        ("fast.0", 29 * MS),
+        ("r.0", 32 * MS),
+        ("p.0", 32 * MS + 1),
+        ("q.0", 36 * MS + 1),
+    ]
+    assert [row[6] for row in trace.processed if row[0] == "r" and row[5] == 32 * MS] == [33 * MS]
+    assert not differences(scenario, (20_000,))
+
+
 def test_a_timeout_of_snapshots_that_stay_aligned_is_refused() -> None:
     text = (
         "topology:\n  s: {spout: keys, rate: 100}\n  b: {bolt: forward, from: s}\n"
