@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.models.chain import chain, crashed
+from tests.models.chain import chain, counted, crashed
 from tests.models.test_exactness import CAPS, QUICK, SHARED, differences
+from tests.models.test_micro_batch import query, whole
 from tests.oracle.random_parameters import STRATEGY_NAMES
 from tests.oracle.random_worlds import worlds
 from tideover.models.config import Scenario
@@ -80,6 +81,30 @@ def test_who_is_noticed_at_an_instant_is_so_before_what_strikes_late_in_it(
     again = crashed(20, 5, turn=turn, detection=3)
     run = simulate(chain((crashed(20, 5), again)))
     assert [row["detected_at_s"] for row in run.recoveries] == [noticed, 0.023]
+
+
+@pytest.mark.parametrize(
+    ("turn", "shown"),
+    [
+        (None, [274]),
+        ("before batch of count.0", [274]),
+        ("after batch of count.0", [274]),
+        ("after batch of count.1", [274]),
+        ("after batch", [159, 274]),
+    ],
+)
+def test_a_driver_is_lost_between_the_last_task_and_the_results(turn: str | None, shown: list[int]) -> None:
+    """s ──▶ p.0, p.1 (1) ──▶ count.0, count.1 (2), in batches: that of 100 has roots 0 to 9, count.0 is the
+    last task to end, at 159, and without an output time the results come out at 159, too, when the driver
+    has its turn behind all tasks. One that is lost at 159 has not done so, unless it is lost behind its own
+    turn. As nothing is committed the next one, which has read its logs at 214, runs the batch again: p.0
+    until 234, count.0, which loads its state, until 274.
+    """
+    lost = crashed(159, 50, "driver", turn=turn)
+    run = simulate(query((lost,), until=280, output_time=0), trace=True)
+    assert counted(run) == [(root, at) for at in shown for root in range(10)]
+    assert run.ledger["replayed"] == 10
+    whole(run)
 
 
 @pytest.mark.parametrize("strategy", STRATEGY_NAMES)

@@ -21,6 +21,8 @@ from tideover.sim.kernel import Rank, Reads
 from tideover.sim.server import collect
 
 OutputMode = Literal["append", "update"]
+TURN = LATE + 1
+"""Order of what the driver does, at one instant and rank."""
 
 
 class Batches(Query):
@@ -38,7 +40,7 @@ class Batches(Query):
         """``saving``: None: every batch does."""
         super().__init__(job, settings, saving or EveryBatch(settings))
         self._output_mode = output_mode
-        self._driver = Plans(job.kernel, LATE + 1)
+        self._driver = Plans(job.kernel, TURN)
         """What the driver is about to do, unless it dies before."""
         self._triggered = self._logged = 0
         """When the last batch was triggered, and how many there are in the offset log."""
@@ -62,10 +64,10 @@ class Batches(Query):
             collect(task, now)
 
     def _then(self, delay: int, action: Callable[[], None], reads: Reads = ()) -> None:
-        """What the driver does ``delay`` ns from now: at once if there is none, as nothing that comes before
-        the driver at this instant is left.
+        """What the driver does ``delay`` ns from now. Without any it waits for its turn, behind all tasks of
+        this instant: a fault may come between. If it has it now nothing that comes before is left.
         """
-        if delay:
+        if delay or self._job.kernel.is_later(Rank.BATCH, TURN):
             self._driver.after(delay, Rank.BATCH, action, reads)
         else:
             self._job.kernel.move(reads)
