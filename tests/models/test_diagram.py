@@ -12,17 +12,18 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from tests.models.chain import chain, crashed
+from tests.models.chain import ONES, chain, crashed
 from tests.models.test_exactness import LISTS, LONG, QUICK
 from tests.oracle import channels
 from tests.oracle.program import play
 from tests.oracle.random_parameters import BATCHES, STORM, STRATEGY_NAMES
 from tests.oracle.random_worlds import overlapping
-from tests.oracle.worlds import MS, bolt, fault, spout, world
+from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
 from tideover.models.accounts.space_time import Stretch
 from tideover.models.config import Scenario
 from tideover.models.evaluation.diagram import Diagram
 from tideover.models.evaluation.messages import Message, messages
+from tideover.models.job.components import Links
 from tideover.models.simulation import simulate, watch
 from tideover.models.world import World
 from tideover.sim.memory import standing
@@ -124,6 +125,43 @@ def test_a_place_in_the_tree_is_told_in_words() -> None:
     assert second[0].startswith("root 0 of s.0, 2nd tuple of split, attempt 0, key ")
     put_out = {a.text[0].partition(",")[0] for a in found.arrows if a.target == "sink.0"}
     assert put_out == {"window 1 of count.0", "window 1 of count.1"}
+
+
+def windows_sent(strategy: str, failures: tuple[Any, ...] = (), **more: Any) -> list[Any]:
+    """s ──▶ count (0) ──▶ sink (0), with 3 ms on each link: what count sends to sink until 60. The markers
+    that s sends at 25 and 50 end its windows 3 ms later.
+    """
+    topology = {
+        "s": spout(**ONES),
+        "count": bolt("windowed_count", {"s": "shuffle"}, window={"length": 25 * MS}),
+        "sink": bolt("forward", {"count": "shuffle"}),
+    }
+    links = Links(latency=ms(3), local=ms(0))
+    run = world(topology, strategy, failures, 60, links=links, entry_size=0, **more)
+    return [row for row in seen(watch(run, 0, whole(run)), "tuple") if row[0] == "count.0"]
+
+
+def test_a_window_that_is_destroyed_on_the_wire_was_sent() -> None:
+    """Window 1 leaves at 28. At 30 sink crashes, and all fails with it: what is on the wire is destroyed. At
+    33 the job runs again, reads roots 0 and 1 and the marker once more, and window 1 leaves anew.
+    """
+    down = fault("crash_task", 30, component="sink", restart=3)
+    assert windows_sent("aligned_snapshots", (down,), checkpoint_interval=1000 * MS) == [
+        ("count.0", "sink.0", 28, None, "destroyed"),
+        ("count.0", "sink.0", 33, 36, "processed"),
+        ("count.0", "sink.0", 53, 56, "processed"),
+    ]
+
+
+def test_a_window_that_waits_for_its_commit_was_sent() -> None:
+    """Window 1, which leaves at 28, is withheld until the commit that begins at 40 is made at 41, and its
+    message comes at 44. The next commit is due at 80: when the run ends window 2 has not come.
+    """
+    often = {"commit_interval": 40 * MS, "commit_time": MS}
+    assert windows_sent("changelog", guarantee="exactly_once", **often) == [
+        ("count.0", "sink.0", 28, 44, "processed"),
+        ("count.0", "sink.0", 53, None, "under way"),
+    ]
 
 
 # -- laws, in worlds at random -----------------------------------------------------------------------------

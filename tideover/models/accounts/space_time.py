@@ -175,6 +175,10 @@ class SpaceTime(Hooks):
         self._sent(task, sent)
         self._came(task, train, arrival, train.time, "processed")
 
+    def on_handed_on(self, task: BoltView, sent: list[Sent]) -> None:
+        """A task has put out a window."""
+        self._sent(task, sent)
+
     def on_discarded(self, task: BoltView, train: Train) -> None:
         """Arrivals were filtered out."""
         self._came(task, train, train.time, train.time, "discarded")

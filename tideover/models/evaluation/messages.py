@@ -138,9 +138,10 @@ class _Matching:
     def _matched(self, key: Key, arrivals: list[_Arrival]) -> Iterator[Message]:
         sender, receiver, uid, attempt = key
         up, down = self._job.tasks[sender].component, self._job.tasks[receiver].component
-        left = [(time, False, False) for time, _ in self._sent.get((sender, down.name, uid, attempt), ())]
+        first = [time for time, _ in self._sent.get((sender, down.name, uid, attempt), ())]
         if up.window is not None:  # what a window puts out is stamped when it leaves
-            left += [(time, False, False) for time in {arrival.created for arrival in arrivals}]
+            first = list({arrival.created for arrival in arrivals})
+        left = [(time, False, False) for time in first]
         left += [(time, True, log) for time, log in self._again.get((receiver, uid, attempt), ())]
         left.sort()
         at = len(left) - 1

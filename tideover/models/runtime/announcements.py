@@ -31,6 +31,9 @@ class Announcements:
     def window(self, task: BoltView, number: int, now: int, closed: Closed, again: bool) -> None:
         """A task has put out a window; ``again``: it had put it out before, so for its readers it is void."""
 
+    def handed_on(self, task: BoltView, sent: list[Sent]) -> None:
+        """With a window a task has handed on ``sent``."""
+
     def destroyed(self, task: SpoutView | BoltView, train: Train, times: Ints) -> None:
         """Tuples were destroyed in a task's queue, or because they arrived while it was down."""
 

@@ -13,7 +13,7 @@ from tideover.models.operators.sessions import Sessions
 from tideover.models.operators.state import Closed, Effects, State
 from tideover.models.operators.window_ids import KNOWN, STREAM, WindowIds
 from tideover.models.runtime.context import Context
-from tideover.models.runtime.stream import LATE, Outlet
+from tideover.models.runtime.stream import LATE, Outlet, Sent
 from tideover.models.runtime.windows import Windows
 from tideover.sim.kernel import Rank
 from tideover.sim.server import Server
@@ -194,11 +194,14 @@ class WindowedTask(Server):
             epochs = None if context.topology.marker_length is None else np.full_like(moment, epoch)
             uid = first | closed.keys
             train = Train(moment, uid, moment, closed.keys, value=closed.values, epoch=epochs)
+            sent: list[Sent] = []
             for outlet in self.outlets:
-                outlet.send(train, Children())
+                sent += outlet.send(train, Children())
                 packing += int(outlet.packed(train, Children()).sum())
             if self.line is not None:
                 self.line.close()
+            if not self.silent:
+                context.say.handed_on(self, sent)
         return closed.parts, packing * (not self.silent)
 
     @property
