@@ -180,6 +180,36 @@ def test_a_job_begins_again_as_one() -> None:
     assert moments(together) == moments(alone)
 
 
+def of_a_job(failures: tuple[Any, ...], restarts: Any, until: float = 400) -> Any:
+    snapshots = AlignedSnapshots(checkpoint_interval=10 * MS)
+    waiting = heard(20, 50, 6, 9, restarts=restarts)
+    job = chain(failures, until).model_copy(update={"strategy": snapshots, "detector": waiting})
+    return simulate(job).recoveries
+
+
+def test_waits_of_a_job_count_failures_as_they_are_noticed() -> None:
+    """count dies at 30, which is noticed at N, at 60 or later. Before, at 40, p loses its state: this is the
+    first failure that is noticed, and waits 8 for that. The death is the second, and waits 16: count's
+    process is ordered at N + 16 and runs at N + 22; all are prepared at N + 31.
+    """
+    noticed = first_restart()[1]
+    doubled = ExponentialDelay(initial=8 * MS, factor=2, most=64 * MS)
+    death, state = of_a_job((crashed(30, 0), lost(40, "p")), doubled)
+    assert moments(state) == pytest.approx((40, 40, 48, noticed + 22, noticed + 31))
+    assert moments(death)[1:] == moments(state)[1:]
+
+
+def test_a_death_that_is_noticed_later_may_be_one_too_many() -> None:
+    """There is one restart: that of the state which p loses at 40, before the death at 30 is noticed. It is
+    ordered at once, but count, which the job waits for, is not launched any more.
+    """
+    found = of_a_job((crashed(30, 0), lost(40, "p")), FixedDelay(delay=0, attempts=1))
+    assert [row["delay_s"] for row in found] == [0, 0]
+    assert [row["ready_at_s"] for row in found] == [None, None]
+    (alone,) = of_a_job((lost(40, "p"),), FixedDelay(delay=0, attempts=1))
+    assert moments(alone) == (40, 40, 40, 40, 49)
+
+
 def broken(at: float, host: int) -> Any:
     return fault("crash_host", at, host=host, repair=round(300 * MS))
 
@@ -336,3 +366,11 @@ def test_a_job_with_a_false_detection_begins_again_as_one() -> None:
     done = simulate(job)
     assert [row["kind"] for row in done.recoveries] == ["pause", "false_detection"]
     assert (done.ledger["lost"], done.ledger["duplicated"]) == (0, 0)
+
+
+def test_waits_of_a_job_count_who_was_taken_for_dead() -> None:
+    """p dies at 30, and the one restart that there is has been when count is taken for dead."""
+    found = of_a_job((crashed(30, 0, "p"), paused(200, 300)), FixedDelay(delay=0, attempts=1), 900)
+    assert [row["kind"] for row in found] == ["crash_task", "pause", "false_detection"]
+    assert found[0]["ready_at_s"] is not None
+    assert (found[2]["detected_at_s"] is not None, found[2]["ready_at_s"]) == (True, None)

@@ -107,7 +107,7 @@ class Group:
                 self.world.outages.notice(thing, thing in self.orphans)
             else:
                 back = control(Rank.READY, thing.rank)
-                self.world.outages.notice(thing)
+                Clock.cancel(thing.ready_event)
                 thing.ready_event = self.clock.at(self.clock.now, back, thing.ready)
         for member in self.members if not fault.process_lives else ():
             if member.lives and (member.host in broken or any(task in things for task in member.tasks)):

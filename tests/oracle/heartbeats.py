@@ -91,7 +91,7 @@ class JobRestart:
 
     def __init__(self, outage: Outage, killed: list[Process]) -> None:
         self.outage, self.killed, self.missing = outage, killed, list(killed)
-        self.ordered = False
+        self.noticed = self.ordered = False
 
 
 class Listener:
@@ -205,7 +205,6 @@ class Listener:
             outages.order(thing, not process.gone)
             outages.launch(thing, process.state == "preparing")
         elif lives:
-            outages.notice(thing)
             Clock.cancel(process.coming)
             process.coming = self._ready_at(thing, self.clock.now, lambda: None)  # unless it dies now
         else:
@@ -257,7 +256,7 @@ class Listener:
         outages = self.world.outages
         if not alive:
             for task in self._job_things:  # with the fault before
-                outages.notice(task, self.job is not None and not self.job.missing)
+                outages.notice(task, self.job is not None and self.job.noticed)
                 outages.order(task, self.job is not None and self.job.ordered)
             return
         restart = self.job = JobRestart(outage, [] if lives else alive)
@@ -267,17 +266,22 @@ class Listener:
             outages.again(task)
         for process in restart.killed:
             self._dies(process, partial(self._missed_of_job, restart, process))
-        if lives:
-            self._job_noticed(restart)
+        self._job_missed(restart)
 
     def _missed_of_job(self, restart: JobRestart, process: Process) -> None:
         process.state, process.missed = "noticed", None
         Clock.cancel(process.timer)
         restart.missing.remove(process)
+        self._job_missed(restart)
+
+    def _job_missed(self, restart: JobRestart) -> None:
+        """Behind whatever else strikes, or is missed, at this instant, if nothing more is to be missed."""
         if not restart.missing:
-            self._job_noticed(restart)
+            behind = (*LISTEN[:-1], 1 + restart.outage.number)
+            self.clock.at(self.clock.now, behind, partial(self._job_noticed, restart))
 
     def _job_noticed(self, restart: JobRestart) -> None:
+        restart.noticed = True
         if restart is self.job:
             for task in self._job_things:
                 self.world.outages.notice(task)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -85,7 +88,7 @@ class Heartbeats(Detector):
 
 
 class _Restart(NamedTuple):
-    """The newest restart of a task's process, or of a job, and those before it."""
+    """The newest restart of a process, and those before it."""
 
     back: Return
     earlier: tuple[Earlier, ...]
@@ -101,17 +104,39 @@ class _Restart(NamedTuple):
         return self.back.launched or 0
 
 
+@dataclass(eq=False)
+class _JobRestart:
+    """A restart of a job.
+
+    number   of the fault
+    usable   nothing can be launched before (ns)
+    killed   whose processes died of the fault, and are launched anew
+    over     when the job was back (ns); None: it is not yet, or another failure came before
+    """
+
+    number: int
+    detected: int
+    usable: int
+    killed: Sequence[Any]
+    ordered: int = NEVER
+    over: int | None = None
+
+
 class Listener(Watch):
     """Who listens to the heartbeats of all processes, and has them launched anew."""
 
     def __init__(self, job: Job, detector: Heartbeats) -> None:
         self._kernel, self._draws, self._supervisor = job.kernel, job.draws, job.supervisor
+        self._bolts = job.bolt_tasks
         self._one_job = job.needs.one_job
         self._workers = job.deployment.cluster.worker_of
         self._detector = detector
         self._known: dict[Any, _Restart] = {}
         """By process; those that never failed are not among them."""
-        self._job: _Restart | None = None
+        self._job: Return | None = None
+        """When it is back from the newest fault that has stopped it."""
+        self._restarts: list[_JobRestart] = []
+        """Of the job, in the order in which they are noticed."""
         hosts = job.deployment.cluster.hosts
         self._reserve = [0 for host in hosts if host.reserve]
         """From when on each host in reserve can take another's place (ns)."""
@@ -135,7 +160,7 @@ class Listener(Watch):
             self._slots.struck(fault, [each for each in struck if not self._is_given_up(each)])
         found = {each: self._alone(each, fault, outage) for each in struck if each not in job}
         if job:
-            together = self._together([each for each in struck if each in job], job, fault, outage)
+            together = self._together([each for each in struck if each in job], fault, outage)
             found |= dict.fromkeys(job, together)
         if not fault.process_lives:
             self._launch_elsewhere(struck)
@@ -200,14 +225,11 @@ class Listener(Watch):
         del self._pauses[victim]
         if self._slots is not None and not self._slots.hears(victim.host):
             self._slots.find([victim])
-        found = self._restart(now, self._known.get(victim))
-        if found.back.ready < NEVER:
-            launched = self._launched(victim, found.ordered, number)
-            found = _timed(found, launched, self._prepared(victim, launched, number))
-        self._known[victim] = found
-        if self._one_job:
-            self._job = found
-        self._supervisor.restart("false_detection", victim.name, [victim], {victim: found.back})
+        if self._one_job and victim in self._bolts:
+            back = self._job_fails(_JobRestart(number, now, 0, [victim]))
+        else:
+            back = self._fails(victim, now, 0, number)
+        self._supervisor.restart("false_detection", victim.name, [victim], {victim: back})
         self._launch_elsewhere([victim])
 
     # -- when it is back -------------------------------------------------------------------------------------
@@ -219,35 +241,62 @@ class Listener(Watch):
             return known.back  # there is no process that could fail, or it is none yet
         if fault.process_lives:
             return Return(now, now, now, now)
-        detected = self._noticed(victim)
-        self._known[victim] = found = self._restart(detected, known, self._there_at(victim, fault, outage))
-        if found.back.ready < NEVER:
-            launched = self._launched(victim, found.ordered, outage.number)
-            ready = self._prepared(victim, launched, outage.number)
-            self._known[victim] = found = _timed(found, launched, ready)
-        return found.back
+        detected, usable = self._noticed(victim), self._there_at(victim, fault, outage)
+        return self._fails(victim, detected, usable, outage.number)
 
-    def _together(self, struck: Sequence[Any], job: Sequence[Any], fault: Fault, outage: Outage) -> Return:
+    def _fails(self, victim: Any, detected: int, usable: int, number: int) -> Return:
+        """A process dies by itself, or counts as dead: it is back, but for other faults, at this moment."""
+        earlier: tuple[Earlier, ...] = ()
+        if victim in self._known:
+            last = self._known[victim]
+            ran = last.back.ready < self._kernel.now
+            earlier = (*last.earlier, Earlier(last.back.detected, last.back.ready if ran else detected))
+        ordered = self._ordered(detected, earlier, usable)
+        launched = self._launched(victim, ordered, number)
+        back = Return(detected, self._prepared(victim, launched, number), ordered, launched)
+        self._known[victim] = _Restart(back, earlier)
+        return back
+
+    def _together(self, struck: Sequence[Any], fault: Fault, outage: Outage) -> Return:
         """Of a job: it begins again when all its processes are launched, and all its tasks are prepared."""
-        now = self._kernel.now
+        now, lives = self._kernel.now, fault.process_lives
         alive = [each for each in struck if each not in self._known or now > self._known[each].ordered]
         if not alive:
             assert self._job is not None
-            return self._job.back
-        detected = now if fault.process_lives else max(self._noticed(each) for each in alive)
+            return self._job
+        detected = now if lives else max(self._noticed(each) for each in alive)
         usable = max(self._there_at(each, fault, outage) for each in alive)
-        self._job = found = self._restart(detected, self._job, usable)
-        for each in () if fault.process_lives else alive:
-            launched = found.back.ready if found.back.ready == NEVER else 0
-            launched = launched or self._launched(each, found.ordered, outage.number)
-            earlier = self._known[each].earlier if each in self._known else ()
-            self._known[each] = _Restart(Return(detected, launched, found.ordered, launched), earlier)
-        if found.back.ready < NEVER:
-            processes = (self._known[each] for each in job if each in self._known)
-            launched = max([found.ordered, *(known.launched for known in processes)])
-            ready = max(self._prepared(each, launched, outage.number) for each in job)
-            self._job = found = _timed(found, launched, ready)
-        return found.back
+        return self._job_fails(_JobRestart(outage.number, detected, usable, [] if lives else alive))
+
+    def _job_fails(self, newest: _JobRestart) -> Return:
+        """Waits count failures as they are noticed: those that struck before, and are noticed later, wait
+        anew.
+        """
+        if self._job is not None and self._job.ready < self._kernel.now:
+            self._restarts[-1].over = self._job.ready
+        insort(self._restarts, newest, key=lambda restart: (restart.detected, restart.number))
+        first = self._restarts.index(newest)
+        for place in range(first, len(self._restarts)):
+            self._order(place)
+        for restart in self._restarts[first + 1 :]:
+            self._launch_elsewhere(restart.killed)
+        processes = (self._known[each] for each in self._bolts if each in self._known)
+        launched = max([newest.ordered, *(known.launched for known in processes)])
+        ready = max(self._prepared(each, launched, newest.number) for each in self._bolts)
+        self._job = Return(newest.detected, ready, newest.ordered, launched)
+        return self._job
+
+    def _order(self, place: int) -> None:
+        """Launch anew who has died of this fault of the job, with the wait that its place asks for."""
+        restart = self._restarts[place]
+        earlier = [
+            Earlier(one.detected, following.detected if one.over is None else one.over)
+            for one, following in pairwise(self._restarts[: place + 1])
+        ]
+        restart.ordered = ordered = self._ordered(restart.detected, earlier, restart.usable)
+        for each in restart.killed:
+            launched = self._launched(each, ordered, restart.number)
+            self._known[each] = _Restart(Return(restart.detected, launched, ordered, launched), ())
 
     def _there_at(self, victim: Any, fault: Fault, outage: Outage) -> int:
         """From when on something can be launched in its host's place: when that is repaired, or as soon as a
@@ -266,25 +315,22 @@ class Listener(Watch):
                 self._reserve[0] = repaired
         return self._usable[place]
 
-    def _restart(self, detected: int, last: _Restart | None, usable: int = 0) -> _Restart:
-        """A restart that is not launched yet, before ``usable`` (ns), and may never be."""
-        earlier = () if last is None else last.earlier
-        if last is not None:
-            ran = last.back.ready < self._kernel.now
-            earlier = (*earlier, Earlier(last.back.detected, last.back.ready if ran else detected))
+    def _ordered(self, detected: int, earlier: Sequence[Earlier], usable: int) -> int:
+        """When a restart is launched, not before ``usable`` (ns); it may never be."""
         restarts = self._detector.restarts
         wait = 0 if restarts is None else restarts.wait(detected, earlier)
-        ordered = NEVER if wait is None else max(detected + wait, usable)
-        return _Restart(Return(detected, ordered, ordered, ordered), earlier)
+        return NEVER if wait is None else max(detected + wait, usable)
 
     def _launched(self, victim: Any, ordered: int, number: int) -> int:
-        return ordered + self._drawn(self._detector.launch, self._process(victim), Purpose.LAUNCH, number)
+        return self._later(ordered, self._detector.launch, self._process(victim), Purpose.LAUNCH, number)
 
     def _prepared(self, victim: Any, launched: int, number: int) -> int:
-        return launched + self._drawn(self._detector.prepare, victim.name, Purpose.PREPARE, number)
+        return self._later(launched, self._detector.prepare, victim.name, Purpose.PREPARE, number)
 
-    def _drawn(self, spread: Distribution, name: str, purpose: Purpose, number: int) -> int:
-        return int(spread.sample(self._draws.bits(name, purpose, np.array([number])))[0])
+    def _later(self, moment: int, spread: Distribution, name: str, purpose: Purpose, number: int) -> int:
+        """A draw later; what never comes has no end either."""
+        drawn = int(spread.sample(self._draws.bits(name, purpose, np.array([number])))[0])
+        return min(moment + drawn, NEVER)
 
     def _process(self, victim: Any) -> str:
         """The name of the worker that a task runs in; of a machine, its own."""
@@ -317,7 +363,3 @@ class Listener(Watch):
         """When it sends its first heartbeat: uniform in [0, interval) (ns)."""
         bits = self._draws.bits(self._process(victim), Purpose.HEARTBEAT, np.zeros(1, np.int64))
         return int(bits[0] >> np.uint64(11)) * self._detector.interval >> 53
-
-
-def _timed(restart: _Restart, launched: int, ready: int) -> _Restart:
-    return restart._replace(back=restart.back._replace(launched=launched, ready=ready))
