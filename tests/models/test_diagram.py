@@ -25,6 +25,7 @@ from tideover.models.evaluation.diagram import Diagram
 from tideover.models.evaluation.messages import Message, messages
 from tideover.models.job.components import Links
 from tideover.models.simulation import simulate, watch
+from tideover.models.strategies.base import STRATEGIES
 from tideover.models.world import World
 from tideover.sim.memory import standing
 
@@ -100,6 +101,32 @@ def test_a_crash_and_its_replay_by_hand() -> None:
         "sent 0.041000 s by p.0",
         "arrived 0.041000 s at count.0, destroyed 0.041000 s",
     )
+
+
+def test_each_replica_sends_its_own_by_hand() -> None:
+    """Both p are done with root n at 10 (n + 1) + 1. The second count crashes at 25, which is noticed at 30,
+    and holds what comes until it is copied, at 70: roots 2 and 3 of the first p, which crashes at 45. At 60
+    this is noticed; at 61 the second p, done with root 5, speaks, and sends its queues, 1 ms a tuple: 4 and 5
+    to the first count until 63, then what the second has not acked (it told of root 0 at 20), roots 1 to 5,
+    which are held, too. The first count has had them all by 70, so they are dropped.
+    """
+    faults = [
+        fault("crash_task", at, component=component, replica=replica, detection=detection, restart=100)
+        for at, component, replica, detection in ((25, "count", 1, 5), (45, "p", 0, 15))
+    ]
+    keys = {"ack_interval": 20 * MS, "replay_cost": MS, "copy_time": 40 * MS}
+    run = chain(tuple(faults), until=75).with_strategy(STRATEGIES["active_standby"].model_validate(keys))
+    arrows = seen(watch(run, 0, whole(run)), "tuple")
+    assert [(a[2], a[3], a[4]) for a in arrows if a[:2] == ("p.0", "count.0/1")] == [
+        (11, 11, "processed"),
+        (21, 21, "processed"),
+        (31, 70, "discarded"),
+        (41, 70, "discarded"),
+    ]
+    assert [(a[2], a[3], a[4]) for a in arrows if a[:2] == ("p.0/1", "count.0/1")] == [
+        *((sent, 70, "discarded again") for sent in (64, 65, 66, 67, 68)),
+        (71, 71, "processed"),
+    ]
 
 
 def test_acks_go_to_the_acker_and_from_there_to_the_spout() -> None:

@@ -107,6 +107,18 @@ def test_a_driver_is_lost_between_the_last_task_and_the_results(turn: str | None
     whole(run)
 
 
+def test_what_strikes_behind_a_rank_does_so_ahead_of_what_strikes_before_the_next() -> None:
+    """Two crashes of one task at 20: the one that comes last, noticed 1 later, is the newest of both, though it
+    is the first in the list. (The other would be noticed at 23.)
+    """
+    last, first = (
+        crashed(20, 5, turn=turn, detection=detection)
+        for turn, detection in (("before trim", 1), ("after checkpoint", 3))
+    )
+    run = simulate(chain((last, first)))
+    assert [row["detected_at_s"] for row in run.recoveries] == [0.021, 0.021]
+
+
 @pytest.mark.parametrize("strategy", STRATEGY_NAMES)
 def test_the_engine_equals_the_reference_where_faults_strike_at_steps(strategy: str) -> None:
     @settings(QUICK, max_examples=12)

@@ -46,7 +46,7 @@ class Turn(NamedTuple):
         Raises ValueError if no task has the name.
         """
         if self.of is None:
-            return ORDER - 1 if self.side > 0 else -1
+            return ORDER - 2 if self.side > 0 else -1  # ahead of what strikes before the next rank
         if self.of in tasks:
             return tasks[self.of] + self.side / 3
         if self.of.isdecimal():

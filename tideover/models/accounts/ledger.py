@@ -21,6 +21,7 @@ from tideover.models.runtime.outage import Outage
 from tideover.models.runtime.stream import LATE, Sent
 from tideover.models.runtime.views import BoltView, SpoutView
 from tideover.sim.draws import Draws
+from tideover.sim.link import Channel
 from tideover.sim.train import Ints, Train, distinct
 
 BLOCK = 20_000
@@ -183,7 +184,7 @@ class Ledger:
         if train.attempt is not None:
             self._replay(train.uid[train.attempt > 0])
 
-    def on_replayed(self, task: BoltView, train: Train) -> None:
+    def on_replayed(self, task: BoltView, train: Train, channel: Channel | None) -> None:
         """So is what leaves a buffer, or a log, again."""
         if task.component.anchored:
             self._replay(train.uid >> task.component.bits)

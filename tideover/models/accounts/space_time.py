@@ -65,10 +65,13 @@ class Arrivals(NamedTuple):
 
 
 class Again(NamedTuple):
-    """Tuples that left a buffer for a task again, or (``logged``) a log that is read again, at ``time``."""
+    """Tuples that left a buffer for a task again, or (``logged``) a log that is read again, at ``time``;
+    ``sender``: as in `Arrivals`.
+    """
 
     receiver: int
     logged: bool
+    sender: Ints
     uid: Ints
     attempt: Ints
     time: Ints
@@ -195,14 +198,17 @@ class SpaceTime(Hooks):
         """Tuples found a queue full."""
         self._came(task, train, train.time, train.time, "overflowed")
 
-    def on_replayed(self, task: BoltView, train: Train) -> None:
+    def on_replayed(self, task: BoltView, train: Train, channel: Channel | None) -> None:
         """Tuples leave a buffer, or a log, for a task again."""
-        logged = train.has(SENDER)  # it has been there before; what a sender keeps has not
-        times = np.full(train.n, self.job.kernel.now, np.int64) if logged else train.time
+        if channel is None:  # each has been there before, and has its sender; what a sender keeps has not
+            senders, times = train.column(SENDER), np.full(train.n, self.job.kernel.now, np.int64)
+        else:
+            senders, times = np.full(train.n, channel.up.number + 1, np.int64), train.time
         rows = (times >= self.stretch.begin - self.look_back) & (times <= self.stretch.end)
         if rows.any():
-            uid, attempt = train.uid[rows], train.column("attempt")[rows]
-            self.again.append(Again(task.number, logged, uid, attempt, times[rows]))
+            columns = (senders, train.uid, train.column("attempt"), times)
+            parts = (each[rows] for each in columns)
+            self.again.append(Again(task.number, channel is None, *parts))
 
     def on_reopened(self, task: BoltView, train: Train) -> None:
         """Tuples are on their way to a task once more."""

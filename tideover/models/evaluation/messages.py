@@ -72,7 +72,7 @@ class _Matching:
         self._noted, self._job = noted, noted.job
         self._sent: dict[tuple[int, str, int, int], list[tuple[int, int]]] = defaultdict(list)
         """Departures and keys by sender, component, uid, attempt."""
-        self._again: dict[tuple[int, int, int], list[tuple[int, bool]]] = defaultdict(list)
+        self._again: dict[Key, list[tuple[int, bool]]] = defaultdict(list)
         self._came: dict[Key, list[_Arrival]] = defaultdict(list)
         self._lost: dict[tuple[int, int, int], list[int]] = defaultdict(list)
         """When tuples were lost before they came, by receiver, uid, attempt."""
@@ -86,8 +86,8 @@ class _Matching:
             for uid, attempt, key, time in rows:
                 self._sent[part.sender, part.edge.down.name, uid, attempt].append((time, key))
         for more in noted.again:
-            for uid, attempt, time in zip(*(column.tolist() for column in more[2:]), strict=True):
-                self._again[more.receiver, uid, attempt].append((time, more.logged))
+            for sender, uid, attempt, time in zip(*(column.tolist() for column in more[2:]), strict=True):
+                self._again[sender - 1, more.receiver, uid, attempt].append((time, more.logged))
         for back in noted.reopened:
             uids, attempts = back.uid.tolist(), back.attempt.tolist()
             self._back |= {(back.receiver, *row) for row in zip(uids, attempts, strict=True)}
@@ -142,7 +142,7 @@ class _Matching:
         if up.window is not None:  # what a window puts out is stamped when it leaves
             first = list({arrival.created for arrival in arrivals})
         left = [(time, False, False) for time in first]
-        left += [(time, True, log) for time, log in self._again.get((receiver, uid, attempt), ())]
+        left += [(time, True, log) for time, log in self._again.get(key, ())]
         left.sort()
         at = len(left) - 1
         for arrival in sorted(arrivals, key=lambda arrival: arrival.time, reverse=True):

@@ -11,6 +11,7 @@ from tideover.models.runtime.outage import Outage
 from tideover.models.runtime.steps import Step
 from tideover.models.runtime.stream import Sent
 from tideover.models.runtime.views import BoltView, SpoutView
+from tideover.sim.link import Channel
 from tideover.sim.train import Ints, Train
 
 
@@ -65,8 +66,8 @@ class Announcements:
     def reopened(self, task: BoltView, train: Train) -> None:
         """Tuples are on their way to ``task`` once more (a replay, a copied queue)."""
 
-    def replayed(self, task: BoltView, train: Train) -> None:
-        """Tuples leave a buffer, or a log, for ``task`` again."""
+    def replayed(self, task: BoltView, train: Train, channel: Channel | None) -> None:
+        """Tuples leave a buffer for ``task`` again, over ``channel``, or (None) are read again from a log."""
 
     def unsent(self, task: BoltView, train: Train) -> None:
         """Replays to ``task`` will not be sent after all."""

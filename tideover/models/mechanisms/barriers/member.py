@@ -268,7 +268,7 @@ class Member:
         self.backing.restored()
         again, self._again = self._again, []
         for train in again:
-            self._job.say.replayed(self.task, without_markers(train))
+            self._job.say.replayed(self.task, without_markers(train), None)
         part.waits.give_back(self.task, self._job.kernel.now)
         self.task.gate.open()
         return sum(train.n for train in again)

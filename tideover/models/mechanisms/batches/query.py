@@ -85,7 +85,7 @@ class Query(Mechanism, Keeper, Runner):
     def processed(self, task: BoltView, train: Train, sent: list[Sent]) -> None:
         again = self._comes_again(task, train)
         if again is not None:
-            self._job.say.replayed(task, train.pick(again))
+            self._job.say.replayed(task, train.pick(again), None)
 
     def replayed(self, task: BoltView, train: Train, outage: int) -> Mask | None:
         return self._comes_again(task, train, outage)

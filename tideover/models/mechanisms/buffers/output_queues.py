@@ -133,14 +133,14 @@ class OutputQueues(Mechanism, Keeper):
                 times = end + self._cost * np.arange(1, kept.n + 1, dtype=np.int64)
                 end, messages = int(times[-1]), messages + kept.n
                 say.reopened(receiver, without_markers(kept))
-                leaves, lost = partial(self._leaves, receiver), partial(self._unsent, receiver)
+                leaves, lost = partial(self._leaves, channel), partial(self._unsent, receiver)
                 task.outbox.post(kept.replace(time=times), leaves, lost, channel)
         task.occupy(end - now)
         self._job.step(task.name, "queue sent", f"{messages} messages")
         task.outbox.let_out(now)
 
-    def _leaves(self, receiver: BoltTask, train: Train) -> None:
-        self._job.say.replayed(receiver, without_markers(train))
+    def _leaves(self, channel: Channel, train: Train) -> None:
+        self._job.say.replayed(self._receiver(channel), without_markers(train), channel)
 
     def _unsent(self, receiver: BoltTask, train: Train) -> None:
         self._job.say.unsent(receiver, without_markers(train))

@@ -18,6 +18,7 @@ from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.context import without_markers
 from tideover.models.runtime.job import Job
 from tideover.sim.kernel import Rank
+from tideover.sim.link import Channel
 from tideover.sim.node import Node
 from tideover.sim.train import Train, single
 
@@ -104,7 +105,7 @@ class Replays:
             replay = kept.replace(time=times).adding(**{RECOVERY: np.full(kept.n, recovery, np.int64)})
             say.reopened(task, without_markers(kept))
             lost = partial(self._unsent, request)
-            up.outbox.post(replay, partial(self._leave, task), lost, buffer.channel)
+            up.outbox.post(replay, partial(self._leave, task, buffer.channel), lost, buffer.channel)
             up.occupy(end - now)
         self._job.step(up.name, "buffer replayed", f"{kept.n if kept else 0} tuples", task.name)
 
@@ -116,8 +117,8 @@ class Replays:
         up.outbox.post(mark, finish, lambda lost: None, buffer.channel)
         up.outbox.let_out(now)
 
-    def _leave(self, task: BoltTask, replay: Train) -> None:
-        self._job.say.replayed(task, without_markers(replay))
+    def _leave(self, task: BoltTask, channel: Channel, replay: Train) -> None:
+        self._job.say.replayed(task, without_markers(replay), channel)
 
     def _unsent(self, request: Request, replay: Train) -> None:
         self._job.say.unsent(request.receiver.task, without_markers(replay))

@@ -80,7 +80,7 @@ class Reader:
         """It has its state, and is about to be opened; returns how many messages it reads once more."""
         again, self._again = self._again, []
         for train in again:
-            self._job.say.replayed(self.task, without_markers(train))
+            self._job.say.replayed(self.task, without_markers(train), None)
         return sum(train.n for train in again)
 
     @property

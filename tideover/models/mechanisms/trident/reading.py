@@ -112,7 +112,7 @@ class Reading(Mechanism, Keeper):
     def processed(self, task: BoltView, train: Train, sent: list[Sent]) -> None:
         again = self._comes_again(task, train, list(self._again.values()))
         if again is not None:
-            self._job.say.replayed(task, train.pick(again))
+            self._job.say.replayed(task, train.pick(again), None)
 
     def replayed(self, task: BoltView, train: Train, outage: int) -> Mask | None:
         return self._comes_again(task, train, [self._again[outage]] if outage in self._again else [])
