@@ -108,8 +108,8 @@ def test_a_driver_is_lost_between_the_last_task_and_the_results(turn: str | None
 
 
 def test_what_strikes_behind_a_rank_does_so_ahead_of_what_strikes_before_the_next() -> None:
-    """Two crashes of one task at 20: the one that comes last, noticed 1 later, is the newest of both, though it
-    is the first in the list. (The other would be noticed at 23.)
+    """Two crashes of one task at 20: the one that comes last, noticed 1 later, is the newest of both, though
+    it is the first in the list. (The other would be noticed at 23.)
     """
     last, first = (
         crashed(20, 5, turn=turn, detection=detection)
