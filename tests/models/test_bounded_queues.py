@@ -7,13 +7,13 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
-from tests.models.test_exactness import LONG, QUICK, differences
+from tests.models.test_exactness import CAPS, LONG, QUICK, differences
 from tests.oracle.random_queues import queues, series
 from tests.oracle.test_oracle import ONES
 from tests.oracle.worlds import MS, bolt, fault, ms, queued, spout, world
 from tideover.models.config import Scenario
 from tideover.models.job.arrivals.saturating import Saturating
-from tideover.models.job.components import Links
+from tideover.models.job.components import BoltConfig, Links
 from tideover.models.job.queues import QueueSettings, WhenFull
 from tideover.models.simulation import simulate
 from tideover.scenarios.loader import load
@@ -285,6 +285,52 @@ def test_a_channel_that_is_full_does_not_stop_others() -> None:
 
     assert arrived("credits")[0] == 20
     assert arrived("block") == [32]
+
+
+def held_up_by_r(q: BoltConfig, until: float) -> Scenario:
+    """a has a tuple every 5 from 5 on, for p and then for q. p needs 1 and has one place, as r, which is done
+    at 31, 56, …: that of 15 waits in p's line since 16, that of 20 has p's place, and that of 25 waits in a's
+    line, its copy for q behind it. When r is done one moves up everywhere, the copy goes to q, and a is
+    called 5 later: at 36, and its copy for q goes at 56. So q has a's at 5, 10, 15, 20, 31, 56; and b's, if
+    it reads them, at 31, 56.
+    """
+    topology = {
+        "a": spout(**ONES, gap=5),
+        "b": spout(**ONES, gap=25, offset=6),
+        "p": queued(bolt("forward", {"a": "shuffle"}, 1), 1),
+        "q": q,
+        "r": queued(bolt("forward", {"p": "shuffle"}, 25), 1),
+    }
+    if "b" not in q.from_:
+        del topology["b"]
+    return world(topology, "none", until=until)
+
+
+@pytest.mark.parametrize("length", [None, 1])
+def test_an_idle_task_begins_with_what_comes_before_another_goes_on(length: int | None) -> None:
+    """At 31 b's is at q, which begins it, before r is done and a goes on: though a's are ahead of b's, q has
+    begun. At 56 it is the same. Whether q has places for all or for one: nobody waits for them.
+    """
+    q = queued(bolt("forward", {"a": "shuffle", "b": "shuffle"}, 1), length, "drop" if length else None)
+    scenario = held_up_by_r(q, until=60)
+    assert differences(scenario, CAPS) == {}
+    trace = simulate(scenario, trace=True).trace
+    assert trace is not None
+    came = [("ab"[row[3] & 1], row[6] / MS) for row in trace.processed if row[0] == "q"]
+    assert came[:4] == [("a", 6), ("a", 11), ("a", 16), ("a", 21)]
+    assert came[4:] == [("b", 32), ("a", 33), ("b", 57), ("a", 58)]
+
+
+def test_a_departure_gives_its_place_to_what_comes_when_another_goes_on() -> None:
+    """q serves a's tuple of 5 until 31, that of 10 has the place. At 31 it begins that, before r is done and
+    a goes on: that of 25 has the place then, and the next, at 56, finds none.
+    """
+    scenario = held_up_by_r(queued(bolt("forward", {"a": "shuffle"}, 26), 1, "drop"), until=60)
+    assert differences(scenario, CAPS) == {}
+    assert done(scenario, "q") == [31, 57]
+    trace = simulate(scenario, trace=True).trace
+    assert trace is not None
+    assert [row[4] / MS for row in trace.overflowed] == [15, 20, 56]
 
 
 def test_where_a_crash_empties_a_queue_its_senders_go_on() -> None:

@@ -264,16 +264,44 @@ class Coupled:
 def couple(nodes: Sequence[Node], sharing: Iterable[Sequence[Node]] = ()) -> list[list[Mover]]:
     """All nodes, and the cards between them, in groups of those that feel one another, directly or by way of
     others; a group comes before those that read from it. Who sends to a queue whose bound holds senders back
-    feels its server; those that share something (``sharing``) feel one another.
+    feels its server; those that share something (``sharing``) feel one another. Those have their turn again
+    and again within an instant: who has to see what comes in each of these is moved with them.
     """
     below = ways(nodes)
     for together in sharing:
         for one, other in pairwise((*together, together[0])):
             below[one].add(other)
     for node in nodes:
-        if isinstance(node, Server) and node.bound is not None and node.bound.holds_back:
+        if isinstance(node, Server) and _holds_back(node):
             below[node].update(channel.up for channel in node.inputs if not channel.logged)
+    groups = _circles(below)
+    for node, origins in _at_once_from(groups, nodes).items():
+        if len(node.inputs) > 1 or node.bound is not None:
+            below[node].update(origins)
     return _circles(below)
+
+
+def _at_once_from(groups: Sequence[Sequence[Mover]], nodes: Sequence[Node]) -> dict[Server, set[Mover]]:
+    """Who gets, directly or by way of others, at the very instant what those send who wait for room: from
+    whom.
+    """
+    waiting = {node for group in groups if len(group) > 1 and any(map(_holds_back, group)) for node in group}
+    found: dict[Server, set[Mover]] = {}
+    for node in nodes:
+        if not isinstance(node, Server) or node in waiting:
+            continue
+        ups = [channel.up for channel in node.inputs if not channel.delay]
+        origins: set[Mover] = {up for up in ups if up in waiting}
+        for up in ups:
+            if isinstance(up, Server):
+                origins |= found.get(up, set())
+        if origins:
+            found[node] = origins
+    return found
+
+
+def _holds_back(node: Mover) -> bool:
+    return isinstance(node, Server) and node.bound is not None and node.bound.holds_back
 
 
 def ways(nodes: Sequence[Node]) -> dict[Mover, set[Mover]]:

@@ -33,6 +33,8 @@ def is_leaf(member: Member) -> bool:
         return False
     if any(isinstance(item, Marker) for item in node.queue.line()):
         return False
+    if len(node.inputs) > 1 and any(not channel.delay for channel in node.inputs):
+        return False  # what comes at an instant may come in several turns
     return bound is None or (not bound.apart and bound.length >= LEAST_PLACES)
 
 
