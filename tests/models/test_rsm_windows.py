@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.models.chain import chain, lost, windows
+from tests.models.chain import ONES, chain, lost, windows
 from tests.oracle.worlds import MS, bolt, fault, spout, world
 from tideover.models.job.components import Links, Store
 from tideover.models.simulation import simulate
@@ -48,6 +48,27 @@ def test_a_marker_waits_for_the_replay() -> None:
     run = simulate(chain((lost(47),), 115, window, read=5, replay_cost=4), trace=True)
     assert [(number, total) for number, _, total in windows(run)] == [(1, 5), (2, 5)]
     assert run.windows == {"emitted": 2, "correct": 2, "wrong": 0, "missing": 0}
+
+
+def test_what_waits_behind_a_checkpoint_leaves_after_what_others_send_at_that_instant() -> None:
+    """s ──▶ by_time (4), by_two (4) ──▶ out: a window ends at marker 1 (20), and one with each second root.
+
+    Root 1 (20) is counted at 24. At 20 a checkpoint gets its place behind it at both counts, and marker 1 the
+    one behind that. At 24 root 1 ends the window of by_two, which is at out before any checkpoint has its
+    turn; after that of by_time marker 1 ends the other window.
+    """
+    topology = {
+        "s": spout(**ONES),
+        "by_time": bolt("windowed_count", {"s": "all"}, 4, window={"length": 20 * MS, "trigger": "marker"}),
+        "by_two": bolt("windowed_count", {"s": "all"}, 4, window={"tuples": 2}),
+        "out": bolt("forward", {"by_time": "all", "by_two": "all"}),
+    }
+    run = simulate(world(topology, "rsm", until=25, checkpoint_interval=20 * MS), trace=True)
+    assert run.trace is not None
+    assert windows(run) == [(1, 24, 2), (1, 24, 2)]
+    sender = {0: "by_time", 1: "by_two"}  # by the last digit of the uid: the edge
+    found = [(sender[row[3] % 2], row[6] / MS) for row in run.trace.processed if row[0] == "out"]
+    assert found == [("by_two", 24), ("by_time", 24)]
 
 
 @settings(max_examples=20, deadline=None)

@@ -113,10 +113,10 @@ STOPPED = (
         (f"{MODELS}/test_storm_checkpoint.py", "-k", "stopped_as_it_writes"),
     ),
     Mutation(
-        "what a marker sets free stays where it is as others act",
-        "if marker.reads is not None and self._lets_in:",
+        "what a marker sets free is not behind what others send at that instant",
+        "if marker.reads is not None and self._holds_back:",
         "if False:",
-        (f"{MODELS}/test_upstream_backup.py", "-k", "before_others_act"),
+        (f"{MODELS}/test_rsm_windows.py", "-k", "waits_behind_a_checkpoint"),
     ),
 )
 CLUSTER = (

@@ -27,10 +27,6 @@ class Marker(NamedTuple):
     reads: Reads = None
 
 
-def _nothing() -> None:
-    """Nothing but data moves."""
-
-
 class Node:
     """Something in the data plane that can fail: it is up or down, does one thing at a time, and lets control
     actions queue with its tuples.
@@ -129,12 +125,12 @@ class Node:
             else:
                 self._kernel.in_turn(turn, marker.rank, look, self.number, marker.reads)
             return
+        if marker.reads is not None and self._holds_back:
+            # what it sets free comes behind all that moves before it at this instant, wherever that goes
+            self._kernel.move(None)
         self._pass_marker()
         marker.action()
         if life == self.life:
-            if marker.reads is not None and self._lets_in:
-                # what has waited behind it moves, wherever it goes, before anybody else acts
-                self._kernel.at(now, marker.rank, _nothing, self.number)
             self.look_at_markers()
 
     def look_at_markers(self) -> None:
@@ -157,8 +153,8 @@ class Node:
         return 0
 
     @property
-    def _lets_in(self) -> bool:
-        """Whether something has arrived, and no control marker holds it back."""
+    def _holds_back(self) -> bool:
+        """Whether something has arrived that waits for the first control marker alone."""
         return False
 
     def _idle(self) -> bool:

@@ -115,6 +115,11 @@ class Queue:
         return bool(self._arrived) and isinstance(self._arrived[0], Train)
 
     @property
+    def holds_back(self) -> bool:
+        """Whether what comes behind the control marker at the head is data."""
+        return len(self._arrived) > 1 and isinstance(self._arrived[1], Train)
+
+    @property
     def next_departure(self) -> int | None:
         """When the next tuple leaves (ns); None: none is known to leave."""
         return int(self._served[0][1][0]) if self._served else None

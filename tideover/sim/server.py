@@ -260,8 +260,8 @@ class Server(Node):
         self._markers.append(marker)
 
     @property
-    def _lets_in(self) -> bool:
-        return self.queue.lets_in
+    def _holds_back(self) -> bool:
+        return self.queue.holds_back
 
     def _idle(self) -> bool:
         return super()._idle() and self.queue.clear_ahead
