@@ -68,6 +68,25 @@ def test_a_task_that_fails() -> None:
     assert counted(run(failed, retry="task")) == [(n, 186) for n in range(10)]
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        executor_lost(110, detection=80),
+        executor_lost(112, detection=80),
+        executor_lost(115, detection=80),
+        fault("crash_task", 110, component="count", restart=80),
+    ],
+)
+def test_a_new_master_waits_for_nobody(other: Any) -> None:
+    """The master dies at 112, and the next one, of 120, has new executors. That host 0 has died before, at
+    that instant, or since then, would be noticed at 190 or later; count.0 would be back at 190. But the job
+    begins again at 125: p.0 until 145, count.0 until 179.
+    """
+    done = run(driver_lost(112, restart=8), other, until=195)
+    assert counted(done) == [(n, 181) for n in range(10)]
+    whole(done)
+
+
 def test_between_two_jobs_there_is_nothing_to_run_again() -> None:
     """Host 0 dies at 170; the next job, of 200, is run on host 1 alone: p.0 and p.1 until 235, count.0 until
     269, count.1 until 283.

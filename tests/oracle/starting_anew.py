@@ -9,7 +9,7 @@ from tideover.sim.registry import kind_of
 from .batches import MicroBatches
 from .channels import Message
 from .clock import Rank, control
-from .executors import Executor
+from .executors import Job
 from .layout import MACHINES, Datum
 from .states import State
 
@@ -65,9 +65,10 @@ class Stopping(MicroBatches):
                 return
             if what == "driver":
                 self.scheduler.replace_all()
-            elif not isinstance(what, Executor):
-                self.world.outages.back(what)
-            del self.broken[what]
+            for thing in list(self.broken) if what == "driver" else [what]:
+                if isinstance(thing, Job):
+                    self.world.outages.back(thing)
+                del self.broken[thing]
             self._start_if_possible()
 
         self.world.clock.at(ready, control(Rank.READY, rank), back)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tideover.models.mechanisms.batches.batches import Batches, OutputMode
 from tideover.models.mechanisms.batches.executor import Executor
 from tideover.models.mechanisms.batches.settings import BatchSettings
+from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
 from tideover.sim.kernel import Rank
@@ -52,7 +53,12 @@ class Stopping(Batches):
         self._interrupt(self, outage)
 
     def driver_ready(self, outage: OutageView) -> None:
+        """A new driver begins with new executors: it waits for nothing that failed before it was there."""
         self._cluster.renew()
+        for what in self._failed:
+            if isinstance(what, BoltTask):
+                self._job.supervisor.back(what)
+        self._failed = {}
         self._recovered(self)
 
     def _interrupt(self, what: object, outage: OutageView) -> None:
