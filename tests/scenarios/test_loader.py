@@ -17,7 +17,7 @@ from pydantic import Field
 from tideover.models.config import Scenario
 from tideover.models.job.arrivals.periodic import Periodic
 from tideover.models.operators.base import BOLTS, Bolt
-from tideover.scenarios import library, loader, yaml_source
+from tideover.scenarios import library, loader, plugins, yaml_source
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.json_schema import json_schema
 from tideover.scenarios.loader import load, load_for_strategies, load_text
@@ -199,9 +199,9 @@ def third_party(monkeypatch: pytest.MonkeyPatch) -> object:
             DISTRIBUTIONS.register("slow")(Slow)
             BOLTS.register("tee")(Tee)
 
-    plugins = [Plugin("mine", "somewhere", loader.PLUGINS), Plugin("broken", "nowhere", loader.PLUGINS)]
-    monkeypatch.setattr(loader, "entry_points", lambda group: plugins if group == loader.PLUGINS else [])
-    loader.load_plugins.cache_clear()
+    offered = [Plugin("mine", "somewhere", plugins.GROUP), Plugin("broken", "nowhere", plugins.GROUP)]
+    monkeypatch.setattr(plugins, "entry_points", lambda group: offered if group == plugins.GROUP else [])
+    plugins.load_installed.cache_clear()
     yield
     DISTRIBUTIONS.discard("slow")
     BOLTS.discard("tee")

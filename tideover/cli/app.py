@@ -6,10 +6,14 @@ Everything that takes long to import is imported by the command that needs it.
 from __future__ import annotations
 
 import contextlib
+import inspect
 import os
 import sys
 import warnings
-from typing import Annotated
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
@@ -38,6 +42,36 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+Plugins = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--plugin",
+        metavar="FILE",
+        help="Python file that registers a strategy of your own, or another part. Repeatable.",
+        show_default=False,
+    ),
+]
+
+
+def _with_plugins(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with an option for files that are run before it."""
+
+    @wraps(command)
+    def call(plugin: list[Path] | None = None, **given: Any) -> None:
+        if plugin:
+            from tideover.scenarios import plugins
+
+            for file in plugin:
+                plugins.load_file(file)
+        command(**given)
+
+    option = inspect.Parameter("plugin", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Plugins)
+    every = [*inspect.signature(command, eval_str=True).parameters.values(), option]
+    call.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
+    call.__annotations__ = {one.name: one.annotation for one in every}
+    return call
+
+
 app.command("run")(simulate.run)
 app.command("compare")(simulate.compare)
 app.command("hours")(hours.hours)
@@ -50,6 +84,9 @@ app.command("reproduce")(papers.reproduce)
 app.command("calibrate")(calibrate.calibrate)
 app.add_typer(scenarios.app, name="scenarios")
 app.command("doctor")(doctor.doctor)
+for registered in (*app.registered_commands, *scenarios.app.registered_commands):
+    assert registered.callback is not None
+    registered.callback = _with_plugins(registered.callback)
 
 
 def _version(wanted: bool) -> None:

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from tideover.models.job.components import Links
 from tideover.models.job.groupings.base import Grouping
 from tideover.models.job.placements.base import Placement
-from tideover.scenarios import loader
+from tideover.scenarios import plugins
 from tideover.scenarios.errors import Problem, ScenarioError, unknown_parameters
 from tideover.scenarios.nodes import WHOLE, Origin
 from tideover.scenarios.part_builder import BARE, PartBuilder, key_of, unit_of, without_none
@@ -127,7 +127,7 @@ def _annotation(annotation: Any, unit: Unit | None) -> str:
 def _built(part: type[Part], fields: dict[str, Any]) -> Part:
     """A part of these fields, checked as those of a file; raises ScenarioError."""
     known = list(part.model_fields)
-    loader.load_plugins()
+    plugins.load_installed()
     if problems := unknown_parameters(part.__name__, fields, known):
         raise ScenarioError(problems)
     data = {key_of(name): value for name, value in {**DEFAULTS.get(part, {}), **fields}.items()}

@@ -10,7 +10,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
-from tideover.scenarios import library, loader, yaml_source
+from tideover.scenarios import library, plugins, yaml_source
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.runs import code
 from tideover.scenarios.settings import read_settings
@@ -25,7 +25,7 @@ def fingerprint(source: str | Path | Mapping[str, Any], settings: Sequence[str] 
     file if there is one, seen from where the command runs or from the file that holds the text; so the hash
     may change without need, but does not stay the same if a result would be another.
     """
-    loader.load_plugins()
+    plugins.load_installed()
     digest = hashlib.sha256(f"{_package()} {code()}".encode())
     try:
         for part in _parts(source, settings):

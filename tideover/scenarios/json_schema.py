@@ -29,7 +29,7 @@ from tideover.models.job.spouts.base import Spout
 from tideover.models.job.stores.base import StoreKind
 from tideover.models.operators.base import Bolt
 from tideover.models.strategies.base import Strategy
-from tideover.scenarios.loader import load_plugins
+from tideover.scenarios import plugins
 from tideover.scenarios.part_builder import BARE, REGISTRIES, key_of, unit_of
 from tideover.scenarios.scenario_builder import TOP
 from tideover.scenarios.writer import part_to_data
@@ -119,7 +119,7 @@ def part_schemas(*more: type[Part]) -> dict[type[Part], Schema]:
     """The schema of every part that a scenario can have, and of ``more``: a mapping with its keys, without
     its kind.
     """
-    load_plugins()
+    plugins.load_installed()
     parts: list[type[Part]] = [SpoutConfig, BoltConfig, MachineType, Hosts, Links, Store, Run]
     parts += [AppliedProfile, Scenario, Slo, *more]
     parts += [part for registry in REGISTRIES.values() for _, part in registry.items()]

@@ -5,26 +5,20 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tideover.models.config import AppliedProfile, Scenario
 from tideover.models.strategies.base import STRATEGIES
-from tideover.scenarios import completion, library, precedence, profiles, shorthand, yaml_source
+from tideover.scenarios import completion, library, plugins, precedence, profiles, shorthand, yaml_source
 from tideover.scenarios.errors import Problem, ScenarioError, listed
 from tideover.scenarios.nodes import FROM_SET, Node, Origin
 from tideover.scenarios.part_builder import PartBuilder, fields_of
 from tideover.scenarios.python_values import from_plain
 from tideover.scenarios.scenario_builder import TOP, ScenarioBuilder
 from tideover.scenarios.settings import Setting, Settings, is_for_others, partly_used, read_settings, setting
-
-PLUGINS = "tideover.plugins"
-"""Entry-point group of modules that register parts when they are imported."""
 
 
 @dataclass(frozen=True)
@@ -48,19 +42,6 @@ class Tree(NamedTuple):
 
 Source = str | Path | Mapping[str, Any]
 """A built-in name, a path, or a mapping as a file would hold it."""
-
-
-@lru_cache(maxsize=1)
-def load_plugins() -> None:
-    """Import what other packages offer under the entry-point group ``tideover.plugins``; once per process.
-
-    One that fails to import is left out, with a warning.
-    """
-    for entry in entry_points(group=PLUGINS):
-        try:
-            entry.load()
-        except Exception as error:
-            warnings.warn(f"plugin {entry.name!r} could not be loaded: {error}", RuntimeWarning, stacklevel=2)
 
 
 def load(source: Source, settings: Settings = ()) -> Scenario:
@@ -88,7 +69,7 @@ def unused(source: Source, kind: str, settings: Sequence[Setting]) -> list[str]:
 
 def load_text(text: str, name: str = "scenario", settings: Sequence[str] = ()) -> Scenario:
     """The scenario of a YAML text; ``name`` stands for the file in messages. Raises ScenarioError."""
-    load_plugins()
+    plugins.load_installed()
     root = precedence.settle(yaml_source.parse(text, name), read_settings(settings))
     return build(root, Path()).scenario
 
@@ -122,7 +103,7 @@ _TWICE = "does not go with a list of strategies to compare; give the strategies 
 
 def tree(source: Source | Tree) -> Tree:
     """The tree of a source; what is one stays as it is. Raises ScenarioError."""
-    load_plugins()
+    plugins.load_installed()
     if isinstance(source, Tree):
         return source
     if isinstance(source, Mapping):

@@ -18,7 +18,7 @@ from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig, 
 from tideover.models.job.queues import QueueSettings
 from tideover.models.job.stores.base import StoreKind
 from tideover.models.strategies.base import Strategy
-from tideover.scenarios import loader, precedence, profiles, shorthand, yaml_text
+from tideover.scenarios import loader, plugins, precedence, profiles, shorthand, yaml_text
 from tideover.scenarios.errors import Problem, ScenarioError, unknown_parameters
 from tideover.scenarios.loader import Tree
 from tideover.scenarios.nodes import Giver, Node, Origin
@@ -97,7 +97,7 @@ class Scenario(config.Scenario):
         }
         data = {key: value for key, value in given.items() if value is not None}
         tree = Tree(from_plain(data, Origin("Scenario")), Path())
-        loader.load_plugins()
+        plugins.load_installed()
         super().__init__(**dict(loader.build(*tree).scenario))
         self._tree = tree
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tideover.models.config import Scenario
 from tideover.models.strategies.base import STRATEGIES
-from tideover.scenarios import library, loader
+from tideover.scenarios import library, loader, plugins
 from tideover.scenarios.audit.cases import KINDS, Downtime
 from tideover.scenarios.errors import suggest
 from tideover.scenarios.every_strategy import ALL, needed
@@ -51,7 +51,7 @@ def target(name: Source, settings: Settings) -> tuple[Scenario, tuple[str, ...]]
     """The scenario to be audited, and the beginning of a command that runs it: of a strategy's name the
     built-in scenario under it. Raises ScenarioError, and NotAsked for what is neither.
     """
-    loader.load_plugins()
+    plugins.load_installed()
     given = [*read_settings(settings)]
     if isinstance(name, str) and name in STRATEGIES:
         more = needed(loader.tree(WORLD), name, given)
@@ -68,7 +68,7 @@ def target(name: Source, settings: Settings) -> tuple[Scenario, tuple[str, ...]]
 
 def targets(name: str, settings: Settings) -> list[tuple[Scenario, tuple[str, ...]]]:
     """The same of several: names with commas between them, or ``all`` registered strategies."""
-    loader.load_plugins()
+    plugins.load_installed()
     if name == ALL:
         names = [kind for kind, _ in STRATEGIES.items()]
     else:

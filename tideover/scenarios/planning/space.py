@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tideover.models.strategies.base import STRATEGIES
-from tideover.scenarios import loader, precedence, probe, swept
+from tideover.scenarios import loader, plugins, precedence, probe, swept
 from tideover.scenarios.errors import suggest
 from tideover.scenarios.nodes import Giver, Node, Origin
 from tideover.scenarios.part_builder import fields_of
@@ -53,7 +53,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Space:
+class Space(plugins.Carrier):
     """All candidates of a plan. It can be pickled, and whoever has it makes the same scenarios.
 
     ``base``: what all candidates have in common; ``directory``: where that looks for files; ``machines``:

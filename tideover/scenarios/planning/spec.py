@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tideover.scenarios import embedded, loader, precedence, yaml_source
+from tideover.scenarios import embedded, plugins, precedence, yaml_source
 from tideover.scenarios.errors import ScenarioError, is_misspelt, listed
 from tideover.scenarios.loader import Tree
 from tideover.scenarios.nodes import Giver, Node
@@ -85,7 +85,7 @@ def read(source: Source, settings: Settings = ()) -> Spec:
     ``Scenario``. ``settings``: texts ``key=value`` as given to ``--set``, or a mapping, for keys of the
     scenario. Raises ScenarioError.
     """
-    loader.load_plugins()
+    plugins.load_installed()
     if isinstance(source, Mapping):
         root, base = embedded.from_mapping(source, "plan")
         directory = Path()

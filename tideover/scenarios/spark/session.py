@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tideover.scenarios import plugins
 from tideover.scenarios.errors import Problem, ScenarioError
 from tideover.scenarios.spark.conf import check
 from tideover.scenarios.spark.connect import connected
@@ -42,6 +43,7 @@ def spark_session(
         SparkNotStarted: Spark's process ended at once, or the cluster cannot be reached or does not want us
     """
     settings = check(conf or {})
+    _send_plugins()
     packages = None if archive is None else check_archive(archive, "archive")
     if remote is not None:
         return connected(check_remote(remote, "remote"), settings, packages)
@@ -51,6 +53,14 @@ def spark_session(
         )
         raise ScenarioError([Problem("archive", None, str(archive), said)])
     return _running_or_started(check_master(master, "master"), app_name, settings, packages)
+
+
+def _send_plugins() -> None:
+    """Classes of plugins that are files go to workers as they are, which have no such module to import."""
+    from pyspark import cloudpickle
+
+    for module in plugins.of_files():
+        cloudpickle.register_pickle_by_value(module)
 
 
 @contextmanager

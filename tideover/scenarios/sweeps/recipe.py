@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tideover.scenarios import loader, precedence
+from tideover.scenarios import loader, plugins, precedence
 from tideover.scenarios.errors import MOST_SHOWN, Problem, ScenarioError, suggest
 from tideover.scenarios.loader import Resolved
 from tideover.scenarios.nodes import Giver, Node, Origin
-from tideover.scenarios.part_builder import REGISTRIES
 from tideover.scenarios.python_values import from_plain
 from tideover.scenarios.scenario import Scenario
 from tideover.scenarios.settings import Setting
 from tideover.scenarios.sweeps.constraints import Constraint
 from tideover.scenarios.sweeps.factors.axes import Axis, Factor
 from tideover.scenarios.sweeps.replications import Fixed, Until
-from tideover.sim.registry import Part
 
 Report = Callable[[int, int], None]
 """Called with what is done, and of how many."""
@@ -45,7 +43,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Recipe:
+class Recipe(plugins.Carrier):
     """All points of a sweep, in the order of the file: the last factor changes fastest. None is made before
     it is asked for, and whoever has the recipe (it can be pickled) makes the same.
 
@@ -178,23 +176,3 @@ class Recipe:
             raise Node(None, self.origin).refused(REPLICATIONS, message)
         values = {setting.key: setting.node.plain() for setting in settings}
         return Point(number, values, Scenario.of(found.scenario), found.idle)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """The fields, and the parts that are not of this package: their names are known here only because
-        somebody imported or defined them.
-        """
-        parts = [
-            (sort, name, part)
-            for sort, registry in REGISTRIES.items()
-            for name, part in registry.items()
-            if not part.__module__.startswith("tideover.")
-        ]
-        return {one.name: getattr(self, one.name) for one in fields(self)} | {"": parts}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """The same recipe; its parts are registered where they are not."""
-        parts: list[tuple[type[Part], str, type[Part]]] = state.pop("")
-        for sort, name, part in parts:
-            if name not in REGISTRIES[sort]:
-                REGISTRIES[sort].register(name)(part)
-        vars(self).update(state)

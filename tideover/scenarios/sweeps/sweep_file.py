@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from tideover.models.job.components import Run
-from tideover.scenarios import embedded, library, loader, precedence, profiles, yaml_source
+from tideover.scenarios import embedded, library, plugins, precedence, profiles, yaml_source
 from tideover.scenarios.errors import Problem, ScenarioError, suggest
 from tideover.scenarios.loader import Tree
 from tideover.scenarios.nodes import Giver, Node
@@ -76,7 +76,7 @@ def read(source: str | Path | Mapping[str, Any], settings: Settings = ()) -> Rec
     the grid takes the value or the list of values given here instead of the file's. What the file itself says
     is checked, points are checked when they are made. Raises ScenarioError.
     """
-    loader.load_plugins()
+    plugins.load_installed()
     root, directory, base = _tree(source)
     return _SweepFile(root, directory, read_settings(settings), base).recipe()
 
