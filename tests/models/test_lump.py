@@ -73,6 +73,9 @@ def test_what_a_tuple_costs_is_multiplied_and_what_it_does_not_cost_is_not() -> 
     rsm = f"strategy={{kind: rsm, checkpoint_interval: 5 s, {costs}}}"
     pulled = "topology.log={spout: keys, keys: 10, pause: 10 ms, emit_cost: 1 ms}"
     drawn = "topology.job.service={kind: lognormal, mean: 1 ms, cv: 2}"
+    asked = "topology.job.service={kind: request, answer: 1 ms, timeout: 2 ms, limit: 300/s}"
+    service = coarsened(scenario(asked), 3).topology["job"].service
+    assert (service.answer.value, service.timeout, service.limit) == (3 * MS, 6 * MS, 100)
     found = coarsened(scenario(rsm, pulled, drawn), 3)
     strategy, arrivals = found.strategy, found.topology["log"].arrivals
     assert (strategy.replay_cost, strategy.replay_rate, strategy.restore_cost) == (6 * MS, 30, 3 * MS)

@@ -20,6 +20,7 @@ from tideover.sim.distributions import (
     Exponential,
     Gamma,
     Lognormal,
+    Request,
     Uniform,
     Weibull,
     Zipf,
@@ -45,6 +46,7 @@ CASES = [
     (Weibull(mean=3 * MS, shape=0.7), scipy.stats.weibull_min(0.7, scale=3 * MS / math.gamma(1 + 1 / 0.7))),
     (Weibull(mean=3 * MS, shape=2.0), scipy.stats.weibull_min(2, scale=3 * MS / math.gamma(1.5))),
     (Empirical(values=(1 * MS, 2 * MS, 9 * MS), weights=(1.0, 2.0, 1.0)), None),
+    (Request(answer=Exponential(mean=3 * MS), timeout=4 * MS, retries=2, backoff=1 * MS), None),
 ]
 IDS = [repr(case[0]) for case in CASES]
 
@@ -140,6 +142,36 @@ def test_zipf_frequencies_fit_the_law() -> None:
     assert zipf.probabilities == pytest.approx(expected / expected.sum(), rel=1e-12)
 
 
+def test_a_request_is_tried_again_after_its_timeout() -> None:
+    """An answer after 30 never comes by 10: three attempts with two pauses of 5, then none; one attempt with
+    a limit of 10**8/s (one in 10 ns) takes 10 though the answer is there after 3.
+    """
+    waits = Request(answer=Constant(value=30), timeout=10, retries=2, backoff=5)
+    assert set(waits.sample(words(10)).tolist()) == {10 + 5 + 10 + 5 + 10}
+    assert set(Request(answer=Constant(value=3), limit=1e8).sample(words(10)).tolist()) == {10}
+
+
+@pytest.mark.parametrize(("timeout", "retries"), [(4, 0), (4, 2), (1, 5), (30, 1)])
+def test_mean_of_a_request(timeout: int, retries: int) -> None:
+    """Exponential answers of mean m: an attempt fails with p = exp(-timeout / m), and keeps the task for
+    m (1 - p) on average; there are (1 - p**(retries + 1)) / (1 - p) of them.
+    """
+    m, backoff = 3 * MS, 2 * MS
+    request = Request(answer=Exponential(mean=m), timeout=timeout * MS, retries=retries, backoff=backoff)
+    p = math.exp(-timeout * MS / m)
+    attempts = (1 - p ** (retries + 1)) / (1 - p)
+    assert request.mean_ns == pytest.approx(attempts * m * (1 - p) + (attempts - 1) * backoff, rel=1e-4)
+
+
+def test_attempts_of_a_request_are_independent() -> None:
+    """Both of two attempts fail with p**2, and whether the first does says nothing of the second."""
+    p = 0.25
+    timeout = round(-math.log(p) * 3 * MS)
+    took = Request(answer=Exponential(mean=3 * MS), timeout=timeout, retries=1).sample(words(N))
+    for failed, expected in ((took > timeout, p), (took == 2 * timeout, p * p)):
+        assert abs(failed.mean() - expected) < Z * math.sqrt(expected * (1 - expected) / N)
+
+
 def test_one_key_and_one_value() -> None:
     assert set(Zipf(keys=1).index(words(100)).tolist()) == {0}
     assert set(Empirical(values=(3,)).sample(words(100)).tolist()) == {3}
@@ -162,6 +194,8 @@ def test_one_key_and_one_value() -> None:
         lambda: Empirical(values=(1, 2), weights=(1,)),
         lambda: Empirical(values=(1, 2), weights=(0, 0)),
         lambda: Empirical(values=(1, 2), weights=(math.inf, 0)),
+        lambda: Request(answer=Constant(value=1), retries=1),
+        lambda: Request(answer=Constant(value=1), backoff=1),
         lambda: Zipf(keys=0),
         lambda: Zipf(keys=3, exponent=math.nan),
     ],

@@ -62,7 +62,8 @@ def _scaled(part: PartT, lump: int) -> PartT:
     update: dict[str, Any] = {}
     for name, info in type(part).model_fields.items():
         value = getattr(part, name)
-        if isinstance(value, Strategy):
+        nested = isinstance(part, Distribution) and isinstance(value, Distribution)
+        if nested or isinstance(value, Strategy):
             update[name] = _scaled(value, lump)
         elif isinstance(value, dict):
             update[name] = {

@@ -8,7 +8,16 @@ from tideover.models.job.placements import by_hand, estorm, k_safe, round_robin
 from tideover.models.job.sinks import direct, transactional
 from tideover.models.job.stores import dfs, disk, redis
 from tideover.parts.typed import typed
-from tideover.sim.distributions import constant, empirical, exponential, gamma, lognormal, uniform, weibull
+from tideover.sim.distributions import (
+    constant,
+    empirical,
+    exponential,
+    gamma,
+    lognormal,
+    request,
+    uniform,
+    weibull,
+)
 
 Hosts = typed(cluster.Hosts)
 MachineType = typed(machines.MachineType)
@@ -32,6 +41,7 @@ Empirical = typed(empirical.Empirical)
 Exponential = typed(exponential.Exponential)
 Gamma = typed(gamma.Gamma)
 Lognormal = typed(lognormal.Lognormal)
+Request = typed(request.Request)
 Uniform = typed(uniform.Uniform)
 DirectSink = typed(direct.DirectSink)
 TransactionalSink = typed(transactional.TransactionalSink)

@@ -13,7 +13,16 @@ from tideover.models.job.placements.base import Placement
 from tideover.models.job.sinks import direct, transactional
 from tideover.models.job.stores import dfs, disk, redis
 from tideover.parts.typed import Bandwidth, Duration, Rate, Size
-from tideover.sim.distributions import constant, empirical, exponential, gamma, lognormal, uniform, weibull
+from tideover.sim.distributions import (
+    constant,
+    empirical,
+    exponential,
+    gamma,
+    lognormal,
+    request,
+    uniform,
+    weibull,
+)
 from tideover.sim.distributions.base import Distribution
 
 class Hosts(cluster.Hosts):
@@ -398,6 +407,34 @@ class Lognormal(lognormal.Lognormal):
         cv: float | None = None,
         median: Duration | None = None,
         sigma: float | None = None,
+    ) -> None: ...
+
+class Request(request.Request):
+    """As the service of a bolt that looks something up outside, in a database that enriches tuples, say: the
+    task sends a request and waits for its answer. Is there none by ``timeout``, it pauses for ``backoff`` and
+    tries again, up to ``retries`` times; then the tuple goes on without an answer.
+
+    ``limit``: each task may send so many requests a second, as clients share a service's limit (Flink's
+    ``RateLimiterStrategy.perSecond`` gives each subtask its part). A task that had its answer sooner stays
+    occupied until it may send again.
+
+    Its own load does not slow the service; give ``answer`` as it is under that load.
+
+    answer: time until the service answers
+    timeout: an attempt is given up then; default: it is waited for
+    retries: attempts after the first; goes with timeout
+    backoff: pause before each of them; goes with timeout
+    limit: requests per second that the service allows each task; default: any number
+    """
+
+    def __init__(
+        self,
+        *,
+        answer: Distribution | Duration,
+        timeout: Duration | None = None,
+        retries: int = 0,
+        backoff: Duration = "0 s",
+        limit: Rate | None = None,
     ) -> None: ...
 
 class Uniform(uniform.Uniform):

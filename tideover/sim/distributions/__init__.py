@@ -6,6 +6,7 @@ from tideover.sim.distributions.empirical import Empirical
 from tideover.sim.distributions.exponential import Exponential
 from tideover.sim.distributions.gamma import Gamma
 from tideover.sim.distributions.lognormal import Lognormal
+from tideover.sim.distributions.request import Request
 from tideover.sim.distributions.uniform import Uniform
 from tideover.sim.distributions.weibull import Weibull
 from tideover.sim.distributions.zipf import Zipf
@@ -18,6 +19,7 @@ __all__ = [
     "Exponential",
     "Gamma",
     "Lognormal",
+    "Request",
     "Uniform",
     "Weibull",
     "Zipf",
