@@ -145,3 +145,59 @@ def test_an_unknown_store_is_refused() -> None:
         ScenarioError, match=r"failures\.0\.store: there is no store 'redis' in stores; known: memory"
     ):
         load("wordcount", ["stores={memory: redis}", failing])
+
+
+def lossy(strategy: dict[str, Any], *failures: dict[str, Any]) -> Any:
+    """s ──▶ count, whose window outlasts the run: tuples at 0.15 s, 0.25 s, …, checkpoints every 3 s, 179
+    tuples in the one of 18 s.
+    """
+    arrivals = {"kind": "constant", "rate": "10/s", "offset": "50 ms"}
+    count = {"bolt": "windowed_count", "from": {"s": "shuffle"}, "service": "1 ms", "window": "100 s"}
+    scenario: dict[str, Any] = {
+        "topology": {"s": {"spout": "keys", "keys": 1, "arrivals": arrivals}, "count": count},
+        "strategy": {"checkpoint_interval": "3 s"} | strategy,
+        "failures": [*failures],
+        "run": {"duration": "60 s"},
+    }
+    return simulate(load(scenario))
+
+
+EMPTY = {"kind": "lose_store", "at": "20 s"}
+CRASH = {"kind": "crash_task", "component": "count", "restart": "100 ms"}
+WITH_CHECKPOINTS = [
+    {"kind": "rsm", "spout_buffer": True},
+    {"kind": "aligned_snapshots"},
+    {"kind": "storm_checkpoint"},
+]
+
+
+@pytest.mark.parametrize("strategy", WITH_CHECKPOINTS, ids=lambda one: one["kind"])
+@pytest.mark.parametrize(("crash", "lost"), [("20.5 s", 179), ("22.5 s", 0)])
+def test_a_store_that_lost_all_takes_what_only_it_had(
+    strategy: dict[str, Any], crash: str, lost: int
+) -> None:
+    """The store is empty at 20 s. A crash before the next checkpoint, of 21 s, loses what the last one had
+    and no more; behind it nothing: it is whole.
+    """
+    ledger = lossy(strategy, EMPTY, CRASH | {"at": crash}).ledger
+    assert ledger["lost"] == lost
+    assert ledger["duplicated"] == 0
+
+
+@pytest.mark.parametrize("strategy", WITH_CHECKPOINTS, ids=lambda one: one["kind"])
+def test_live_state_needs_no_store(strategy: dict[str, Any]) -> None:
+    """Nothing is restored, so nothing is missed; recoveries that end before do not change either."""
+    assert lossy(strategy, EMPTY).ledger["lost"] == 0
+    assert lossy(strategy, CRASH | {"at": "10 s"}, EMPTY).ledger["lost"] == 0
+
+
+def test_who_is_reading_when_the_store_loses_all_has_nothing() -> None:
+    """The store needs 2 s to answer; the crash is at 19.5 s, the loss at 20 s."""
+    slow = {"kind": "slow_store", "at": "19 s", "duration": "10 s", "factor": 2000.0}
+    for strategy in WITH_CHECKPOINTS[:2]:
+        assert lossy(strategy, slow, CRASH | {"at": "19.5 s"}, EMPTY).ledger["lost"] == 179
+
+
+def test_a_store_that_loses_changelogs_is_refused() -> None:
+    with pytest.raises(ScenarioError, match=r"failures\.0\.kind: lose_store does not go with changelog"):
+        load("wordcount", ["strategy.kind=changelog", "failures=[{kind: lose_store, at: 5 s}]"])

@@ -9,6 +9,7 @@ from tideover.sim.faults import (
     crash_worker,
     events,
     lose_state,
+    lose_store,
     machines_fail,
     partition,
     pause,
@@ -25,6 +26,7 @@ CrashTask = typed(crash_task.CrashTask)
 CrashWorker = typed(crash_worker.CrashWorker)
 Events = typed(events.Events)
 LoseState = typed(lose_state.LoseState)
+LoseStore = typed(lose_store.LoseStore)
 MachinesFail = typed(machines_fail.MachinesFail)
 Partition = typed(partition.Partition)
 Pause = typed(pause.Pause)

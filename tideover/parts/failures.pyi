@@ -13,6 +13,7 @@ from tideover.sim.faults import (
     crash_worker,
     events,
     lose_state,
+    lose_store,
     machines_fail,
     partition,
     pause,
@@ -298,6 +299,43 @@ class LoseState(lose_state.LoseState):
         component: str,
         task: int = 0,
         replica: int = 0,
+    ) -> None: ...
+
+class LoseStore(lose_store.LoseStore):
+    """All that strategies had in a store is gone, and what is being written there does not count; it serves
+    on, empty, at once. Nobody notices before somebody reads: a task that is restored then begins with an
+    empty state, and gets what came after the checkpoint that is gone.
+
+    at: when it strikes, e.g. 75 s
+    within: it strikes at a moment drawn from the span of this length after at, anew in each replication, the
+        same under every strategy; 0 s: at that very moment
+    in_interval: fraction of the strategy's interval (of checkpoints, say) after which it strikes, at the
+        first such moment at or after at (with within: after the drawn one)
+    every: pauses between strikes, drawn per replication
+    times: how often it strikes (flapping), from at on
+    period: distance of these strikes; goes with times
+    turn: when in its instant it strikes: before or after what a task does with a rank (docs/semantics.md), as
+        `after checkpoint of count.1`, or all tasks; default: before all of them
+    detection: from the fault until it is noticed
+    restart: from then until the tasks are ready
+    while_down: arrivals at a task that is down are lost, or wait with their sender
+    store: which of `stores`; if not given: the scenario's `store`
+    """
+
+    def __init__(
+        self,
+        *,
+        at: Duration | None = None,
+        within: Duration | None = None,
+        in_interval: float | None = None,
+        every: Distribution | Duration | None = None,
+        times: int | None = None,
+        period: Duration | None = None,
+        turn: str | None = None,
+        detection: Duration = "0 s",
+        restart: Duration = "0 s",
+        while_down: Literal["drop", "hold"] = "drop",
+        store: str | None = None,
     ) -> None: ...
 
 class MachinesFail(machines_fail.MachinesFail):

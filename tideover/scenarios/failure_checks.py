@@ -9,6 +9,7 @@ from tideover.scenarios.draft import Draft
 from tideover.scenarios.errors import Problem, suggest
 from tideover.scenarios.host_checks import missing, replicas, used
 from tideover.sim.faults.base import Fault, LinkFault
+from tideover.sim.faults.lose_store import LoseStore
 from tideover.sim.turn import Turn
 from tideover.sim.units import format_duration
 
@@ -43,6 +44,12 @@ def check(draft: Draft) -> Iterator[Problem]:
         store = getattr(fault, "store", None)
         if store is not None and (unknown := draft.unknown_store(store)):
             yield draft.problem(unknown, *path, "store")
+        if isinstance(fault, LoseStore) and draft.strategy is not None and not draft.strategy.store_may_lose:
+            message = (
+                f"lose_store does not go with {draft.strategy.kind}: what disks and standbys still have of a "
+                "changelog that is gone is not simulated"
+            )
+            yield draft.problem(message, *path, "kind")
         for place, inner in fault.inner.items():
             for problem in _target(draft, inner, path):
                 column = problem.key.rpartition(".")[2]

@@ -66,6 +66,18 @@ class Checkpoints:
         self.void()
         self.saved, self._backing = None, Backing(self._task)
 
+    def store_lost(self, store: str | None) -> None:
+        """The store of that name has lost all it had: a state and what was being written, not how far the
+        task had got with what is sent to it, for its senders have trimmed that.
+        """
+        if store != self._costs.store:
+            return
+        saved = self.saved
+        if self.writing:
+            self.void()
+        self._backing = Backing(self._task)
+        self.saved = None if saved is None else saved._replace(state=saved.state.emptied())
+
     def take(self, reached: Reached, then: Callable[[Checkpoint], None], reads: Reads) -> None:
         """Take one now; ``then`` is called when the store has it, and ``reads`` this."""
         job, task, costs = self._job, self._task, self._costs
@@ -101,7 +113,7 @@ class Checkpoints:
 
         def restored() -> None:
             self._backing.restored()
-            then(saved)
+            then(self.saved or saved)  # the store may have lost it meanwhile
 
         done = self._plans.unless_void(restored)
         store = self._job.store_named(costs.store)

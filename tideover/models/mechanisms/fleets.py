@@ -9,6 +9,7 @@ from functools import partial
 from tideover.models.mechanisms.base import Mechanism
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.job import Job
+from tideover.models.runtime.keeper import Keeper
 from tideover.models.runtime.saved_state import SavedState, restore, restored, roll_back
 from tideover.models.runtime.verbs import Verbs
 from tideover.models.runtime.views import OutageView, TaskView
@@ -48,7 +49,7 @@ class _Turn:
     ask_another: Callable[[], None]
 
 
-class Fleets(Mechanism):
+class Fleets(Mechanism, Keeper):
     """All replicas of a task but the first are its shadows: they process what it does, ack it, and emit
     nothing. After a failure a recovery transaction lets one live member of each fleet that was hit write its
     state to the station, when its turn comes in the member's queue, and keeps the member until that is done;
@@ -66,6 +67,7 @@ class Fleets(Mechanism):
         self._station = station
         self._open: dict[OutageView, _Transaction] = {}
         self._asked: dict[BoltTask, _Turn] = {}
+        job.context.keepers.append(self)
         for task in job.bolt_tasks:
             task.silent = task.replica > 0
 
@@ -145,6 +147,12 @@ class Fleets(Mechanism):
             if turn.member is failed:
                 del self._asked[task]
                 kernel.at(kernel.now, Rank.RESTORE, turn.ask_another, task.number)
+
+    def store_lost(self, store: str | None) -> None:
+        if store == self._station.store:
+            for transaction in self._open.values():
+                written = transaction.written
+                transaction.written = {task: saved.emptied() for task, saved in written.items()}
 
     def _read_all(self, outage: OutageView) -> None:
         """When all has been written it is read."""

@@ -78,6 +78,10 @@ class TaskCheckpoints(Mechanism, Keeper):
         if task in self._of:
             self._of[task].void()
 
+    def store_lost(self, store: str | None) -> None:
+        for own in self._of.values():
+            own.store_lost(store)
+
     def effects(self) -> list[tuple[Component, Ints]]:
         saved = [(task.component, own.saved) for task, own in self._of.items() if own.saved is not None]
         return [(component, checkpoint.state.effects()) for component, checkpoint in saved]

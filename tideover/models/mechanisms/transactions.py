@@ -202,6 +202,11 @@ class Transactions(Mechanism, Keeper):
     def settled(self, outage: OutageView) -> bool:
         return outage not in self._down.values()
 
+    def store_lost(self, store: str | None) -> None:
+        if store == self._costs.store:
+            self._held = {task: part.emptied() for task, part in self._held.items()}
+            self._parts = {task: part.emptied() for task, part in self._parts.items()}
+
     def effects(self) -> list[tuple[Component, Ints]]:
         kept = [(task.component, part) for task, part in self._held.items() if part.state is not None]
         return [(component, part.effects()) for component, part in kept]

@@ -43,6 +43,9 @@ class Keeper:
         """Whether everything that was to be sent again because of the outage was."""
         return True
 
+    def store_lost(self, store: str | None) -> None:
+        """The store of that name (None: that of the job) has lost all that it had."""
+
     def on_the_way(self, outage: OutageView) -> bool:
         """Whether something that was sent again because of the outage may not have arrived yet, when another
         one strikes.

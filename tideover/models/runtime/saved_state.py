@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -51,6 +51,10 @@ class SavedState:
         """
         first = cls.at_the_beginning(task)
         return cls(first.state, dict.fromkeys(first.epochs, epoch), windows, epoch)
+
+    def emptied(self) -> SavedState:
+        """The same place in the inputs, and nothing in the state."""
+        return self if self.state is None else replace(self, state=self.state.fresh())
 
     @property
     def entries(self) -> int:

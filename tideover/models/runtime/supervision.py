@@ -344,6 +344,11 @@ class Supervisor:
         """Requests wait until the outage's end."""
         server.stop(outage.ready_at)
 
+    def empty_store(self, store: str | None) -> None:
+        """A store has nothing any more."""
+        for keeper in self._context.keepers:
+            keeper.store_lost(store)
+
     def slow_down(self, host: int, outage: Outage, factor: float) -> None:
         """A host is slow until the outage's end."""
         context = self._context

@@ -60,6 +60,9 @@ class Target(Protocol):
     def stop_store(self, server: Any, outage: Any) -> None:
         """Let its requests wait until the outage's end."""
 
+    def empty_store(self, store: str | None) -> None:
+        """Let a store lose all that it has; None: the one that has no name."""
+
     def slow_down(self, host: int, outage: Any, factor: float) -> None:
         """Let the cores of a host work at a part of their speed until the outage's end."""
 
@@ -327,8 +330,10 @@ class LinkFault(PassingFault):
         return sorted(found, key=lambda victim: int(victim.number))
 
 
-class StoreFault(PassingFault):
-    """A passing fault of a store."""
+class StoreFault(Fault):
+    """A fault of a store, that nobody notices."""
+
+    kills: ClassVar[bool] = False
 
     store: Annotated[
         str | None, Field(description="which of `stores`; if not given: the scenario's `store`")

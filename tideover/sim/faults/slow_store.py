@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from tideover.sim.faults.base import FAULTS, StoreFault, Target
+from tideover.sim.faults.base import FAULTS, PassingFault, StoreFault, Target
 
 
 @FAULTS.register("slow_store")
-class SlowStore(StoreFault):
+class SlowStore(StoreFault, PassingFault):
     """Requests that begin within ``duration`` take ``factor`` times as long; the one in service goes on as it
     was. Of several that hold at once the newest does.
     """

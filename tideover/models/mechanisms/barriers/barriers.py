@@ -208,6 +208,10 @@ class Barriers(Mechanism, Keeper):
             self._members[task].window_emitted(parts)
         return 0
 
+    def store_lost(self, store: str | None) -> None:
+        if store == self._costs.store:
+            self.coordinator.store_lost()
+
     def effects(self) -> list[tuple[Component, Ints]]:
         return self.coordinator.effects()
 

@@ -156,6 +156,18 @@ class Coordinator:
             return Part(SavedState.at_the_beginning(self._members[task].task), 0)
         return self.complete.parts[task]
 
+    def store_lost(self) -> None:
+        """The store has nothing any more: a snapshot under way is abandoned; of the complete one is left how
+        far tasks had read.
+        """
+        if self.under_way is not None:
+            self._expired(self.under_way)
+        if self.complete is not None:
+            parts = self.complete.parts
+            for task, member in self._members.items():
+                parts[task] = Part(parts[task].state.emptied(), parts[task].position)
+                member.store_lost()
+
     def effects(self) -> list[tuple[Component, Ints]]:
         """Uids of the tuples whose effects live in the complete snapshot, with their components."""
         parts = {} if self.complete is None else self.complete.parts

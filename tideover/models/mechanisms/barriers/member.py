@@ -236,6 +236,10 @@ class Member:
         for old in [n for n in self._emitted if n < number]:
             del self._emitted[old]
 
+    def store_lost(self) -> None:
+        """The store has nothing of the task any more."""
+        self._saved, self.backing = Waits(), Backing(self.task)
+
     def roll_back(self, part: Part) -> None:
         """The job has stopped: connections are closed, the log and the windows go back to the last complete
         snapshot, where the task had this ``part``.
