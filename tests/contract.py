@@ -16,6 +16,8 @@ CONTRACT = {
             "replication": int,
             "kind": str,
             "component": str,
+            "ended": str,
+            "roots_lost": int,
             **dict.fromkeys((*MOMENTS, "output_gap_s", "sink_spacing_s"), float),
             "stages_s": dict.fromkeys(("detect", "restart", "restore", "replay", "catch_up"), float),
             "state": dict.fromkeys(("restored", "replayed", "dropped", "missing", "extra"), int),

@@ -27,6 +27,7 @@ class Cut:
         self.holds = kind_of(fault) == "partition"
         self.loses = self.holds and fault.messages == "lose"
         self.hit: list[Channel] = []
+        outage.unfelt = True
         for task in world.tasks:
             for channel in task.outputs.values():
                 if self.parts(channel):
@@ -40,6 +41,7 @@ class Cut:
 
     def begin(self, channel: Channel) -> None:
         self.hit.append(channel)
+        self.outage.unfelt = False
         if self.loses:
             channel.lose(self.outage.number)
         if self.holds:

@@ -158,7 +158,7 @@ class Comparison:
 
     def work_done(self, outage: Outage) -> int:
         """When all that was hit was up, and everything restored and replayed."""
-        if outage.masked:
+        if outage.masked or outage.unfelt:
             return outage.at
         back = 2 * self.end if outage.back is None else outage.back
         others = (outage.written, outage.restored_at, outage.timed_out_at, outage.last_replay)
@@ -183,10 +183,12 @@ class Comparison:
         """Everything that is said of one fault."""
         caught_up: int | None = self.calm_from(self.behind, self.work_done(outage))
         over, last = None, self._last(outage, caught_up)
-        if last is not None and not self.world.protocol.settled(last):
+        if outage.unfelt:
+            caught_up = over = outage.at
+        elif last is not None and not self.world.protocol.settled(last):
             caught_up = None
         missing = self.world.ledger.missing(outage.lost)
-        if caught_up is not None and not self._for_good(outage, missing):
+        if not outage.unfelt and caught_up is not None and not self._for_good(outage, missing):
             over = self.calm_from(self.astray, caught_up)
         stretch = outage.at, self.end if over is None else over
         return {
@@ -257,7 +259,7 @@ class Comparison:
             names.insert(names.index("restore_s"), "write_s")
         reached, stages = outage.at, {}
         for name, end in zip(names, ends, strict=True):
-            later = reached if end is None or outage.masked else max(reached, end)
+            later = reached if end is None or outage.masked or outage.unfelt else max(reached, end)
             stages[name], reached = later - reached, later
         stages["catch_up_stage_s"] = None if caught_up is None else caught_up - reached
         stages["windows_stage_s"] = None if over is None or caught_up is None else over - caught_up
@@ -295,7 +297,8 @@ class Comparison:
         for outage, row in zip(self.world.outages.all, rows, strict=True):
             settled = row["catch_up_stage_s"] is not None
             reached = outage.at + self._reached(row) if settled else self.end
-            spans.append((outage.at, max(reached, self.end if outage.back is None else outage.back)))
+            if not outage.unfelt:
+                spans.append((outage.at, max(reached, self.end if outage.back is None else outage.back)))
         first = -(-self.world.scenario.run.warmup // SECOND)
         per, touched = SECOND // SLOT, self.covered(spans)
         return [

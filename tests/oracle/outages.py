@@ -38,6 +38,7 @@ class Outage:
     back: int | None = None
     hit: bool = False
     masked: bool = False
+    unfelt: bool = False  # nothing that runs has to do with what it hit
     passes: bool = False
     written: int | None = None  # by others, what it had taken
     restored_at: int | None = None

@@ -287,6 +287,7 @@ class World:
         also = self.protocol.hit(fault)
         outage.tasks = [*hit, *(task for thing in also for task in self.protocol.tasks_of(thing))]
         self.outages.struck(outage, [*hit, *also])
+        outage.unfelt = not outage.hit
         for task in hit:
             task.fault = outage.number
             crash = machines or (job and isinstance(task, Bolt))
@@ -307,6 +308,7 @@ class World:
         well = partial(cores.slow_down, fault, 1.0)
         self.clock.at(self.clock.now + fault.duration, control(Rank.READY, rank), well)
         outage.tasks = [task for task in self.tasks if task.cores is cores]
+        outage.unfelt = self.layout.needs.batches or not any(isinstance(t, Bolt) for t in outage.tasks)
         self.outages.stops(outage)
         self.protocol.struck(fault)
         outage.masked = self._is_masked(outage)

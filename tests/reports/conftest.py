@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tideover.models.schema.endings import ending
 from tideover.reports.columns import conform
 
 LATENCY = ("median", "mean", "std", "p95", "p99", "max")
@@ -154,11 +155,12 @@ def fake_reproduction(replications: int = 10) -> tuple[pd.DataFrame, pd.DataFram
 
 def recovery_columns() -> list[str]:
     head = "scenario strategy seed replication kind component failed_at_s detected_at_s ready_at_s"
-    measures = "time_to_recover_s state_recovery_s catch_up_s throughput_90_s output_gap_s sink_spacing_s"
+    measures = "time_to_recover_s ended roots_lost state_recovery_s catch_up_s throughput_90_s"
+    gaps = "output_gap_s sink_spacing_s"
     stages = "detect_s restart_s restore_s wait_s replay_s catch_up_stage_s windows_stage_s"
     content = "restored replayed dropped missing extra"
     latencies = [f"{kind}_{key}_ms" for kind in ("latency", "end_to_end") for key in LATENCY]
-    return [*f"{head} {measures} {stages} {content}".split(), *latencies]
+    return [*f"{head} {measures} {gaps} {stages} {content}".split(), *latencies]
 
 
 def _latencies(values: dict[str, float], late: float = 0.0) -> dict[str, float]:
@@ -176,7 +178,7 @@ def _recovery(shape: dict[str, Any], r: int, failed_at: float, spread: float, ra
     stages = dict(zip(STAGES, shape["stages"], strict=True))
     if shape["recovery"] > 0:
         stages["replay_s"] += wobble
-    whole = sum(stages.values())
+    whole, roots_lost = sum(stages.values()), int(shape["lost"] * rate / 10)
     latency = dict(zip(LATENCY, (2.0, 40.0 + wobble, 120.0, 300.0, 600.0, 700.0 + r), strict=True))
     return {
         "replication": r,
@@ -186,6 +188,8 @@ def _recovery(shape: dict[str, Any], r: int, failed_at: float, spread: float, ra
         "detected_at_s": failed_at,
         "ready_at_s": failed_at,
         "time_to_recover_s": whole,
+        "ended": ending(whole, roots_lost),
+        "roots_lost": roots_lost,
         "state_recovery_s": shape["recovery"] + wobble,
         "catch_up_s": whole - stages["windows_stage_s"],
         "throughput_90_s": 10.0,
@@ -315,8 +319,8 @@ def _record(
     seed: int,
 ) -> dict[str, Any]:
     plain = (
-        "replication kind component failed_at_s detected_at_s ready_at_s time_to_recover_s state_recovery_s "
-        "catch_up_s throughput_90_s output_gap_s sink_spacing_s"
+        "replication kind component failed_at_s detected_at_s ready_at_s time_to_recover_s ended roots_lost "
+        "state_recovery_s catch_up_s throughput_90_s output_gap_s sink_spacing_s"
     )
     listed = []
     for _, row in recoveries.iterrows():

@@ -153,9 +153,9 @@ def evaluate(world: World, replication: int) -> Replication:
     """Read a world that has run to its end."""
     found = curves(world)
     without = found if not world.outages else reference(world.scenario, replication, world.train_cap)
+    balance = world.balance()
     rows, usual = measures.recoveries(world, found, without)
     steady, first = measures.steady_seconds(world, usual)
-    balance = world.balance()
     return Replication(
         number=replication,
         recoveries=rows,

@@ -102,6 +102,7 @@ class LookUps:
         self._by_store: dict[StoreServer, list[Asker]] = {}
         for asker in askers:
             self._by_store.setdefault(asker.store, []).append(asker)
+            asker.store.looked_up = True
         kernel.sources.append(self)
 
     def horizon(self, now: int) -> int:

@@ -33,6 +33,7 @@ class StoreServer:
     bandwidth   bytes/s
     operations  it does so many a second; None: they take no time
     aside       the latency is that of the way there and back: it does not keep the store
+    looked_up   somebody asks it for entries all the time, and does not tell it of each
 
     Requests come from control events only, so they come in order of time.
     """
@@ -60,6 +61,8 @@ class StoreServer:
         self._busy = 0
         self._factor = 1.0
         self._planned: deque[_Request] = deque()
+        self._told: list[tuple[Callable[[], None], int]] = []
+        self.looked_up = False
 
     def request(
         self,
@@ -81,10 +84,21 @@ class StoreServer:
         planned = self._planned
         while planned and planned[0].end <= self._kernel.now:
             planned.popleft()
+        for asked, until in self._told:
+            if self._kernel.now < until:
+                asked()
+        self._told.clear()
         request = _Request(work, rank, done, order, reads)
         planned.append(request)
         self._plan(request)
         return request.end + self._away
+
+    def tell(self, asked: Callable[[], None], until: int) -> None:
+        """Call this once it is asked for something before ``until`` (ns), or now if it has to do."""
+        if self.looked_up or any(request.end > self._kernel.now for request in self._planned):
+            asked()
+        else:
+            self._told.append((asked, until))
 
     @property
     def free_at(self) -> int:

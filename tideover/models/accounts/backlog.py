@@ -104,14 +104,14 @@ class Backlog:
                     net += copies if s.copies is None else copies * s.copies
         self._change(train.uid >> component.bits if component.bits else train.uid, train.time, net)
 
-    def on_destroyed(self, task: TaskView, train: Train, times: Ints) -> None:
+    def on_destroyed(self, task: TaskView, train: Train, times: Ints, outage: int) -> None:
         """Tuples are gone."""
         if task.component.anchored:
             self._change(train.uid >> task.component.bits, times, -1)
 
     def on_overflowed(self, task: BoltView, train: Train) -> None:
         """Tuples have found a queue full."""
-        self.on_destroyed(task, train, train.time)
+        self.on_destroyed(task, train, train.time, -1)
 
     def on_discarded(self, task: BoltView, train: Train) -> None:
         """Tuples were filtered out as they arrived."""

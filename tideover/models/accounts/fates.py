@@ -114,7 +114,7 @@ class Fates:
         """A task tells that it is done with tuples."""
         self._note(ACKED, task, task.component, train.uid, train.column("attempt"), train.time)
 
-    def on_destroyed(self, task: SpoutView | BoltView, train: Train, times: Ints) -> None:
+    def on_destroyed(self, task: SpoutView | BoltView, train: Train, times: Ints, outage: int) -> None:
         """Tuples were destroyed."""
         self._note(DESTROYED, task, task.component, train.uid, train.column("attempt"), times)
 

@@ -9,6 +9,7 @@ a law that can fail.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
 import numpy as np
@@ -130,12 +131,13 @@ class Ledger:
         self._books = {c.name: Applied(c, replicas[c.name], filtered and not c.window) for c in topology.ends}
         self.extra: dict[int, int] = {}
         """Effects that were applied twice since an outage struck, by its number, until the next one did."""
-        self._newest: int | None = None
+        self._newest = -1
         self._closed_duplicated = 0
         self._replayed: list[Ints] = []
         self._late: list[Ints] = []
         self.false_timeouts = 0
-        self._destroyed: list[Ints] = []
+        self._destroyed: list[tuple[Ints, int]] = []
+        """Roots of which something was destroyed, and by which outage (-1: none has struck), in order."""
         self.base = 0
         """Roots below are closed."""
         self.closed_completed = 0
@@ -206,7 +208,7 @@ class Ledger:
 
     def _take_effect(self, component: Component, uid: Ints, replica: int) -> None:
         twice = self._apply(component, uid, replica)
-        if twice and self._newest is not None:
+        if twice and self._newest >= 0:
             self.extra[self._newest] += twice
 
     def _come_late(self, component: Component, uid: Ints, replica: int) -> None:
@@ -238,20 +240,24 @@ class Ledger:
             self._books[component.name].destroy(uid, replica)
         self._destroy(uid >> component.bits)
 
+    def on_forgotten(self, task: BoltView, outage: int, uid: Ints) -> None:
+        """It is known which outage has undone effects."""
+        self._destroy(uid >> task.component.bits, outage)
+
     def on_window(self, task: BoltView, number: int, now: int, closed: Closed, again: bool) -> None:
         """The same window once more, out of a replay, is void: its reader has it by its number."""
         if again and task.component.anchored:
             for part in closed.parts:
                 self.on_void(task.component, part.uid, task.replica)
 
-    def on_destroyed(self, task: SpoutView | BoltView, train: Train, times: Ints) -> None:
+    def on_destroyed(self, task: SpoutView | BoltView, train: Train, times: Ints, outage: int) -> None:
         """Tuples of roots are gone."""
         if task.component.anchored:
-            self._destroy(train.uid >> task.component.bits)
+            self._destroy(train.uid >> task.component.bits, outage)
 
     def on_overflowed(self, task: BoltView, train: Train) -> None:
         """So are those that found a queue full."""
-        self.on_destroyed(task, train, train.time)
+        self.on_destroyed(task, train, train.time, -1)
 
     def on_copies_lost(self, task: BoltView, uid: Ints) -> None:
         """So are copies of them."""
@@ -266,10 +272,27 @@ class Ledger:
         """Or that are no longer in the queue before the spout."""
         self._destroy(roots)
 
-    def _destroy(self, roots: Ints) -> None:
-        """Tuples of these roots were destroyed."""
+    def _destroy(self, roots: Ints, outage: int = -1) -> None:
+        """Tuples of these roots were destroyed, by an outage, or (-1) it is put down to the newest one."""
         if len(roots):
-            self._destroyed.append(distinct(roots))
+            self._destroyed.append((distinct(roots), self._newest if outage < 0 else outage))
+
+    @property
+    def destroyed(self) -> Ints:
+        """Roots of which something was destroyed, be it there again or not."""
+        return distinct(np.concatenate([EMPTY, *(roots for roots, _ in self._destroyed)]))
+
+    def lost_by(self, anyway: Ints) -> Counter[int]:
+        """How many of the roots that were lost (at the last balance) each outage has cost, by its number:
+        that which has destroyed the last of them. ``anyway``: roots that would have suffered without one.
+        """
+        lost = np.setdiff1d(self.lost, anyway)
+        if not len(lost):
+            return Counter()
+        last_first = self._destroyed[::-1]
+        outages = np.repeat([outage for _, outage in last_first], [len(roots) for roots, _ in last_first])
+        roots, last = np.unique(np.concatenate([roots for roots, _ in last_first]), return_index=True)
+        return Counter(outages[last[np.searchsorted(roots, lost)]].tolist())
 
     def missing(self, component: Component, uid: Ints) -> int:
         """How many of these effects (of open roots) are not applied now."""
@@ -328,7 +351,7 @@ class Ledger:
             gone = np.union1d(gone, lost >> component.bits)
         gone = np.setdiff1d(gone, whole)
         in_flight = np.setdiff1d(incomplete, gone)
-        destroyed = distinct(np.concatenate([EMPTY, *self._destroyed]))
+        destroyed = self.destroyed
         all_lost = np.concatenate([*self._closed_lost, gone])
         found = self.lost = np.intersect1d(all_lost, destroyed)
         completed = self.closed_completed + len(emitted) - len(incomplete)

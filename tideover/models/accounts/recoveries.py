@@ -57,10 +57,10 @@ class Recovery:
     @property
     def done_at(self) -> int:
         """When all that the outage hit was up again, and everything was restored and replayed (ns). If
-        replicas masked the fault: at once.
+        replicas masked the fault, or nothing felt it: at once.
         """
         outage = self.outage
-        if outage.masked:
+        if outage.masked or outage.unfelt:
             return outage.failed_at
         reached = (outage.ready_at, outage.written_at, self.restored_at, self.timed_out_at, self.last_replay)
         return max(outage.failed_at, *(moment for moment in reached if moment is not None))

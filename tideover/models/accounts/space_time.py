@@ -190,7 +190,7 @@ class SpaceTime(Hooks):
         """So was what another replica has sent."""
         self.on_discarded(task, train)
 
-    def on_destroyed(self, task: SpoutView | BoltView, train: Train, times: Ints) -> None:
+    def on_destroyed(self, task: SpoutView | BoltView, train: Train, times: Ints, outage: int) -> None:
         """Tuples were destroyed."""
         self._came(task, train, np.minimum(train.time, times), times, "destroyed")
 

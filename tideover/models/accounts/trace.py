@@ -76,7 +76,7 @@ class Trace:
         self.on_step(timed_out(now, spout, roots))
         self.failed += [(r, a, now) for r, a in _rows(roots, attempt)]
 
-    def on_destroyed(self, task: TaskView, train: Train, times: Ints) -> None:
+    def on_destroyed(self, task: TaskView, train: Train, times: Ints, outage: int) -> None:
         """Tuples were destroyed."""
         replica = getattr(task, "replica", 0)
         for uid, time in _rows(train.uid, times):

@@ -23,7 +23,7 @@ def figures(world: World, outage: Outage) -> dict[str, Any]:
     calm, end = world.scenario.run.calm, world.scenario.run.duration
     if calm is None:
         return {}
-    back = outage.failed_at if outage.masked else outage.ready_at
+    back = outage.failed_at if outage.masked or outage.unfelt else outage.ready_at
     first = _first_calm(world, back, -(-calm // S)) if back <= end else None
     return {
         "outage_end_s": (back - outage.failed_at) / S if back <= end else None,

@@ -30,6 +30,7 @@ class Curves(NamedTuple):
     bad       windows that are wrong or missing, and from when to when (ns) their content is not what it would
               have been: from the window before until they are put out, or were due
     lag       records before spouts that are not read, by second (none: spouts read from no queue)
+    hurt      roots of which something was destroyed (rising)
     cpu_s, network_bytes    what the whole run cost
     """
 
@@ -40,6 +41,7 @@ class Curves(NamedTuple):
     beat: int
     bad: dict[Place, tuple[int, int]]
     lag: Ints
+    hurt: Ints
     cpu_s: float
     network_bytes: int
 
@@ -56,6 +58,7 @@ def curves(world: World) -> Curves:
         beat=world.job.context.rhythm(),
         bad={} if world.reference is None else world.reference.bad,
         lag=np.array(world.lag.records, np.int64),
+        hurt=world.ledger.destroyed,
         cpu_s=cpu_s(world),
         network_bytes=network_bytes(world),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,8 @@ from tideover.models.evaluation import calm, drain
 from tideover.models.evaluation.curves import SECOND, Curves
 from tideover.models.evaluation.normal import Bools, first_calm, least_near, reach_of, too_high
 from tideover.models.runtime.outage import Outage
+from tideover.models.schema.endings import ending
+from tideover.models.schema.fields import HEADLINE
 from tideover.models.time_of_day import hour_of_day
 from tideover.models.world import World
 from tideover.sim.histogram import Histogram
@@ -139,14 +142,19 @@ def _shown(world: World, outage: Outage, caught_up: int) -> int:
 
 def recoveries(world: World, found: Curves, without: Curves) -> tuple[list[dict[str, Any]], Bools]:
     """One row per fault, and which slots of 10 ms are usual: after the warm-up, outside every recovery and
-    catch-up. ``without``: the reference, the same run without failures.
+    catch-up. ``without``: the reference, the same run without failures. The world's ledger is balanced.
     """
     comparison = Comparison.of(world, found, without)
+    lost = _losses(world, without)
     end = world.scenario.run.duration
     usual = np.arange(len(found.done)) > world.scenario.run.warmup // SLOT
     rows = []
     for recovery in world.recoveries.all:
         outage = recovery.outage
+        if outage.unfelt:
+            at = outage.failed_at
+            rows.append(_recovery(world, comparison, recovery, False, at, at) | _ended(0, 0))
+            continue
         over = None
         caught_up = comparison.caught_up_at(recovery)
         heir = _heir(world, outage, caught_up)
@@ -155,10 +163,24 @@ def recoveries(world: World, found: Curves, without: Curves) -> tuple[list[dict[
         if caught_up is not None and not _state_is_wrong(world, recovery):
             over = comparison.over_at(caught_up)
         replayed = heir is None or world.job.context.settled(outage)
-        rows.append(_recovery(world, comparison, recovery, replayed, caught_up, over))
+        row = _recovery(world, comparison, recovery, replayed, caught_up, over)
+        rows.append(row | _ended(row[HEADLINE], lost[outage.number]))
         reached = end if caught_up is None else caught_up
         usual[_slots(outage.failed_at, max(reached, outage.ready_at))] = False
     return rows, usual
+
+
+def _losses(world: World, without: Curves) -> Counter[int]:
+    """How many roots each outage has cost, by its number, that would not have been lost without failures."""
+    felt = [outage.number for outage in world.outages if not outage.unfelt]
+    found: Counter[int] = Counter()
+    for number, roots in world.ledger.lost_by(without.hurt).items():
+        found[max((one for one in felt if one <= number), default=-1)] += roots
+    return found
+
+
+def _ended(time: float | None, roots_lost: int) -> dict[str, Any]:
+    return {"ended": ending(time, roots_lost), "roots_lost": roots_lost}
 
 
 def _heir(world: World, outage: Outage, caught_up: int | None) -> Outage | None:

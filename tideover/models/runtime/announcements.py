@@ -35,8 +35,10 @@ class Announcements:
     def handed_on(self, task: BoltView, sent: list[Sent]) -> None:
         """With a window a task has handed on ``sent``."""
 
-    def destroyed(self, task: SpoutView | BoltView, train: Train, times: Ints) -> None:
-        """Tuples were destroyed in a task's queue, or because they arrived while it was down."""
+    def destroyed(self, task: SpoutView | BoltView, train: Train, times: Ints, outage: int) -> None:
+        """Tuples were destroyed in a task's queue, or because they arrived while it was down, by the
+        ``outage`` (-1: nobody knows which).
+        """
 
     def overflowed(self, task: BoltView, train: Train) -> None:
         """Arrivals found a task's queue full, and are lost."""

@@ -105,10 +105,10 @@ class Context:
             if not train.n:
                 continue
             times = train.time if arrived else np.full(train.n, self.kernel.now, np.int64)
-            self.say.destroyed(task, train, times)
+            by = self.newest.get(task, -1) if outage is None else outage
+            self.say.destroyed(task, train, times, by)
             if task.component.anchored:
                 roots = train.uid >> task.component.bits
-                by = self.newest.get(task, -1) if outage is None else outage
                 self.hooks.destroyed(by, roots, train.attempt)
 
 

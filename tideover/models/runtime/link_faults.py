@@ -40,6 +40,7 @@ class LinkFaults:
         """Do this with the channels between the sides now; at the outage's end that."""
         inputs = (channel for bolt in self._bolts for channel in bolt.inputs)
         hit = {channel: None for channel in inputs if _is_between(channel, between)}
+        outage.unfelt = not hit
         fault = _Fault(outage, between, begin, end, holds, hit)
         self._faults.append(fault)
         for channel in hit:
@@ -62,6 +63,7 @@ class LinkFaults:
                 between = _is_between(channel, fault.between)
                 if between and channel not in fault.hit:
                     fault.hit[channel] = None
+                    fault.outage.unfelt = False
                     fault.begin(channel)
                 elif not between and channel in fault.hit:
                     del fault.hit[channel]

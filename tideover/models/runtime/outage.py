@@ -34,6 +34,7 @@ class Outage:
     passes        nothing is down: nobody notices, and it passes by itself when all would be back
     broken        hosts whose machines it has broken: they are repaired, and what was on their disks is gone
     masked        each of them had a live replica that went on
+    unfelt        nothing that runs has anything to do with what it hit
     written_at    live replicas have written all the state that it took (ns); None: they have not, or need not
     overtakes     older outages of which not all had been sent again, or was there, when it struck
     watched       these, and older ones that were not over by then: they may take what is sent again later
@@ -52,6 +53,7 @@ class Outage:
     passes: bool = False
     broken: frozenset[int] = frozenset()
     masked: bool = False
+    unfelt: bool = False
     overtakes: tuple[Outage, ...] = ()
     watched: tuple[Outage, ...] = ()
     unsettled: tuple[Outage, ...] = ()

@@ -146,6 +146,7 @@ class Supervisor:
             self._context.newest[victim] = outage.number
             strike(victim)
         outage.masked = bool(outage.tasks) and all(self._has_live_replica(task) for task in outage.tasks)
+        outage.unfelt = not victims
         for victim in victims:
             if isinstance(victim, BoltTask) and not victim.up:
                 self._since.setdefault(victim, outage.failed_at)
@@ -159,6 +160,7 @@ class Supervisor:
         victims = [v for v in fault.victims(self) if not isinstance(v, Machine)]
         tasks = [v for v in victims if not isinstance(v, StoreServer)]
         outage.tasks = list(tasks)
+        outage.unfelt = len(tasks) < len(victims)  # until a store is asked for something
         fault.begin(self, victims, outage)
         outage.masked = bool(tasks) and all(self._has_live_replica(task) for task in tasks)
 
@@ -332,6 +334,7 @@ class Supervisor:
     def slow_store(self, server: StoreServer, outage: Outage, factor: float) -> None:
         """Requests take so many times as long until the outage's end, or a newer one's."""
         self._slowed[server] = outage
+        server.tell(partial(setattr, outage, "unfelt", False), outage.ready_at)
         server.slow(factor)
 
         def well() -> None:
@@ -342,6 +345,7 @@ class Supervisor:
 
     def stop_store(self, server: StoreServer, outage: Outage) -> None:
         """Requests wait until the outage's end."""
+        server.tell(partial(setattr, outage, "unfelt", False), outage.ready_at)
         server.stop(outage.ready_at)
 
     def empty_store(self, store: str | None) -> None:
@@ -353,6 +357,7 @@ class Supervisor:
         """A host is slow until the outage's end."""
         context = self._context
         cores = context.cores.get(host)
+        outage.unfelt = cores is None or context.runner is not None
         if cores is None or context.runner is not None:
             return  # nobody works there who would be slower
         cores.slow_down(outage.number, factor, context.kernel.now)

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tideover.models.schema.columns import Column, Dtype, Pool, at_top, conform, count, text
+from tideover.models.schema.endings import ENDED
 from tideover.models.schema.lag import DRAINED, LAG
 from tideover.models.schema.sinks import DELAYS, expired
 from tideover.models.schema.snapshots import snapshots
@@ -107,6 +108,7 @@ RECOVERIES = (
         "they were not by the end of the run",
         "time to recover",
     ),
+    *ENDED,
     _seconds(
         "state_recovery_s",
         "state recovery, as Stableford (2015) defines it: from the task being ready until the last tuple "

@@ -73,7 +73,7 @@ class Reading(Mechanism, Keeper):
         lost = self._source.give_up(attempt)
         for (task, _), train in lost.items():
             gone = without_markers(train).at(self._job.kernel.now)
-            self._job.say.destroyed(task, gone, gone.time)
+            self._job.say.destroyed(task, gone, gone.time, cause)
         if not lost:
             self._mark_again(attempt.roots, cause)
 
