@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import csv
-import math
 from collections.abc import Sequence
 from pathlib import Path
+
+from tideover.sim.units import MAX_RATE, MIN_RATE
 
 Header = tuple[str, str]
 Row = tuple[int, str, float]
@@ -40,6 +41,6 @@ def _row(name: str, number: int, row: Sequence[str]) -> tuple[str, float]:
     except ValueError:
         shown = ",".join(row)[:40]
         raise ValueError(f"{name}:{number}: a time and a rate are needed, found {shown!r}") from None
-    if not math.isfinite(rate) or rate < 0:
-        raise ValueError(f"{name}:{number}: a rate must be finite, and at least 0")
+    if not (rate == 0 or MIN_RATE <= rate <= MAX_RATE):
+        raise ValueError(f"{name}:{number}: a rate must be 0/s, or {MIN_RATE:.2g}/s to {MAX_RATE:g}/s")
     return when.strip(), rate
