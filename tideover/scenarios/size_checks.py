@@ -48,7 +48,7 @@ def _spouts(draft: Draft, scenario: Scenario, lump: int) -> Iterator[Problem]:
         if not gap <= MAX_PERIOD:
             each = f", of {lump:,} tuples each" if lump > 1 else ""
             yield draft.problem(
-                f"has a call every {gap / DAY:.3g} d{each}; at most {MAX_PERIOD // DAY} d may lie between two",
+                f"has a call every {gap / DAY:.3g} d{each}; at most {MAX_PERIOD // DAY} d are allowed",
                 "topology",
                 name,
             )
@@ -104,7 +104,7 @@ def _work(draft: Draft, scenario: Scenario, lump: int, deployment: Deployment) -
         latest += (each + size * byte) * tuples
         if not latest <= LATEST:
             said = (
-                f"leaves work for {latest / DAY:.3g} d and more in this run; at most {LATEST / DAY:.0f} d are "
+                f"leaves work for {latest / DAY:.3g} d and more in a run; at most {LATEST / DAY:.0f} d are "
                 "allowed: take a shorter run, or lower its rate or what a tuple costs"
             )
             yield draft.problem(said, "topology", c.name)

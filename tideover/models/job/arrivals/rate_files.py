@@ -6,6 +6,7 @@ import csv
 from collections.abc import Sequence
 from pathlib import Path
 
+from tideover.sim.text_files import Unreadable, read_text
 from tideover.sim.units import MAX_RATE, MIN_RATE
 
 Header = tuple[str, str]
@@ -19,10 +20,11 @@ def rows_of(file: str, headers: Sequence[Header]) -> tuple[Header, list[Row]]:
     """
     path = Path(file)
     try:
-        lines = list(csv.reader(path.read_text(encoding="utf-8").splitlines()))
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        raise ValueError(f"cannot read {path.name!r}: {reason}; a CSV file is needed") from None
+        lines = list(csv.reader(read_text(path).splitlines()))
+    except Unreadable as error:
+        raise ValueError(f"cannot read {path.name!r}: it {error}; a CSV file is needed") from None
+    except csv.Error as error:
+        raise ValueError(f"{path.name}: is no CSV file: {error}") from None
     header = tuple(cell.strip() for cell in lines[0]) if lines else ()
     found = next((one for one in headers if one == header), None)
     if found is None:
