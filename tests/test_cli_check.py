@@ -75,7 +75,7 @@ def test_it_exits_with_1_if_an_objective_is_broken(
             ["wordcount", *asked(MET), "--junit", "nowhere/x.xml"],
             "--junit: nowhere/x.xml: there is no directory",
         ),
-        (["wordcount", *asked(MET), "--junit", "."], "--junit: .: cannot be written"),
+        (["wordcount", *asked(MET), "--junit", "."], "--junit: .: is a directory"),
         (["wordcount", "--set", "slo=[lots = 0]"], "--set: slo.0: unknown metric 'lots'"),
         (["wordcont", *asked(MET)], "did you mean"),
     ],
@@ -140,6 +140,17 @@ INSIDE = {
     "properties": ["property"],
     "testcase": ["failure", "system-out"],
 }
+
+
+def test_junit_takes_the_place_of_its_own_files_alone(check: Any, tmp_path: Path) -> None:
+    """The scenario itself, and any other file, stays as it is; nothing is run."""
+    world = tmp_path / "world.yaml"
+    world.write_text(library.load("wordcount").to_yaml())
+    before = world.read_bytes()
+    code, out, err = check(world, *asked(MET), "--junit", world)
+    assert (code, out) == (2, "")
+    assert "is there, and is not what tideover check wrote" in err
+    assert world.read_bytes() == before
 
 
 def test_junit_is_what_jenkins_and_gitlab_read(check: Any, tmp_path: Path) -> None:

@@ -75,6 +75,7 @@ def test_the_report_has_it(tideover, small, tmp_path):
         (["--diagram", "d.svg", "--to", "20"], "--to: '20'"),
         (["--diagram", "d.svg", "--components", "counts"], "--components: 'counts' is no component"),
         (["--diagram", "d.pdf"], "--diagram: d.pdf: the picture is SVG"),
+        (["--diagram", "mine.svg"], "--diagram: mine.svg: is there, and is not a diagram that tideover drew"),
         (["--diagram", "nowhere/d.svg"], "--diagram: nowhere/d.svg: there is no directory nowhere"),
         (["--from", "1s"], "--from: goes with --diagram"),
         (["--components", "split"], "--components: goes with --diagram"),
@@ -83,6 +84,7 @@ def test_the_report_has_it(tideover, small, tmp_path):
 )
 def test_what_cannot_be_drawn_is_told_in_a_line(tideover, small, options, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.svg").write_text("<svg/>")
     code, out, err = tideover("run", small, *options)
     assert (code, out) == (2, "")
     assert err.startswith(message)

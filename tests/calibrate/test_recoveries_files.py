@@ -37,7 +37,7 @@ BROKEN = [
     ("mine,30,600", 'mine,30,"\n600\n\n",7', 2, "(row)", "has 5 cells; the first line has 4"),
     ("mine,90,600", "mine,\x0090,600", 4, "(row)", "holds the control character"),
     ("mine,90,600", "m" * 140_000 + ",90,600", 4, "(row)", "is no row of a CSV file: field larger than"),
-    (GOOD, "", 1, "workload", "is missing"),
+    (GOOD, "", 1, "(file)", "has none of the columns"),
     (GOOD, ",".join(COLUMNS), 1, "(file)", "has no measurement"),
     (GOOD, GOOD[: GOOD.index("mine,30,1800")], 2, "workload", "mine has 1 point; at least 5"),
     (

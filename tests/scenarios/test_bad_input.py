@@ -12,8 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from tideover.calibrate.recoveries import measurements
 from tideover.scenarios.errors import MOST_SHOWN, ScenarioError
+from tideover.scenarios.inputs import fingerprint
 from tideover.scenarios.loader import load, load_text
+from tideover.scenarios.planning import spec
+from tideover.scenarios.sweeps import sweep_file
 from tideover.scenarios.yaml_source import MAX_BYTES, MAX_DEPTH, MAX_VALUES
 
 GOOD = """\
@@ -57,6 +61,7 @@ BROKEN = [
     ("hosts: 4", "<<: {a: 1}", 8, "<<", "unknown key"),
     ("hosts: 4", "[a]: 1", 8, "(file)", "a key must be a plain text"),
     # kinds
+    ("store: {latency: 1 ms}", "strategies: {rsm: {kind: foo, checkpoint_interval: 5 s}}", 10, "strategies.rsm.kind", "must be rsm, as the key says"),
     ("bolt: split_words", "bolt: split_word", 4, "topology.split.bolt", "did you mean 'split_words'"),
     ("spout: sentences", "spout: kafka", 3, "topology.sentences.spout", "unknown spout 'kafka'"),
     ("sentences: shuffle", "sentences: shufle", 4, "topology.split.from.sentences", "did you mean 'shuffle'"),
@@ -91,8 +96,8 @@ BROKEN = [
     ("duration: 240 s", "duration: .inf", 11, "run.duration", "inf has no unit"),
     ("duration: 240 s", "duration: inf s", 11, "run.duration", "not a duration"),
     ("duration: 240 s", "duration: 1e30 s", 11, "run.duration", "too large"),
-    ("duration: 240 s", "duration: 365000 d", 11, "run.duration", "at most 36525 d"),
-    ("duration: 240 s", "duration: 40000 d", 11, "run.duration", "at most 36525 d"),
+    ("duration: 240 s", "duration: 365000 d", 11, "run.duration", "at most 10000 d"),
+    ("duration: 240 s", "duration: 40000 d", 11, "run.duration", "at most 10000 d"),
     ("duration: 240 s", "duration: 0.1 ns", 11, "run.duration", "less than 1 ns"),
     ("duration: 240 s", "duration: true", 11, "run.duration", "true is not a duration"),
     ("duration: 240 s", "duration: [240 s]", 11, "run.duration", "a list is not a duration"),
@@ -306,11 +311,55 @@ def test_empty_files(text: str) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("text", "what"), [("- a\n- b", "a list"), ("word", "'word'"), ("5", "5"), ("true", "true")]
-)
-def test_files_that_are_no_mapping(text: str, what: str) -> None:
-    assert problems(text) == [f"broken.yaml:1: (file): must be a mapping of keys, not {what}"]
+@pytest.mark.parametrize("text", ["- a\n- b", "word", "5", "true", "root:x:0:0:root:/root:/bin/sh\n" * 2])
+def test_files_that_are_no_mapping(text: str) -> None:
+    """Nothing of such a file is told: it may hold anything."""
+    assert problems(text) == [
+        "broken.yaml:1: (file): is no mapping of keys; a scenario is a mapping with topology, strategy and run"
+    ]
+
+
+@pytest.mark.parametrize("what", ["scenario", "sweep", "plan", "profile", "rates", "events", "measurements"])
+def test_a_file_of_another_kind_is_not_told(tmp_path: Path, what: str) -> None:
+    """A file that somebody names by mistake, whose lines are keys and values, or cells."""
+    secret = tmp_path / "other.yaml"
+    secret.write_text("hunter2: swordfish\n")
+    name = str(secret)
+    arrivals, failures = (
+        f"arrivals: {{kind: trace, file: {name}}}",
+        f"failures: [{{kind: events, file: {name}}}]",
+    )
+    read = {
+        "scenario": lambda: load(name),
+        "sweep": lambda: sweep_file.read(name),
+        "plan": lambda: spec.read(name),
+        "profile": lambda: load("wordcount", [f"profile={name}"]),
+        "rates": lambda: load_text(GOOD.replace("rate: 10/s", arrivals)),
+        "events": lambda: load_text(
+            GOOD.replace("failures: [{at: 75 s, kind: lose_state, component: count}]", failures)
+        ),
+        "measurements": lambda: measurements.read(secret),
+    }
+    with pytest.raises(ScenarioError) as refused:
+        read[what]()
+    assert not re.search("hunter2|swordfish", str(refused.value))
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_tables_are_regular_files(tmp_path: Path, kind: str) -> None:
+    """A pipe that nobody writes to, and a device without end: neither is read."""
+    name = "/dev/zero"
+    if kind == "pipe":
+        os.mkfifo(name := str(tmp_path / "pipe.csv"))
+    for part in ("arrivals: {kind: trace, file: %s}", "arrivals: {kind: day, file: %s}"):
+        assert "is not a regular file" in problems(GOOD.replace("rate: 10/s", part % name))[0]
+    assert (
+        "is not a regular file"
+        in problems(
+            GOOD.replace("{at: 75 s, kind: lose_state, component: count}", f"{{kind: events, file: {name}}}")
+        )[0]
+    )
+    assert fingerprint(name) is None
 
 
 @pytest.mark.parametrize("key", ["topology", "strategy", "run"])

@@ -12,6 +12,7 @@ from tideover.sim import units
 from tideover.sim.units import (
     MAX_DURATION,
     MAX_SIZE,
+    MIN_RATE,
     Bandwidth,
     Duration,
     Rate,
@@ -54,7 +55,7 @@ class Quantities(BaseModel):
         ("0 s", 0),
         ("-0 s", 0),
         ("2 d", 172_800 * 10**9),
-        ("36525 d", MAX_DURATION),
+        ("10000 d", MAX_DURATION),
         ("0.1 s", 100_000_000),
         ("0.123456789 s", 123_456_789),
         ("33.3333333333333333333333333 ms", 33_333_333),
@@ -90,7 +91,7 @@ def test_durations(text: str, ns: int) -> None:
         ("0.1 ns", "less than 1 ns"),
         ("1000.1 y", "not a duration"),
         ("365251 d", "too large|too long"),
-        ("36525 d 1 ns", "too long"),
+        ("10000 d 1 ns", "too long"),
         ("٣ s", "not a duration"),
         ("1_000 s", "not a duration"),
         ("1,5 s", "not a duration"),
@@ -150,6 +151,7 @@ def test_rates(text: str, rate: float) -> None:
         "10/sec",
         "2e9/s",
         "1e-10/s",
+        "0.0099/d",
         "1e400/s",
         "1/0s",
     ],
@@ -180,7 +182,7 @@ def test_sizes_round_trip(size: int) -> None:
     assert size == 0 or parse_bandwidth(format_bandwidth(size)) == size
 
 
-@given(st.floats(1e-9, 1e9))
+@given(st.floats(MIN_RATE, 1e9))
 def test_rates_round_trip(rate: float) -> None:
     text = format_rate(rate)
     assert parse_rate(text) == rate

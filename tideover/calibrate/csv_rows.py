@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tideover.scenarios import yaml_source
-from tideover.scenarios.errors import Problem, ScenarioError, shorten, suggest
+from tideover.scenarios.errors import Problem, ScenarioError, is_misspelt, shorten, suggest
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
@@ -66,6 +66,9 @@ class Rows:
         """The names of the columns."""
         line, header = lines[0] if lines else (1, [])
         columns = ("workload", *self.numbers)
+        if not any(name in columns or is_misspelt(name, columns) for name in header):
+            self.refuse(line, "(file)", f"has none of the columns {', '.join(columns)}: it is no such table")
+            self.check()
         for name in (*columns, *optional):
             if header.count(name) > 1:
                 self.refuse(line, name, "is the name of two columns; each is needed once")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from tideover.models.config import Scenario
     from tideover.reports.html import Page
 
+_HEAD = 10_000
+"""Bytes of a file that say what it is."""
 PIPE_WIDTH = 100
 """Columns of a table that goes into a file or a pipe."""
 
@@ -153,6 +156,33 @@ def in_words(seconds: float) -> str:
     if seconds < LONG_S:
         return f"{seconds:.0f} seconds"
     return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
+
+
+def may_write(path: Path, option: str, ours: Callable[[Path], bool], what: str) -> None:
+    """Raises BadInput, before anything runs, if a file that an option names cannot be written, or is there
+    and is not ``ours``: it may be somebody's work, or an input. ``what``: what such a file would be. A device
+    or a pipe is written to.
+    """
+    with writing(path, option=option):
+        if not os.path.isdir(path.absolute().parent):
+            raise BadInput(f"{option}: {path}: there is no directory {path.parent}")
+        if os.path.isdir(path):
+            raise BadInput(f"{option}: {path}: is a directory; name a file")
+        if not os.path.lexists(path):
+            path.open("x").close()  # whether that is allowed
+            path.unlink()
+        elif os.path.isfile(path) and not ours(path):
+            raise BadInput(f"{option}: {path}: is there, and is not {what}; name another file, or remove it")
+
+
+def holds(mark: bytes) -> Callable[[Path], bool]:
+    """Whether a file has these bytes near its begin."""
+
+    def found(path: Path) -> bool:
+        with path.open("rb") as stream:
+            return mark in stream.read(_HEAD)
+
+    return found
 
 
 def prepare(directory: Path | None, command: str) -> None:

@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from tideover.cli.output import BadInput, show
+from tideover.cli.output import BadInput, may_write, show, writing
 from tideover.scenarios.spark import conf as settings
 from tideover.scenarios.spark.masters import LOCAL, check_master, check_remote
-from tideover.scenarios.spark.package import check_archive, write_archive
+from tideover.scenarios.spark.package import check_archive, is_archive, write_archive
 from tideover.scenarios.spark.place import Place
 
 Master = Annotated[
@@ -78,7 +78,9 @@ def _make_package(path: Path | None) -> None:
     """Make the archive, and end."""
     if path is None:
         return
-    packages = write_archive(path)
+    may_write(path, "--package", is_archive, "an archive that tideover made")
+    with writing(path, option="--package"):
+        packages = write_archive(path)
     megabytes = path.stat().st_size / 1e6
     show(f"{path}: {megabytes:.0f} MB: Tideover, {', '.join(packages)}", whole_lines=True)
     raise typer.Exit()

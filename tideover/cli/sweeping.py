@@ -34,12 +34,16 @@ def simulated(
     """Do what is missing of a sweep. ``data``: where its dataset lies, if not in ``out``."""
     from tideover.scenarios.sweeps.completing import Options
     from tideover.scenarios.sweeps.dataset import FOLDER
+    from tideover.scenarios.sweeps.files import local_path
     from tideover.scenarios.sweeps.sweep import sweep
 
     output.prepare(out, command)
     if where.elsewhere is not None:
         output.note([f"connecting to {where.elsewhere}"])
     keep = data or (None if out is None else out / FOLDER)
+    if data is not None and (place := local_path(data)) is not None:
+        with output.writing(place, "to", "--data"):
+            place.mkdir(parents=True, exist_ok=True)
     with Bar() as bar:
         try:
             return sweep(recipe, keep, where=where, options=options or Options(), inputs=inputs, report=bar)

@@ -82,6 +82,18 @@ def _scaled(part: PartT, lump: int) -> PartT:
     return part.model_copy(update=update)
 
 
+def tuple_costs(part: Part) -> float:
+    """What its keys let each tuple cost (ns), all together."""
+    total = 0.0
+    for name in type(part).model_fields:
+        value = getattr(part, name)
+        if name in part.per_tuple:
+            total += float(value or 0)
+        inner = value.values() if isinstance(value, dict) else (value,)
+        total += sum(tuple_costs(one) for one in inner if isinstance(one, Strategy))
+    return total
+
+
 def _units(marks: Any) -> typing.Iterator[Unit]:
     """The units in an annotation, however deep."""
     for mark in marks:

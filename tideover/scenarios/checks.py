@@ -12,12 +12,17 @@ from graphlib import TopologicalSorter
 
 from tideover.models.coarsening import counting
 from tideover.models.config import Scenario, deployment_of
-from tideover.models.effort import MOST_ROOTS, roots
 from tideover.models.job.components import BoltConfig, SpoutConfig
 from tideover.models.job.placements.base import PlacementError
 from tideover.models.job.topology import TopologyError
-from tideover.models.time_of_day import heaviest
-from tideover.scenarios import day_checks, failure_checks, queue_checks, source_checks, window_checks
+from tideover.scenarios import (
+    day_checks,
+    failure_checks,
+    queue_checks,
+    size_checks,
+    source_checks,
+    window_checks,
+)
 from tideover.scenarios.draft import Draft
 from tideover.scenarios.errors import Problem, suggest
 from tideover.scenarios.host_checks import host_fault, missing, most_replicas
@@ -52,13 +57,14 @@ def check(draft: Draft, scenario: Scenario | None) -> list[Problem]:
     ]
     if scenario is not None and not problems:
         try:
-            deployment_of(scenario)
+            deployment = deployment_of(scenario)
         except TopologyError as error:
             problems.append(draft.problem(error.message, "topology", error.component))
         except PlacementError as error:
             problems.append(draft.problem(error.message, *error.path))
+        else:
+            problems += size_checks.check(draft, scenario, deployment)
         problems += _refused(draft, scenario)
-        problems += _effort(draft, scenario)
         problems += [draft.problem(message, *path) for path, message in queue_checks.check(scenario)]
         problems += [draft.problem(message, *path) for path, message in source_checks.check(scenario)]
         if not problems:
@@ -74,21 +80,6 @@ def _refused(draft: Draft, scenario: Scenario) -> Iterator[Problem]:
             yield draft.problem(
                 f"does not go with the strategy {scenario.strategy.kind}: {why}", "topology", name
             )
-
-
-def _effort(draft: Draft, scenario: Scenario) -> Iterator[Problem]:
-    """A run comes to an end while somebody waits for it."""
-    for name, config in heaviest(scenario).topology.items():
-        if isinstance(config, SpoutConfig) and (number := roots(config, scenario)) > MOST_ROOTS:
-            lumps = not any(counting(scenario.topology, scenario.strategy))
-            remedy = (
-                "let one stand for several, as with run.lump_rate: 1000/s" if lumps else "take a shorter run"
-            )
-            message = (
-                f"emits about {number:.2g} tuples within run.duration; at most {MOST_ROOTS:.0e} are allowed: "
-                f"{remedy}"
-            )
-            yield draft.problem(message, "topology", name)
 
 
 def _streams(draft: Draft) -> Iterator[Problem]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,7 @@ def scenario_of(root: Node, directory: Path) -> Tree:
     if not isinstance(node.value, str):
         raise node.refused("scenario", f"{node.shown()} is neither a name nor a path nor a mapping")
     path = directory / node.value
-    is_path = library.is_path(node.value) or (node.value not in library.names() and path.exists())
+    is_path = library.is_path(node.value) or (node.value not in library.names() and os.path.exists(path))
     try:
         return loader.tree(path if is_path else node.value)
     except ScenarioError as error:

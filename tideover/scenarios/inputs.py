@@ -14,6 +14,7 @@ from tideover.scenarios import library, plugins, yaml_source
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.runs import code
 from tideover.scenarios.settings import read_settings
+from tideover.sim.text_files import Unreadable, is_file, read_bytes
 
 _LONGEST_NAME = 255
 
@@ -30,7 +31,7 @@ def fingerprint(source: str | Path | Mapping[str, Any], settings: Sequence[str] 
     try:
         for part in _parts(source, settings):
             digest.update(hashlib.sha256(part).digest())
-    except (OSError, UnicodeDecodeError, ScenarioError):
+    except (OSError, Unreadable, ScenarioError):
         return None
     return digest.hexdigest()
 
@@ -48,7 +49,7 @@ def _parts(source: str | Path | Mapping[str, Any], settings: Sequence[str]) -> I
     elif isinstance(source, str) and not library.is_path(source):
         yield source.encode()  # a built-in one is part of the package
     else:
-        text = Path(source).read_text("utf-8")
+        text = yaml_source.text_of(Path(source))
         yield from (str(source).encode(), text.encode())
         yield from _swept(yaml_source.parse(text, str(source)).plain(), Path(source).parent)
 
@@ -57,8 +58,8 @@ def _swept(data: Any, directory: Path) -> Iterator[bytes]:
     """The files that a sweep file names, and those that its scenario does."""
     yield from _named(data, directory)
     scenario = data.get("scenario") if isinstance(data, Mapping) else None
-    if isinstance(scenario, str) and (path := directory / scenario).is_file():
-        yield from _named(yaml_source.parse(path.read_text("utf-8"), str(path)).plain(), path.parent)
+    if isinstance(scenario, str) and is_file(path := directory / scenario):
+        yield from _named(yaml_source.read(path).plain(), path.parent)
 
 
 def _named(value: Any, directory: Path) -> Iterator[bytes]:
@@ -71,8 +72,8 @@ def _named(value: Any, directory: Path) -> Iterator[bytes]:
             yield from _named(item, directory)
     elif isinstance(value, str) and 0 < len(value) < _LONGEST_NAME and "\0" not in value:
         for path in (directory / value, Path(value)):
-            if path.is_file():
-                yield path.read_bytes()
+            if is_file(path):
+                yield read_bytes(path)
 
 
 def _package() -> str:

@@ -77,7 +77,7 @@ def is_path(source: str) -> bool:
     """Whether a SCENARIO argument means a file; a bare name means something built in if there is such."""
     if not source or source in _all():
         return False
-    return os.sep in source or source.endswith((".yaml", ".yml")) or Path(source).exists()
+    return os.sep in source or source.endswith((".yaml", ".yml")) or os.path.exists(source)
 
 
 def file_name(name: str) -> str:

@@ -110,7 +110,7 @@ def tree(source: Source | Tree) -> Tree:
         return Tree(from_plain(source, Origin("scenario")), Path())
     if isinstance(source, str) and not library.is_path(source):
         return Tree(library.tree(source), Path())
-    return Tree(yaml_source.read(Path(source)), Path(source).parent)
+    return Tree(yaml_source.read(Path(source), (*TOP, "grid")), Path(source).parent)
 
 
 def build(root: Node, directory: Path) -> Resolved:

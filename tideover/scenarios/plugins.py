@@ -16,6 +16,7 @@ from typing import Any
 from tideover.scenarios.errors import Problem, ScenarioError
 from tideover.scenarios.part_builder import REGISTRIES
 from tideover.sim.registry import Part
+from tideover.sim.text_files import is_file
 
 GROUP = "tideover.plugins"
 """Entry-point group of modules that register parts when they are imported."""
@@ -43,7 +44,7 @@ def load_file(path: Path) -> None:
     """
     if path.resolve() in _files:
         return
-    if not path.is_file():
+    if not is_file(path):
         raise _refused(path, None, "is no file; give a Python file that registers a strategy or another part")
     before = _registered()
     module = _run(path)

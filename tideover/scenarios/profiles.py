@@ -42,6 +42,7 @@ from tideover.scenarios.part_builder import PartBuilder, fields_of, join
 from tideover.sim.distributions.base import Distribution
 from tideover.sim.faults.base import FAULTS, Fault
 from tideover.sim.registry import Part
+from tideover.sim.text_files import is_file
 from tideover.sim.units import Duration, Rate
 
 KEY = "profile"
@@ -119,7 +120,7 @@ def named(node: Node, directory: Path, texts: Mapping[str, str] = {}) -> Profile
     path = _path(node.value, node, directory)
     if str(path) in texts:
         return parse(texts[str(path)], str(path))
-    if not path.is_file():
+    if not is_file(path):
         hint = suggest(node.value, library.profiles())
         message = f"there is no file {str(path)!r}; give the path of a profile, or a built-in one: {hint}"
         raise ScenarioError([node.problem(KEY, message)])
@@ -132,7 +133,7 @@ def texts_of(nodes: Iterable[Node], directory: Path) -> dict[str, str]:
     """
     names = ((node.value, node) for node in nodes if isinstance(node.value, str))
     paths = (_path(name, node, directory) for name, node in names if name not in library.profiles())
-    return {str(path): _text(path) for path in paths if path.is_file()}
+    return {str(path): _text(path) for path in paths if is_file(path)}
 
 
 def _path(name: str, node: Node, directory: Path) -> Path:
@@ -157,7 +158,7 @@ def again(name: str) -> Profile:
 def parse(text: str, name: str) -> Profile:
     """The profile in a text; ``name`` stands for the file in messages. Raises ScenarioError."""
     reader = _Reader(Path(name).parent)
-    root = yaml_source.parse(text, name, "a profile is a mapping with name and values")
+    root = yaml_source.parse(text, name, "a profile is a mapping with name and values", TOP)
     reader.unknown_keys(root, "", TOP)
     values = dict(reader.values(root))
     found = Profile(

@@ -221,6 +221,10 @@ class ScenarioBuilder(PartBuilder):
         for kind, given in self.entries(root, "strategies").items():
             place = join("strategies", kind)
             cls = self.kind(STRATEGIES, given.like(kind), place)
+            own = given.get("kind")
+            if cls is not None and own is not None and own.value != kind:
+                self.refuse(own, join(place, "kind"), f"must be {kind}, as the key says, not {own.shown()}")
+                broken.append(own)
             if cls is None or self.part(cls, given.like({}) if given.value is None else given, place) is None:
                 broken += [child for _, child in given.items()]
         node = self._child(root, "strategy", f"give strategy: {{kind: …}}, one of {', '.join(STRATEGIES)}")

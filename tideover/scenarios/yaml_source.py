@@ -10,12 +10,13 @@ alias counts in full), files over 1 MiB or not in UTF-8.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
 
-from tideover.scenarios.errors import Problem, ScenarioError, shorten
+from tideover.scenarios.errors import Problem, ScenarioError, is_misspelt, shorten
 from tideover.scenarios.nodes import FROM_SET, WHOLE, Giver, Node, Origin
+from tideover.sim import text_files
 
 MAX_BYTES = 2**20
 MAX_DEPTH = 100
@@ -34,40 +35,23 @@ _INF = re.compile(r"([-+]?)\.(?:inf|Inf|INF)")
 _NAN = re.compile(r"\.(?:nan|NaN|NAN)")
 
 
-def read(path: Path) -> Node:
-    """The mapping in a file; raises ScenarioError."""
-    return parse(text_of(path), str(path))
+def read(path: Path, known: Collection[str] = ()) -> Node:
+    """The mapping in a file; raises ScenarioError. ``known``: as for ``parse``."""
+    return parse(text_of(path), str(path), known=known)
 
 
 def text_of(path: Path, wanted: str = _WANTED) -> str:
     """The text of a file that may come from anywhere; raises ScenarioError if it is no small text file."""
-    name = str(path)
-
-    def refuse(message: str, line: int = 1) -> ScenarioError:
-        return ScenarioError([Problem(name, line, WHOLE, message)])
-
     try:
-        if path.is_dir():
-            raise refuse(f"is a directory; {wanted}")
-        if not path.is_file():
-            what = "is not a regular file" if path.exists() else "does not exist"
-            raise refuse(f"{what}; {wanted}")
-        with path.open("rb") as stream:
-            data = stream.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise refuse(f"cannot be read: {error.strerror}") from None
-    if len(data) > MAX_BYTES:
-        raise refuse(f"is larger than {MAX_BYTES // 2**20} MiB; it must be a small text file")
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise refuse("is not UTF-8 text; save the file as UTF-8", line) from None
+        return text_files.read_text(path, MAX_BYTES)
+    except text_files.Unreadable as error:
+        raise ScenarioError([Problem(str(path), error.line, WHOLE, f"{error}; {wanted}")]) from None
 
 
-def parse(text: str, name: str, meant: str = _SCENARIO) -> Node:
+def parse(text: str, name: str, meant: str = _SCENARIO, known: Collection[str] = ()) -> Node:
     """The mapping in a text; raises ScenarioError. ``name`` stands for the file in messages, ``meant`` says
-    what should be there.
+    what should be there. ``known``: its keys; a file with none of them is of another kind, and nothing that
+    it holds is told.
     """
     control = re.search(r"[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", text)
     if control:
@@ -78,7 +62,9 @@ def parse(text: str, name: str, meant: str = _SCENARIO) -> Node:
     if node is None or node.value is None:
         raise ScenarioError([Problem(name, 1, WHOLE, f"is empty; {meant}")])
     if not isinstance(node.value, dict):
-        raise ScenarioError([node.problem("", f"must be a mapping of keys, not {node.shown()}")])
+        raise ScenarioError([node.problem("", f"is no mapping of keys; {meant}")])
+    if known and node.value and not any(key in known or is_misspelt(key, known) for key in node.value):
+        raise ScenarioError([node.problem("", f"has none of the keys {', '.join(known)}; {meant}")])
     return node
 
 

@@ -27,12 +27,14 @@ MINUTE = 60 * S
 HOUR = 3600 * S
 DAY = 86_400 * S
 
-# int64 holds 292 years of nanoseconds; a third of it leaves room for sums.
-MAX_DURATION = 36_525 * DAY
+# int64 holds 292 years of nanoseconds; a tenth of it leaves room for sums of several.
+MAX_DURATION = 10_000 * DAY
+MAX_RUN = 1_000 * DAY
+MAX_PERIOD = 100 * DAY
 MAX_SIZE = 2**60
 MAX_RATE = 1e9
 MAX_PERCENT = 1000
-MIN_RATE = 1e-9
+MIN_RATE = S / MAX_PERIOD
 
 _TIME = {"ns": NS, "us": US, "ms": MS, "s": S, "min": MINUTE, "m": MINUTE, "h": HOUR, "d": DAY}
 _TIME |= {"µs": US, "μs": US}  # the micro sign and the Greek letter
@@ -76,7 +78,7 @@ class Unit:
 def parse_duration(text: str) -> int:
     """Nanoseconds of a text such as ``30 s``, ``1m30s`` or ``0.2 ms``; rounded to the nearest one (rint).
 
-    Raises ValueError for anything else, for negative ones, for those over 36525 days, and for those that are
+    Raises ValueError for anything else, for negative ones, for those over 10000 days, and for those that are
     not zero but round to it.
 
     >>> parse_duration("1m30s"), parse_duration("0.2 ms")
@@ -128,7 +130,7 @@ def parse_bandwidth(text: str) -> int:
 def parse_rate(text: str) -> float:
     """Events per second of a text such as ``10/s`` or ``600/min``.
 
-    Raises ValueError for anything else, and for those not between 1e-9/s and 1e9/s.
+    Raises ValueError for anything else, and for those not between 0.01/d and 1e9/s.
 
     >>> parse_rate("10/s"), parse_rate("600/min"), parse_rate("0.5/ms")
     (10.0, 10.0, 500.0)
@@ -252,7 +254,9 @@ def _checked_rate(rate: float, shown: str) -> float:
     if not math.isfinite(rate) or rate <= 0:
         raise ValueError(f"{shown}: a rate must be positive and finite; {RATE_HINT}")
     if not MIN_RATE <= rate <= MAX_RATE:
-        raise ValueError(f"{shown}: a rate must be between {MIN_RATE:g}/s and {MAX_RATE:g}/s")
+        raise ValueError(
+            f"{shown}: a rate must be between 0.01/d (one in {MAX_PERIOD // DAY} days) and {MAX_RATE:g}/s"
+        )
     return rate
 
 

@@ -83,6 +83,7 @@ def test_load_is_the_rate_of_all_spouts(file):
         ("active_replication.k: [1, 2]", "rsm.k: [1, 2]", 8, "choices.strategies.rsm.k", "no strategy"),
         ("hosts.count: [2, 4]", "hosts.count: []", 10, "choices.hosts.count", "list"),
         ("hosts.type: [small", "hosts.type: [smal", 9, "choices.hosts.type", "small"),
+        ("hosts.type: [small", "hosts.type: [{a: 1}", 9, "choices.hosts.type", "no machine a mapping"),
         ("scenario: wordcount", "scenario: wordcont", 1, "scenario", "wordcount"),
         ("choices:", "choises:", 6, "choises", "choices"),
         (

@@ -21,8 +21,9 @@ from tideover.sim.distributions.base import Distribution
 from tideover.sim.distributions.constant import Constant
 from tideover.sim.registry import Part
 from tideover.sim.time_of_day import parse_time_of_day
-from tideover.sim.units import Bandwidth, Duration, Rate, S, Size
+from tideover.sim.units import MAX_RUN, Bandwidth, Duration, Rate, S, Size
 
+MOST_LUMP = 1_000_000
 PEAK, DRAWN = "peak", "drawn"
 """What ``run.fails_at`` may be besides a time of day."""
 
@@ -144,7 +145,7 @@ class Run(Part):
 
     unsaid: ClassVar[frozenset[str]] = frozenset({"calm", "fails_at", "starts_at"})
 
-    duration: Annotated[Duration, Field(description="simulated time, e.g. 240 s")]
+    duration: Annotated[Duration, Field(le=MAX_RUN, description="simulated time, e.g. 240 s")]
     warmup: Annotated[Duration, Field(description="time at the start that is not measured")] = 0
     seed: Annotated[
         int, Field(ge=0, lt=2**63, description="chooses the luck; equal seeds give equal results")
@@ -185,7 +186,7 @@ class Run(Part):
         ),
     ] = None
     lump: Annotated[
-        int, Field(ge=1, le=1_000_000, description="real tuples that one simulated tuple stands for")
+        int, Field(ge=1, le=MOST_LUMP, description="real tuples that one simulated tuple stands for")
     ] = 1
     lump_rate: Annotated[
         Rate | None,

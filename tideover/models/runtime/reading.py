@@ -27,6 +27,7 @@ class _Partition:
         """Work out the next ones, if none is known."""
         if self.ended or len(self.waiting):
             return
+        n = self._arrivals.at_once(n)
         self.waiting = self._arrivals.next_calls(self._name, self._draws, self._last, self._count, n)
         self._count += len(self.waiting)
         self.ended = len(self.waiting) < n

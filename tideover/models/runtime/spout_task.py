@@ -83,6 +83,7 @@ class SpoutTask(Node):
         if left <= (self._reach // 4 if self.reading is None else 0):
             together = ROOTS // len(self._context.kernel.sources)
             n = min(self._reach, self._context.train_cap, max(AHEAD, together))
+            n = self._config.arrivals.at_once(n)
             self._reach = 2 * n
             if self.reading is not None:
                 again = sum(len(roots) for roots, _ in self.retries)

@@ -66,9 +66,9 @@ class SourceReplay(Acking):
         int | None, Field(ge=0, description="host of the acker; none: it fails only if it is named")
     ] = None
     ack_size: Annotated[Size, Field(description="bytes of an ack message")] = 20
-    max_spout_pending: Annotated[int | None, Field(ge=1, description="most roots pending per spout task")] = (
-        None
-    )
+    max_spout_pending: Annotated[
+        int | None, Field(ge=1, le=10**12, description="most roots pending per spout task")
+    ] = None
 
     def cycle(self) -> tuple[int, int] | None:
         return None if self.timeout_phase is None else (self.timeout_phase, self.message_timeout)

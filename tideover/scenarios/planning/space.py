@@ -177,7 +177,7 @@ class Space(plugins.Carrier):
             said = f"of which machines? choose {TYPE}, or offer one sort in machines: (offered: {named})"
             raise at.refused(f"choices.{COUNT}", said)
         name = next(iter(self.machines)) if kind is None else kind.value
-        if name not in self.machines:
+        if not isinstance(name, str) or name not in self.machines:
             raise at.refused(
                 f"choices.{TYPE}", f"there is no machine {at.shown()}; {suggest(str(name), self.machines)}"
             )

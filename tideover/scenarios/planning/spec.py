@@ -91,9 +91,8 @@ def read(source: Source, settings: Settings = ()) -> Spec:
         directory = Path()
     else:
         text = yaml_source.text_of(Path(source), "give the YAML file of a plan")
-        root = yaml_source.parse(
-            text, str(source), "a plan is a mapping with scenario, objectives and choices"
-        )
+        meant = "a plan is a mapping with scenario, objectives and choices"
+        root = yaml_source.parse(text, str(source), meant, TOP)
         directory, base = Path(source).parent, None
     return _Reader(root, directory).spec(base, settings)
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from tideover.scenarios.errors import Problem, ScenarioError
 from tideover.scenarios.spark.scratch import scratch
 from tideover.scenarios.spark.settings import PACKAGE
+from tideover.sim.text_files import Unreadable
 
 FOR_RUNS = ("numpy", "pandas", "pyarrow", "pydantic", "ruamel.yaml", "scipy", "simpy")
 """What a run needs of what Tideover depends on; the rest draws, prints, or is Spark's."""
@@ -35,6 +36,8 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 PYTHONPATH="$here/packages${PYTHONPATH:+:$PYTHONPATH}" exec "${TIDEOVER_PYTHON:-%s}" "$@"
 """
 _ALLOWED = "an archive that tideover sweep --package has made here"
+_LONGEST = 1000
+"""Of what says for whom an archive was made, in bytes."""
 _LEFT_OUT = {"__pycache__", "tests", "include"}
 
 
@@ -66,17 +69,32 @@ def write_archive(path: Path) -> list[str]:
 def check_archive(path: Path, of: str) -> Path:
     """The archive's whole path; raises ScenarioError, which calls it ``of``, if it is not for our workers."""
     try:
-        with tarfile.open(path) as archive:
-            first = archive.next()
-            content = archive.extractfile(first) if first is not None and first.name == _MADE_FOR else None
-            made_for = content.read().decode() if content is not None else None
-    except (OSError, tarfile.TarError) as error:
+        made_for = _made_for_of(path)
+    except (OSError, tarfile.TarError, Unreadable) as error:
         said = f"cannot be read ({getattr(error, 'strerror', None) or error}); allowed: {_ALLOWED}"
         raise ScenarioError([Problem(of, None, str(path), said)]) from error
     if made_for == _here():
         return path.resolve()
     said = "is another archive" if made_for is None else f"was made for {made_for}, and this is {_here()}"
     raise ScenarioError([Problem(of, None, str(path), f"{said}; allowed: {_ALLOWED}")])
+
+
+def _made_for_of(path: Path) -> str | None:
+    """For which workers an archive was made; None: for none. Raises OSError, TarError, Unreadable."""
+    if path.exists() and not path.is_file():
+        raise Unreadable("is not a regular file")
+    with tarfile.open(path) as archive:
+        first = archive.next()
+        content = archive.extractfile(first) if first is not None and first.name == _MADE_FOR else None
+        return None if content is None else content.read(_LONGEST).decode(errors="replace")
+
+
+def is_archive(path: Path) -> bool:
+    """Whether a file is an archive that was made here, for whomever."""
+    try:
+        return _made_for_of(path) is not None
+    except (OSError, tarfile.TarError, Unreadable):
+        return False
 
 
 def _python() -> str:

@@ -91,14 +91,14 @@ class LocalFiles:
     def names(self, folder: str) -> list[str]:
         try:
             entries = os.listdir(self.directory / folder)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return []
         return sorted(name for name in entries if not name.startswith("."))
 
     def read(self, path: str) -> bytes | None:
         try:
             return (self.directory / path).read_bytes()
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
 
     def write(self, path: str, content: bytes) -> None:

@@ -89,7 +89,7 @@ def _tree(source: str | Path | Mapping[str, Any]) -> tuple[Node, Path, Tree | No
     if isinstance(source, str) and not library.is_path(source):
         return yaml_source.parse(library.sweep_text(source), library.file_name(source)), Path(), None
     text = yaml_source.text_of(Path(source), "give a YAML file or the name of a built-in sweep")
-    root = yaml_source.parse(text, str(source), "a sweep is a mapping with scenario and grid")
+    root = yaml_source.parse(text, str(source), "a sweep is a mapping with scenario and grid", TOP)
     return root, Path(source).parent, None
 
 

@@ -6,11 +6,11 @@ from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from tideover.sim.distributions.base import DISTRIBUTIONS, Distribution
 from tideover.sim.draws import Bits
-from tideover.sim.units import DAY, MAX_DURATION, Duration
+from tideover.sim.units import MAX_DURATION, Duration
 
 _S12 = np.uint64(12)
 _ONE = np.uint64(0x3FF00000000FFFFF)
@@ -19,15 +19,13 @@ _ROUND = 1.5 * 2.0**52
 """Added to a float of less than 2**51, it leaves the nearest integer in the lower bits (ties to even)."""
 _ROUND_BITS = np.float64(_ROUND).view(np.int64)
 
-MAX_MEAN = MAX_DURATION // 23
-"""So that no draw is longer than the longest duration."""
-
 
 @DISTRIBUTIONS.register("exponential")
 class Exponential(Distribution):
     """Exponential with the given mean: the service of an M/M/1 queue, the gaps of a Poisson process.
 
-    By inversion of the upper 32 bits: -mean * log(u), u at the centre of 2**32 cells, so at most 22.9 means.
+    By inversion of the upper 32 bits: -mean * log(u), u at the centre of 2**32 cells, so at most 22.9 means
+    (and at most the longest duration).
 
     >>> import numpy as np
     >>> Exponential(mean=1_000_000).sample(np.array([1 << 63], np.uint64)).tolist()
@@ -35,13 +33,6 @@ class Exponential(Distribution):
     """
 
     mean: Annotated[Duration, Field(description="mean; the standard deviation is the same")]
-
-    @field_validator("mean")
-    @classmethod
-    def _fits(cls, mean: int) -> int:
-        if mean > MAX_MEAN:
-            raise ValueError(f"a mean must be at most {MAX_MEAN // DAY} d")
-        return mean
 
     def sample(self, bits: Bits) -> npt.NDArray[np.int64]:
         bits >>= _S12  # read as the mantissa of a float in [1, 2): faster than to convert
@@ -51,6 +42,7 @@ class Exponential(Distribution):
         np.log(u, out=u)
         u *= -float(self.mean)
         if self.mean >= 1 << 46:
+            np.minimum(u, float(MAX_DURATION), out=u)
             return np.rint(u, out=u).astype(np.int64)
         u += _ROUND
         rounded = u.view(np.int64)

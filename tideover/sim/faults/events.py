@@ -13,6 +13,7 @@ from pydantic_core import ErrorDetails
 
 from tideover.sim.draws import Draws
 from tideover.sim.faults.base import FAULTS, Fault, Site, Target
+from tideover.sim.text_files import Unreadable, read_text
 
 FIRST = ("time", "kind")
 
@@ -62,10 +63,11 @@ def read_events(file: str) -> tuple[tuple[int, Fault], ...]:
     """Lines, and the failures that stand there; ValueError says which line and column is wrong."""
     path = Path(file)
     try:
-        rows = list(csv.reader(path.read_text(encoding="utf-8").splitlines()))
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        raise ValueError(f"cannot read {path.name!r}: {reason}; a CSV file is needed") from None
+        rows = list(csv.reader(read_text(path).splitlines()))
+    except Unreadable as error:
+        raise ValueError(f"cannot read {path.name!r}: it {error}; a CSV file is needed") from None
+    except csv.Error as error:
+        raise ValueError(f"{path.name}: is no CSV file: {error}") from None
     columns = [cell.strip() for cell in rows[0]] if rows else []
     if tuple(columns[:2]) != FIRST:
         raise ValueError(f"{path.name}:1: the first line must begin with {','.join(FIRST)}")

@@ -15,7 +15,7 @@ class SlowStore(StoreFault, PassingFault):
     was. Of several that hold at once the newest does.
     """
 
-    factor: Annotated[float, Field(gt=1, description="how many times as long a request takes")] = 10.0
+    factor: Annotated[float, Field(gt=1, le=1e6, description="how many times as long a request takes")] = 10.0
 
     def strike(self, target: Target, victim: Any, outage: Any) -> None:
         target.slow_store(victim, outage, self.factor)

@@ -19,7 +19,7 @@ class FailureRate(RestartStrategy):
     """
 
     delay: Annotated[Duration, Field(description="how long each restart waits")] = S
-    most_failures: Annotated[int, Field(ge=1, description="most failures in the span")] = 1
+    most_failures: Annotated[int, Field(ge=1, le=10**9, description="most failures in the span")] = 1
     within: Annotated[Duration, Field(gt=0, description="the span")] = 60 * S
 
     def wait(self, noticed: int, earlier: Sequence[Earlier]) -> int | None:

@@ -12,6 +12,9 @@ from tideover.sim.registry import Part, Registry
 
 ARRIVALS: Registry[Arrivals] = Registry("arrival process")
 
+FAR = 2.0**60
+"""ns, 36 years: an eighth of what int64 holds, as gaps are random."""
+
 
 class Arrivals(Part):
     """The moments at which a spout's ``nextTuple`` is called.
@@ -37,6 +40,10 @@ class Arrivals(Part):
         mean that the spout has no more.
         """
         raise NotImplementedError
+
+    def at_once(self, n: int) -> int:
+        """How many of n calls can be worked out at a time, so that none is later than time can tell."""
+        return min(n, 1 + int(FAR / self.mean_gap_ns))
 
     def gaps(self, task: str, draws: Draws, index: int, n: int) -> npt.NDArray[np.int64] | None:
         """The n gaps (ns) before the calls from number ``index`` on, if they do not depend on when the spout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
@@ -16,6 +17,8 @@ from tideover.sim.time_of_day import parse_time_of_day
 from tideover.sim.units import DAY, HOUR, MAX_RATE, Percent, Rate
 
 HOURS = 24
+_MOST_GROWTH = 600.0
+"""Logarithm of a factor that a float holds."""
 BY_HOUR, BY_TIME = ("hour", "rate_per_s"), ("time", "rate_per_s")
 
 
@@ -86,6 +89,8 @@ class Day(Scheduled):
             raise ValueError("give either by_hour (with peak) or a file")
         if self.by_hour is not None and self.peak is None:
             raise ValueError("by_hour says what the rates are in proportion; give peak, the greatest of them")
+        if self.months * math.log1p(self.growth) > _MOST_GROWTH:
+            raise ValueError("grows beyond all numbers; give less growth, or fewer months")
         if self.file is not None:
             read_day(self.file)
         if (most := 1e9 / self.mean_gap_ns) > MAX_RATE:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
-import math
 from collections.abc import Sequence
 from pathlib import Path
+
+from tideover.sim.text_files import Unreadable, read_text
+from tideover.sim.units import MAX_RATE, MIN_RATE
 
 Header = tuple[str, str]
 Row = tuple[int, str, float]
@@ -18,10 +20,11 @@ def rows_of(file: str, headers: Sequence[Header]) -> tuple[Header, list[Row]]:
     """
     path = Path(file)
     try:
-        lines = list(csv.reader(path.read_text(encoding="utf-8").splitlines()))
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        raise ValueError(f"cannot read {path.name!r}: {reason}; a CSV file is needed") from None
+        lines = list(csv.reader(read_text(path).splitlines()))
+    except Unreadable as error:
+        raise ValueError(f"cannot read {path.name!r}: it {error}; a CSV file is needed") from None
+    except csv.Error as error:
+        raise ValueError(f"{path.name}: is no CSV file: {error}") from None
     header = tuple(cell.strip() for cell in lines[0]) if lines else ()
     found = next((one for one in headers if one == header), None)
     if found is None:
@@ -40,6 +43,6 @@ def _row(name: str, number: int, row: Sequence[str]) -> tuple[str, float]:
     except ValueError:
         shown = ",".join(row)[:40]
         raise ValueError(f"{name}:{number}: a time and a rate are needed, found {shown!r}") from None
-    if not math.isfinite(rate) or rate < 0:
-        raise ValueError(f"{name}:{number}: a rate must be finite, and at least 0")
+    if not (rate == 0 or MIN_RATE <= rate <= MAX_RATE):
+        raise ValueError(f"{name}:{number}: a rate must be 0/s, or {MIN_RATE:.2g}/s to {MAX_RATE:g}/s")
     return when.strip(), rate

@@ -13,7 +13,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from tideover.models.job.arrivals.base import ARRIVALS
 from tideover.models.job.arrivals.rate_files import rows_of
 from tideover.models.job.arrivals.schedule import Pieces, Scheduled, per_ns
-from tideover.sim.units import S
+from tideover.sim.units import MAX_DURATION, S
 
 COLUMNS = ("time_s", "rate_per_s")
 
@@ -29,9 +29,10 @@ class TraceOfRates(Scheduled):
     rate_factors: ClassVar[frozenset[str]] = frozenset({"scale"})
 
     file: Annotated[str, Field(description="CSV file with the columns time_s, rate_per_s")]
-    repeat: Annotated[float | None, Field(gt=0, description="seconds after which the trace begins again")] = (
-        None
-    )
+    repeat: Annotated[
+        float | None,
+        Field(gt=0, le=MAX_DURATION / S, description="seconds after which the trace begins again"),
+    ] = None
     scale: Annotated[
         float, Field(gt=0, le=1e6, description="every rate of the trace is multiplied by it")
     ] = 1.0
@@ -69,16 +70,18 @@ def read_rates(file: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
     for number, cell, rate in rows_of(file, [COLUMNS])[1]:
         time = _number(cell)
         if (times and not time > times[-1]) or (not times and time != 0):
-            raise ValueError(f"{name}:{number}: times must rise, from 0 in the first row")
+            raise ValueError(
+                f"{name}:{number}: times must rise, from 0 in the first row, to {MAX_DURATION // S} s at most"
+            )
         times.append(time)
         rates.append(rate)
     return tuple(times), tuple(rates)
 
 
 def _number(cell: str) -> float:
-    """A finite number, or else NaN, which is no time."""
+    """A number of seconds in range, or else NaN, which is no time."""
     try:
         number = float(cell)
     except ValueError:
         return math.nan
-    return number if math.isfinite(number) else math.nan
+    return number if abs(number) <= MAX_DURATION / S else math.nan

@@ -12,6 +12,9 @@ from tideover.sim.draws import Draws
 from tideover.sim.train import Ints
 from tideover.sim.units import Duration
 
+MOST = 10**12
+"""Greatest number: millions of such have a sum that int64 holds."""
+
 
 @SPOUTS.register("values")
 class Values(Spout):
@@ -23,7 +26,8 @@ class Values(Spout):
 
     emits: ClassVar[tuple[str, ...]] = ("key",)
     values: Annotated[
-        tuple[int, ...], Field(min_length=1, description="the numbers, in the order of emission")
+        tuple[Annotated[int, Field(ge=-MOST, le=MOST)], ...],
+        Field(min_length=1, description="the numbers, in the order of emission"),
     ]
     repeat: Annotated[bool, Field(description="start again at the end of the list")] = False
     stamps: Annotated[
