@@ -34,6 +34,7 @@ def simulated(
     """Do what is missing of a sweep. ``data``: where its dataset lies, if not in ``out``."""
     from tideover.scenarios.sweeps.completing import Options
     from tideover.scenarios.sweeps.dataset import FOLDER
+    from tideover.scenarios.sweeps.manifest import NoDataset
     from tideover.scenarios.sweeps.sweep import sweep
 
     output.prepare(out, command)
@@ -47,6 +48,8 @@ def simulated(
             if keep is not None:
                 sys.stderr.write("Interrupted. The same command goes on where it was.\n")
             raise
+        except NoDataset as error:
+            raise output.BadInput(str(error)) from None
         except ValueError as error:
             raise output.BadInput(f"--data: {error}") from None
 
