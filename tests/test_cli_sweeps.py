@@ -101,6 +101,22 @@ def test_whatever_it_depends_on_makes_it_anew(sweep, made, tmp_path, monkeypatch
     assert made() == 0
 
 
+def test_a_manifest_that_cannot_be_used_is_what_the_message_is_about(sweep, made, tmp_path):
+    """One that is cut is made anew; one of another program is not touched."""
+    first = sweep()
+    path = tmp_path / "out" / "dataset" / "manifest.json"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-100])
+    made()
+    code, out, err = sweep()
+    assert (code, out, made(), path.read_bytes()) == (0, first[1], 1, whole)
+    assert err.startswith(f"Warning: {path}: is cut or damaged (")
+    path.write_text("{}")
+    said = f"{path}: is not a manifest of Tideover; give another directory\n"
+    assert sweep() == (2, "", said)
+    assert path.read_text() == "{}"
+
+
 def test_a_page_that_was_changed_is_made_anew_from_the_dataset(sweep, made, tmp_path):
     sweep()
     page = tmp_path / "out" / "report.html"

@@ -208,6 +208,21 @@ def test_any_file_system_of_hadoops_holds_a_dataset(
     chunk.unlink()
     assert len(sweep(sweep_file.read(SPEC), elsewhere).summary) == len(found.summary)
     assert chunk.read_bytes() == before
+    # what is damaged is found by the manifest, and without it by the pages' own checksums
+    second = sorted((far / "data").glob("*.parquet"))[1]
+    summary = next((far / "summary").glob("*.parquet"))
+    for paths, manifest in (((chunk, summary), True), ((second,), False)):
+        for path in paths:
+            path.write_bytes(path.read_bytes()[:-30])
+            path.with_name(f".{path.name}.crc").unlink(missing_ok=True)  # Hadoop's own
+        if not manifest:
+            (far / "manifest.json").unlink()
+        with pytest.warns(UserWarning, match="damaged") as told:
+            sweep(sweep_file.read(SPEC), elsewhere)
+        said = "\n".join(str(one.message) for one in told)
+        assert all(f"damaged: {path.parent.name}/{path.name}" in said for path in paths)
+        kept = {path: text for path, text in as_read(far).items() if not path.endswith(".crc")}
+        assert kept == reference
 
 
 def test_points_are_looked_at_on_the_executors_as_they_are_here(spark: Any, tmp_path: Path) -> None:

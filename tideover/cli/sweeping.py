@@ -35,6 +35,7 @@ def simulated(
     from tideover.scenarios.sweeps.completing import Options
     from tideover.scenarios.sweeps.dataset import FOLDER
     from tideover.scenarios.sweeps.files import local_path
+    from tideover.scenarios.sweeps.manifest import NoDataset
     from tideover.scenarios.sweeps.sweep import sweep
 
     output.prepare(out, command)
@@ -51,6 +52,8 @@ def simulated(
             if keep is not None:
                 sys.stderr.write("Interrupted. The same command goes on where it was.\n")
             raise
+        except NoDataset as error:
+            raise output.BadInput(str(error)) from None
         except ValueError as error:
             raise output.BadInput(f"--data: {error}") from None
 

@@ -113,7 +113,7 @@ def _finished(out: Path | None, data: str | None, inputs: str | None, options: A
     try:
         found = Sweep.open(place)
         again = found.manifest.inputs != inputs or (options.retry_failed and bool(found.failed))
-        return None if again or not found.whole() else found
+        return None if again else found
     except NoDataset:
         return None
 

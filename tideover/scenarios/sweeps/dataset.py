@@ -18,8 +18,9 @@ from tideover.scenarios.sweeps import manifest, reduction, rows, tables
 from tideover.scenarios.sweeps.differences import STRATEGIES, groups, of_differences
 from tideover.scenarios.sweeps.files import Files, LocalFiles, local_path
 from tideover.scenarios.sweeps.in_process import InProcess
-from tideover.scenarios.sweeps.manifest import Manifest, NoDataset
+from tideover.scenarios.sweeps.manifest import Damaged, Manifest, NoDataset
 from tideover.scenarios.sweeps.reduction import Reduction, cut, of_figures, of_points, of_remarks
+from tideover.scenarios.sweeps.soundness import named
 from tideover.scenarios.swept import written
 
 if TYPE_CHECKING:
@@ -54,7 +55,8 @@ class Sweep:
     def open(place: str | os.PathLike[str]) -> Sweep:
         """What a sweep found and kept: ``place`` is its directory for results, or that of the dataset itself.
 
-        Raises NoDataset if there is none, or if the sweep has not ended.
+        Raises NoDataset if there is none, or if the sweep has not ended; Damaged if files of it are missing
+        or are not as they were written.
         """
         directory = local_path(place)
         if directory is None:
@@ -64,6 +66,9 @@ class Sweep:
             if (known := manifest.read(files)) is not None:
                 if not known.complete:
                     raise NoDataset(f"{folder}: the sweep has not ended; the same command goes on with it")
+                if bad := _damaged(known, files):
+                    said = f"{folder}: damaged or missing: {named(bad)}"
+                    raise Damaged(f"{said}; the same tideover sweep makes them anew")
                 return Sweep(known, files)
         raise NoDataset(f"{directory}: holds no dataset of a sweep ({manifest.NAME} is missing)")
 
@@ -174,20 +179,11 @@ class Sweep:
     @property
     def place(self) -> str:
         """Where the dataset lies."""
-        return str(self._files.directory) if isinstance(self._files, LocalFiles) else self._files.url
-
-    def whole(self) -> bool:
-        """Whether all files are there."""
-        there = set(self._files.names(manifest.DATA))
-        chunks = {f"{name}.parquet" for name, _ in self.manifest.chunks}
-        return chunks <= there and bool(self._parts(of_points(self.manifest.swept)))
+        return self._files.where
 
     def fingerprint(self) -> str:
-        """A hash of what the dataset is said to hold, and of the summaries of it."""
-        found = hashlib.sha256(self.manifest.to_bytes())
-        for path in [*self._parts(of_points(self.manifest.swept)), *self._parts(of_figures())]:
-            found.update(self._files.read(path) or b"")
-        return found.hexdigest()
+        """A hash of what the dataset holds: its manifest has those of the files."""
+        return hashlib.sha256(self.manifest.to_bytes()).hexdigest()
 
     def fetch(self) -> None:
         """Read what a report shows: points, summary, failed runs and remarks."""
@@ -238,15 +234,10 @@ class Sweep:
         return self.summary[self.summary["metric"] == metric]
 
     def _reduced(self, how: Reduction) -> pd.DataFrame:
-        paths = self._parts(how)
-        return (self._files.table(paths) if paths else how.schema.empty_table()).to_pandas()
-
-    def _parts(self, how: Reduction) -> list[str]:
-        """The files of what was made of all rows; a part without rows has none."""
-        there = set(self._files.names(how.folder))
         count = cut(how, self.manifest.points, self.manifest.runs).count
-        paths = [reduction.path_of(how.folder, number) for number in range(count)]
-        return [path for path in paths if path.rpartition("/")[2] in there]
+        every = (reduction.path_of(how.folder, number) for number in range(count))
+        paths = [path for path in every if path in self.manifest.checksums]
+        return (self._files.table(paths) if paths else how.schema.empty_table()).to_pandas()
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
@@ -267,3 +258,9 @@ class Sweep:
         known = {column.name for column in TABLES[name]}
         added = [key for key in ("point", *swept) if key in found and key not in known]
         return documented[[*added, *(c for c in documented.columns if c not in added)]]
+
+
+def _damaged(known: Manifest, files: Files) -> list[str]:
+    """The files that are missing, or not as they were written."""
+    found = files.checksums(known.checksums)
+    return [path for path, checksum in known.checksums.items() if found.get(path) != checksum]

@@ -1,17 +1,19 @@
 """Where a dataset lies: a directory of this machine, or of any file system that Spark knows.
 
 A file is there whole or not at all: it is written aside and then takes its name. Two that write the same file
-do no harm, as both write the same rows.
+do no harm, as both write the same rows. What happens to it afterwards (a disk that fails, a copy that is cut)
+is found by its checksum, which the manifest has.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shutil
 import socket
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -19,9 +21,11 @@ from urllib.parse import unquote, urlparse
 
 import psutil
 
+from tideover.scenarios.sweeps.soundness import readable, unreadable
+
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+:")
 ASIDE = ".aside-"
@@ -31,10 +35,14 @@ ASIDE = ".aside-"
 class Files(Protocol):
     """The files of one dataset, by their path in it (``data/….parquet``).
 
-    ``url``: as Spark has to be told.
+    url    as Spark has to be told
+    where  as people write it
+    sound  Parquet files that this process has written, or read to their ends
     """
 
     url: str
+    where: str
+    sound: set[str]
 
     def names(self, folder: str) -> list[str]:
         """The names of the files in a folder, in order."""
@@ -58,6 +66,12 @@ class Files(Protocol):
         self, paths: Sequence[str], columns: Sequence[str] | None = None, where: Any = None
     ) -> pa.Table:
         """The rows of some Parquet files, one after the other; ``where``: an expression of pyarrow."""
+
+    def checksums(self, paths: Iterable[str]) -> dict[str, str]:
+        """The SHA-256 of each of these files that is there."""
+
+    def unreadable(self, paths: Sequence[str]) -> set[str]:
+        """Which of these Parquet files cannot be read to their ends."""
 
 
 def aside() -> str:
@@ -86,7 +100,8 @@ class LocalFiles:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory.absolute()
-        self.url = self.directory.as_uri()
+        self.url, self.where = self.directory.as_uri(), str(self.directory)
+        self.sound: set[str] = set()
 
     def names(self, folder: str) -> list[str]:
         try:
@@ -114,6 +129,7 @@ class LocalFiles:
         try:
             yield part
             _settle(part, target)
+            self.sound.add(path)
         finally:
             part.unlink(missing_ok=True)
 
@@ -122,6 +138,7 @@ class LocalFiles:
         target = self.directory / path
         target.parent.mkdir(parents=True, exist_ok=True)
         _settle(part, target)
+        self.sound.add(path)
         self.remove(aside)
 
     def remove(self, path: str) -> None:
@@ -139,6 +156,16 @@ class LocalFiles:
 
         found = ds.dataset([str(self.directory / path) for path in paths], format="parquet")
         return found.to_table(columns=None if columns is None else list(columns), filter=where)
+
+    def checksums(self, paths: Iterable[str]) -> dict[str, str]:
+        found = {}
+        for path in paths:
+            with suppress(FileNotFoundError), (self.directory / path).open("rb") as file:
+                found[path] = hashlib.file_digest(file, "sha256").hexdigest()
+        return found
+
+    def unreadable(self, paths: Sequence[str]) -> set[str]:
+        return {path for path in paths if not readable(self.directory / path)}
 
     def tidy_up(self) -> None:
         for folder in (self.directory, self.directory / "data"):
@@ -158,7 +185,8 @@ class HadoopFiles:
     """A directory of a file system that Spark's own Hadoop client reaches: ``hdfs:``, ``s3a:`` and so on."""
 
     def __init__(self, url: str, spark: SparkSession) -> None:
-        self.url = url.rstrip("/")
+        self.url = self.where = url.rstrip("/")
+        self.sound: set[str] = set()
         self._spark = spark
         self._jvm: Any = spark._jvm
         self._conf: Any = spark._jsparkSession.sessionState().newHadoopConf()
@@ -193,6 +221,7 @@ class HadoopFiles:
     def place(self, aside: str, path: str) -> None:
         (part,) = (name for name in self.names(aside) if name.endswith(".parquet"))
         self._rename(self._path(f"{aside}/{part}"), path)
+        self.sound.add(path)
         self.remove(aside)
 
     def remove(self, path: str) -> None:
@@ -205,6 +234,30 @@ class HadoopFiles:
         found = rows if columns is None else rows.select(*(f"`{name}`" for name in columns))
         table = found.toArrow()
         return table if where is None else table.filter(where)
+
+    def checksums(self, paths: Iterable[str]) -> dict[str, str]:
+        from pyspark.sql import functions as f
+
+        asked = set(paths)
+        folders = {path.rpartition("/")[0] for path in asked}
+        there = asked & {f"{folder}/{name}" for folder in folders for name in self.names(folder)}
+        if not there:
+            return {}
+        rows = self._contents(there).select("path", f.sha2("content", 256).alias("sum")).collect()
+        return {row["path"]: row["sum"] for row in rows}
+
+    def unreadable(self, paths: Sequence[str]) -> set[str]:
+        if not paths:
+            return set()
+        rows = self._contents(paths).mapInArrow(unreadable, "path string").collect()
+        return {row["path"] for row in rows}
+
+    def _contents(self, paths: Iterable[str]) -> DataFrame:
+        """Path in the dataset and content of some files."""
+        from pyspark.sql import functions as f
+
+        files = self._spark.read.format("binaryFile").load([f"{self.url}/{path}" for path in paths])
+        return files.select(f.regexp_extract("path", "([^/]+/[^/]+)$", 1).alias("path"), "content")
 
     def tidy_up(self) -> None:
         root = self._path("")

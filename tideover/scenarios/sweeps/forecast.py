@@ -65,7 +65,7 @@ def forecast(recipe: Recipe, files: LocalFiles, options: Options) -> Forecast:
     known = [(chunk.name, len(chunk.units)) for chunk in chunks]
     whole = work.whole(known)
     missing = [unit for chunk in chunks if chunk.name not in whole for unit in chunk.units]
-    reused, todo = work.usable(whole).split(missing)
+    reused, todo = work.usable(whole, missing).split(missing)
     taken = sum(map(len, reused.values()))
     failed = work.index.filter(work.index["failed"])["file"].to_pylist()
     mine = {manifest.path_of(name) for name, _ in known}
@@ -78,7 +78,7 @@ def forecast(recipe: Recipe, files: LocalFiles, options: Options) -> Forecast:
         reused=taken,
         failed=sum(path in mine for path in failed),
         to_do=len(todo),
-        why=tuple(_why(work, len(todo), files)),
+        why=tuple(_why(work, len(todo))),
         core_s=seconds,
         worker_bytes=worker,
         dataset_bytes=round(row * len(todo)),
@@ -86,15 +86,17 @@ def forecast(recipe: Recipe, files: LocalFiles, options: Options) -> Forecast:
     )
 
 
-def _why(work: Work, todo: int, files: LocalFiles) -> list[str]:
+def _why(work: Work, todo: int) -> list[str]:
     """Why runs are not there."""
+    before = work.before
     if not todo:
         return []
-    before = manifest.read(files)
     if before is None:
         return ["nothing is there yet"]
     if before.model != code():
         return ["the code that simulates them has changed since"]
+    if work.damaged:
+        return ["files are damaged"]
     if not before.complete:
         return ["the sweep was interrupted, or has been changed since"]
     return ["the scenario, its points or the number of replications have changed since"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tideover.scenarios.runs import code
@@ -37,7 +38,6 @@ class InProcess:
     def make(self, task: Task, chunks: Iterable[Chunk], reuse: Reuse, tell: Tell) -> Iterator[Done]:
         """Do the runs of chunks, and write each."""
         import pyarrow as pa
-        import pyarrow.parquet as pq
 
         for chunk in chunks:
             known, todo = reuse.split(chunk.units)
@@ -50,7 +50,7 @@ class InProcess:
                 done.append(task.again(local_rows(self.files, known), chunk.units))
             table = pa.concat_tables(done)
             with self.files.aside_of(path_of(chunk.name)) as part:
-                pq.write_table(table.sort_by(ORDER), part, compression="zstd")
+                write(table.sort_by(ORDER), part)
             failed = table.num_rows - table["error"].null_count
             yield Done((chunk.name,), table.num_rows, failed)
 
@@ -66,15 +66,13 @@ class InProcess:
 
     def reduce(self, known: Manifest, how: Reduction) -> None:
         """Write what is made of the rows of each point."""
-        import pyarrow.parquet as pq
-
         for number, found in enumerate(self._parts(known, how)):
             path = part_path(how.folder, number)
             if not found.num_rows:
                 self.files.remove(path)
                 continue
             with self.files.aside_of(path) as part:
-                pq.write_table(found, part, compression="zstd")
+                write(found, part)
 
     def _parts(self, known: Manifest, how: Reduction) -> Iterator[pa.Table]:
         import pyarrow.compute as pc
@@ -87,6 +85,13 @@ class InProcess:
             members[part].append(point)
         for mine in members:
             yield how(rows.to_table(columns=list(how.needs), filter=pc.field("point").isin(mine)))
+
+
+def write(table: pa.Table, place: Path) -> None:
+    """As Spark does: compressed, and each page with its checksum."""
+    import pyarrow.parquet as pq
+
+    pq.write_table(table, place, compression="zstd", write_page_checksum=True)
 
 
 def surveyed(recipe: Points, numbers: Sequence[int], tell: Tell) -> Iterator[Surveyed | Refused]:

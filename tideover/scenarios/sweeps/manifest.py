@@ -1,11 +1,13 @@
 """A dataset's manifest: which files count, what is in them, and what every column means.
 
 The only way in: files that it does not name are left over from an interrupted or another sweep. It is a JSON
-file that takes its place at once, and depends on nothing but what was asked.
+file that takes its place at once, and depends on nothing but what was asked, and on the bytes of these files:
+a file whose SHA-256 is another is damaged.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -24,6 +26,10 @@ class NoDataset(ValueError):
     """There is no dataset here, or not one that can be read; the message says why."""
 
 
+class Damaged(NoDataset):
+    """There is one, but files of it are not as they were written; the message names them."""
+
+
 @dataclass(frozen=True)
 class Manifest:
     """What a dataset holds.
@@ -39,6 +45,8 @@ class Manifest:
     chunks       names and numbers of runs of the files, in their order
     complete     all that was asked for is there
     columns      name, type, unit and meaning of every column
+    checksums    the SHA-256 of each file, by its path: of data that is there, and of what is said of points;
+                 the same rows may be other bytes, so two that differ in nothing else are equal
     """
 
     name: str
@@ -52,6 +60,7 @@ class Manifest:
     chunks: Sequence[tuple[str, int]]
     complete: bool
     columns: Sequence[Mapping[str, str]]
+    checksums: Mapping[str, str] = dataclasses.field(compare=False)
 
     @property
     def runs(self) -> int:
@@ -67,7 +76,13 @@ class Manifest:
         """As it is kept."""
         data = {"format": FORMAT} | asdict(self)
         data["swept"] = {key: {"unit": c.unit, "type": c.dtype} for key, c in self.swept.items()}
-        data["chunks"] = [{"file": path_of(name), "runs": runs} for name, runs in self.chunks]
+        sums = data.pop("checksums")
+        data["chunks"] = [
+            {"file": path, "runs": runs, "sha256": sums.get(path)}
+            for path, (_, runs) in zip(self.files, self.chunks, strict=True)
+        ]
+        files = set(self.files)
+        data["summaries"] = [{"file": path, "sha256": sums[path]} for path in sorted({*sums} - files)]
         return (json.dumps(data, ensure_ascii=False, indent=1) + "\n").encode()
 
 
@@ -83,21 +98,28 @@ def swept_column(key: str, unit: str, dtype: Any) -> Column:
 
 
 def read(files: Files) -> Manifest | None:
-    """The manifest of a dataset; None if there is none. Raises NoDataset for one that is not ours."""
+    """The manifest of a dataset; None if there is none. Raises Damaged for one that is cut or not even JSON,
+    NoDataset for one that is not ours.
+    """
     content = files.read(NAME)
     if content is None:
         return None
+    name = f"{files.where}/{NAME}"
     try:
         data: dict[str, Any] = json.loads(content)
+    except ValueError as error:
+        raise Damaged(f"{name}: is cut or damaged ({error})") from None
+    try:
         if data.pop("format") != FORMAT:
-            raise NoDataset(f"{files.url}/{NAME}: another version of Tideover wrote it")
+            raise NoDataset(f"{name}: another version of Tideover wrote it; give another directory")
         data["swept"] = {key: swept_column(key, c["unit"], c["type"]) for key, c in data["swept"].items()}
+        sums = {one["file"]: one["sha256"] for one in [*data["chunks"], *data.pop("summaries")]}
         data["chunks"] = [(_name(chunk["file"]), chunk["runs"]) for chunk in data["chunks"]]
-        return Manifest(**data)
+        return Manifest(**data, checksums={path: found for path, found in sums.items() if found})
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         if isinstance(error, NoDataset):
             raise
-        raise NoDataset(f"{files.url}/{NAME}: is not a manifest of Tideover") from None
+        raise NoDataset(f"{name}: is not a manifest of Tideover; give another directory") from None
 
 
 def _name(path: str) -> str:

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+    from tideover.scenarios.sweeps.files import Files
+    from tideover.scenarios.sweeps.manifest import Manifest
+
 _POINTS, _RUNS = 2_000, 50_000
 """Most of them in one part, if it has more than one point."""
 _REMARKS = 1_000
@@ -69,6 +72,14 @@ def cut(how: Reduction, points: int, runs: int) -> Parts:
 def path_of(folder: str, part: int) -> str:
     """Where a part is."""
     return f"{folder}/part-{part:05}.parquet"
+
+
+def parts_of(how: Reduction, files: Files, known: Manifest) -> list[str]:
+    """The files of what was made of all rows; a part without rows has none."""
+    there = set(files.names(how.folder))
+    count = cut(how, known.points, known.runs).count
+    paths = [path_of(how.folder, number) for number in range(count)]
+    return [path for path in paths if path.rpartition("/")[2] in there]
 
 
 def of_points(swept: Mapping[str, Column]) -> Reduction:

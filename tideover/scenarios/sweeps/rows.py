@@ -22,8 +22,8 @@ from tideover.sim.histogram import Histogram
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FORMAT = 1
-"""Version of what a row has: runs of another are done again."""
+FORMAT = 2
+"""Version of what rows and manifest have: runs of another are done again."""
 
 LISTS = ("recoveries", "tasks", "timeline")
 """Tables whose rows are lists inside a run's row."""
