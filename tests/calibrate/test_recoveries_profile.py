@@ -12,7 +12,7 @@ import tideover
 from tideover.calibrate import profile_yaml
 from tideover.calibrate.recoveries import profile as profiles_of
 from tideover.calibrate.recoveries.estimates import Fitted
-from tideover.calibrate.recoveries.measurements import Measurements, Points
+from tideover.calibrate.recoveries.measurements import Measurements, Points, Setting
 from tideover.calibrate.recoveries.posterior import DIMENSIONS, Posterior, Prior, fit
 from tideover.calibrate.recoveries.recovery_time import Values, recovery
 from tideover.calibrate.recoveries.tables import parameters
@@ -87,7 +87,7 @@ def test_a_slow_job_is_predicted_from_its_profile(tmp_path: Path) -> None:
     assert wanted > 500
     predicted = result["prediction"]["catch_up_s"]
     assert predicted["low"] <= wanted <= predicted["high"]
-    assert predicted["estimate"] == pytest.approx(found.posterior.estimate(60.0, 60.0), rel=0.02)
+    assert predicted["estimate"] == pytest.approx(found.posterior.estimate(Setting(60.0, 60.0)), rel=0.02)
     assert predicted["estimate"] == pytest.approx(wanted, rel=0.07)
     assert result["recoveries"][0]["catch_up_s"] == pytest.approx(wanted, rel=0.07)
 
@@ -120,7 +120,7 @@ def test_a_run_with_the_values_is_near_the_prediction(intervals: tuple[float, ..
     values = Values(*(np.asarray(part)[found.point] for part in found.posterior.values))
     for place in {*intervals, 60.0}:
         for load in rates:
-            wanted = found.posterior.estimate(place, load)
+            wanted = found.posterior.estimate(Setting(place, load))
             most = 0.05 if place in intervals else 0.1
             assert float(recovery(values, place, load, None)) == pytest.approx(wanted, rel=most)
 

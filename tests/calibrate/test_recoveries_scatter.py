@@ -12,7 +12,7 @@ import pytest
 import tideover
 from tideover.calibrate.recoveries import fit, restarts
 from tideover.calibrate.recoveries.estimates import _outages_left_out
-from tideover.calibrate.recoveries.measurements import LATENCIES, Points, read
+from tideover.calibrate.recoveries.measurements import DEMETER, LATENCIES, Points, Setting, read
 from tideover.calibrate.recoveries.posterior import DIMENSIONS, Posterior, Prior
 from tideover.calibrate.recoveries.recovery_time import Values, recovery
 from tideover.calibrate.recoveries.scatter import FEWEST, PUBLISHED, run_to_run
@@ -57,12 +57,12 @@ def test_predictions_scatter_by_as_much() -> None:
     prior = Prior.of(repeated(1, 1.0), None)
     v = np.random.default_rng(1).standard_normal((2000, DIMENSIONS))
     plain, scattered = Posterior(prior, v, 0.0), Posterior(prior, v, 0.0, 0.1)
-    one, other = (np.log(found.predictions(10.0, 500.0)) for found in (plain, scattered))
+    one, other = (np.log(found.predictions(Setting(10.0, 500.0))) for found in (plain, scattered))
     assert np.std(other - one) == pytest.approx(0.1, rel=0.01)
     assert abs(np.corrcoef(other - one, one)[0, 1]) < 0.1
     same = np.tile(v[:1], (2000, 1))
     same[:, 4:] = -20.0  # runs do not differ
-    low, high = Posterior(prior, same, 0.0, 0.1).interval(10.0, 500.0)
+    low, high = Posterior(prior, same, 0.0, 0.1).interval(Setting(10.0, 500.0))
     assert np.log(high / low) == pytest.approx(2 * 1.645 * 0.1, rel=0.02)
 
 
@@ -75,12 +75,17 @@ def failures(seed: int, spread: float, restart: float = 12.0, n: int = 40) -> Po
     outage = 20 - 5 * rng.random(n) + restart + spread * rng.standard_normal(n)
     rate = rng.uniform(30_000, 90_000, n)
     recovered = recovery(TRUTH, 10.0, rate, None) * np.exp(0.05 * rng.standard_normal(n))
-    return Points("mine", np.full(n, 10.0), rate, recovered, outage)
+    beat, timeout = (np.full(n, value) for value in DEMETER)
+    return Points("mine", np.full(n, 10.0), rate, recovered, outage, beat, timeout)
 
 
 def test_a_loss_is_noticed_within_an_interval_before_the_timeout() -> None:
-    """A heartbeat that was just sent lasts for the whole timeout, one that is due for 5 s less."""
-    assert restarts.detections(np.array([0.0, 0.5, 1.0])).tolist() == [20.0, 17.5, 15.0]
+    """Restarts that take no time: evenly from the timeout less an interval to the timeout, 15 to 20 s, but
+    for a reading in whole seconds.
+    """
+    outages = restarts.Restart(0.0, 0.0, 0.0).outages(Setting(10.0, 1.0, *DEMETER))
+    assert np.quantile(outages, [0.1, 0.5, 0.9]) == pytest.approx([15.5, 17.5, 19.5], abs=0.1)
+    assert Setting(10.0, 1.0, *DEMETER).detected == 17.5
 
 
 def test_what_heartbeats_do_not_explain_is_the_restarts() -> None:

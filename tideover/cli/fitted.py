@@ -112,6 +112,14 @@ def _detection(settings: Sequence[str]) -> list[Row]:
     return detection.rows(settings)
 
 
+def _heartbeats(name: str) -> tuple[float, float]:
+    """Interval and timeout (s) that a study states."""
+    from tideover.reports import published
+
+    interval, timeout, *_ = published.group(name, "detection").rows[0]
+    return interval, timeout
+
+
 def _fitter(name: str, study: Study, file: Path) -> Callable[[], Fit]:
     """Reads a file; what it returns fits to it. Raises BadInput for a file of another study."""
     from tideover.calibrate import capacities, recoveries
@@ -121,7 +129,7 @@ def _fitter(name: str, study: Study, file: Path) -> Callable[[], Fit]:
             raise BadInput(f"--from: {file}: has capacities, and {name} has none; it needs {study.files}")
         profiles = capacities.read(file)
         return lambda: _capacities(study, profiles)
-    measured = recoveries.read(file)
+    measured = recoveries.read(file, heartbeats=_heartbeats(name) if study.detects else None)
     if measured.latencies != study.latencies:
         lacks = "has no column latency_recovered_at_s" if study.latencies else "has recoveries of latencies"
         raise BadInput(f"--from: {file}: {lacks}; {name} needs {study.files}")

@@ -123,6 +123,7 @@ _WORKLOAD = text("workload", "name of the workload, as in the file of measuremen
 _INTERVAL = Column("checkpoint_interval_s", "time between the starts of two snapshots", "s")
 _RATE = Column("rate_per_s", "input rate when the failure struck", "tuples/s")
 _NO_RECOVERY = "at this rate the backlog does not drain"
+_NOT_GIVEN = "the file does not say"
 
 POINTS = (
     _WORKLOAD,
@@ -137,6 +138,22 @@ POINTS = (
         "prediction of a plain fluid law that has not seen this point",
         "s",
         undefined=_NO_RECOVERY,
+    ),
+    Column("heartbeat_interval_s", "distance of two heartbeats", "s", undefined=_NOT_GIVEN, optional=True),
+    Column(
+        "heartbeat_timeout_s",
+        "silence after which a process counts as lost",
+        "s",
+        undefined=_NOT_GIVEN,
+        optional=True,
+    ),
+    Column("parallelism", "tasks that share the rate", "tasks", undefined=_NOT_GIVEN, optional=True),
+    Column(
+        "usual_rate_per_s",
+        "the rate, for as many tasks as most recoveries of the workload have",
+        "tuples/s",
+        undefined=_NOT_GIVEN,
+        optional=True,
     ),
 )
 
@@ -163,6 +180,13 @@ ERRORS = (
         undefined=_NO_INTERVALS,
     ),
     Column("mean_width", "mean width of these, in predictions", "ratio", undefined=_NO_INTERVALS),
+    Column(
+        "better",
+        "whether it errs less than the other model, by more than the standard error of the difference",
+        dtype="bool",
+        undefined="no other model has predicted these",
+        optional=True,
+    ),
 )
 
 CURVES = (

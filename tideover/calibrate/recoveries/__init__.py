@@ -55,5 +55,9 @@ def fit(
         "Recoveries": ", ".join(f"{name}: {len(points)}" for name, points in measured.workloads.items()),
         "Seed": str(seed),
     }
-    coarse = (text for name, found in fitted.items() for text in profile.too_coarse(name, found))
-    return Calibration(fitted, texts, tables.frames(fitted), provenance, (*measured.remarks, *coarse))
+    more = (
+        text
+        for name, found in fitted.items()
+        for text in (*profile.too_coarse(name, found), *tables.warned(name, found))
+    )
+    return Calibration(fitted, texts, tables.frames(fitted), provenance, (*measured.remarks, *more))

@@ -8,11 +8,11 @@ from functools import cached_property
 
 import numpy as np
 
-from tideover.calibrate.recoveries.measurements import Measurements, Points
+from tideover.calibrate.recoveries.measurements import Measurements, Points, Setting
 from tideover.calibrate.recoveries.posterior import Posterior, fit
-from tideover.calibrate.recoveries.recovery_time import LAG_WINDOW_S, Values, fit_fluid, recovery
+from tideover.calibrate.recoveries.recovery_time import LAG_WINDOW_S, Values, fit_fluid, fluid
 from tideover.calibrate.recoveries.restarts import Restart, fit_restarts
-from tideover.calibrate.recoveries.scatter import run_to_run
+from tideover.calibrate.recoveries.scatter import alike, run_to_run
 from tideover.calibrate.types import Floats, Mask
 from tideover.scenarios.prediction import least_relative
 
@@ -22,6 +22,7 @@ _UNLIKELY = 8.0
 """A window with so much less log evidence in the whole file is not tried again when points are left out."""
 
 _USUAL_INTERVAL_S = 60.0
+_WORST = 10.0
 
 Report = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and of how much."""
@@ -50,8 +51,31 @@ class HeldOut:
 
     @property
     def width(self) -> float:
-        """Mean width of the intervals, in estimates."""
-        return float(np.mean((self.high - self.low) / self.mechanism))
+        """Mean width of the intervals, in estimates; NaN if one has no end."""
+        with np.errstate(invalid="ignore"):
+            return float(np.mean((self.high - self.low) / self.mechanism))
+
+    @property
+    def errors(self) -> tuple[Floats, Floats]:
+        """|predicted / measured - 1| of the mechanism and of the plain fluid law, point by point; at most
+        ``_WORST``, which what is predicted never to end has.
+        """
+        mine, plain = (
+            np.minimum(np.abs(predicted / self.points.recovery - 1), _WORST)
+            for predicted in (self.mechanism, self.fluid)
+        )
+        return mine, plain
+
+    @property
+    def better(self) -> str:
+        """The model that errs less, ``mechanism`` or ``fluid``, by more than the standard error of the
+        difference; else ``""``.
+        """
+        mine, plain = self.errors
+        gain = plain - mine
+        if len(gain) < 2 or not abs(gain.mean()) > gain.std(ddof=1) / np.sqrt(len(gain)):
+            return ""
+        return "mechanism" if gain.mean() > 0 else "fluid"
 
 
 @dataclass(frozen=True)
@@ -59,8 +83,9 @@ class Fitted:
     """What was found for one workload.
 
     fluid        values of the plain fluid law
-    held_out     by kind (``leave_one_out``, ``leave_interval_out``, ``leave_top_rate_out``; ``outage_end``:
-                 each point left out, and its recovery is the end of its outage)
+    held_out     by kind (``leave_one_out``, ``leave_setting_out`` if some are repetitions,
+                 ``leave_interval_out``, ``leave_top_rate_out``; ``outage_end``: each point left out, and its
+                 recovery is the end of its outage)
     window_gain  by how much the chosen window has more log evidence than the other, in the whole file
     restart      of the job, once a failure is noticed; None: ends of outages were not measured
     """
@@ -71,6 +96,15 @@ class Fitted:
     held_out: dict[str, HeldOut]
     window_gain: float
     restart: Restart | None = None
+
+    @property
+    def judged(self) -> HeldOut | None:
+        """The predictions by which mechanism and plain fluid law are compared: of settings left out."""
+        return self.held_out.get("leave_setting_out", self.held_out.get("leave_one_out"))
+
+    def usual(self, interval: float, rate: float) -> Setting:
+        """With the heartbeats that most points have."""
+        return Setting(interval, rate, *self.points.heartbeats)
 
     @cached_property
     def intervals(self) -> dict[str, Floats]:
@@ -91,8 +125,9 @@ class Fitted:
         off = np.zeros(len(self.posterior.v))
         for interval in intervals:
             for rate in rates:
-                found = recovery(self.posterior.values, interval, rate, self.posterior.prior.window)
-                wanted = min(self.posterior.estimate(interval, rate), 1e9)
+                place = self.usual(float(interval), float(rate))
+                found = self.posterior.typical(place)
+                wanted = min(self.posterior.estimate(place), 1e9)
                 off += np.abs(np.log(np.minimum(found, 1e9) / wanted))
         for name, (low, high) in self.intervals.items():
             value = np.asarray(getattr(self.posterior.values, name))
@@ -124,7 +159,7 @@ def fit_all(measured: Measurements, seed: int, report: Report) -> dict[str, Fitt
         }
         every = (whole | {name: fits}).values()
         best = fits[max(likely, key=lambda window: _evidence(every, window))]
-        plain = recovery(fit_fluid(seen), unseen.interval, unseen.rate, None)
+        plain = fluid(fit_fluid(seen), unseen)
         left_out[name].setdefault(kind, []).append((mask, np.vstack([_predicted(best, unseen), plain])))
     chosen = max(windows, key=lambda window: evidence[window])
     restarts = fit_restarts(measured.workloads)
@@ -148,9 +183,15 @@ def _evidence(fits: Iterable[_Fits], window: float | None) -> float:
 
 
 def _folds(points: Points) -> Iterator[tuple[str, Mask]]:
-    """Which points are left out together: each, each interval, and the highest rates of every interval."""
+    """Which points are left out together: each, each with its repetitions, each interval, and the highest
+    rates of every interval.
+    """
     for i in range(len(points)):
         yield "leave_one_out", np.arange(len(points)) == i
+    settings = alike(points)
+    if len(settings) < len(points) and all(_enough(points, setting) for setting in settings):
+        for setting in settings:
+            yield "leave_setting_out", setting
     intervals = np.unique(points.interval)
     if len(intervals) > 1:
         for interval in intervals:
@@ -170,8 +211,7 @@ def _enough(points: Points, left_out: Mask) -> bool:
 
 def _predicted(posterior: Posterior, points: Points) -> Floats:
     """Estimate, low and high end at 90 % for each point, s."""
-    places = zip(points.interval, points.rate, strict=True)
-    ends = [posterior.interval(*place) for place in places]
+    ends = [posterior.interval(place) for place in points.settings]
     return np.vstack([posterior.estimates(points), np.transpose(ends)])
 
 
@@ -181,9 +221,9 @@ def _outages_left_out(measured: Measurements, name: str) -> dict[str, HeldOut]:
     if points.outage is None:
         return {}
     predicted = []
-    for i in range(len(points)):
+    for i, place in enumerate(points.settings):
         seen = points.without(np.arange(len(points)) == i)
-        outages = fit_restarts(measured.workloads | {name: seen})[name].outages()
+        outages = fit_restarts(measured.workloads | {name: seen})[name].outages(place)
         predicted.append((least_relative(outages), *np.quantile(outages, [0.05, 0.95]), np.nan))
     ends = replace(points, recovery=points.outage)
     return {"outage_end": HeldOut(ends, *np.transpose(predicted))}

@@ -2,12 +2,14 @@
 
 A recovery is ``outage + shown(catch_up)``. From run to run the capacity varies (lognormal, ``spread``), which
 matters most near saturation, and so does the outage (Student's t with three degrees of freedom, ``jitter``).
-The outage has to: windows begin with the restart, so a recovery that is seen through them can be off their
-grid in no other way; and a longer outage leaves a longer backlog. One point in twenty may be anything (within
-a factor of about two). The lag window makes the likelihood a staircase, which an optimiser cannot climb;
-draws can. P. Del Moral, A. Doucet and A. Jasra, *Sequential Monte Carlo samplers*, JRSS B 68(3), 2006; moves
-by C. ter Braak, *A Markov chain Monte Carlo version of the genetic algorithm Differential Evolution*,
-Statistics and Computing 16, 2006.
+Where heartbeats are known, a loss is noticed evenly between the timeout and an interval earlier, and what
+varies so is the restart after that: no run ends before its failure is noticed. The outage has to vary:
+windows begin with the restart, so a recovery that is seen through them can be off their grid in no other way;
+and a longer outage leaves a longer backlog. One point in twenty may be anything (within a factor of about
+two). The lag window makes the likelihood a staircase, which an optimiser cannot climb; draws can. P. Del
+Moral, A. Doucet and A. Jasra, *Sequential Monte Carlo samplers*, JRSS B 68(3), 2006; moves by C. ter Braak,
+*A Markov chain Monte Carlo version of the genetic algorithm Differential Evolution*, Statistics and Computing
+16, 2006.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from functools import cached_property
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from tideover.calibrate.recoveries.measurements import Points
+from tideover.calibrate.recoveries.measurements import Points, Setting
 from tideover.calibrate.recoveries.recovery_time import Quantity, Values, catch_up, recovery
 from tideover.calibrate.types import Floats
 from tideover.scenarios.prediction import least_relative
@@ -27,6 +29,7 @@ OUTLIERS = 0.05
 _WILD = 0.5
 """Standard deviation of the logarithm of a point that may be anything."""
 _MOVES = 6
+_INSTANT_S = 1e-9
 _MOST_NUMBERS = 50_000
 """In an array: 400 kB, which a processor's cache holds, and which need not come from the system each time."""
 _NORMAL = ndtri((np.arange(15) + 0.5) / 15)
@@ -41,7 +44,7 @@ class Prior:
     """From standard normal coordinates, one row a draw, to values; wide, and scaled by the data's range.
 
     ``window``: the metric's, s; None: the end of the backlog was seen at once. ``shortest`` and ``longest``:
-    range of the outage, s.
+    range of the outage, s; of the restart alone where heartbeats tell the detection.
     """
 
     window: float | None
@@ -114,36 +117,47 @@ class Posterior:
         """The same, each draw with the outage and the capacity of one run."""
         rng, n = np.random.default_rng(2), len(self.v)
         values = self.values
+        off = self.prior.jitter(self.v) * rng.standard_t(3, n)
         return values._replace(
-            outage=np.maximum(
-                values.outage + self.prior.jitter(self.v) * rng.standard_t(3, n), self.prior.shortest
-            ),
+            outage=_lasts(np.asarray(values.outage), off),
             capacity=values.capacity * np.exp(self.prior.spread(self.v) * rng.standard_normal(n)),
         )
 
-    def predictions(self, interval: float, rate: float) -> Floats:
-        """Recovery in a run by each draw, scattered, s; infinite where it never ends."""
-        return recovery(self.runs, interval, rate, self.prior.window) * self._scattered
+    def typical(self, place: Setting) -> Floats:
+        """Recovery by each draw if nothing differs from run to run, s."""
+        values = self.values._replace(outage=self.values.outage + place.detected)
+        return recovery(values, place.interval, place.rate, self.prior.window)
+
+    def predictions(self, place: Setting) -> Floats:
+        """Recovery in a run by each draw, scattered, s; infinite where it never ends. Scatter or not, none is
+        over before its failure is noticed.
+        """
+        detected = place.timeout - place.beat * self._even(4)
+        runs = self.runs._replace(outage=self.runs.outage + detected)
+        found = recovery(runs, place.interval, place.rate, self.prior.window) * self._scattered
+        return np.maximum(found, detected)
+
+    def _even(self, seed: int) -> Floats:
+        """From 0 to 1, evenly spread over the draws in an order of its own."""
+        n = len(self.v)
+        return np.asarray((np.random.default_rng(seed).permutation(n) + 0.5) / n)
 
     @cached_property
     def _scattered(self) -> Floats:
-        """A factor for each draw: evenly spread, in an order of its own."""
-        n = len(self.v)
-        even = ndtri((np.random.default_rng(3).permutation(n) + 0.5) / n)
-        return np.asarray(np.exp(self.scatter * even))
+        """A factor for each draw."""
+        return np.asarray(np.exp(self.scatter * ndtri(self._even(3))))
 
-    def estimate(self, interval: float, rate: float) -> float:
+    def estimate(self, place: Setting) -> float:
         """The prediction with the least expected relative error, s; infinite if most draws never end."""
-        return least_relative(self.predictions(interval, rate))
+        return least_relative(self.predictions(place))
 
     def estimates(self, points: Points) -> Floats:
         """The estimate for each point, s."""
-        return np.array([self.estimate(t, r) for t, r in zip(points.interval, points.rate, strict=True)])
+        return np.array([self.estimate(place) for place in points.settings])
 
-    def interval(self, interval: float, rate: float) -> tuple[float, float]:
+    def interval(self, place: Setting) -> tuple[float, float]:
         """Both ends of the interval of prediction at 90 %, s; infinite if it has no end."""
-        found = self.predictions(interval, rate)
-        low, high = np.quantile(found, [0.05, 0.95], method="inverted_cdf")
+        low, high = np.quantile(self.predictions(place), [0.05, 0.95], method="inverted_cdf")
         return float(low), float(high)
 
 
@@ -209,6 +223,7 @@ def _log_likelihood(prior: Prior, points: Points, v: Floats) -> Floats:
 
 def _log_likelihoods(prior: Prior, points: Points, v: Floats) -> Floats:
     values = prior.values(v[:, None])
+    values = values._replace(outage=values.outage + np.mean(points.detection, axis=0))
     middle = values.outage + catch_up(values, points.interval, points.rate)
     values = prior.values(v[:, None, None])
     spread, jitter = prior.spread(v)[:, None, None], prior.jitter(v)[:, None, None]
@@ -217,8 +232,7 @@ def _log_likelihoods(prior: Prior, points: Points, v: Floats) -> Floats:
     else:
         share, outage = _through_windows(values, points, spread, prior.window)
         middle += 1.5 * prior.window
-    off = (outage - values.outage) / jitter
-    usual = (np.where(outage > 0, share, 0) * _student(off) / jitter).sum(2)
+    usual = (share * _density(outage, np.asarray(values.outage), jitter, points)).sum(2)
     wild = np.exp(-0.5 * (np.log(points.recovery / middle) / _WILD) ** 2) / (_WILD * np.sqrt(2 * np.pi))
     mixed = (1 - OUTLIERS) * usual + OUTLIERS * wild / points.recovery
     return np.asarray(np.log(mixed + 1e-300).sum(1))
@@ -260,6 +274,35 @@ def _left(values: Values, interval: Floats) -> Quantity:
     return np.maximum(values.capacity * (1 - np.minimum(values.snapshot / interval, 1)), 1e-9)
 
 
-def _student(x: Floats) -> Floats:
-    """Density of Student's t with three degrees of freedom."""
-    return 6 * np.sqrt(3) / np.pi / (3 + x * x) ** 2
+def _lasts(usual: Floats, off: Floats) -> Floats:
+    """How long a run's outage (or restart) lasts, s, off by so much. Below half of what is usual it is
+    shorter by a factor, so that none takes no time, or less.
+    """
+    half = usual / 2
+    return np.where(off < -half, half * np.exp(np.minimum(off + half, 0) / half), usual + off)
+
+
+def _off(lasts: Floats, usual: Floats) -> Floats:
+    """By how much it is off then; the inverse of ``_lasts``."""
+    half = usual / 2
+    return np.where(lasts < half, half * (np.log(lasts / half) - 1), lasts - usual)
+
+
+def _density(outage: Floats, usual: Floats, jitter: Floats, points: Points) -> Floats:
+    """Of runs whose outage is this, 1/s: Student's t, as ``_lasts`` has it, after a detection evenly between
+    two times.
+    """
+    early, late = (ends[:, None] for ends in points.detection)
+    if (early < late).any():
+        share = _ended(outage - early, usual, jitter) - _ended(outage - late, usual, jitter)
+        return np.asarray(share / (late - early))
+    lasts = np.maximum(outage, _INSTANT_S)
+    steep = np.maximum(usual / 2 / lasts, 1) / jitter
+    off = _off(lasts, usual) / jitter
+    return np.where(outage > 0, 6 * np.sqrt(3) / np.pi / (3 + off * off) ** 2 * steep, 0)
+
+
+def _ended(time: Floats, usual: Floats, jitter: Floats) -> Floats:
+    """Share of the runs whose restart is over by then: Student's t with three degrees of freedom."""
+    off = _off(np.maximum(time, _INSTANT_S), usual) / jitter / np.sqrt(3)
+    return np.where(time > 0, 0.5 + (off / (1 + off * off) + np.arctan(off)) / np.pi, 0)

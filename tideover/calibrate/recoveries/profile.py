@@ -12,7 +12,6 @@ from tideover.calibrate import profile_yaml
 from tideover.calibrate.recoveries.estimates import Fitted
 from tideover.calibrate.recoveries.measurements import Measurements, Points
 from tideover.calibrate.recoveries.recovery_time import Values
-from tideover.calibrate.recoveries.restarts import Restart, detections
 from tideover.calibrate.recoveries.tables import errors, parameters
 from tideover.sim.train import Ints
 from tideover.sim.units import S, format_duration
@@ -40,14 +39,18 @@ CALM_S = 15
 
 def profile(name: str, found: Fitted, measured: Measurements, seed: int) -> dict[str, Any]:
     """A profile as plain data, ready to be written as YAML."""
-    restart = found.restart
-    values = _text(_parts(_values(found.posterior.values, found.point), restart, 0.5, 0.5))
+    restart, place = found.restart, found.usual(0, 0)
+    values = _text(_parts(found, _values(found.posterior.values, found.point), 0.5, 0.5))
     rows = [
-        _text(_parts(_values(found.posterior.runs, draw), restart, (i * _GOLDEN) % 1, (i * _SILVER) % 1))
+        _text(_parts(found, _values(found.posterior.runs, draw), (i * _GOLDEN) % 1, (i * _SILVER) % 1))
         for i, draw in enumerate(_spread_over(found), 1)
     ]
     identified = {KEYS[p.parameter]: p.identified for p in parameters(found) if p.parameter in KEYS}
-    fixed = {RESTART: "0 s", UPLOAD: "0 s"} if restart is None else {UPLOAD: "0 s"}
+    if place.timeout:  # what is fitted is the rest of the outage
+        for key in (RESTART, LAUNCH) if restart is None else (LOADING,):
+            identified[key] = identified[OUTAGE]
+        identified[OUTAGE] = True
+    fixed = {UPLOAD: "0 s"} if place.timeout else {RESTART: "0 s", UPLOAD: "0 s"}
     measure = "catch_up_s" if restart is None else "latency_recovered_s"
     return {
         "name": name,
@@ -59,7 +62,7 @@ def profile(name: str, found: Fitted, measured: Measurements, seed: int) -> dict
         },
         "draws": {"keys": list(values), "rows": [list(row.values()) for row in rows]},
         "ranges": _ranges(found.points),
-        "scatter": ({} if restart is None else {"outage_end_s": round(restart.scatter, 4)})
+        "scatter": ({} if restart is None else {"outage_end_s": round(restart.scatter(place), 4)})
         | {measure: round(found.posterior.scatter, 4)},
         "errors": {
             row["kind"]: {k: _rounded(row[k]) for k in ("n", "mean_error", "median_error", "worst_error")}
@@ -90,8 +93,9 @@ def _provenance(found: Fitted, measured: Measurements, seed: int) -> dict[str, A
             "chosen": f"the end of the backlog was seen {how}, by the evidence of all workloads of the file",
             "evidence": round(found.window_gain, 1),
             "evidence_is": "gain of the log likelihood over the other reading of the instrument",
-            "restart": "0 s: part of detection; such data cannot tell them apart",
         }
+        if not found.points.heartbeats[1]:
+            told["restart"] = "0 s: part of detection; such data cannot tell them apart"
     return {
         "source": measured.file,
         "sha256": measured.sha256,
@@ -117,29 +121,33 @@ def _values(values: Values, draw: int) -> dict[str, float]:
     return {OUTAGE: outage, SERVICE: 1 / capacity, FRACTION: fraction, SNAPSHOT: snapshot}
 
 
-def _parts(values: dict[str, float], restart: Restart | None, beat: float, luck: float) -> dict[str, float]:
-    """The values with their outage in parts, if these were measured: detection, restart, and what is left of
-    it until the job works, which is the time to load the state. A detector finds out the first by itself.
+def _parts(found: Fitted, values: dict[str, float], beat: float, luck: float) -> dict[str, float]:
+    """The values with their outage in parts, if heartbeats tell when it was noticed: detection, restart, and
+    what is left until the job works, if that was measured, which is the time to load the state. A detector
+    finds out the first by itself.
 
     ``beat``, ``luck``: how old the last heartbeat was, and how long the restart took, as quantiles.
     """
-    if restart is None:
+    place = found.usual(0, 0)
+    if not place.timeout:
         return values
-    noticed, restarted = float(detections(beat)), float(restart.lasts(luck))
-    loading = max(values[OUTAGE] - noticed - restarted, 0.0)
-    return values | {OUTAGE: noticed, RESTART: restarted, LAUNCH: restarted, LOADING: loading}
+    parts = {OUTAGE: place.timeout - beat * place.beat}
+    if found.restart is None:
+        return values | parts | {RESTART: values[OUTAGE], LAUNCH: values[OUTAGE]}
+    restarted = float(found.restart.lasts(luck))
+    loading = max(values[OUTAGE] - restarted, 0.0)
+    return values | parts | {RESTART: restarted, LAUNCH: restarted, LOADING: loading}
 
 
 def _intervals(found: Fitted) -> dict[str, tuple[Any, Any]]:
     """Both ends at 90 %, as texts."""
-    restart = found.restart
+    low, high = (_values(Values(**found.intervals), end) for end in (0, 1))
     one, other = (
-        _text(_parts(_values(Values(**found.intervals), end), restart, 1 - end, luck))
-        for end, luck in ((0, 0.05), (1, 0.95))
+        _text(_parts(found, values, beat, luck)) for values, beat, luck in ((low, 1, 0.05), (high, 0, 0.95))
     )
-    if restart is not None:  # what is left is known as well as the whole
-        low, high = (_parts(_values(Values(**found.intervals), end), restart, 0.5, 0.5) for end in (0, 1))
-        one[LOADING], other[LOADING] = _duration(low[LOADING]), _duration(high[LOADING])
+    if found.restart is not None:  # what is left is known as well as the whole
+        for values, texts in ((low, one), (high, other)):
+            texts[LOADING] = _duration(_parts(found, values, 0.5, 0.5)[LOADING])
     return {key: (one[key], other[key]) if key != SERVICE else (other[key], one[key]) for key in one}
 
 
@@ -183,7 +191,9 @@ def _spread_over(found: Fitted) -> Ints:
     by their outage in each of them, up and down in turn; every so manieth on that way.
     """
     points, runs = found.points, found.posterior.runs
-    slow = found.posterior.predictions(float(points.interval.max()), 1.1 * float(points.rate.max()))
+    slow = found.posterior.predictions(
+        found.usual(float(points.interval.max()), 1.1 * float(points.rate.max()))
+    )
     n = min(len(slow), DRAWS)
     group = np.argsort(np.argsort(slow, kind="stable")) * _GROUPS // len(slow)
     way = np.lexsort((np.asarray(runs.outage) * (-1) ** group, group))

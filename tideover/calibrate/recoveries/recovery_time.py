@@ -28,7 +28,7 @@ Quantity = Floats | np.float64 | float
 class Values(NamedTuple):
     """What a recovery depends on; numbers or arrays, one element a draw.
 
-    outage     detection and restart together, s
+    outage     detection and restart together, s; where heartbeats tell the detection, the restart alone
     capacity   most tuples per second that the job can process
     fraction   part of the interval that had passed when the failure struck
     snapshot   time that a snapshot keeps the job from working, s
@@ -58,10 +58,17 @@ def recovery(values: Values, interval: Quantity, rate: Quantity, window: float |
     return np.where(after < _LONGEST_S, values.outage + shown(after, window), np.inf)
 
 
-def fit_fluid(points: Points) -> Values:
+def fluid(values: Values, points: Points) -> Floats:
     """The plain fluid law that the mechanism is compared with, ``D + r (f T + D) / (C - r)``: outage D,
-    capacity C, fraction f of the interval T. What is measured is taken to be the end of the backlog itself,
-    and snapshots to cost nothing.
+    capacity C, fraction f of the interval T; the mean detection is added to D where heartbeats tell it.
+    """
+    detected = np.mean(points.detection, axis=0)
+    return recovery(values._replace(outage=values.outage + detected), points.interval, points.rate, None)
+
+
+def fit_fluid(points: Points) -> Values:
+    """The plain fluid law, fitted: what is measured is taken to be the end of the backlog itself, and
+    snapshots to cost nothing.
 
     Least squares of the logarithms, robust (soft L1), from several starts.
     """
@@ -70,7 +77,7 @@ def fit_fluid(points: Points) -> Values:
 
     def residuals(x: Floats) -> Floats:
         values = Values(x[0], x[1], x[2], 0.0)
-        return np.log(recovery(values, points.interval, points.rate, None) / points.recovery)
+        return np.log(fluid(values, points) / points.recovery)
 
     half = 0.5 * float(points.recovery.min())
     found = [

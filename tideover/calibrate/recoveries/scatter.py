@@ -7,12 +7,12 @@ file's own if it has enough, else of those that were published.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import numpy as np
 
 from tideover.calibrate.recoveries.measurements import Points
-from tideover.calibrate.types import Floats
+from tideover.calibrate.types import Mask
 
 PUBLISHED = 0.115
 """Standard deviation of the logarithm: twelve recoveries of a Flink job (CARS) in four groups of three, at
@@ -30,22 +30,24 @@ def run_to_run(workloads: Iterable[Points]) -> float:
     """Standard deviation of the logarithm of recoveries under the same conditions, all workloads together."""
     squares, freedom = 0.0, 0
     for points in workloads:
-        for recoveries in _repetitions(points):
-            logs = np.log(recoveries)
+        for setting in alike(points):
+            logs = np.log(points.recovery[setting])
             squares += float(((logs - logs.mean()) ** 2).sum())
             freedom += len(logs) - 1
     return float(np.sqrt(squares / freedom)) if freedom >= FEWEST else PUBLISHED
 
 
-def _repetitions(points: Points) -> Iterator[Floats]:
-    """Recoveries at one interval and at rates that are nearly the same, two or more."""
-    for interval in np.unique(points.interval):
-        here = points.interval == interval
-        order = np.argsort(points.rate[here], kind="stable")
-        rates, recoveries = points.rate[here][order], points.recovery[here][order]
-        first = 0
-        for i in range(1, len(rates) + 1):
-            if i == len(rates) or rates[i] > (1 + _SAME) * rates[first]:
-                if i - first > 1:
-                    yield recoveries[first:i]
-                first = i
+def alike(points: Points) -> list[Mask]:
+    """Settings: points alike in interval, heartbeats and parallelism, at rates that are nearly the same."""
+    tasks = np.ones(len(points)) if points.tasks is None else points.tasks
+    others = np.stack((points.interval, *points.detection, tasks), axis=1)
+    found: list[Mask] = []
+    for other in np.unique(others, axis=0):
+        here = np.flatnonzero((others == other).all(1))
+        first = 0.0
+        for i in here[np.argsort(points.rate[here], kind="stable")]:
+            if points.rate[i] > (1 + _SAME) * first:
+                first = float(points.rate[i])
+                found.append(np.zeros(len(points), bool))
+            found[-1][i] = True
+    return found

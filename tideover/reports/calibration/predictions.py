@@ -51,12 +51,15 @@ def fault_name(fault: Any) -> str:
 
 
 def frame(frames: Mapping[str, pd.DataFrame], name: str) -> pd.DataFrame:
-    """The frame of this name with every documented column; without rows if it is missing."""
+    """The frame of this name with every documented column, optional ones if it has them; without rows if it
+    is missing.
+    """
     import pandas as pd
 
     found = conform(name, frames.get(name, pd.DataFrame()))
-    truths = [column.name for column in DOCUMENTED[name] if column.dtype == "bool"]
-    numbers = [column.name for column in DOCUMENTED[name] if column.dtype in ("int64", "float64")]
+    known = [column for column in DOCUMENTED[name] if column.name in found]
+    truths = [column.name for column in known if column.dtype == "bool"]
+    numbers = [column.name for column in known if column.dtype in ("int64", "float64")]
     found[numbers] = found[numbers].astype(float)
     found[truths] = found[truths].eq(True)  # what is missing is not true
     return found

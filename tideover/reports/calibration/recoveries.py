@@ -26,9 +26,11 @@ if TYPE_CHECKING:
 __all__ = ["errors_table", "recoveries_page", "recoveries_view"]
 
 _MODELS = {"mechanism": "by mechanism", "fluid": "plain fluid law"}
+_NEARER = {"mechanism": "the mechanism", "fluid": "the plain fluid law"}
 _KINDS = {
     "fit": "seen by the fit",
     "leave_one_out": "each point left out",
+    "leave_setting_out": "each setting left out",
     "leave_interval_out": "each interval left out",
     "leave_top_rate_out": "highest rates left out",
     "outage_end": "end of outage, each left out",
@@ -107,8 +109,24 @@ def verdict(errors: pd.DataFrame) -> str:
         )
         if plain_law is not None:
             text += f"; those of the plain fluid law by {percent(plain_law['mean_error'])}"
-        lines.append(f"{text}.")
+        lines.append(f"{text}{_better(found)}.")
     return "\n".join(lines) or "No point was predicted by a fit that had not seen it."
+
+
+def _better(found: Mapping[tuple[str, str], Mapping[Any, Any]]) -> str:
+    """A clause: which of the two is nearer, with repetitions left out together if there are any."""
+    kind = "leave_setting_out" if ("mechanism", "leave_setting_out") in found else "leave_one_out"
+    rows = {model: found.get((model, kind), {}) for model in _MODELS}
+    if any(is_undefined(row.get("better")) for row in rows.values()):
+        return ""
+    errors = {model: row["mean_error"] for model, row in rows.items()}
+    told = ""
+    if kind == "leave_setting_out":
+        mine, plain_law = (percent(error) for error in errors.values())
+        told = f" (with repetitions left out together by {mine}, and by {plain_law})"
+    nearer = [_NEARER[model] for model, row in rows.items() if row["better"]]
+    verdict = f"{nearer[0]} is the better one" if nearer else "neither is better beyond chance"
+    return f"{told}: {verdict}"
 
 
 def points_table(points: pd.DataFrame) -> Table:
@@ -120,7 +138,7 @@ def points_table(points: pd.DataFrame) -> Table:
         times = (number(row[name]) for name in ("measured_s", "fitted_s", "left_out_s"))
         within = "NO" if abs(error) > FAILED_BEYOND else "yes"
         last = (percent(error, sign=True), within, percent(fluid, sign=True))
-        return (f"every {row['checkpoint_interval_s']:g} s", _rate(row["rate_per_s"]), *times, *last)
+        return (_setting(row, points), _rate(row["rate_per_s"]), *times, *last)
 
     rows = grouped(points.to_dict("records"), _workload, cells)
     columns = ("", "tuples/s", "measured, s", "fitted, s", "left out, s", "error", "within 30 %", "fluid law")
@@ -130,6 +148,15 @@ def points_table(points: pd.DataFrame) -> Table:
         "∞: predicted that the backlog never drains.",
     )
     return Table("Every point", columns, rows, notes)
+
+
+def _setting(row: Mapping[Any, Any], points: pd.DataFrame) -> str:
+    """The interval, and what else differs among the points."""
+    told = [f"every {row['checkpoint_interval_s']:g} s"]
+    for column, text in (("heartbeat_timeout_s", "{:g} s timeout"), ("parallelism", "{:g} tasks")):
+        if column in points and points[column].nunique() > 1 and not is_undefined(row[column]):
+            told.append(text.format(row[column]))
+    return ", ".join(told)
 
 
 def _workload(row: Mapping[Any, Any]) -> str:
@@ -212,12 +239,20 @@ def _right_end(curves: pd.DataFrame) -> str:
 def _pictures(points: pd.DataFrame, curves: pd.DataFrame, parameters: pd.DataFrame) -> tuple[Picture, ...]:
     if points.empty and curves.empty:
         return ()
-    figure = figures.recoveries_over_rate(points, curves)[0].figure
+    comparable = points
+    if "usual_rate_per_s" in points:
+        rates = points["usual_rate_per_s"].fillna(points["rate_per_s"])
+        comparable = points.assign(rate_per_s=rates)
+    figure = figures.recoveries_over_rate(comparable, curves)[0].figure
     caption = (
         "Lines are predictions for any rate, one for each interval between snapshots: whole ones, with their "
         "90 % interval, where something was measured, dashed ones where nothing was. Filled marks are "
         f"measured, open ones predicted by a fit that had not seen the point. {_right_end(curves)}"
     )
+    if "parallelism" in points and (points["rate_per_s"] != comparable["rate_per_s"]).any():
+        caption += " Rates are as of a job with as many tasks as most recoveries have."
+    if "heartbeat_timeout_s" in points and points["heartbeat_timeout_s"].nunique() > 1:
+        caption += " Lines are for the heartbeats that most recoveries have."
     windows = parameters[parameters["parameter"] == "lag_window"]["value"]
     if (windows > 0).any():
         caption += (
