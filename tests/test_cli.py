@@ -115,9 +115,9 @@ def test_trace_prints_the_protocol_in_order(tideover):
 # compare
 
 
-def test_compare_ends_with_a_verdict(tideover, tmp_path):
+def test_compare_begins_with_a_verdict(tideover, tmp_path):
     args = ["compare", "wordcount", "--strategies", "source_replay,rsm", "--set", "run.replications=2"]
-    code, out, err = tideover(*args, "--out", tmp_path / "out")
+    code, out, err = tideover(*args, "--details", "--out", tmp_path / "out")
     assert (code, err) == (0, "")
     assert "Paired differences" in out
     assert "R+SM recovers" in " ".join(out.split())

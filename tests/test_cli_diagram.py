@@ -38,12 +38,14 @@ def test_a_small_run_is_drawn_as_a_whole(tideover, small, tmp_path):
     assert "small: source replay, seed 1, replication 0" in (tmp_path / "d.svg").read_text()
 
 
-def test_a_large_one_around_its_first_failure(tideover, tmp_path):
+def test_a_large_one_from_its_first_failure_to_the_end_of_the_recovery(tideover, tmp_path):
+    """The failure strikes between 65 s and 95 s; no recovery ends within 100 s."""
     settings = ["--set", "run.duration=100s", "--set", "run.warmup=30s", "--set", "run.replications=1"]
     code, _, _ = tideover("run", "wordcount", "--diagram", tmp_path / "d.svg", *settings)
     assert code == 0
     found = ticks(tmp_path / "d.svg")
-    assert 65 < min(found) < max(found) < 96
+    assert 60 < min(found) < 95
+    assert max(found) > 96
     assert "count: fault lose_state" in (tmp_path / "d.svg").read_text()
 
 

@@ -53,24 +53,28 @@ def test_the_table_is_as_wide_as_a_terminal(records):
     assert by_name["my own strategy"][-1] == str(len(NAMES) + 2)
 
 
-def test_a_terminal_shows_many_at_a_glance_and_no_more(records, make_result):
+def test_a_terminal_shows_the_answer_and_a_glance_on_its_first_screen(records, make_result):
+    """The verdict first, then one table, however many there are; all figures only if they are asked for."""
     results = [make_result(name) for name in ("source_replay", "rsm")]
     found = verdict(join(results, "recoveries"), join(results, "runs"))
 
-    def shown(n: int) -> str:
+    def shown(n: int, details: bool = False) -> str:
         console = Console(width=100, record=True, file=io.StringIO())
-        console.print(terminal.compare_view(records[:n], found))
+        console.print(terminal.compare_view(records[:n], found, details))
         return console.export_text()
 
-    assert "At a glance" not in shown(5)
-    assert "At a glance" in shown(6)
-    assert "95th percentile" in shown(6)
-    many = shown(14)
-    assert "At a glance" in many
-    assert "95th percentile" not in many
-    lines = [line for line in many.splitlines() if re.match(r"(active replication|none \(amnesia\)) ", line)]
-    assert all(len(line.split("  ")) > 8 for line in lines)  # one table, however many there are
-    assert len(lines) == 2
+    for n in (2, 14):
+        lines = shown(n).splitlines()
+        assert " ".join(found.text.split()).startswith(" ".join(lines[1].split()))
+        assert lines.index(next(line for line in lines if line.startswith("At a glance"))) < 10
+        assert "95th percentile" not in "".join(lines)
+        assert len(lines) < 24 + n
+    assert "95th percentile" in shown(6, details=True)
+    rows = [
+        line for line in shown(14).splitlines() if re.match(r"(active replication|none \(amnesia\)) ", line)
+    ]
+    assert all(len(row.split("  ")) > 8 for row in rows)
+    assert len(rows) == 2
 
 
 def test_fifteen_fit_into_the_figure(records):

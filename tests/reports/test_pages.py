@@ -161,6 +161,13 @@ def test_the_page_has_its_sections(html):
         assert heading in text
 
 
+def test_the_answer_comes_first_and_what_explains_it_is_closed(html):
+    """What was asked and what columns mean stands behind figures and tables, and folds out."""
+    places = [html.index(f'id="{name}"') for name in ("setup", "glossary")]
+    assert html.index('class="verdict"') < html.index("<figure") < min(places)
+    assert "<details open" not in html
+
+
 def test_the_glossary_names_every_column(html):
     text = Reader(html).text
     for column in (c for table in TABLES.values() for c in table):

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+import tideover
 from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
 from tideover.cli.trace import lines
 from tideover.models.accounts.space_time import Stretch
 from tideover.models.config import Scenario
-from tideover.models.evaluation.diagram import Diagram
+from tideover.models.evaluation.diagram import Arrow, Diagram
 from tideover.models.job.components import Links
 from tideover.models.simulation import simulate, watch
 from tideover.reports.audits.pictures import pictured
+from tideover.reports.diagrams import usual_stretch
 from tideover.reports.figures.space_time.arrows import LISTED
 from tideover.reports.figures.space_time.choice import choose, only
 from tideover.reports.figures.space_time.layout import layout
@@ -28,6 +31,7 @@ from tideover.scenarios.audit.cases import Case, Victim
 from tideover.scenarios.audit.examples import Example
 from tideover.scenarios.audit.moments import Moment, Strike
 from tideover.scenarios.audit.verdict import Verdict
+from tideover.sim.units import S
 
 SVG = "{http://www.w3.org/2000/svg}"
 PARAMETERS: dict[str, dict[str, Any]] = {
@@ -160,6 +164,34 @@ def test_thinning_keeps_whole_trees_and_says_so(most: int) -> None:
     assert words in written(space_time(diagram, most=most))
     acks = [a for a in shown.arrows if a.kind == "ack"]
     assert all(a.whole in roots for a in acks)
+
+
+def test_what_is_left_out_is_no_silence() -> None:
+    """Law: each end of a tuple in the stretch is one of an arrow, or counted in the bars below its lane."""
+    diagram = watched("source_replay", 900, 1700)
+    begin, end = diagram.stretch
+    shown = choose(diagram, most=5)
+
+    def ends(arrows: Iterable[Arrow]) -> Counter[tuple[str, int]]:
+        both = ((at, lane) for a in arrows for at, lane in ((a.sent, a.source), (a.came, a.target)))
+        return Counter((lane, at) for at, lane in both if at is not None and begin <= at <= end)
+
+    tuples = [a for a in diagram.arrows if a.kind == "tuple"]
+    drawn = [a for a in shown.arrows if a.kind == "tuple"]
+    assert Counter(shown.rest) == ends(tuples) - ends(drawn)
+    assert "Grey bars below a line" in written(space_time(diagram, most=5))
+    assert not choose(diagram, most=10_000).rest
+
+
+def test_the_usual_stretch_shows_all_of_the_recovery() -> None:
+    """A tenth of it is ahead of the failure, a tenth behind the recovery: 60 s of source replay are there."""
+    result = tideover.run("wordcount", {"run.replications": 1})
+    (row,) = result.replications[0].recoveries
+    failed, recovered = row["failed_at_s"], row["failed_at_s"] + row["time_to_recover_s"]
+    begin, end = usual_stretch(result)
+    tenth = (end - begin) / S / 10
+    assert recovered - failed > 30
+    assert (failed - begin / S, end / S - recovered) == pytest.approx((tenth, tenth))
 
 
 def test_all_of_a_small_stretch_is_drawn_and_nothing_is_said() -> None:

@@ -87,7 +87,7 @@ def test_partly_undefined_values_are_counted(make_result):
 
 def test_strategies_stand_side_by_side_and_the_verdict_is_there(four):
     found = verdict(pages.join(four, "recoveries"), pages.join(four, "runs"))
-    text = shown(terminal.compare_view([result.to_dict() for result in four], found))
+    text = shown(terminal.compare_view([result.to_dict() for result in four], found, details=True))
     header = next(line for line in text.splitlines() if "R+SM" in line)
     assert "replication" in header or "active" in header
     assert " ".join(found.text.split()) in " ".join(text.split())

@@ -124,6 +124,9 @@ def compare(
     as_json: Json = False,
     out: Out = None,
     saturate: Saturate = False,
+    details: Annotated[
+        bool, typer.Option("--details", help="Print all figures of each strategy, and paired differences.")
+    ] = False,
 ) -> None:
     """Simulate the same scenario, failures and luck under several strategies, side by side.
 
@@ -156,7 +159,7 @@ def compare(
     else:
         from tideover.reports.terminal import compare_view
 
-        output.show(compare_view(records, found.verdict))
+        output.show(compare_view(records, found.verdict, details))
     if out is not None:
         from tideover.reports import pages
 

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from tideover.models.accounts.space_time import Stretch
+from tideover.models.schema.fields import HEADLINE
 from tideover.models.simulation import Replication, watch
 from tideover.reports.figures.space_time.choice import MOST_TUPLES, only
 from tideover.reports.figures.space_time.picture import space_time
@@ -16,8 +17,10 @@ from tideover.sim.units import S
 if TYPE_CHECKING:
     from tideover.models.results.result import Result
 
-BEFORE = 0.2
-"""The part of a stretch that is ahead of the failure in it."""
+BEFORE = 0.1
+"""The part of a stretch that is ahead of the failure in it, and that is behind the recovery."""
+MOST_NOTED = 100_000
+"""Messages of a stretch that nobody has chosen."""
 
 
 def of_result(
@@ -43,8 +46,8 @@ def of_result(
 
 
 def usual_stretch(result: Result) -> Stretch:
-    """All of a small run; of a large one the stretch around the first failure, or, if nothing fails, from the
-    warm-up on.
+    """All of a small run; of a large one the stretch from before the first failure to the end of the recovery
+    from it, or, if nothing fails, from the warm-up on. It has no more messages than can be noted.
     """
     run, first = result.scenario.run, result.replications[0]
     messages = _messages(first)
@@ -55,8 +58,9 @@ def usual_stretch(result: Result) -> Stretch:
         return _within(run.warmup, legible, run.duration)
     row = min(first.recoveries, key=lambda row: row["failed_at_s"])
     failed = round(row["failed_at_s"] * S)
-    ready = failed if row["ready_at_s"] is None else round(row["ready_at_s"] * S)
-    length = max(legible, round((ready - failed) * 1.8))
+    over = run.duration if row[HEADLINE] is None else failed + round(row[HEADLINE] * S)
+    most = run.duration * MOST_NOTED // messages
+    length = min(max(legible, round((over - failed) / (1 - 2 * BEFORE))), most)
     return _within(failed - round(length * BEFORE), length, run.duration)
 
 

@@ -14,9 +14,7 @@ from tideover.scenarios.statistics.replications import of_replications
 from tideover.sim.units import S, parse_duration
 
 MANY = 5
-"""More strategies than these are shown at a glance, too;"""
-TOO_MANY = 8
-"""of more than these a terminal shows nothing else."""
+"""More strategies than these a page shows at a glance, too."""
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,9 @@ def run_view(result: Record) -> Group:
         _title(headline(result)),
         render(tables.overview([result], brief=True)),
         *bottleneck_view(result),
+        Text(
+            "Drawn: --out DIR; who sent what to whom: --diagram FILE.svg; other strategies: tideover compare."
+        ),
         warnings_view(collected_warnings([result])),
     )
 
@@ -68,18 +71,24 @@ def availability_view(found: Dependability) -> Group:
     )
 
 
-def compare_view(results: Sequence[Record], verdict: Verdict) -> Group:
-    """Strategies side by side, their paired differences, and the verdict; many at a glance."""
-    step, shown = MOST_SIDE_BY_SIDE, list[Table]()
-    if len(results) > glance.MANY:
-        shown.append(glance.table(results))
-    if len(results) <= glance.TOO_MANY:
+def compare_view(results: Sequence[Record], verdict: Verdict, details: bool = False) -> Group:
+    """The verdict, and strategies at a glance; with ``details`` all their figures, side by side, and their
+    paired differences.
+    """
+    step, shown = MOST_SIDE_BY_SIDE, [glance.table(results)]
+    if details:
         shown += [tables.overview(results[i : i + step], brief=True) for i in range(0, len(results), step)]
         shown.append(tables.pairs_table(verdict.pairs))
     return Group(
         _title(headline(results[0])),
-        *rendered(shown),
         Text(verdict.text, style="bold"),
+        Text(""),
+        *rendered(shown),
+        *(
+            ()
+            if details
+            else (Text("All figures, and differences pair by pair: --details; drawn: --out DIR."),)
+        ),
         warnings_view(collected_warnings(results)),
     )
 

@@ -52,9 +52,7 @@ def to_svg(figure: Figure | SubFigure, *, prefix: str, alt: str) -> str:
         re.sub(r'\s(?:width|height|version)="[^"]*"', "", text[: text.index(">")], count=3)
         + text[text.index(">") :]
     )
-    width = "" if size is None else f' style="max-width: {float(size[1]) * 1.6:.0f}px"'
-    if size is not None and float(size[1]) > WIDE_PT:
-        width += ' class="wide"'
+    width = ' class="wide"' if size is not None and float(size[1]) > WIDE_PT else ""
     return "\n".join(line.rstrip() for line in text.replace("<svg", head + width, 1).splitlines())
 
 

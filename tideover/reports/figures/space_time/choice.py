@@ -24,12 +24,16 @@ Thing = TypeVar("Thing")
 
 @dataclass(frozen=True)
 class Shown:
-    """What is drawn, and (``left_out``) sentences on what is not."""
+    """What is drawn, and (``left_out``) sentences on what is not.
+
+    rest    where and when (ns) tuples were sent, and came, that are not drawn
+    """
 
     lanes: tuple[Lane, ...]
     arrows: tuple[Arrow, ...]
     events: tuple[Event, ...]
     left_out: tuple[str, ...]
+    rest: tuple[tuple[str, int], ...] = ()
 
 
 def only(diagram: Diagram, components: Collection[str]) -> Diagram:
@@ -79,7 +83,15 @@ def choose(diagram: Diagram, first: Collection[Whole] = (), most: int = MOST_TUP
         tuple(a for a in kept if {a.source, a.target} <= names),
         tuple(e for e in events if e.lane is None or e.lane in names),
         tuple(said),
+        tuple(_ends([arrow for arrow in tuples if arrow.whole not in wholes], begin, end)),
     )
+
+
+def _ends(arrows: Iterable[Arrow], begin: int, end: int) -> Iterator[tuple[str, int]]:
+    for arrow in arrows:
+        for lane, moment in ((arrow.source, arrow.sent), (arrow.target, arrow.came)):
+            if moment is not None and begin <= moment <= end:
+                yield lane, moment
 
 
 def _visible(arrow: Arrow, begin: int, end: int) -> bool:

@@ -38,6 +38,8 @@ def notes(diagram: Diagram, shown: Shown, counted: bool) -> Iterator[str]:
         yield "×n: n messages so close together that one arrow stands for them."
     if shown.left_out:
         yield f"Not all is drawn: {'; '.join(shown.left_out)}."
+    if shown.rest:
+        yield "Grey bars below a line: how many tuples are sent or come there that are not drawn."
 
 
 def _arrow(sort: str) -> str:

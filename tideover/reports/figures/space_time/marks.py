@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from tideover.models.accounts.trace import moment_text
@@ -12,6 +13,8 @@ from tideover.reports.figures.space_time.choice import Shown
 from tideover.reports.figures.space_time.layout import Layout
 from tideover.reports.figures.space_time.looks import Highlight
 
+BAR = 4.0
+"""Width (px) of a bar for what is not drawn."""
 APART = 17.0
 """Steps that are closer (px) share a mark."""
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -48,7 +51,26 @@ class Marks:
             before = place.left - 10, place.y[lane.name] + 4
             shapes.append(text(before, lane.name, style.INK, 11.5, "end", bold=lane.is_task))
             shapes += self._lane(lane.name)
-        return shapes
+        return shapes + self._rest()
+
+    def _rest(self) -> list[str]:
+        """Bars below the lanes, so that what is left out does not look like silence: as long as many tuples
+        are sent or come there at that time.
+        """
+        place = self._place
+        counts = Counter((lane, int((place.x(at) - place.left) // BAR)) for lane, at in self._shown.rest)
+        most, height = max(counts.values(), default=1), place.each * 0.3
+        return [
+            box(
+                (place.left + column * BAR, place.y[lane] + 2),
+                BAR - 1,
+                height * count / most,
+                style.MUTED,
+                0.4,
+            )
+            for (lane, column), count in counts.items()
+            if lane in place.y
+        ]
 
     def _lane(self, name: str) -> list[str]:
         """A line that is broken while its task is down."""
