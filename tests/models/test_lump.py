@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tideover.cli.output import announce
-from tideover.models.coarsening import coarsened, coarseness
+from tideover.models.coarsening import coarsened, coarseness, finest
 from tideover.models.results.result import Result
 from tideover.models.simulation import simulate
 from tideover.scenarios.errors import ScenarioError
@@ -162,3 +162,30 @@ def test_lumps_are_recommended_only_where_they_are_taken(
     with pytest.raises(ScenarioError) as caught:
         scenario("topology.log={spout: values, values: [1, 2], rate: 9/s}", "run.lump=2")
     assert "does not go with topology.log.values, which counts single tuples" in str(caught.value)
+
+
+def test_latencies_that_lumps_cannot_tell_are_left_out() -> None:
+    """log -> job at a load of 0.45, without a queue: each tuple takes its service, 0.5 ms, and one of a lump
+    of 60 seems to take 30 ms: that is not told. In the outage of 25 s the first waits for 25 s, and that is.
+    """
+    one, many = told(), told("run.lump=60")
+    assert one["latency_ms"]["median"] == pytest.approx(0.5, rel=0.01)
+    assert {*many["latency_ms"].values(), *many["end_to_end_ms"].values()} == {None}
+    assert any("nothing can be told" in said for said in many["warnings"])
+    found = Result(scenario("run.lump=60"), [simulate(scenario("run.lump=60"))])
+    (row,) = found.rows("runs")
+    assert row["latency_p99_ms"] is None
+    assert row["latency_p99_at_most_ms"] == pytest.approx(30, rel=0.01)
+    assert "latency_p99_at_most_ms" not in Result(scenario(), [simulate(scenario())]).rows("runs")[0]
+    seconds = {n: simulate(scenario(f"run.lump={n}")).timeline for n in (1, 60)}
+    for part in ("latency", "end_to_end"):
+        assert seconds[60][100][f"{part}_mean_ms"] is None
+        assert seconds[60][100][f"{part}_max_ms"] is None
+        assert seconds[60][60][f"{part}_mean_ms"] == pytest.approx(
+            seconds[1][60][f"{part}_mean_ms"], rel=0.05
+        )
+    assert all(row[name] is not None for row in seconds[60] for name in ("backlog", "throughput_per_s"))
+
+
+def test_a_lump_of_one_hides_nothing() -> None:
+    assert finest(scenario(), 1) == 0

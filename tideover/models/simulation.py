@@ -8,7 +8,7 @@ from typing import Any
 
 from tideover.models.accounts.space_time import Stretch
 from tideover.models.accounts.trace import Trace
-from tideover.models.coarsening import coarsened, coarseness, real
+from tideover.models.coarsening import coarsened, coarseness, finest, real
 from tideover.models.config import Scenario
 from tideover.models.evaluation import measures
 from tideover.models.evaluation.availability import availability
@@ -22,11 +22,11 @@ from tideover.models.job.cluster import Cluster
 from tideover.models.runtime.context import TRAIN
 from tideover.models.runtime.job import Job
 from tideover.models.schema.columns import in_lumps
-from tideover.models.schema.fields import TABLES, block
+from tideover.models.schema.fields import LATENCIES, TABLES, block
 from tideover.models.world import World
 from tideover.sim.histogram import Histogram
 from tideover.sim.memory import standing
-from tideover.sim.units import S
+from tideover.sim.units import MS, S
 
 
 @dataclass
@@ -108,13 +108,14 @@ def simulate(
     that cannot be simulated.
     """
     lump = coarseness(scenario)
+    shortest = finest(scenario, lump)
     scenario = coarsened(scenario, lump)
     world = World(scenario, replication, trace=trace, watched=watched, train_cap=train_cap)
     world.run()
     found = evaluate(world, replication)
     if watched is not None:
         found.diagram = diagram(world, lump)
-    return found if lump == 1 else _in_tuples(found, lump)
+    return found if lump == 1 else _in_tuples(_told(found, shortest), lump)
 
 
 @standing()
@@ -128,6 +129,26 @@ def watch(scenario: Scenario, replication: int, stretch: Stretch) -> Diagram:
     longer = max(S, stretch.end - stretch.begin)
     world.kernel.run(min(world.scenario.run.duration, stretch.end + longer))
     return diagram(world, lump)
+
+
+def _told(found: Replication, shortest: float) -> Replication:
+    """Without latencies in recoveries and seconds that lumps cannot tell: where the median, or in a second
+    the mean, is less than ``shortest`` (ns). Histograms stay those of lumps.
+    """
+
+    def row(one: dict[str, Any], middle: str) -> dict[str, Any]:
+        hidden = [what for what in LATENCIES if (one[f"{what}_{middle}_ms"] or 0.0) * MS < shortest]
+        return {name: None if _is_latency(name, hidden) else value for name, value in one.items()}
+
+    return replace(
+        found,
+        recoveries=[row(one, "median") for one in found.recoveries],
+        timeline=[row(one, "mean") for one in found.timeline],
+    )
+
+
+def _is_latency(name: str, what: list[str]) -> bool:
+    return name.endswith("_ms") and any(name.startswith(f"{one}_") for one in what)
 
 
 def _in_tuples(found: Replication, lump: int) -> Replication:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -178,6 +179,10 @@ class Histogram:
             return None
         return math.sqrt(max(0, self.squares * self.count - self.sum * self.sum)) / self.count
 
+    def if_median(self, least: float) -> Histogram:
+        """The same, or an empty one if its median is less."""
+        return self if (self.quantile(0.5) or 0.0) >= least else Histogram()
+
     def summary(self, unit: float = 1.0) -> dict[str, float | None]:
         """median, mean, std, p95, p99, max, divided by ``unit``; None if empty."""
         self.flush()
@@ -190,3 +195,11 @@ class Histogram:
             "max": float(self.max) if self.count else None,
         }
         return {name: None if v is None else v / unit for name, v in values.items()}
+
+
+def merged(parts: Iterable[Histogram]) -> Histogram:
+    """All in one."""
+    whole = Histogram()
+    for part in parts:
+        whole.merge(part)
+    return whole

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import inf
 
+from tideover.models.coarsening import coarseness, finest
 from tideover.models.config import Scenario
 from tideover.models.job.queues import bounds_of
 from tideover.models.simulation import Replication
@@ -20,10 +21,23 @@ LEFT = 0.05
 def remarks(scenario: Scenario, replications: Sequence[Replication]) -> list[str]:
     """Remarks, each one sentence; none if there is nothing to remark."""
     return [
+        *_lumps(scenario),
         *_limits(scenario, replications),
         *_false_timeouts(scenario, replications),
         *_late(replications),
         *_wrong_anyway(replications),
+    ]
+
+
+def _lumps(scenario: Scenario) -> list[str]:
+    """A remark on what is not told where a simulated tuple stands for several."""
+    lump = coarseness(scenario)
+    if lump == 1:
+        return []
+    return [
+        f"a simulated tuple stands for {lump:,} (run.lump, run.lump_rate): of latencies under about "
+        f"{finest(scenario, lump) / S:.2g} s nothing can be told, and they are left out; for these make a "
+        "run without lumps, which may be short"
     ]
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import tideover
 from tideover.models.accounts.trace import Trace
 from tideover.models.advice import afterwards, endings, warnings
+from tideover.models.coarsening import coarseness, finest
 from tideover.models.config import Scenario, dump
 from tideover.models.evaluation import bottleneck
 from tideover.models.evaluation.bottleneck import Load
@@ -20,7 +21,7 @@ from tideover.models.schema.columns import nested
 from tideover.models.schema.fields import RECORD, TABLES, frame
 from tideover.models.schema.shared import SHARED_RECORD
 from tideover.models.simulation import Replication
-from tideover.sim.histogram import Histogram
+from tideover.sim.histogram import Histogram, merged
 from tideover.sim.registry import kind_of
 from tideover.sim.units import MS, S
 
@@ -127,14 +128,30 @@ class Result:
         return self._identity(replication) | self._origin | {"error": error}
 
     def _run(self, one: Replication) -> dict[str, Any]:
-        blocks = {name: latencies.summary(MS) for name, latencies in one.histograms.items()} | one.totals
+        least = self._shortest
+        told = {name: times.if_median(least).summary(MS) for name, times in one.histograms.items()}
+        blocks = told | one.totals
         placed = [column for column in TABLES["runs"] if len(column.record) == 2]
         figures = {
             column.name: blocks[column.record[0]][column.key]
             for column in placed
             if not column.optional or column.key in blocks[column.record[0]]
         }
-        return self._identity(one.number) | figures | self._origin | {"error": None}
+        return self._identity(one.number) | figures | self._at_most(one) | self._origin | {"error": None}
+
+    @cached_property
+    def _shortest(self) -> float:
+        """The shortest latency (ns) that can be told."""
+        return finest(self.scenario, coarseness(self.scenario))
+
+    def _at_most(self, one: Replication) -> dict[str, float | None]:
+        """What its latencies are at most, where a tuple stands for several."""
+        return {
+            f"{name.removesuffix('_ms')}_{key}_at_most_ms": value
+            for name, times in one.histograms.items()
+            for key, value in times.summary(MS).items()
+            if self._shortest and key != "std"
+        }
 
     def _identity(self, replication: int) -> dict[str, Any]:
         return {
@@ -179,7 +196,7 @@ class Result:
         duration_s = self.scenario.run.duration / S
         acked = [one.complete for one in self.replications if one.complete is not None]
         found = {
-            "complete_latency_ms": _pooled(acked),
+            "complete_latency_ms": self._pooled(acked),
             "resources": bottleneck.as_record(self.loads),
             "flows": flows([one.edges for one in self.replications], duration_s),
             "between_hosts": between_hosts([one.pairs for one in self.replications], duration_s),
@@ -193,12 +210,16 @@ class Result:
             return {}  # nothing was counted; of latencies and throughput it is known that they are undefined
         columns = schema.block("runs", name, totals[0].get(name, ()) if totals else ())
         if any(column.pool == "histogram" for column in columns):
-            return _pooled(one.histograms[name] for one in self.replications)
+            return self._pooled(one.histograms[name] for one in self.replications)
         found: dict[str, Any] = {}
         for column in columns:
             values = [one[name][column.key] for one in totals if one[name][column.key] is not None]
             found[column.key] = _POOLS[column.pool](values) if values else None
         return found
+
+    def _pooled(self, parts: Iterable[Histogram]) -> dict[str, float | None]:
+        """The six figures (ms) of all together, if they can be told."""
+        return merged(parts).if_median(self._shortest).summary(MS)
 
     def to_json(self) -> str:
         """``to_dict`` as text, the same bytes for the same seed."""
@@ -210,14 +231,6 @@ def _mean(values: Sequence[float]) -> float:
 
 
 _POOLS: dict[str, Callable[[Sequence[Any]], Any]] = {"sum": sum, "mean": _mean, "min": min, "max": max}
-
-
-def _pooled(parts: Iterable[Histogram]) -> dict[str, float | None]:
-    """The six figures (ms) of all together."""
-    whole = Histogram()
-    for part in parts:
-        whole.merge(part)
-    return whole.summary(MS)
 
 
 def _utilisation(replications: Sequence[Replication]) -> dict[str, Any]:

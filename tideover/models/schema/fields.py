@@ -26,7 +26,7 @@ HEADLINE = "time_to_recover_s"
 """The column of recoveries by which strategies are compared first."""
 
 _FAILED_RUN = "the run failed; see `error`"
-_NO_TUPLES = "no tuple was processed in that time"
+_NO_TUPLES = "no tuple was processed in that time, or run.lump is too coarse to tell"
 _CUT_OFF = "the run ended before"
 _KIND = "kind of the failure, or why a detector restarts what did not fail: false_detection, reassigned"
 
@@ -47,7 +47,7 @@ _LATENCY_FIGURES = {
     "p99": "99th percentile",
     "max": "maximum",
 }
-_LATENCIES = {
+LATENCIES = {
     "latency": "latency, from a tuple's creation stamp (a replay by the source has a new one),",
     "end_to_end": "end-to-end latency, from the first emission of a tuple's root,",
 }
@@ -65,7 +65,7 @@ def _latencies(where: str, undefined: str = _NO_TUPLES, pool: Pool = "") -> tupl
             brief=key != "max",
             pool=pool,
         )
-        for kind, meant in _LATENCIES.items()
+        for kind, meant in LATENCIES.items()
         for key, label in _LATENCY_FIGURES.items()
     )
 
@@ -225,6 +225,19 @@ def _throughput(key: Pool, meaning: str) -> Column:
     )
 
 
+_AT_MOST = tuple(
+    Column(
+        f"{kind}_{key}_at_most_ms",
+        f"what `{kind}_{key}_ms` is at most, about: as `run.lump` has it, whose tuples wait and are served "
+        "together; only with it",
+        "ms",
+        undefined=_NO_TUPLES,
+        optional=True,
+    )
+    for kind in LATENCIES
+    for key in _LATENCY_FIGURES
+    if key != "std"
+)
 RUNS = (
     *_IDENTITY,
     _REPLICATION,
@@ -281,6 +294,7 @@ RUNS = (
     *snapshots(_FAILED_RUN),
     *DELAYS,
     *_latencies("over the measured time outside every failure's recovery and catch-up", pool="histogram"),
+    *_AT_MOST,
     _throughput("mean", "mean throughput of the last stateful bolt"),
     _throughput("min", "least throughput in any second"),
     _throughput("max", "greatest throughput in any second"),

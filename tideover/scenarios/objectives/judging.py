@@ -103,7 +103,11 @@ def _samples(objective: Terms, runs: pd.DataFrame, frame: pd.DataFrame, warmup_s
     failed = set(numbers[runs["error"].notna().to_numpy()]) if "error" in runs.columns else set()
     notes = [f"{len(failed)} of {len(numbers)} runs failed, and count as broken"] if failed else []
     if objective.metric.table == "runs":
-        values = frame[objective.metric.column.name].to_numpy(np.float64)
+        name = objective.metric.column.name
+        values = frame[name].to_numpy(np.float64)
+        at_most = f"{name.removesuffix('_ms')}_at_most_ms"
+        if at_most in frame and objective.sign in ("<=", "<"):
+            values = np.where(np.isnan(values), frame[at_most].to_numpy(np.float64), values)
         unknown = int(np.isnan(values).sum()) - len(failed)
         if unknown > 0:
             said = objective.metric.column.undefined

@@ -80,7 +80,8 @@ class Terms:
         if lumps and self.metric.column.name.startswith(("latency", "end_to_end")):
             found.append(
                 f"{self.text}: latencies are those of lumps of tuples ({lumps}), which wait and are served "
-                "as one, mostly longer than a tuple's; without it they are exact, and a run takes longer"
+                "as one, mostly longer than a tuple's: it may be met where it is called broken; without "
+                "lumps they are exact, and a run takes longer"
             )
         return found
 
