@@ -17,7 +17,7 @@ import tideover
 from tests.models.test_day import CURVE, world
 from tideover.cli.app import main
 from tideover.reports import figures
-from tideover.reports.hours import answer
+from tideover.reports.hours import answer, hours_table
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.scenario import Scenario, load
 from tideover.scenarios.writer import to_data
@@ -49,7 +49,7 @@ def test_each_hour_is_a_run_with_its_load_and_the_day_their_weighted_mean() -> N
         assert each.result.to_dict()["recoveries"] == alone.to_dict()["recoveries"]
     assert found.weights.tolist() == pytest.approx([9 / 24, 7 / 24, 8 / 24])
     means = [one.mean for one in found.estimates("catch_up_s")]
-    assert found.of_the_day("catch_up_s").mean == pytest.approx(np.average(means, weights=[9, 7, 8]))
+    assert found.mean("catch_up_s").mean == pytest.approx(np.average(means, weights=[9, 7, 8]))
     assert (found.worst.time, found.best.time) == ("18:00", "04:00")
     assert answer(found).startswith("A failure at 18:00 takes ")
 
@@ -63,11 +63,24 @@ def test_the_greatest_backlog_is_what_comes_while_nobody_works() -> None:
     assert found.weights.tolist() == [1.0]
 
 
+def test_of_hours_on_one_side_of_the_day_there_is_no_mean_of_the_day() -> None:
+    """At 12 and 18 o'clock: of the night nothing is known, so both count alike, and the day is not named; at
+    12 and 24 o'clock half of it is nearest to each.
+    """
+    found = tideover.hours(scenario(), ["12:00", "18:00"])
+    means = [one.mean for one in found.estimates("catch_up_s")]
+    assert found.mean("catch_up_s").mean == pytest.approx(np.mean(means))
+    assert "day" not in found.to_dict()
+    assert hours_table(found).rows[-1][0] == "mean of these hours"
+    assert "in these hours" in answer(found)
+    assert tideover.hours(scenario(), ["12:00", "0:00"]).of_the_day
+
+
 def test_the_interval_of_the_day_is_that_of_its_replications() -> None:
     """Each replication's mean over the day, and the interval of those: hours have their luck in common."""
     found = tideover.hours(scenario(), ["6:00", "18:00"], ["run.replications=4", "failures.0.within=5 s"])
     days = found.values("catch_up_s").mean(axis=0)
-    day = found.of_the_day("catch_up_s")
+    day = found.mean("catch_up_s")
     assert (day.n, day.mean, day.std) == (4, pytest.approx(days.mean()), pytest.approx(days.std(ddof=1)))
 
 
@@ -75,7 +88,7 @@ def test_an_hour_that_is_not_over_is_the_worst() -> None:
     """45 s are left: enough for 23 s at 4 o'clock and 37 s at 12, not for 47 s at 18."""
     found = tideover.hours(scenario(duration="66 s"), ["12:00", "18:00"])
     assert [one.undefined for one in found.estimates("time_to_recover_s")] == [0, 1]
-    assert found.of_the_day("time_to_recover_s").mean is None
+    assert found.mean("time_to_recover_s").mean is None
     assert found.worst.time == "18:00"
     assert answer(found).startswith("A failure at 18:00 is not over at the end of 1 of 1 runs, one at 12:00 ")
 

@@ -36,13 +36,13 @@ _BEFORE = (
 
 
 def answer(found: Hours) -> str:
-    """The longest and the shortest, and the day's mean, in a sentence."""
-    day = found.of_the_day(HEADLINE)
-    mean = "" if day.mean is None else f"; over the day {number(day.mean)} s on average"
+    """The longest and the shortest, and the mean, in a sentence."""
+    mean, of = found.mean(HEADLINE).mean, "over the day" if found.of_the_day else "in these hours"
+    said = "" if mean is None or len(found.every) == 1 else f"; {of} {number(mean)} s on average"
     told = _told(found, found.worst, "takes ")
     if found.best != found.worst:
         told += f", one {_told(found, found.best)}"
-    return f"A failure {told}{mean}."
+    return f"A failure {told}{said}."
 
 
 def _told(found: Hours, each: Hour, verb: str = "") -> str:
@@ -65,9 +65,10 @@ def hours_table(found: Hours) -> Table:
         (each.time, number(each.rate), *cells([column[place] for column in by_name]))
         for place, each in enumerate(found.every)
     ]
-    day = ("day's mean", "", *cells([found.of_the_day(column.name) for column in MEASURES]))
+    of = "day's mean" if found.of_the_day else "mean of these hours"
+    mean = (of, "", *cells([found.mean(column.name) for column in MEASURES]))
     columns = ("failure at", "load, tuples/s", *(column.label_with_unit for column in MEASURES))
-    return Table("By hour of the day", columns, (*rows, day), notes.lines())
+    return Table("By hour of the day", columns, (*rows, *([mean] if len(rows) > 1 else [])), notes.lines())
 
 
 def view(found: Hours) -> Group:

@@ -2,7 +2,8 @@
 
 Each hour is a run of its own, around its failure, with the load of that hour (``run.fails_at``). Luck is the
 same in all of them. A day's mean weights each hour with the part of the day that is nearest to it,
-replication by replication, as the hours of one replication have their luck in common.
+replication by replication, as the hours of one replication have their luck in common. Where the hours that
+were asked leave out half the day, nothing is said of it, but the plain mean of these hours.
 """
 
 from __future__ import annotations
@@ -40,6 +41,8 @@ Report = Callable[[str, int, int], None]
 
 _AFTER = "from the first failure until the end of the run"
 _NOTHING = "nothing failed"
+_OTHERWISE = "end_to_end_p99_ms"
+_WIDEST_GAP = 12.0
 MEASURES = (
     named("recoveries", HEADLINE),
     named("recoveries", "catch_up_s"),
@@ -54,10 +57,10 @@ MEASURES = (
         label="greatest latency, ms",
     ),
     Column(
-        "end_to_end_p99_ms",
+        _OTHERWISE,
         "99th percentile of the end-to-end latency outside of recoveries",
         "ms",
-        undefined="no tuple was processed in that time",
+        undefined=named("runs", _OTHERWISE).undefined,
         label="p99 otherwise, ms",
     ),
 )
@@ -91,25 +94,42 @@ class Hours:
 
     def values(self, measure: str) -> Floats:
         """A measure by hour (rows) and replication (columns); undefined is NaN."""
-        return np.array(
-            [[_value(one, measure) for one in each.result.replications] for each in self.every], np.float64
-        )
+        if measure == _OTHERWISE:
+            rows = [[_known(row[measure]) for row in each.result.rows("runs")] for each in self.every]
+        else:
+            rows = [[_value(one, measure) for one in each.result.replications] for each in self.every]
+        return np.array(rows, np.float64)
 
     def estimates(self, measure: str) -> list[Estimate]:
         """The mean of a measure in each hour, over its replications."""
         return [estimate(row, resample=False) for row in self.values(measure)]
 
-    def of_the_day(self, measure: str) -> Estimate:
-        """The mean over a moment of failure that is uniform over the day. A replication in which the measure
-        is undefined in some hour has none.
+    def mean(self, measure: str) -> Estimate:
+        """The mean over a moment of failure that is uniform over the day, or of the hours that were asked if
+        these say little of the day (``of_the_day``). A replication in which the measure is undefined in some
+        hour has none.
         """
         return estimate(self.weights @ self.values(measure), resample=False)
 
     @property
-    def weights(self) -> Floats:
-        """Which part of the day each hour stands for: half the way to its neighbours, over midnight too."""
+    def of_the_day(self) -> bool:
+        """Whether the hours say what is to be expected of a day: none is farther than 12 h from the next."""
+        return bool(self._gaps.max() <= _WIDEST_GAP)
+
+    @property
+    def _gaps(self) -> Floats:
+        """From each hour to the next, over midnight too (h)."""
         hours = np.array([each.hour for each in self.every])
-        gaps = np.diff(np.append(hours, hours[0] + 24))
+        return np.diff(np.append(hours, hours[0] + 24))
+
+    @property
+    def weights(self) -> Floats:
+        """Which part of the day each hour stands for: half the way to its neighbours, over midnight too; all
+        the same if they say little of the day.
+        """
+        gaps = self._gaps
+        if not self.of_the_day:
+            return np.full(len(gaps), 1 / len(gaps))
         return np.asarray((gaps + np.roll(gaps, 1)) / 48, np.float64)
 
     @property
@@ -170,7 +190,9 @@ class Hours:
                 | {name: _record(found[place]) for name, found in by_name.items()}
                 for place, each in enumerate(self.every)
             ],
-            "day": {column.name: _record(self.of_the_day(column.name)) for column in MEASURES},
+            "day" if self.of_the_day else "mean": {
+                column.name: _record(self.mean(column.name)) for column in MEASURES
+            },
             "worst": self.worst.time,
             "best": self.best.time,
         }
@@ -217,8 +239,6 @@ def at_hours(scenario: config.Scenario, times: Sequence[str]) -> dict[str, Scena
 
 def _value(one: Replication, measure: str) -> float:
     """A measure of one replication."""
-    if measure == "end_to_end_p99_ms":
-        return _known(one.end_to_end.summary(1e6)["p99"])
     if not one.recoveries:
         return math.nan
     first = min(row["failed_at_s"] for row in one.recoveries)
