@@ -150,12 +150,12 @@ def test_lumps_are_recommended_only_where_they_are_taken(
     """A note on a run that takes long names ``run.lump_rate``; whoever follows it is not refused. Where lumps
     are refused it is not named, and the refusal names keys of the scenario.
     """
-    long = "run.duration=3000000 s"
-    announce([with_curve(tmp_path, long)])
+    long = ("run.duration=100000 s", "run.replications=30")
+    announce([with_curve(tmp_path, *long)])
     assert "run.lump_rate" in capsys.readouterr().err
-    with_curve(tmp_path, long, "run.lump_rate=200/s")
+    with_curve(tmp_path, *long, "run.lump_rate=200/s")
     pending = "strategy={kind: source_replay, max_spout_pending: 9}"
-    announce([with_curve(tmp_path, long, pending)])
+    announce([with_curve(tmp_path, *long, pending)])
     said = capsys.readouterr().err
     assert "this takes about" in said
     assert "lump" not in said

@@ -58,6 +58,17 @@ def test_the_size_of_a_run_is_limited(old: str, new: str, said: str | None) -> N
     assert said in str(refused.value)
 
 
+def test_a_long_run_has_to_fit_into_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """1000 d are 8.64e9 slots, of 120 B each if something happens all the time; with a call in 10 h it is
+    near 2,400 calls. A machine of 64 GB has room for one of them.
+    """
+    monkeypatch.setattr("os.sysconf", {"SC_PHYS_PAGES": 10**6, "SC_PAGE_SIZE": 64_000}.get)
+    long = WORLD.replace("60 s", "1000 d")
+    with pytest.raises(ScenarioError, match=r"6: run.duration: .* needs 1,037 GB .* has 64 GB"):
+        load_text(long)
+    assert load_text(long.replace("1/s", "0.1/h"))
+
+
 def test_so_many_pairs_of_tasks_do_not_fit() -> None:
     """1024 x 1024 pairs fit; with six replicas each they do not."""
     wide = WORLD.replace("1/s}", "1/s, parallelism: 1024}").replace("1 ms}\ns", "1 ms, parallelism: 1024}\ns")

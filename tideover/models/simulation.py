@@ -12,8 +12,9 @@ from tideover.models.coarsening import coarsened, coarseness, finest, real
 from tideover.models.config import Scenario
 from tideover.models.evaluation import measures
 from tideover.models.evaluation.availability import availability
+from tideover.models.evaluation.axis import SECOND
 from tideover.models.evaluation.bottleneck import Used
-from tideover.models.evaluation.curves import SECOND, Curves, curves
+from tideover.models.evaluation.curves import Curves, curves, together
 from tideover.models.evaluation.diagram import Diagram, diagram
 from tideover.models.evaluation.measures import Bools
 from tideover.models.evaluation.undisturbed import reference
@@ -175,8 +176,9 @@ def evaluate(world: World, replication: int) -> Replication:
     found = curves(world)
     without = found if not world.outages else reference(world.scenario, replication, world.train_cap)
     balance = world.balance()
+    found, without = together(found, without)
     rows, usual = measures.recoveries(world, found, without)
-    steady, first = measures.steady_seconds(world, usual)
+    steady, first = measures.steady_seconds(world, usual, found.axis)
     return Replication(
         number=replication,
         recoveries=rows,
@@ -217,9 +219,13 @@ def _throughput(world: World, found: Curves) -> dict[str, float | None]:
     first, last = -(-world.scenario.run.warmup // S), world.scenario.run.duration // S
     if last <= first:
         return {"mean": None, "min": None, "max": None}
-    slots = found.done[first * SECOND + 1 : last * SECOND + 1]
-    per_second = slots.reshape(last - first, SECOND).sum(axis=1)
-    return {"mean": float(per_second.mean()), "min": float(per_second.min()), "max": float(per_second.max())}
+    per_second = found.done[found.axis.slots_of(first, last)].reshape(-1, SECOND).sum(axis=1)
+    every = len(per_second) == last - first  # in seconds that are not kept nothing is done
+    return {
+        "mean": float(per_second.sum() / (last - first)),
+        "min": float(per_second.min()) if every else 0.0,
+        "max": float(per_second.max()),
+    }
 
 
 def _windows(world: World) -> dict[str, int]:

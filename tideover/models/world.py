@@ -73,7 +73,7 @@ class World:
         strategy = scenario.strategy
         deployment = deployment_of(scenario)
         self._kernel = kernel = Kernel()
-        recorder = Recorder()
+        recorder = Recorder(scenario.run.duration)
         self.trace = Trace(lambda: kernel.now) if trace else None
         self.backlog = Backlog(recorder, deployment.replicas, lambda: kernel.now)
         self.ledger = Ledger(deployment.topology, deployment.replicas, draws, strategy.needs.paths)

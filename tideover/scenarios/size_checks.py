@@ -4,22 +4,30 @@ has room for every moment and number of bytes. A single value is limited by its 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from math import inf
 
 from tideover.models.advice.loads import task_loads
 from tideover.models.coarsening import coarseness, counting, tuple_costs
 from tideover.models.config import Scenario
 from tideover.models.effort import MOST_ROOTS, roots
+from tideover.models.evaluation.normal import reach_of
 from tideover.models.job.components import MOST_LUMP, BoltConfig, SpoutConfig
 from tideover.models.job.deployment import Deployment
 from tideover.models.job.topology import Topology
 from tideover.models.time_of_day import heaviest
 from tideover.scenarios.draft import Draft
 from tideover.scenarios.errors import Problem
+from tideover.sim.recorder import LONG, SLOT
 from tideover.sim.units import DAY, MAX_PERIOD, S
 
 MOST_CHANNELS = 4_000_000
 """Pairs of tasks that send to one another: some 1.5 kB each."""
+SLOT_BYTES = 120
+"""Of what is recorded of a slot of 10 ms of a run and of the one without failures, and said of seconds."""
+_TIMES = 3
+"""Moments at which something happens with a root: it comes in, is processed, and leaves."""
 LATEST = 2.0**61
 """ns, 73 years: the latest moment that work is expected to be done, a quarter of what int64 holds."""
 MOST_BYTES = 2.0**61
@@ -35,7 +43,11 @@ def check(draft: Draft, scenario: Scenario, deployment: Deployment) -> Iterator[
         )
         yield draft.problem(message, "run", "lump_rate")
         return
-    found = [*_spouts(draft, heavy, lump), *_channels(draft, scenario, deployment.topology)]
+    found = [
+        *_spouts(draft, heavy, lump),
+        *_channels(draft, scenario, deployment.topology),
+        *_memory(draft, heavy),
+    ]
     yield from found or _work(draft, heavy, lump, deployment)
 
 
@@ -80,6 +92,27 @@ def _channels(draft: Draft, scenario: Scenario, topology: Topology) -> Iterator[
             )
             yield draft.problem(message, "topology", edge.down.name)
             return
+
+
+def _memory(draft: Draft, scenario: Scenario) -> Iterator[Problem]:
+    """What is recorded fits: of a long run the slots near to what happens, or all, if that is everywhere."""
+    duration = scenario.run.duration
+    if duration <= LONG:
+        return
+    spouts = [config for config in scenario.topology.values() if isinstance(config, SpoutConfig)]
+    cycle = scenario.strategy.cycle()
+    near = 4 * reach_of(0 if cycle is None else cycle[1]) + 20 * S
+    times = _TIMES * sum(roots(config, scenario) for config in spouts)
+    if any(config.source is not None for config in spouts):
+        times = inf  # their lag is looked at every second
+    needed = SLOT_BYTES * min(duration, times * near) / SLOT
+    there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if needed > there:
+        message = (
+            f"is so long that what is recorded, 10 ms by 10 ms, needs {needed / 1e9:,.0f} GB of memory; "
+            f"this machine has {there / 1e9:,.0f} GB: take a shorter run, or one in which less happens"
+        )
+        yield draft.problem(message, "run", "duration")
 
 
 def _work(draft: Draft, scenario: Scenario, lump: int, deployment: Deployment) -> Iterator[Problem]:

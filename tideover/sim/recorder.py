@@ -1,7 +1,7 @@
 """What is measured while a simulation runs: latency, throughput, backlog over time.
 
 History is pruned as it is made: latencies become histograms per second, counts become one number per 10 ms.
-Nothing here grows with the number of tuples.
+Nothing here grows with the number of tuples; in long runs nothing grows with time in which nothing happens.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from tideover.sim.units import S
 
 SLOT = S // 100
 """Resolution of throughput and backlog, ns."""
+LONG = 100_000 * S
+"""A run of more than a day and a bit has too many slots to keep one number for each."""
 GATHERED = 1 << 16
 """Most latencies, or times of events, that are kept as they are."""
 NONE: Ints = np.zeros(0, np.int64)
@@ -102,6 +104,46 @@ class Series:
         out = np.zeros(n, np.int64)
         out[: min(n, len(self._counts))] = self._counts[:n]
         return out
+
+
+class FewCounts(Series):
+    """The same for a long run: grows with the slots in which something happens, not with time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._parts: list[tuple[Ints, Ints]] = []
+
+    def add(self, times: Ints) -> None:
+        self._gather(times)
+
+    def count(self, times: Ints) -> None:
+        self._gather(times)
+
+    def _count(self, times: Ints) -> None:
+        self._parts.append(np.unique(slots_of(times), return_counts=True))
+
+    def events(self) -> tuple[Ints, Ints]:
+        """The slots in which something happened, rising, and how much in each."""
+        self._flush()
+        if len(self._parts) != 1:
+            every = [np.concatenate(column) for column in zip((NONE, NONE), *self._parts, strict=True)]
+            slots, places = np.unique(every[0], return_inverse=True)
+            counts = np.zeros(len(slots), np.int64)
+            np.add.at(counts, places, every[1])
+            self._parts = [(slots, counts)]
+        return self._parts[0]
+
+    def times(self) -> Ints:
+        return self.events()[0] * SLOT
+
+    def at(self, slots: Ints) -> Ints:
+        """Counts in these slots."""
+        known, counts = self.events()
+        places = np.minimum(known.searchsorted(slots), len(known) - 1)
+        return np.where(known[places] == slots, counts[places], 0) if len(known) else np.zeros_like(slots)
+
+    def until(self, end: int) -> Ints:
+        return self.at(np.arange(end // SLOT + 1, dtype=np.int64))
 
 
 class LatencyLog:
@@ -246,16 +288,19 @@ class Span:
 class Recorder:
     """Latencies, throughput, backlog and outputs over time."""
 
-    def __init__(self) -> None:
+    def __init__(self, duration: int = 0) -> None:
+        """``duration``: of the run (ns); of a long one only what happens is kept."""
+        self.is_long = duration > LONG
+        series = FewCounts if self.is_long else Series
         self.latency = LatencyLog()
         self.from_first: LatencyLog | None = None
         """Latencies since the first emission of a tuple's root; None: the same, none was emitted again."""
-        self.done = Series()
-        self.entered = Series()
-        self.left = Series()
-        self.back = Series()
+        self.done = series()
+        self.entered = series()
+        self.left = series()
+        self.back = series()
         """Of those that left, who entered again in the same slot."""
-        self.output = Series()
+        self.output = series()
         self._outputs: dict[object, int] = {}
 
     def measure(self, times: Ints, created: Ints, first: Ints) -> tuple[Ints, Ints]:

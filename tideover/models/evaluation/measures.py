@@ -10,7 +10,8 @@ import numpy as np
 
 from tideover.models.accounts.recoveries import Recovery
 from tideover.models.evaluation import calm, drain
-from tideover.models.evaluation.curves import SECOND, Curves
+from tideover.models.evaluation.axis import SECOND, Axis
+from tideover.models.evaluation.curves import Curves
 from tideover.models.evaluation.normal import Bools, first_calm, least_near, reach_of, too_high
 from tideover.models.runtime.outage import Outage
 from tideover.models.schema.endings import ending
@@ -46,13 +47,13 @@ class Comparison:
         behind = too_high(found.present, without.present, without.beat, len(world.job.spouts))
         for recovery in world.recoveries.all:
             if (done := recovery.done_at) > recovery.outage.failed_at:
-                behind[_slots(recovery.outage.failed_at, done)] = True
+                behind[_slots(found.axis, recovery.outage.failed_at, done)] = True
         astray = behind.copy()
         first = min((outage.failed_at for outage in world.outages), default=0)
         for place in found.bad.keys() - without.bad.keys():
             begin, end = found.bad[place]
             if end > first:
-                astray[_slots(max(begin, first), end)] = True
+                astray[_slots(found.axis, max(begin, first), end)] = True
         return cls(found, without, behind, astray, without.beat if world.job.needs.batches else 0)
 
     def caught_up_at(self, recovery: Recovery) -> int | None:
@@ -72,11 +73,12 @@ class Comparison:
         return self._first_calm(self.astray, caught_up)
 
     def _first_calm(self, abnormal: Bools, since: int) -> int | None:
-        begin = _slot(since) + 1
+        axis = self.curves.axis
+        begin = axis.place(_slot(since)) + 1
         first = first_calm(abnormal, begin, self.saw)
         if first is None:
             return None
-        return since if first == begin else (first - 1) * SLOT
+        return since if first == begin else axis.slot(first - 1) * SLOT
 
     def throughput_back(self, recovery: Recovery, until: int) -> float | None:
         """Seconds from the fault until throughput over 10 s is back at 90 % of what it would have been.
@@ -86,17 +88,20 @@ class Comparison:
         are the load's own. 0 if there is none; None if it does not come back before ``until`` (ns).
         """
         outage, recovered = recovery.outage, recovery.done_at
-        failed = outage.failed_at // SLOT
+        axis = self.curves.axis
+        failed = axis.place(outage.failed_at // SLOT)
         if recovered == outage.failed_at:
             return 0.0  # nothing was down
         need = 0.9 * least_near(_trailing(self.without.done), reach_of(self.without.beat) // SLOT)
-        low = (_trailing(self.curves.done) < need)[failed : until // SLOT + 1]
-        affected = recovered // SLOT - failed + TEN_SECONDS
+        low = (_trailing(self.curves.done) < need)[failed : axis.place(until // SLOT) + 1]
+        affected = axis.place(recovered // SLOT) - failed + TEN_SECONDS
         if not low[:affected].any():
             return 0.0
         dip = int(np.argmax(low))
         back = np.flatnonzero(~low[dip:])
-        return None if not len(back) else (dip + int(back[0])) * SLOT / S
+        if not len(back):
+            return None
+        return (axis.slot(failed + dip + int(back[0])) - axis.slot(failed)) * SLOT / S
 
 
 def _slot(moment: int) -> int:
@@ -104,11 +109,11 @@ def _slot(moment: int) -> int:
     return -(-moment // SLOT)
 
 
-def _slots(begin: int, end: int) -> slice:
-    """The slots with instants after ``begin`` up to ``end`` (ns); a slot has its last instant, not its
-    first.
+def _slots(axis: Axis, begin: int, end: int) -> slice:
+    """The places of slots with instants after ``begin`` up to ``end`` (ns); a slot has its last instant, not
+    its first.
     """
-    return slice(begin // SLOT + 1, _slot(end) + 1)
+    return slice(axis.place(begin // SLOT + 1), axis.place(_slot(end) + 1))
 
 
 def _trailing(done: Ints) -> Ints:
@@ -147,7 +152,7 @@ def recoveries(world: World, found: Curves, without: Curves) -> tuple[list[dict[
     comparison = Comparison.of(world, found, without)
     lost = _losses(world, without)
     end = world.scenario.run.duration
-    usual = np.arange(len(found.done)) > world.scenario.run.warmup // SLOT
+    usual = found.axis.at > world.scenario.run.warmup // SLOT
     rows = []
     for recovery in world.recoveries.all:
         outage = recovery.outage
@@ -166,7 +171,7 @@ def recoveries(world: World, found: Curves, without: Curves) -> tuple[list[dict[
         row = _recovery(world, comparison, recovery, replayed, caught_up, over)
         rows.append(row | _ended(row[HEADLINE], lost[outage.number]))
         reached = end if caught_up is None else caught_up
-        usual[_slots(outage.failed_at, max(reached, outage.ready_at))] = False
+        usual[_slots(found.axis, outage.failed_at, max(reached, outage.ready_at))] = False
     return rows, usual
 
 
@@ -310,23 +315,29 @@ def _state(world: World, recovery: Recovery) -> dict[str, int]:
     }
 
 
-def steady_seconds(world: World, usual: Bools) -> tuple[Bools, int]:
-    """Which whole seconds after the warm-up are ``usual`` throughout, and the first of them."""
+def steady_seconds(world: World, usual: Bools, axis: Axis) -> tuple[Bools, int]:
+    """Which whole seconds after the warm-up are ``usual`` throughout (in those that are not kept nothing is
+    done), and the first of them.
+    """
     first = -(-world.scenario.run.warmup // S)
     last = world.scenario.run.duration // S
-    slots = usual[first * SECOND + 1 : last * SECOND + 1].reshape(-1, SECOND)
-    return np.logical_and.reduce(slots, axis=1), first
+    steady = np.ones(max(0, last - first), dtype=bool)
+    slots = usual[axis.slots_of(first, last)].reshape(-1, SECOND)
+    steady[axis.seconds(first, last) - first] = np.logical_and.reduce(slots, axis=1)
+    return steady, first
 
 
 def timeline(world: World, curves: Curves, without: Curves) -> list[dict[str, Any]]:
     """One row per second: throughput, latency, greatest backlog, and what that would have been.
 
-    A second has its first instant, not its last: what a fault does at 75 s is in the row of second 75.
+    A second has its first instant, not its last: what a fault does at 75 s is in the row of second 75. Of a
+    long run only seconds near to what happens.
     """
     rows = []
     recorder = world.recorder
-    for second in range(world.scenario.run.duration // S):
-        begin, end = second * SECOND, (second + 1) * SECOND
+    seconds = curves.axis.seconds(0, world.scenario.run.duration // S)
+    for place, second in enumerate(seconds.tolist()):
+        begin, end = place * SECOND, (place + 1) * SECOND
         rows.append(
             {
                 "second": second,
