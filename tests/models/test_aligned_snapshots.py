@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.models.chain import ONES, counted, windows
+from tests.models.test_exactness import check
 from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
 from tideover.models.advice import warnings
 from tideover.models.config import Scenario, topology_of
@@ -268,6 +269,25 @@ def test_windows_come_once_and_in_full() -> None:
     assert run.windows == {"emitted": 8, "correct": 8, "wrong": 0, "missing": 0}
     assert run.recoveries[0]["output_gap_s"] == pytest.approx(0.020, abs=0.002)
     assert (run.ledger["duplicated"], run.recoveries[0]["extra"], run.recoveries[0]["missing"]) == (0, 0, 0)
+
+
+def test_windows_are_open_again_until_they_are_put_out_once_more() -> None:
+    """s ──▶ count (4), windows of 30 ended by markers. Root n is emitted at 10 (n + 1); by the crash at 100,
+    before any snapshot, three windows are out, with roots 0 to 8. The job begins anew: roots 0, 1 and 2 are
+    counted at 104, 108 and 112, and window 1 is put out again. Of the eleven roots at 115 the job has done
+    three; readers have all three windows.
+    """
+    topology = {
+        "s": spout(**ONES),
+        "count": bolt("windowed_count", {"s": "shuffle"}, 4, window={"length": 30 * MS}),
+    }
+    scenario = job(topology, (crash(100),), until=115)
+    run = simulate(scenario, trace=True)
+    assert windows(run) == [(1, 34, 3), (2, 64, 3), (3, 94, 3), (1, 112, 3)]
+    assert run.windows == {"emitted": 3, "correct": 3, "wrong": 0, "missing": 0}
+    balance = {name: run.ledger[name] for name in ("completed", "in_flight", "lost", "duplicated")}
+    assert balance == {"completed": 3, "in_flight": 8, "lost": 0, "duplicated": 0}
+    check(scenario)
 
 
 # -- how long it takes ---------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.models.chain import ONES, chain, lost, windows
+from tests.models.test_exactness import check
 from tests.oracle.worlds import MS, bolt, fault, spout, world
 from tideover.models.job.components import Links, Store
 from tideover.models.simulation import simulate
@@ -35,6 +36,29 @@ def test_a_tick_that_finds_nothing_restored_emits_nothing() -> None:
     assert windows(run) == [(2, 100, 9)]
     assert run.windows == {"emitted": 1, "correct": 0, "wrong": 1, "missing": 1}
     assert (run.ledger["lost"], run.ledger["duplicated"]) == (0, 0)
+
+
+@pytest.mark.parametrize("forgets", [False, True])
+def test_before_any_checkpoint_windows_of_tuples_are_numbered_from_the_beginning(forgets: bool) -> None:
+    """Windows of three tuples: number 1 is put out at 32. The count crashes at 55, and has no checkpoint: it
+    is as it was at the beginning, and so is its number. p replays roots 0 to 4, and the window that ends with
+    the third of them is number 1 once more: void, and all others are right.
+
+    If p crashes first, at 35, its buffer begins with root 3: now roots 3, 4 and 5 are in number 1, which
+    readers have. p still has them, so they are in flight; windows are one number behind.
+    """
+    crashes = [fault("crash_task", 35, component="p")] * forgets + [
+        fault("crash_task", 55, component="count")
+    ]
+    scenario = chain(tuple(crashes), 195, {"tuples": 3}, checkpoint_interval=10**6 * MS)
+    run = simulate(scenario, trace=True)
+    assert run.trace is not None
+    out = sorted((at / MS, number) for *_, number, at, _ in run.trace.windows)
+    later = [(30 * n + 2, n - forgets) for n in range(2 + forgets, 7)]
+    assert out == sorted([(32, 1), (62 if forgets else 58, 1), *later])
+    left = {name: run.ledger[name] for name in ("completed", "in_flight", "lost", "duplicated")}
+    assert left == {"completed": 19 - 3 * forgets, "in_flight": 3 * forgets, "lost": 0, "duplicated": 0}
+    check(scenario)
 
 
 def test_a_marker_waits_for_the_replay() -> None:

@@ -19,8 +19,8 @@ WINDOWS = (
     ),
     Mutation(
         "a query that starts anew reads windows that slide from their last pane on",
-        "begins = [epoch // panes.slide * panes.slide - panes.panes for panes in self._panes]",
-        "begins = [epoch // panes.slide * panes.slide for panes in self._panes]",
+        "max(0, epoch // extent.slide * extent.slide - extent.panes)",
+        "max(0, epoch // extent.slide * extent.slide)",
         (f"{MODELS}/test_windows_after_failures.py", "-k", "micro_batch"),
     ),
     Mutation(

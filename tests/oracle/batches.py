@@ -35,6 +35,7 @@ class Batch:
     logged: bool = False
     shares: dict[Task, tuple[int, int]] = field(default_factory=dict)
     before: dict[Task, tuple[State, int]] | None = None  # states before its results came out
+    out: dict[Task, set[int]] = field(default_factory=dict)  # numbers of the windows that were out then
     shown_at: int | None = None  # for the first time
 
 
@@ -114,6 +115,7 @@ class MicroBatches(Protocol):
         if self.batch.shown_at is None:
             self.batch.shown_at = self.world.clock.now
         self.batch.before = {task: (task.state.copy(), task.windows_closed) for task in self.jobs}
+        self.batch.out = {task: self._windows_out(task) for task in self.jobs}
         for task, messages in self.batch.content.items():
             task.requeue(messages)
         self._in(0, partial(end_batch, list(self.jobs)))
@@ -230,6 +232,8 @@ class MicroBatches(Protocol):
         assert batch.before is not None
         for task, (state, windows) in batch.before.items():
             task.state, task.windows_closed = state.copy(), windows
+        for task in self.jobs:
+            self._reopen(task, lambda number, task=task: number not in batch.out[task])
         batch.before = None
         gone = set()
         for task, messages in batch.content.items():
@@ -241,6 +245,15 @@ class MicroBatches(Protocol):
             out = self.world.ledger.out.get(task.physical, {})
             if None in out:
                 out[None] = [effect for effect in out[None] if effect not in gone]
+
+    def _windows_out(self, task: Task) -> set[int]:
+        """Numbers of the windows that it has put out."""
+        return {number for number in self.world.ledger.out.get(task.physical, {}) if number is not None}
+
+    def _reopen(self, task: Task, which: Callable[[int], bool]) -> None:
+        """These of its windows are put out again, and until then they are not out."""
+        for number in filter(which, self._windows_out(task)):
+            self.world.ledger.reopened(task, number)
 
     def tasks_of(self, thing: Hashable) -> list[Task]:
         if isinstance(thing, Job):

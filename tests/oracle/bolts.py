@@ -12,6 +12,8 @@ from .tasks import Task
 
 OPEN = 0
 """The pane that the next tick ends."""
+SO_FAR = -1
+"""The epoch of what a count that goes on has put out."""
 
 
 class Bolt(Task):
@@ -253,6 +255,8 @@ class Bolt(Task):
         new.held = [datum for datum in old.held if not leaves(datum.epoch)]
         new.tuples = 0
         old.counts = {cell: n for cell, n in old.counts.items() if is_in(cell[0])}
+        if world.layout.goes_on(self.component):
+            new.counts |= {(SO_FAR, key): total for key, total in old.keys().items()}
         emitted = [datum for datum in old.held if leaves(datum.epoch) and datum.anchored]
         for datum in (
             [datum for datum in old.held if is_in(datum.epoch)] if self.window.saved == "ids" else ()

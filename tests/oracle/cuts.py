@@ -30,13 +30,17 @@ class Cut:
         outage.unfelt = True
         for task in world.tasks:
             for channel in task.outputs.values():
-                if self.parts(channel):
+                wire = not world.layout.needs.batches or task in world.spouts
+                if wire and self.parts(channel):
                     self.begin(channel)
         if self.loses or not self.holds:
             world.clock.at(self.over, control(Rank.READY, 0), self.ends)
 
     def parts(self, channel: Channel) -> bool:
         up, down = (self.world.layout.host[end.physical] for end in (channel.up, channel.down))
+        return self.is_between(up, down)
+
+    def is_between(self, up: int, down: int) -> bool:
         return any(up in one and down in other for one, other in (self.sides, self.sides[::-1]))
 
     def begin(self, channel: Channel) -> None:
@@ -74,6 +78,10 @@ class Cuts:
         there = [task for task in self.world.tasks if layout.host[task.physical] in fault.hosts]
         # bolts of batches live in executors, wherever they are placed
         outage.tasks = [t for t in there if not layout.needs.batches or t.component in layout.spouts]
+
+    def parted_until(self, one: int, other: int) -> int:
+        """When these two hosts hear of one another again."""
+        return max((cut.over for cut in self.all if cut.holds and cut.is_between(one, other)), default=0)
 
     def moved(self, task: Task) -> None:
         """It lives elsewhere now: what goes on does so for the channels that are between the sides now."""

@@ -232,6 +232,10 @@ class Scheduler:
 
         start = max(now, executor.stopped)
         job.loading_until = start + cold + reload
+        for up in self._read_by(job):
+            assert up.ran is not None
+            parted = self.world.cuts.parted_until(up.ran[0].home[0], executor.home[0])
+            start = max(start, parted - cold - reload)  # it has what it reads then
         job.end = self.world.clock.at(start + time, control(Rank.BATCH, job.task.rank), end)
 
     # -- faults --------------------------------------------------------------------------------------------

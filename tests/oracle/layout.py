@@ -120,7 +120,11 @@ class Layout(Placement):
         return kind_of(config.spout if isinstance(config, SpoutConfig) else config.bolt)
 
     def stateful(self, name: str) -> bool:
-        return self.kind(name) in ("windowed_count", "windowed_join")
+        return self.kind(name) in ("windowed_count", "windowed_join", "running_count")
+
+    def goes_on(self, name: str) -> bool:
+        """Whether it keeps what its windows have put out."""
+        return self.kind(name) == "running_count"
 
     def keeps_state(self, name: str) -> bool:
         """Its own, or a `state`."""

@@ -120,11 +120,23 @@ class StartingAnew(Stopping):
     def contents(self) -> list[dict[Task, list[Message]]]:
         return [*super().contents(), self.kept]
 
+    def _has_windows_again(self) -> bool:
+        """Whether all of them are as they were if the oldest that is not finished is read again."""
+        layout = self.world.layout
+        names = {task.component for task in self.jobs if layout.stateful(task.component)}
+        windows = [layout.config[name].bolt.window for name in names]
+        sorts = {layout.panes(name) for name in names}
+        slides = sorts != {None}
+        return (
+            len(sorts) == 1
+            and all(window.tuples is None and window.by == "arrival" for window in windows)
+            and not any(layout.goes_on(name) for name in names)
+            and not (slides and not all(layout.anchored(name) for name in names))
+        )
+
     def _unfinished(self) -> int:
         """The oldest window without an end, less one; 0: from the beginning."""
-        layout = self.world.layout
-        windows = [task.window for task in self.jobs if layout.stateful(task.component)]
-        if not windows or any(w.tuples is not None or w.by == "event" for w in windows):
+        if not self._has_windows_again():
             return 0
         newest = [
             task.state.markers.get(channel.up.logical, 0)
@@ -156,7 +168,7 @@ class StartingAnew(Stopping):
         batch, self.batch = self.batch, None
         window = self._unfinished()
         self._forget_before(window)
-        messages = [m for kept in self.kept.values() for m in kept]
+        layout, messages = self.world.layout, [m for kept in self.kept.values() for m in kept]
         self.cause = self.newest
         for message in messages:
             self.world.record.there(message.datum)
@@ -172,6 +184,9 @@ class StartingAnew(Stopping):
             self.world.outages.all[self.newest].lost += lost
             ups = {channel.up.logical: window for channel in task.inputs.values()} if window else {}
             task.state, task.windows_closed = State(markers=ups, handed=window), 0
+            panes = layout.panes(task.component) if layout.stateful(task.component) else None
+            newest = window // panes.slide if panes is not None else window
+            self._reopen(task, lambda number, newest=newest: not window or number > newest)
 
 
 class JobAgain(Stopping):

@@ -94,7 +94,10 @@ class Bench:
             end = max(self.clock.now, self.stopped) + work
 
             def act() -> None:
-                cut = [channel.held for channel in self.task.outputs.values()]
+                world = self.protocol.world
+                host, cuts = world.layout.host, world.cuts
+                ends = (host[channel.down.physical] for channel in self.task.outputs.values())
+                cut = [cuts.parted_until(host[self.task.physical], end) for end in ends]
                 if max([0, *cut]) > self.clock.now:
                     self.event = self.clock.at(max(cut), control(Rank.BATCH, self.task.rank), act)
                     return

@@ -42,6 +42,35 @@ def test_what_a_strategy_claims_is_observed(strategy: str, claimed: str) -> None
     assert not found.quiet.harm
 
 
+LONG = pytest.mark.long
+RECOVERIES = ("checkpoint", "lineage", "replay")
+BATCHES = ("strategy.trigger_interval=2 s", "topology.words.rate=1/s", "run.duration=34s")
+NO_WINDOW = "topology.count={bolt: forward, from: {split: shuffle}, service: 1 ms}"
+OF_TUPLES = "topology.count.window={tuples: 5}"
+
+
+@pytest.mark.parametrize("recovery", [*(pytest.param(each, marks=LONG) for each in RECOVERIES[:2]), "replay"])
+@pytest.mark.parametrize(
+    ("setting", "claims"),
+    [
+        pytest.param("topology.count.window.length=4 s", {}, marks=LONG, id="windows of time"),
+        pytest.param(NO_WINDOW, {"replay": "at least once"}, id="no windows"),
+        pytest.param(
+            OF_TUPLES, dict.fromkeys(RECOVERIES, "at least once"), marks=LONG, id="windows of tuples"
+        ),
+    ],
+)
+def test_batches_promise_what_is_observed(recovery: str, setting: str, claims: dict[str, str]) -> None:
+    """Whatever is kept of a query, windows of time are exact. What is in no window is put out again if
+    nothing is kept; windows of tuples hold others where several tasks make the tuples and batches are longer.
+    """
+    found = audited(
+        "micro_batch", *BATCHES, f"strategy.recovery={recovery}", setting, begin="26.09 s", end="26.18 s"
+    )
+    claimed = claims.get(recovery, "exactly once")
+    assert (found.claimed, found.observed, found.holds) == (claimed, claimed, True)
+
+
 @pytest.mark.parametrize(("trigger", "right"), [("tick", False), ("marker", True)])
 def test_replicas_disagree_where_a_timer_ends_windows(trigger: str, right: bool) -> None:
     """Tanuwidjaja 2015: both replicas of split send the same words, which come at other moments. With a timer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tideover.models.job.topology import Topology
 from tideover.models.remarks.plan import Plan
 from tideover.sim.units import S
 
@@ -26,3 +27,32 @@ def too_long(plan: Plan, key: str, interval: int, fixed: int) -> list[str]:
             "than the interval"
         ]
     return []
+
+
+def mixed(topology: Topology) -> list[str]:
+    """A remark for each bolt with windows by tuple whose tuples have come to a bolt from several tasks of
+    bolts: the order in which it takes in what these make of a batch depends on the batch's borders, and those
+    are others after a failure. (From spouts a batch comes in the order of the log.)
+    """
+    mixes: set[str] = set()
+    for c in topology.components:
+        tasks = sum(edge.up.tasks for edge in c.inputs)
+        in_log = all(edge.up.is_spout for edge in c.inputs)
+        if (tasks > 1 and not in_log) or any(edge.up.name in mixes for edge in c.inputs):
+            mixes.add(c.name)
+    return [
+        f"{c.name}: windows by tuple, of what several tasks make of a batch: batches after a failure are "
+        "others, and so are the tuples in a window; no tuple is lost or counted twice"
+        for c in topology.components
+        if c.name in mixes and c.window and c.window.tuples
+    ]
+
+
+def put_out_again(topology: Topology) -> list[str]:
+    """A remark for each bolt whose output is not in windows, where all is read again from the log."""
+    return [
+        f"{c.name}: recovery: replay puts out again what is in no window, and nobody knows it by a number: "
+        "it counts twice after a failure; use recovery: checkpoint"
+        for c in topology.ends
+        if not c.window
+    ]

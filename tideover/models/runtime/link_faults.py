@@ -32,13 +32,16 @@ class _Fault:
 class LinkFaults:
     """Lets faults hit the channels between two sides."""
 
-    def __init__(self, kernel: Kernel, bolts: Sequence[BoltTask]) -> None:
-        self._kernel, self._bolts = kernel, bolts
+    def __init__(self, kernel: Kernel, bolts: Sequence[BoltTask], batches: bool) -> None:
+        """``batches``: what bolts send one another goes over no wires: who needs it asks ``parted_until``."""
+        self._kernel, self._bolts, self._batches = kernel, bolts, batches
         self._faults: list[_Fault] = []
 
     def strike(self, outage: Outage, between: Between, begin: Act, end: Act | None, holds: bool) -> None:
         """Do this with the channels between the sides now; at the outage's end that."""
         inputs = (channel for bolt in self._bolts for channel in bolt.inputs)
+        if self._batches:
+            inputs = (channel for channel in inputs if not isinstance(channel.up, BoltTask))
         hit = {channel: None for channel in inputs if _is_between(channel, between)}
         outage.unfelt = not hit
         fault = _Fault(outage, between, begin, end, holds, hit)
@@ -47,6 +50,11 @@ class LinkFaults:
             begin(channel)
         if end is not None:
             self._kernel.at(outage.ready_at, Rank.READY, partial(self._over, fault))
+
+    def parted_until(self, one: int, other: int) -> int:
+        """Until when (ns) nothing gets from the one host to the other; which it does if that is past."""
+        faults = (fault for fault in self._faults if fault.holds and fault.between.part(one, other))
+        return max((fault.outage.ready_at for fault in faults), default=0)
 
     def _over(self, fault: _Fault) -> None:
         self._faults.remove(fault)

@@ -37,7 +37,7 @@ class Supervisor:
         self._replicas: dict[tuple[str, int], list[SpoutTask | BoltTask]] = {}
         for task in tasks:
             self._replicas.setdefault((task.component.name, task.index), []).append(task)
-        self.links = LinkFaults(context.kernel, self._bolts)
+        self.links = LinkFaults(context.kernel, self._bolts, context.needs.batches)
         self.workers: dict[SpoutTask | BoltTask, int] = {}
         """Worker, on its host, of each task that does not live where it was deployed."""
         self.watch = Watch()

@@ -7,8 +7,9 @@ from functools import reduce
 from typing import Any, ClassVar, Literal
 
 from tideover.models.job.components import BoltConfig
-from tideover.models.job.topology import Component
+from tideover.models.job.topology import Component, Topology
 from tideover.models.mechanisms.shared import Shared
+from tideover.models.remarks.batches import mixed
 from tideover.models.remarks.plan import Plan, Work
 from tideover.models.runtime.hooks import Hooks, Needs
 from tideover.models.runtime.job import Job
@@ -87,6 +88,14 @@ class Strategy(Part):
     def promises(self) -> Promise:
         """What it promises with these parameters; ``promise`` is what it does with the default ones."""
         return self.promise
+
+    def promises_in(self, topology: Topology) -> Promise:
+        """The same for a topology: of some it may promise less. What is in other windows than without the
+        failure is not there exactly once.
+        """
+        promise = self.promises()
+        weaker = promise == "exactly once" and self.needs.batches and mixed(topology)
+        return "at least once" if weaker else promise
 
     @property
     def needs(self) -> Needs:

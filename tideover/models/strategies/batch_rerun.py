@@ -9,6 +9,8 @@ from pydantic import Field
 from tideover.models.mechanisms.batches.batches import Batches
 from tideover.models.mechanisms.batches.job_again import JobAgain
 from tideover.models.mechanisms.batches.settings import BatchSettings
+from tideover.models.remarks.batches import mixed
+from tideover.models.remarks.plan import Plan
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
 from tideover.models.strategies.base import STRATEGIES, Promise, Protocol, Strategy
@@ -54,6 +56,9 @@ class BatchRerun(BatchSettings, Strategy):
             "those of which others read what is lost (the whole job if it is the driver)"
         ),
     ] = "job"
+
+    def remarks(self, plan: Plan) -> list[str]:
+        return mixed(plan.topology)
 
     def protocol(self, job: Job) -> Protocol:
         (JobAgain if self.retry == "job" else Batches)(job, self, "append")

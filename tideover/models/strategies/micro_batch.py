@@ -6,11 +6,12 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from tideover.models.job.topology import Topology
 from tideover.models.mechanisms.batches.batches import Batches
 from tideover.models.mechanisms.batches.saving import Lineage
 from tideover.models.mechanisms.batches.settings import BatchSettings
 from tideover.models.mechanisms.batches.starting_over import StartingOver
-from tideover.models.remarks.batches import too_long
+from tideover.models.remarks.batches import mixed, put_out_again, too_long
 from tideover.models.remarks.plan import Plan
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
@@ -51,7 +52,8 @@ class MicroBatch(BatchSettings, Strategy):
         Field(
             description="checkpoint: every batch saves states and offsets; lineage: now and then one does, "
             "and what is lost is computed again from there; replay: none does: after a failure the query "
-            "starts anew, without state, from the first window that the sink does not have"
+            "starts anew, without state, from the first window that the sink does not have, or from the "
+            "log's beginning"
         ),
     ] = "checkpoint"
     checkpoint_interval: Annotated[
@@ -62,12 +64,18 @@ class MicroBatch(BatchSettings, Strategy):
         Field(description="what the sink gets: finished windows, or from every batch what it has changed"),
     ] = "append"
 
+    def promises_in(self, topology: Topology) -> Promise:
+        again = self.recovery == "replay" and put_out_again(topology)
+        return "at least once" if again else super().promises_in(topology)
+
     def remarks(self, plan: Plan) -> list[str]:
         fixed = self.plan_time + self.output_time + self.commit_time
         bolts = [c for c in plan.topology.components if not c.is_spout]
         fixed += self.task_time * len(bolts)
         fixed += self.state_time * len(plan.stateful) if self.recovery != "lineage" else 0
-        return too_long(plan, "trigger_interval", self.trigger_interval, fixed)
+        again = put_out_again(plan.topology) if self.recovery == "replay" else []
+        long = too_long(plan, "trigger_interval", self.trigger_interval, fixed)
+        return [*again, *mixed(plan.topology), *long]
 
     def protocol(self, job: Job) -> Protocol:
         if self.recovery == "replay":

@@ -6,6 +6,8 @@ from typing import ClassVar
 
 from tideover.models.mechanisms.trident.coordinator import Coordinator
 from tideover.models.mechanisms.trident.settings import TridentSettings
+from tideover.models.remarks.batches import mixed
+from tideover.models.remarks.plan import Plan
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
 from tideover.models.strategies.base import STRATEGIES, Promise, Protocol, Strategy
@@ -44,6 +46,9 @@ class Trident(TridentSettings, Strategy):
         if self.state == "opaque" or self.spout == self.state:
             return "exactly once"
         return "at least once" if self.state == "non_transactional" else "none"
+
+    def remarks(self, plan: Plan) -> list[str]:
+        return mixed(plan.topology)
 
     def protocol(self, job: Job) -> Protocol:
         Coordinator(job, self)

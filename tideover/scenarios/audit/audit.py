@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from tideover.models.config import Scenario
+from tideover.models.config import Scenario, deployment_of
 from tideover.models.world import World
 from tideover.scenarios.audit import cases as make
 from tideover.scenarios.audit.asked import Asked, command_of
@@ -47,7 +47,7 @@ class Audit:
     @property
     def claimed(self) -> str:
         """What the strategy promises."""
-        return self.scenario.strategy.promises()
+        return self.scenario.strategy.promises_in(deployment_of(self.scenario).topology)
 
     @property
     def survives(self) -> list[str]:

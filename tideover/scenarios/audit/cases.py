@@ -85,7 +85,7 @@ def victims(world: World, kinds: Sequence[str], most: int) -> list[Victim]:
     racks = {deployment.cluster.hosts[host].rack for host in hosts if host < len(deployment.cluster.hosts)}
     if len(racks) > 1:
         found += [Victim("crash_rack", (("rack", rack),), f"rack {rack}") for rack in sorted(racks)]
-    if len(hosts) > 1 and not job.needs.batches:
+    if len(hosts) > 1:
         found += [Victim("partition", (("hosts", (host,)),), f"host {host}") for host in hosts]
     return [victim for victim in found if victim.kind in kinds]
 

@@ -13,6 +13,8 @@ from tideover.models.mechanisms.batches.query import Query
 from tideover.models.mechanisms.batches.rehearsal import end_batch
 from tideover.models.mechanisms.batches.saving import EveryBatch
 from tideover.models.mechanisms.batches.settings import BatchSettings
+from tideover.models.operators.state import Effects
+from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.plans import Plans
 from tideover.models.runtime.spout_task import SpoutTask
@@ -137,9 +139,14 @@ class Batches(Query):
         self.history.append(batch.committed(self._triggered, now))
         self._job.step(DRIVER, "batch committed", f"batch {batch.number}")
         self._batch, self._cold = None, False
+        self._left = self._not_for_good()
         self._cluster.committed()
         due = max(now, self._settings.next_trigger(self._triggered))
         self._driver.at(due, Rank.BATCH, self._trigger, self._reads)
+
+    def _not_for_good(self) -> list[tuple[BoltTask, int, list[Effects]]]:
+        """What has left with windows, and may yet be taken back, though their batch is committed."""
+        return []
 
     # -- 5. lost executor, or a task alone: tasks run again elsewhere, states are loaded from the checkpoint -
 

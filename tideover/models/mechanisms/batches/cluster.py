@@ -172,15 +172,26 @@ class Cluster:
     def _states_on(self, executor: Executor) -> int:
         return sum(p.stateful and p.home == (executor, executor.life) for p in self.partitions)
 
+    def _read_by(self, p: Partition) -> list[Partition]:
+        """The tasks whose outputs a task reads."""
+        ups = [edge.up.name for edge in p.task.component.inputs if not edge.up.is_spout]
+        return [q for up in ups for q in self._stages[up]]
+
     def _fetch_fails(self, p: Partition) -> bool:
         """Whether an input of a task died with its executor; then the tasks that made it are submitted
         again.
         """
-        ups = [edge.up.name for edge in p.task.component.inputs if not edge.up.is_spout]
-        gone = [q for up in ups for q in self._stages[up] if q.gone]
+        gone = [q for q in self._read_by(p) if q.gone]
         for q in gone:
             self._submit_again(q, self._job.kernel.now + self._settings.resubmit_time)
         return bool(gone)
+
+    def _parted_until(self, p: Partition, executor: Executor) -> int:
+        """Until when an executor is cut off from one that has what a task reads (ns)."""
+        assert executor.host is not None
+        hosts = {q.ran[0].host for q in self._read_by(p) if q.ran is not None}
+        links = self._job.supervisor.links
+        return max((links.parted_until(executor.host, host) for host in hosts if host is not None), default=0)
 
     def _submit_again(self, p: Partition, when: int) -> None:
         if p.ran is not None:
@@ -206,11 +217,12 @@ class Cluster:
         if p.stateful and self._saves:
             work += s.state_time + p.share.entries * s.state_cost
         start = max(now, executor.stopped_until) + before
+        read = max(start, self._parted_until(p, executor))
         p.began_at, p.ran = now, here
         p.loaded = (start, p.spoilt, p.lost_by) if loads else None
         executor.running += 1
         self._waiting_since = now
-        self._end_at(p, start + work)
+        self._end_at(p, read + work)
 
     def _end_at(self, p: Partition, when: int) -> None:
         """The attempt ends then, unless it is lost before."""

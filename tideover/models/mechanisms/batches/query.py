@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from tideover.models.job.topology import Component
@@ -13,6 +15,8 @@ from tideover.models.mechanisms.batches.log import Content, Log, effects_of_read
 from tideover.models.mechanisms.batches.rehearsal import Rehearsal
 from tideover.models.mechanisms.batches.saving import EveryBatch
 from tideover.models.mechanisms.batches.settings import BatchSettings
+from tideover.models.operators.state import Effects
+from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.context import without_markers
 from tideover.models.runtime.hooks import Needs
 from tideover.models.runtime.job import Job
@@ -39,6 +43,8 @@ class Query(Mechanism, Keeper, Runner):
         """The one that is not committed yet."""
         self.history: list[Record] = []
         """Batches that were committed."""
+        self._left: list[tuple[BoltTask, int, list[Effects]]] = []
+        """What has left with windows that may be taken back: who has put it out, and the window's number."""
         self._cluster = Cluster(job, settings, saving, self)
         self._rehearsal = Rehearsal(job)
         job.context.machines += [self._cluster.driver, *self._cluster.executors]
@@ -126,12 +132,30 @@ class Query(Mechanism, Keeper, Runner):
         by_name = self._job.topology.by_name
         return [(by_name[name], np.concatenate(uids)) for name, uids in parts.items()]
 
+    def window_ended(self, task: BoltView, parts: list[Effects], now: int) -> int:
+        if parts and task.component.anchored:
+            bolt = self._bolt(task)
+            self._left.append((bolt, bolt.windows.newest, parts))
+        return 0
+
+    def _open_again(self, newest: Mapping[BoltTask, int]) -> None:
+        """Tasks go back to the time when these were their newest windows: those above are put out again, and
+        until then what left with them has not.
+        """
+        for task, number, parts in self._left:
+            for part in parts if number > newest[task] else ():
+                self._job.say.void(task.component, part.uid, 0)
+        self._left = [(task, number, parts) for task, number, parts in self._left if number <= newest[task]]
+        for task, number in newest.items():
+            task.windows.reopen(number)
+
     def _take_back(self, batch: Batch) -> None:
         """What a batch has put out is undone: states and outputs are those of the one before it."""
         job = self._job
-        for task, state in (batch.before or {}).items():
+        before, batch.before = batch.before or {}, None
+        self._open_again({task: state.newest for task, state in before.items()})
+        for task, state in before.items():
             go_back(job, task, state)
-        batch.before = None
         for name, uid in effects_of_read(job, batch.content.items()).items():
             component = job.topology.by_name[name]
             if not component.window:

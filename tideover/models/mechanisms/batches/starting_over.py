@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from tideover.models.job.topology import Topology
 from tideover.models.mechanisms.batches.batch import Batch
 from tideover.models.mechanisms.batches.batches import OutputMode
 from tideover.models.mechanisms.batches.log import Content
 from tideover.models.mechanisms.batches.settings import BatchSettings
 from tideover.models.mechanisms.batches.stopping import Stopping
+from tideover.models.operators.state import Effects
+from tideover.models.operators.stateful import Stateful
+from tideover.models.operators.window import Extent
+from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.context import without_markers
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.keeper import NOTHING, Mask
@@ -22,9 +27,15 @@ class StartingOver(Stopping):
     """Source replay by batches: the log is kept as far back as the oldest window that is not finished.
 
     After a fault the query starts without state from the first tuple of that window, and its first batch
-    takes everything from there; without windows by time (or with windows by tuple, whose borders depend on
-    all tuples before, or by event) from the log's beginning. What was put out before is put out again, and
-    void by its window's number.
+    takes everything from there, or, where that is not enough to have all windows again as they were, from the
+    log's beginning. What was put out since is put out again, and readers have it by its window's number.
+
+    So does Apache Spark where nobody reads the checkpoint of the query before: there are no committed
+    offsets, so the source begins at its initial offset, and the first batch is all up to the newest one
+    (``MicroBatchExecution``: ``constructNextBatch``, ``runBatch``). Such batches have other borders than
+    those before, and a shuffle's order is not the same twice (``RDD``: ``DeterministicLevel.UNORDERED``;
+    ``ShuffleBlockFetcherIterator`` fetches in a random order): what a window of so many tuples holds depends
+    on both, and nobody can put it out as it was. With a checkpoint the offset log has the borders.
     """
 
     def __init__(self, job: Job, settings: BatchSettings, output_mode: OutputMode) -> None:
@@ -33,9 +44,7 @@ class StartingOver(Stopping):
         """Roots that the query had read before its last start."""
         self._because = -1
         """Number of the outage that made it start; -1: what it reads is new."""
-        windows = [c.window for c in job.topology.components if c.window is not None]
-        self._by_time = bool(windows) and all(w.every is None and w.by == "arrival" for w in windows)
-        self._panes = [window.extent for window in windows if window.extent is not None]
+        self._by_time, self._extent = _windows_of(job.topology)
 
     def _epoch(self) -> int:
         """Number of the oldest window that is not finished, less one."""
@@ -43,8 +52,8 @@ class StartingOver(Stopping):
 
     def _eldest(self, epoch: int) -> int:
         """The oldest epoch of which not everything has left, where marker ``epoch`` was the newest."""
-        begins = [epoch // panes.slide * panes.slide - panes.panes for panes in self._panes]
-        return max(0, min([epoch, *begins]))
+        extent = self._extent
+        return epoch if extent is None else max(0, epoch // extent.slide * extent.slide - extent.panes)
 
     # -- what the log keeps ----------------------------------------------------------------------------------
 
@@ -59,6 +68,12 @@ class StartingOver(Stopping):
         self._read_again, self._because = NOTHING, -1
         if self._by_time:
             self._log.trim(self._eldest(self._epoch()))
+
+    def _not_for_good(self) -> list[tuple[BoltTask, int, list[Effects]]]:
+        epoch = self._epoch()
+        return [
+            entry for entry in self._left if not self._by_time or entry[1] > epoch // entry[0].windows.beats
+        ]
 
     @property
     def _rows_kept(self) -> int:
@@ -106,12 +121,30 @@ class StartingOver(Stopping):
         self._drop_state(outage, epoch)
 
     def _drop_state(self, outage: OutageView, epoch: int) -> None:
-        for task in self._cluster.tasks:
+        tasks = self._cluster.tasks
+        for task in tasks:
+            task.windows.epochs = dict.fromkeys(task.windows.epochs, epoch)
+            task.windows.ended = 0
+        self._open_again({task: task.windows.newest for task in tasks})
+        for task in tasks:
             if task.state is not None:
                 gone = task.state.effects()
                 roll_back(self._job, task, task.state.fresh())
                 if task.component.anchored and len(gone.uid):
                     self._job.say.forgotten(task, outage.number, gone.uid)
-            task.windows.epochs = dict.fromkeys(task.windows.epochs, epoch)
-            task.windows.ended = 0
-        self._rehearsal.start_from(self._cluster.tasks)
+        self._rehearsal.start_from(tasks)
+
+
+def _windows_of(topology: Topology) -> tuple[bool, Extent | None]:
+    """Whether all windows can be had again from the first tuple of the oldest that is not finished, and their
+    panes (None: they have none). They cannot if what is in a window depends on more: on how many tuples came
+    before, on how far events had come, on what a count had put out before; on older windows, put out already,
+    which a sliding one reads; nor if windows that begin earlier are there too.
+    """
+    stateful = [c for c in topology.components if c.window is not None]
+    extents = {c.window.extent for c in stateful if c.window is not None}
+    by_time = all(c.trigger == "marker" for c in stateful)
+    forgets = all(isinstance(c.bolt, Stateful) and c.bolt.forgets for c in stateful)
+    extent = extents.pop() if len(extents) == 1 else None
+    slides_over = extent is not None and not all(c.anchored for c in stateful)
+    return len(stateful) > 0 and not extents and by_time and forgets and not slides_over, extent

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from tideover.models.mechanisms.trident.attempt import Attempt
 from tideover.models.runtime.bolt_task import BoltTask
-from tideover.sim.kernel import Kernel, Rank
+from tideover.models.runtime.job import Job
+from tideover.sim.kernel import Rank
 
 
 class Work(NamedTuple):
@@ -28,10 +29,10 @@ class Station:
     began_at   when the present work began (ns); None: it has none
     """
 
-    def __init__(self, kernel: Kernel, task: BoltTask) -> None:
-        self._kernel = kernel
+    def __init__(self, job: Job, task: BoltTask) -> None:
+        self._kernel, self._links = job.kernel, job.supervisor.links
         self.task = task
-        self._connections = [c for outlet in task.outlets for to in outlet.channels for c in to]
+        self._readers = {c.down.host for outlet in task.outlets for to in outlet.channels for c in to}
         self.own: int | None = None
         self.worker_up = True
         self.fault = -1
@@ -63,8 +64,8 @@ class Station:
         def ended() -> None:
             if number != self._number:
                 return
-            if (cut := max((c.held for c in self._connections), default=0)) > self._kernel.now:
-                self._end_at(cut)
+            if (parted := self._parted_until()) > self._kernel.now:
+                self._end_at(parted)
                 return
             work = self._works.popleft()
             self._stop()
@@ -72,6 +73,10 @@ class Station:
             self._go_on()
 
         self._kernel.at(when, Rank.BATCH, ended, self.task.number, ())
+
+    def _parted_until(self) -> int:
+        """Until when a partition cuts the task off from one that reads it (ns)."""
+        return max((self._links.parted_until(self.task.host, host) for host in self._readers), default=0)
 
     def _stop(self) -> None:
         """What is being done is over, or given up."""

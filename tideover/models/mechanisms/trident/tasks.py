@@ -26,7 +26,7 @@ class Tasks(Reading, Runner):
 
     def __init__(self, job: Job, settings: TridentSettings) -> None:
         super().__init__(job, settings)
-        self._stations = {task: Station(job.kernel, task) for task in job.bolt_tasks}
+        self._stations = {task: Station(job, task) for task in job.bolt_tasks}
         self._reads = {
             task: list(dict.fromkeys(c.up for c in task.inputs if isinstance(c.up, BoltTask)))
             for task in job.bolt_tasks
