@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 Say = Callable[[str, float], None]
-"""Called with what is being done, and the number of runs that are done."""
+"""Called with what is being done, and the number of runs at the planned load that are done."""
 
 
 @dataclass(frozen=True)
@@ -57,17 +57,20 @@ class OnEngine:
 
     def __init__(self, space: Space, doer: Engine, say: Say) -> None:
         self._space, self._engine, self._say = space, doer, say
-        self._runs = 0
+        self._runs = 0  # at the planned load
 
     def __call__(self, asks: Sequence[Ask]) -> Tables:
         asked = Asked(self._space, tuple(asks))
         wanted = [(ask.first, ask.last + 1) for ask in asks]
 
+        planned = all(ask.load == 1 for ask in asks)
+
         def tell(what: str, done: float, total: int) -> None:
-            self._say(what, self._runs + done)
+            self._say(*((what, self._runs + done) if planned else ("trying other loads", self._runs)))
 
         found = runs_of(asked, wanted, self._engine, tell)
-        self._runs += sum(ask.runs for ask in asks)
+        if planned:
+            self._runs += sum(ask.runs for ask in asks)
         return Tables(*(self._frame(found, name) for name in ("runs", "recoveries")))
 
     def _frame(self, found: Any, name: str) -> pd.DataFrame:
