@@ -5,12 +5,16 @@ hypothesis draws.
 import fcntl
 import signal
 import sys
+import threading
 import warnings
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from tideover.cli import progress
+
+progress.LINE_EVERY_S = threading.TIMEOUT_MAX  # what a slow machine would write there is in no test's answer
 settings.load_profile("ci")  # everywhere: the same examples each time, and none of them has a time limit
 
 # In the background of a shell interrupts may be ignored, and so would they be by all that tests interrupt.

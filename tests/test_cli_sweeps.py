@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tideover.cli import main, sweeps
+from tideover.cli import main, output, progress, sweeping, sweeps
 from tideover.scenarios import inputs
 from tideover.scenarios.sweeps import manifest, simulating
 from tideover.scenarios.sweeps.files import LocalFiles
@@ -174,3 +174,18 @@ def test_a_sample_for_indices_says_what_matters(sweep, tmp_path):
     assert float(first[1]) == pytest.approx(4 * float(second[1]), rel=0.3)
     assert "elementary effects of the mean time to recover" in (tmp_path / "out" / "report.html").read_text()
     assert sweep()[1] == out
+
+
+def test_what_is_done_after_the_last_run_is_told_too(sweep, monkeypatch, tmp_path):
+    """All runs are done long before a great sweep's page is there: summaries and the page have names."""
+    said = []
+    for module in (sweeping, output):
+        bar = type("Bar", (progress.Bar,), {"__call__": lambda self, *state: said.append(state)})
+        monkeypatch.setattr(module, "Bar", lambda *what, bar=bar: said.append(what) or bar(*what))
+    sweep()
+    folders = ("points", "summary", "remarks", "differences")
+    told = [(f"summarising {folder}", done, 4) for done, folder in enumerate(folders)]
+    said = [state for state in said if state]  # a bar without a word of its own
+    last = max(place for place, state in enumerate(said) if state[0] == "simulating")
+    assert said[last][1] == said[last][2] > 0
+    assert said[last + 1 :] == [*told, ("making the page",)]

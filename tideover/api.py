@@ -215,7 +215,9 @@ def plan(
     tell = report or (lambda what, done, most: None)
     if evaluator is not None:
         return planning.plan(asked, evaluator, search, tell)
-    with kept(asked.space, out, Place(master, remote, conf or {}), lambda what: tell(what, 0, 0)) as engine:
+    most = asked.space.total * asked.effort.most
+    where = Place(master, remote, conf or {})
+    with kept(asked.space, out, where, lambda what, done: tell(what, int(done), most)) as engine:
         return planning.plan(asked, engine, search, tell)
 
 

@@ -68,7 +68,7 @@ def test_spark_finds_what_this_process_finds(spark: Any, tmp_path: Path) -> None
     heard: list[Any] = []
     found = api.sweep(SPEC, out=tmp_path, report=lambda *said: heard.append(said))
     same(found, api.sweep(SPEC, master=None))
-    assert heard[-1] == ("simulating", 8, 8)
+    assert ("simulating", 8, 8) in heard
     same(api.load(tmp_path), found)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -101,5 +102,5 @@ def _tell(found: list[Audit], as_json: bool, out: Path | None) -> None:
     if out is not None:
         from tideover.reports.audits.page import audit_page, audits_page
 
-        page = audit_page(found[0]) if len(found) == 1 else audits_page(found)
+        page = partial(audit_page, found[0]) if len(found) == 1 else partial(audits_page, found)
         output.write(out, {}, page, record, errors=as_json)

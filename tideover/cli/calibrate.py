@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -76,7 +77,7 @@ def _real(out: Path, quick: bool, seed: int, as_json: bool) -> None:
 
     record, warnings = found.record(), found.warnings
     _show(record, calibration_view(found.frames, warnings), warnings, as_json)
-    page = calibration_page(found.frames, found.provenance, title=plan.name, warnings=warnings)
+    page = partial(calibration_page, found.frames, found.provenance, title=plan.name, warnings=warnings)
     output.write(out, found.frames, page, record, errors=as_json)
     _write_profiles(found.profiles, out, as_json)
 
@@ -95,7 +96,8 @@ def _recoveries(source: Path, out: Path | None, seed: int, as_json: bool) -> Non
     _show(record, recoveries_view(found.frames, warnings), warnings, as_json)
     if out is None:
         return
-    page = recoveries_page(
+    page = partial(
+        recoveries_page,
         found.frames,
         found.provenance,
         title=source.stem,
@@ -121,7 +123,7 @@ def _capacities(source: Path, out: Path | None, as_json: bool) -> None:
     record = {"schema": 1, "provenance": provenance, **tables}
     _show(record, capacities_view(frames), (), as_json)
     if out is not None:
-        page = capacities_page(frames, provenance, title=source.stem)
+        page = partial(capacities_page, frames, provenance, title=source.stem)
         output.write(out, frames, page, record, errors=as_json)
 
 

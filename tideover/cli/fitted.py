@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -103,7 +104,8 @@ def reproduce(
         output.show(reproduce_view(_tables(noticed, found), (), study.source, warnings))
         output.show(_verdict(study, found))
     if out is not None:
-        output.write(out, {}, _page(study, noticed, found, warnings), record, errors=as_json)
+        page = partial(_page, study, noticed, found, warnings)
+        output.write(out, {}, page, record, errors=as_json)
 
 
 def _detection(settings: Sequence[str]) -> list[Row]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -73,9 +74,8 @@ def hours(
 def _write(answers: Hours, out: output.Path, as_json: bool) -> None:
     from tideover.reports.hours import PARAMETERS, page, tables
 
-    output.write(
-        out, tables(answers), page(answers), answers.to_dict(), parameters=PARAMETERS, errors=as_json
-    )
+    made = partial(page, answers)
+    output.write(out, tables(answers), made, answers.to_dict(), parameters=PARAMETERS, errors=as_json)
 
 
 def _step(text: str) -> int:

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
+from tideover.cli.progress import Bar
+
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 _HEAD = 10_000
 """Bytes of a file that say what it is."""
+MAKING = "making the page"
 PIPE_WIDTH = 100
 """Columns of a table that goes into a file or a pipe."""
 
@@ -203,21 +206,23 @@ def prepare(directory: Path | None, command: str) -> None:
 def write(
     directory: Path,
     tables: Mapping[str, Any],
-    page: Page,
+    page: Callable[[], Page],
     record: Any,
     *,
     parameters: Mapping[str, str] | None = None,
     errors: bool = False,
 ) -> list[Path]:
     """Write results to ``--out`` and say where the report is (on standard error with ``errors``); returns the
-    paths, the page first.
+    paths, the page first. ``page``: makes it.
     """
     from tideover.reports.output import write_all
 
-    with writing(directory, "to"):
-        paths = write_all(
-            directory, tables=tables, page=page, record=json_text(record), parameters=parameters
-        )
+    with Bar(MAKING):
+        made = page()
+        with writing(directory, "to"):
+            paths = write_all(
+                directory, tables=tables, page=made, record=json_text(record), parameters=parameters
+            )
     tell(paths, errors=errors)
     return paths
 
@@ -229,7 +234,7 @@ def write_page(directory: Path, make: Callable[[], Page], inputs: str) -> Path:
 
     page = directory / REPORT
     if not finished(directory, inputs, page):
-        with writing(directory, "to"):
+        with Bar(MAKING), writing(directory, "to"):
             unstamp(directory)
             write_all(directory, tables={}, page=make())
             stamp(directory, inputs, page)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -132,7 +133,7 @@ def _ksafety(found: Sweep, out: Path | None, as_json: bool) -> None:
         source = published.group("ksafety", "throughput").source
         output.show(reproduce_view([ksafety.table(rows)], (), source, found.warnings), *ksafety.FINDINGS)
     if out is not None:
-        page = page_of(found)
+        page = partial(page_of, found)
         output.write(out, found.tables, page, rows, parameters=found.parameters, errors=as_json)
 
 
@@ -148,7 +149,7 @@ def _phase_one(found: Sweep, out: Path | None, as_json: bool) -> None:
         beside = phase_one.table(rows)
         output.show(reproduce_view([beside], (), phase_one.SOURCE, found.warnings), *phase_one.FINDINGS)
     if out is not None:
-        page = page_of(found)
+        page = partial(page_of, found)
         output.write(out, found.tables, page, rows, parameters=found.parameters, errors=as_json)
 
 
@@ -171,7 +172,8 @@ def _stableford(found: Sweep, out: Path | None, as_json: bool) -> None:
         output.show(pages.agreement_sentence(pairs))
     if out is None:
         return
-    page = pages.reproduce_page(
+    page = partial(
+        pages.reproduce_page,
         pairs,
         cells,
         found.runs,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -42,6 +43,7 @@ def plan(
     from tideover.scenarios.planning import plan as planning
     from tideover.scenarios.planning import spec as specs
     from tideover.scenarios.planning.on_engine import kept
+    from tideover.scenarios.sweeps.interrupts import terminable
 
     where = place(master, remote, conf, archive, no_spark)
     asked = specs.read(Path(spec), settings or ())
@@ -50,9 +52,21 @@ def plan(
         _count(asked, as_json)
         return
     output.prepare(out, "plan")
-    with Bar() as bar, kept(asked.space, out, where, lambda what: bar(what, 0, 0)) as engine:
-        found = planning.plan(asked, engine, report=bar)
+    most = asked.space.total * asked.effort.most
+    try:
+        with (
+            terminable(),
+            Bar() as bar,
+            kept(asked.space, out, where, lambda what, done: bar(what, done, most)) as engine,
+        ):
+            found = planning.plan(asked, engine, report=bar)
+    except planning.Interrupted as early:
+        found = early.plan
     _tell(found, as_json, out)
+    if not found.whole:
+        if out is not None:
+            sys.stderr.write("Interrupted. The same command goes on where it was.\n")
+        raise typer.Exit(130)
     if found.best is None:
         raise typer.Exit(1)
 
@@ -62,7 +76,8 @@ def _count(asked: Spec, as_json: bool) -> None:
     from tideover.scenarios.planning.forecast import seconds_per_run
 
     candidates, most = asked.space.total, asked.space.total * asked.effort.most
-    seconds = seconds_per_run(asked.space)
+    with Bar("timing some runs"):
+        seconds = seconds_per_run(asked.space)
     if as_json:
         output.print_json({"candidates": candidates, "runs": most, "seconds_per_run": seconds})
         return
@@ -88,7 +103,7 @@ def _tell(found: Plan, as_json: bool, out: Path | None) -> None:
     if out is not None:
         from tideover.reports.plans.page import plan_page
 
-        output.write(out, {}, plan_page(found), found.to_dict(), errors=as_json)
+        output.write(out, {}, lambda: plan_page(found), found.to_dict(), errors=as_json)
         if found.scenario is not None:
             found.scenario.to_yaml(out / SCENARIO)
             output.stream(errors=as_json).write(f"Its scenario: {out / SCENARIO}\n")

@@ -67,4 +67,4 @@ def _find(asked: Sequence[Scenario], as_json: bool, out: Path | None, command: s
     if out is not None:
         from tideover.reports.saturation import page
 
-        output.write(out, {}, page(found), record, errors=as_json)
+        output.write(out, {}, lambda: page(found), record, errors=as_json)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -88,8 +89,13 @@ def run(
     if out is not None:
         from tideover.reports import diagrams, pages
 
-        page = pages.run_page(result, diagrams.pictured(result))
-        output.write(out, _tables(result), page, record, errors=as_json)
+        output.write(
+            out,
+            _tables(result),
+            lambda: pages.run_page(result, diagrams.pictured(result)),
+            record,
+            errors=as_json,
+        )
 
 
 def _find_warmup(source: str, settings: list[str] | None, as_json: bool, more: bool) -> None:
@@ -151,7 +157,8 @@ def compare(
     output.prepare(out, "compare")
     with Bar() as bar:
         found = api.compare(scenario, kinds, given, report=bar.runs)
-        records = found.to_list()
+        bar("comparing", 0, 0)
+        records, _ = found.to_list(), found.verdict
     if as_json:
         for result in found.results.values():
             output.warn(f"{result.strategy}: {text}" for text in result.warnings)
@@ -163,7 +170,7 @@ def compare(
     if out is not None:
         from tideover.reports import pages
 
-        page = pages.compare_page(list(found.results.values()), found.verdict)
+        page = partial(pages.compare_page, list(found.results.values()), found.verdict)
         output.write(out, _tables(found), page, records, errors=as_json)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tideover.cli import output
+from tideover.cli.progress import Bar
 
 Row = dict[str, Any]
 
@@ -45,7 +46,11 @@ def reproduce(name: str, settings: Sequence[str], out: Path | None, as_json: boo
 
     study = STUDIES[name]
     output.prepare(out, "reproduce")
-    table, rows = group("estorm", study.table), list(study.rows(settings))
+    table, rows = group("estorm", study.table), []
+    with Bar() as bar:
+        for row in study.rows(settings):
+            rows.append(row)
+            bar("simulating", len(rows), 0)
     shown = tuple(tuple(map(_text, row.items())) for row in rows)
     beside = Table(table.title, tuple(rows[0]), shown, (), len(rows[0]) - 3)
     if as_json:
@@ -61,7 +66,7 @@ def reproduce(name: str, settings: Sequence[str], out: Path | None, as_json: boo
             sections=(Section("Published beside simulated", tables=(beside,), sources=(table.source,)),),
             glossary={},
         )
-        output.write(out, {}, page, rows, errors=as_json)
+        output.write(out, {}, lambda: page, rows, errors=as_json)
 
 
 def _near(rows: Sequence[Row]) -> str:

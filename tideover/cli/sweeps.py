@@ -150,8 +150,8 @@ def _forecast(recipe: Recipe, out: Path | None, data: str | None, options: Any, 
     directory = local_path(data or (Path(".tideover-nothing") if out is None else out / FOLDER))
     if directory is None:
         raise BadInput(f"--data: {data}: --dry-run only looks at directories of this machine")
-    with Bar():
-        found = forecast(recipe, LocalFiles(directory), options)
+    with Bar() as bar:
+        found = forecast(recipe, LocalFiles(directory), options, bar)
     if as_json:
         listed = [{"point": number, "swept": recipe.values(number)} for number in range(recipe.total)]
         output.print_json(asdict(found) | {"points": listed})

@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tideover.scenarios.statistics.paired import paired, paired_quantiles
+from tideover.scenarios.statistics import paired as module
+from tideover.scenarios.statistics.paired import paired, paired_in_groups, paired_quantiles
 
 DRAWS = np.random.default_rng(7).normal(57.8, 1.0, 10)
 
@@ -115,3 +116,40 @@ def test_what_is_undefined_on_one_side_is_left_out_of_both() -> None:
     alone.loc[(alone[INTERVAL] == 2) & (alone["replication"] < 3), "time_to_recover_s"] = float("nan")
     found = paired_quantiles(alone, 2, 1, "time_to_recover_s", 0.5, key=INTERVAL)
     assert (found.n, found.undefined, found.value) == (37, 3, pytest.approx(9))
+
+
+def grouped(groups: int) -> pd.DataFrame:
+    """Two failures in each of four replications of each group, under two strategies; some are undefined, some
+    have no partner, and the last group has one strategy alone.
+    """
+    rng = np.random.default_rng(groups)
+    rows = [
+        {"group": group, "strategy": kind, "seed": 1, "replication": number, "kind": "crash", "x": x}
+        for group in range(groups)
+        for kind in ("a", "b")
+        for number in range(4)
+        for x in np.where(rng.random(2) < 0.1, np.nan, rng.random(2))
+    ]
+    frame = pd.DataFrame(rows)[rng.random(len(rows)) < 0.9]
+    return frame[(frame["group"] < groups - 1) | (frame["strategy"] == "a")]
+
+
+@pytest.mark.parametrize("pair", [("a", "b"), ("b", "a")])
+def test_many_groups_at_once_are_each_by_itself(pair: tuple[str, str]) -> None:
+    """The same figures to the last bit as ``paired`` has of the rows of each group."""
+    every = grouped(20)
+    found = paired_in_groups(every, *pair, "x", "group", key="strategy")
+    alone = {number: paired(rows, *pair, "x", resample=False) for number, rows in every.groupby("group")}
+    assert found == alone
+    assert {one.difference.undefined > 0 for one in found.values()} == {True, False}
+    assert found[19].unmatched > 0
+
+
+def test_groups_are_not_matched_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Matching rows is what takes time: a sweep of a thousand pairs of points stood still for minutes."""
+    calls = []
+    matched = module._matched
+    monkeypatch.setattr(module, "_matched", lambda *given: calls.append(1) or matched(*given))
+    for groups in (2, 40):
+        paired_in_groups(grouped(groups), "a", "b", "x", "group", key="strategy")
+    assert len(calls) == 2

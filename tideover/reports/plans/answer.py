@@ -23,19 +23,30 @@ _PLAIN = 0.01
 
 
 def verdict(plan: Plan) -> str:
-    """The answer in a sentence or two."""
+    """The answer in a sentence or two; of a search that was ended early, what it has found so far."""
+    if plan.whole:
+        return _verdict(plan)
+    if not plan.found:
+        return "Ended early, before any candidate was tried."
+    tried = f"Ended early: {len(plan.found):,} of {plan.spec.space.total:,} candidates were tried."
+    return f"{tried} {_verdict(plan)}"
+
+
+def _verdict(plan: Plan) -> str:
     best, nearest = plan.best, plan.nearest
     if best is not None:
         unsure = any(one.verdict == "unsure" for one in best.judgements)
         known = f", as far as {best.n} replications show," if unsure else ""
         cost = f"{_cost(best)} per month: {_values(best)}"
-        return f"The cheapest that meets all objectives{known} costs {cost}."
+        which = "cheapest" if plan.whole else "cheapest of these"
+        return f"The {which} that meets all objectives{known} costs {cost}."
     if nearest is None:
         return "Nothing is feasible: no run was done well."
     worst = min((one for one in nearest.judgements if not one.holds), key=lambda one: one.holds)
     missed = [one for one in nearest.judgements if one.objective.text == nearest.missed[0]] or [worst]
+    whole = f"Nothing is feasible. {nearest.missed[0]} cannot be met"
     return (
-        f"Nothing is feasible. {nearest.missed[0]} cannot be met: the nearest has "
+        f"{whole if plan.whole else f'None of these meets {nearest.missed[0]}'}: the nearest has "
         f"{_value(missed[0])}, {number(nearest.violation)} times the limit beyond it ({_values(nearest)})."
     )
 

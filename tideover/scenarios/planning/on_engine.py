@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+Say = Callable[[str, float], None]
+"""Called with what is being done, and the number of runs at the planned load that are done."""
+
+
 @dataclass(frozen=True)
 class Asked:
     """Requests as the points of a sweep, each by its number."""
@@ -51,13 +55,22 @@ class Asked:
 class OnEngine:
     """The evaluator that leaves the runs to an engine."""
 
-    def __init__(self, space: Space, doer: Engine) -> None:
-        self._space, self._engine = space, doer
+    def __init__(self, space: Space, doer: Engine, say: Say) -> None:
+        self._space, self._engine, self._say = space, doer, say
+        self._runs = 0  # at the planned load
 
     def __call__(self, asks: Sequence[Ask]) -> Tables:
         asked = Asked(self._space, tuple(asks))
         wanted = [(ask.first, ask.last + 1) for ask in asks]
-        found = runs_of(asked, wanted, self._engine)
+
+        planned = all(ask.load == 1 for ask in asks)
+
+        def tell(what: str, done: float, total: int) -> None:
+            self._say(*((what, self._runs + done) if planned else ("trying other loads", self._runs)))
+
+        found = runs_of(asked, wanted, self._engine, tell)
+        if planned:
+            self._runs += sum(ask.runs for ask in asks)
         return Tables(*(self._frame(found, name) for name in ("runs", "recoveries")))
 
     def _frame(self, found: Any, name: str) -> pd.DataFrame:
@@ -69,12 +82,10 @@ class OnEngine:
 
 
 @contextmanager
-def kept(
-    space: Space, out: str | os.PathLike[str] | None, where: Place, say: Callable[[str], None]
-) -> Iterator[OnEngine]:
+def kept(space: Space, out: str | os.PathLike[str] | None, where: Place, say: Say) -> Iterator[OnEngine]:
     """The evaluator of a plan's runs, which are kept in ``out``, a directory for results; None: only for now.
 
-    ``where``: who does them; ``say`` hears of what takes a while before that. Raises as a sweep does.
+    ``where``: who does them. Raises as a sweep does.
     """
-    with several.kept(out, where, say) as doer:
-        yield OnEngine(space, doer)
+    with several.kept(out, where, lambda what: say(what, 0)) as doer:
+        yield OnEngine(space, doer, say)

@@ -18,6 +18,14 @@ Report = Callable[[str, int, int], None]
 """Called with what is done, the number of runs so far, and the most that there may be."""
 
 
+class Interrupted(KeyboardInterrupt):
+    """Somebody has ended the search early; ``plan``: what it had found by then."""
+
+    def __init__(self, plan: Plan) -> None:
+        super().__init__()
+        self.plan = plan
+
+
 def plan(
     spec: Spec,
     evaluator: Evaluator,
@@ -28,19 +36,24 @@ def plan(
 
     ``evaluator``: who does the runs. ``search``: makes who decides what is run, from the
     plan and what it has found (`tideover.scenarios.planning.search.Search`); None: `Racing`. ``report`` hears
-    how many runs are done.
+    how many runs are done. Raises Interrupted on Ctrl-C.
     """
     exhaustive = spec.space.total * spec.effort.most
     session = Session(spec.space, spec.wanted, evaluator)
     level = spec.wanted.level
-    searching = search(spec, session) if search else Racing(spec.space, spec.effort, level, session.floor)
-    while asks := searching.ask():
-        searching.tell(session.evaluate(asks))
-        report("simulating", session.runs, exhaustive)
-    found = session.candidates
-    best = best_of(found)
-    more, why = _headroom(spec, session, best)
-    return Plan(spec, found, session.runs, session.elsewhere, exhaustive, more, why, dict(session.impossible))
+
+    def result(more: Headroom | None, why: str, whole: bool = True) -> Plan:
+        runs = session.runs, session.elsewhere, exhaustive
+        return Plan(spec, session.candidates, *runs, more, why, dict(session.impossible), whole)
+
+    try:
+        searching = search(spec, session) if search else Racing(spec.space, spec.effort, level, session.floor)
+        while asks := searching.ask():
+            searching.tell(session.evaluate(asks))
+            report("simulating", session.runs, exhaustive)
+        return result(*_headroom(spec, session, best_of(session.candidates)))
+    except KeyboardInterrupt:
+        raise Interrupted(result(None, "the search was ended early", whole=False)) from None
 
 
 def _headroom(spec: Spec, session: Session, best: Candidate | None) -> tuple[Headroom | None, str]:

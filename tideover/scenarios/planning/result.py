@@ -68,6 +68,7 @@ class Plan:
     found         all candidates that were tried
     runs          made in the search; ``exhaustive``: what all candidates with all replications would take
     headroom      how much more load the optimum takes; None: nothing is feasible, or ``no_headroom`` says why
+    whole         the search came to its end, and was not ended early
     """
 
     spec: Spec
@@ -78,6 +79,7 @@ class Plan:
     headroom: Headroom | None
     no_headroom: str
     impossible: Mapping[str, str]
+    whole: bool = True
 
     @cached_property
     def best(self) -> Candidate | None:
@@ -199,6 +201,7 @@ class Plan:
         best, binding, intervals = self.best, self.binding, self.checkpoint_interval
         return {
             "plan": self.spec.name,
+            "whole": self.whole,
             "remarks": list(self.spec.remarks),
             "feasible": best is not None,
             "best": None if best is None else shown(best) | {"scenario": to_data(best.scenario)},

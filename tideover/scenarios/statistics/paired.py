@@ -6,6 +6,7 @@ that of either run.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -68,10 +69,32 @@ def paired(
     """
     if str(first) > str(second):
         return paired(frame, second, first, column, key=key, resample=resample).mirrored()
-    unit, means, unmatched = _matched(frame, first, second, column, key)
-    differences = means["_first"] - means["_second"]
-    found = estimate(differences.groupby([means[name] for name in unit], sort=True).mean(), resample=resample)
-    return Paired(first, second, column, found, unmatched, key)
+    unit, rows, every = _matched(frame, first, second, column, key)
+    differences = rows["_first"] - rows["_second"]
+    found = estimate(differences.groupby([rows[name] for name in unit], sort=True).mean(), resample=resample)
+    return Paired(first, second, column, found, len(every) - _units(rows, unit), key)
+
+
+def paired_in_groups(
+    frame: pd.DataFrame, first: Any, second: Any, column: str, group: str, *, key: str
+) -> dict[int, Paired]:
+    """What ``paired`` says of the rows of each group by themselves, without bootstrap intervals; ``group``:
+    the column that has their numbers. A group without rows of either value is left out.
+    """
+    if str(first) > str(second):
+        found = paired_in_groups(frame, second, first, column, group, key=key)
+        return {number: one.mirrored() for number, one in found.items()}
+    unit, rows, every = _matched(frame, first, second, column, key, (group,))
+    means = (rows["_first"] - rows["_second"]).groupby([rows[name] for name in unit], sort=True).mean()
+    numbers, begin = np.unique(means.index.get_level_values(0), return_index=True)
+    values = dict(zip(numbers.tolist(), np.split(means.to_numpy(), begin[1:]), strict=True))
+    matched = rows[unit].drop_duplicates()[group].value_counts()
+    found = {}
+    for number, units in zip(*np.unique(every[group], return_counts=True), strict=True):
+        alone = int(units) - int(matched.get(number, 0))
+        difference = estimate(values.get(number, ()), resample=False)
+        found[int(number)] = Paired(first, second, column, difference, alone, key)
+    return found
 
 
 def paired_quantiles(
@@ -118,12 +141,13 @@ def _weights(n: int, q: float) -> npt.NDArray[np.float64]:
 
 
 def _matched(
-    frame: pd.DataFrame, first: Any, second: Any, column: str, key: str
-) -> tuple[list[str], pd.DataFrame, int]:
-    """Columns that say which replication it is; a row for each pair of failures, or runs, with both values
-    (both undefined if one is); and how many replications have no partner.
+    frame: pd.DataFrame, first: Any, second: Any, column: str, key: str, by: Sequence[str] = ()
+) -> tuple[list[str], pd.DataFrame, pd.DataFrame]:
+    """Columns that say which replication it is, those ``by`` which it is told apart first; a row for each
+    pair of failures, or runs, with both values (both undefined if one is); and a row for each replication,
+    with a partner or without.
     """
-    unit = _replication_keys(frame, key)
+    unit = [*by, *_replication_keys(frame, key)]
     keys = [*unit, *(name for name in _FAULT if name in frame.columns)]
     sides = [_side(frame[frame[key] == value], keys, column) for value in (first, second)]
     joined = sides[0].merge(
@@ -133,7 +157,7 @@ def _matched(
     values = {"_first": rows["_value_first"].astype(float), "_second": rows["_value_second"].astype(float)}
     undefined = values["_first"].isna() | values["_second"].isna()
     rows = rows.assign(**{name: side.mask(undefined) for name, side in values.items()})
-    return unit, rows, _units(joined, unit) - _units(rows, unit)
+    return unit, rows, joined[unit].drop_duplicates()
 
 
 def _replication_keys(frame: pd.DataFrame, key: str) -> list[str]:

@@ -245,7 +245,8 @@ class Work:
         if before is not None and before == replace(self.known, complete=True) and told and not self.made:
             return before
         reductions = (of_points(self.task.swept), of_figures(), of_remarks(), *self._differences())
-        for one in reductions:
+        for done, one in enumerate(reductions):
+            self.report(f"summarising {one.folder}", done, len(reductions))
             self.engine.reduce(self.known, one)
         parts = [path for one in reductions for path in parts_of(one, self.files, self.known)]
         self._sums |= self.files.checksums(parts)

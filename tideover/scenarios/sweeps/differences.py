@@ -11,12 +11,13 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from itertools import combinations
+from itertools import chain, combinations
 from typing import TYPE_CHECKING, Any
 
 from tideover.models.schema.columns import Column
 from tideover.models.schema.fields import HEADLINE
-from tideover.scenarios.statistics.paired import paired
+from tideover.scenarios.statistics.estimates import estimate
+from tideover.scenarios.statistics.paired import Paired, paired_in_groups
 from tideover.scenarios.sweeps import tables
 from tideover.scenarios.sweeps.reduction import Parts, Reduction
 from tideover.scenarios.sweeps.rows import arrow_type, identity
@@ -33,6 +34,7 @@ METRICS = {
     "runs": ("latency_p99_ms", "lost", "duplicated", "cpu_s", "network_bytes", "store_bytes"),
 }
 """What is compared, by the table that has it."""
+_GROUP = "_group"
 _GROUPS = 200
 """Most of them in one part."""
 _MANY = 6
@@ -92,24 +94,28 @@ def _differences(
     about = found.select([*named])
     recoveries = tables.exploded(about, "recoveries").to_pandas()
     others = [name for name in keys if name != key]
+    runs[_GROUP] = runs.groupby(others, sort=False, dropna=False).ngroup() if others else 0
+    recoveries[_GROUP] = recoveries["point"].map(runs.drop_duplicates("point").set_index("point")[_GROUP])
+    frames = {"recoveries": recoveries, "runs": runs[runs["error"].isna()]}
+    values = {
+        number: list(dict.fromkeys(mine.sort_values("point")[key])) for number, mine in runs.groupby(_GROUP)
+    }
+    pairs = {number: list(_pairs(mine)) for number, mine in values.items()}
+    known = {
+        (pair, metric): paired_in_groups(frame, *pair, metric, _GROUP, key=key)
+        for pair in dict.fromkeys(chain.from_iterable(pairs.values()))
+        for table, frame in frames.items()
+        for metric in METRICS[table]
+    }
     rows: list[dict[str, Any]] = []
-    for mine in _grouped(runs, others):
-        failures = recoveries[recoveries["point"].isin(mine["point"])]
+    for number, mine in runs.groupby(_GROUP):
         said = {"point": int(mine["point"].min()), "factor": key}
         said |= {name: mine[name].iloc[0] for name in others}
-        values = list(dict.fromkeys(mine.sort_values("point")[key]))
-        for first, second in _pairs(values):
-            for table, frame in (("recoveries", failures), ("runs", mine[mine["error"].isna()])):
-                rows += [said | _row(frame, first, second, metric, key) for metric in METRICS[table]]
+        for pair in pairs[number]:
+            for metric in chain.from_iterable(METRICS.values()):
+                found = known[pair, metric].get(number, Paired(*pair, metric, estimate(()), 0))
+                rows.append(said | _row(found))
     return pd.DataFrame(rows, columns=list(columns))
-
-
-def _grouped(runs: pd.DataFrame, others: Sequence[str]) -> Iterator[pd.DataFrame]:
-    if not others:
-        yield runs
-        return
-    for _, mine in runs.groupby(list(others), sort=False, dropna=False):
-        yield mine
 
 
 def _pairs(values: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
@@ -120,14 +126,13 @@ def _pairs(values: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
         yield from ((value, values[0]) for value in values[1:])
 
 
-def _row(frame: pd.DataFrame, first: Any, second: Any, metric: str, key: str) -> dict[str, Any]:
-    pair = paired(frame, first, second, metric, key=key, resample=False)
+def _row(pair: Paired) -> dict[str, Any]:
     found = pair.difference
     low, high = found.t or (None, None)
     return {
-        "first": str(first),
-        "second": str(second),
-        "metric": metric,
+        "first": str(pair.first),
+        "second": str(pair.second),
+        "metric": pair.column,
         "n": found.n,
         "undefined": found.undefined,
         "unmatched": pair.unmatched,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from tideover.scenarios.runs import code
 from tideover.scenarios.sweeps import manifest
 from tideover.scenarios.sweeps.chunks import Unit
-from tideover.scenarios.sweeps.completing import Options, Work, begun
+from tideover.scenarios.sweeps.completing import Options, Report, Work, begun
 from tideover.scenarios.sweeps.files import LocalFiles
 from tideover.scenarios.sweeps.in_process import InProcess
 from tideover.scenarios.sweeps.simulating import Task
@@ -54,12 +54,17 @@ class Forecast:
     remarks: tuple[str, ...]
 
 
-def forecast(recipe: Recipe, files: LocalFiles, options: Options) -> Forecast:
+def forecast(
+    recipe: Recipe,
+    files: LocalFiles,
+    options: Options,
+    report: Report = lambda what, done, total: None,
+) -> Forecast:
     """Look at all points and at what is there, and simulate at most three runs; nothing is written.
 
     Raises ScenarioError for a point that cannot be built.
     """
-    work = begun(recipe, InProcess(files), options, lambda what, done, total: None)
+    work = begun(recipe, InProcess(files), options, report)
     wanted = [(0, recipe.replications.least)] * len(work.points)
     chunks = list(work.chunks(wanted))
     known = [(chunk.name, len(chunk.units)) for chunk in chunks]
@@ -69,6 +74,7 @@ def forecast(recipe: Recipe, files: LocalFiles, options: Options) -> Forecast:
     taken = sum(map(len, reused.values()))
     failed = work.index.filter(work.index["failed"])["file"].to_pylist()
     mine = {manifest.path_of(name) for name, _ in known}
+    report("timing some runs", 0, 0)
     seconds, worker, row = pilot(work.task, todo)
     return Forecast(
         points=len(work.points),

@@ -1,4 +1,4 @@
-"""Ctrl-C while Spark works."""
+"""Ctrl-C, and SIGTERM where that is to end as it does."""
 
 from __future__ import annotations
 
@@ -10,12 +10,28 @@ from contextlib import contextmanager
 
 @contextmanager
 def noted(asked: threading.Event) -> Iterator[None]:
-    """Ctrl-C sets an event. An exception in the middle of a call would break Spark's connection."""
+    """Ctrl-C sets an event, and so does SIGTERM where it is `terminable`. An exception in the middle of a
+    call would break Spark's connection.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGINT, lambda *_: asked.set())
+    which = [signal.SIGINT]
+    if signal.getsignal(signal.SIGTERM) is signal.default_int_handler:
+        which.append(signal.SIGTERM)
+    before = {one: signal.signal(one, lambda *_: asked.set()) for one in which}
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for one, handler in before.items():
+            signal.signal(one, handler)
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """SIGTERM raises KeyboardInterrupt, as Ctrl-C does."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
