@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from benchmarks import cluster, fifo_crossover, memory, queues, speed, sweep
+from benchmarks import cluster, effort, fifo_crossover, memory, queues, speed, sweep
 from benchmarks.table import Row, show
 
 PROGRAMS: dict[str, Callable[[bool], list[Row]]] = {
@@ -16,6 +16,7 @@ PROGRAMS: dict[str, Callable[[bool], list[Row]]] = {
     "memory": memory.rows,
     "cluster": cluster.rows,
     "queues": queues.rows,
+    "effort": effort.rows,
     "sweep": lambda quick: [sweep.row(quick)],
 }
 

@@ -35,6 +35,9 @@ class WarmStandby(Strategy):
     interval: Annotated[Duration, Field(gt=0, description="distance of two sendings of the state")]
     entry_size: Annotated[Size, Field(description="bytes of an entry of the state on the network")] = 64
 
+    def cycle(self) -> tuple[int, int]:
+        return self.interval, self.interval
+
     def protocol(self, job: Job) -> Standbys:
         return Standbys(job, self)
 

@@ -248,11 +248,10 @@ def test_effort_is_that_of_the_hour() -> None:
         for when in ("4:00", "18:00", "peak", "drawn")
     }
     assert many["peak"] == many["drawn"] == many["18:00"]
-    # Spouts emit what is expected; bolts may get what they get at the peak (24/s).
-    emitted = {when: found.tuples - 24 * 200 for when, found in many.items()}
-    assert (emitted["4:00"], emitted["18:00"]) == (
-        pytest.approx(200 * 3, rel=0.01),
-        pytest.approx(200 * 24, rel=0.01),
+    # A spout and a bolt, with the failure and without it.
+    assert (many["4:00"].tuples, many["18:00"].tuples) == (
+        pytest.approx(4 * 200 * 3, rel=0.01),
+        pytest.approx(4 * 200 * 24, rel=0.01),
     )
 
 

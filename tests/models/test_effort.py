@@ -1,11 +1,12 @@
 """How much there is to do, against what is then done."""
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tideover.models.effort import effort
+from tideover.models.effort import COSTS, Effort, effort
 from tideover.models.job.arrivals.base import Arrivals
 from tideover.models.job.arrivals.burst import Burst
 from tideover.models.job.arrivals.periodic import Periodic
@@ -13,6 +14,7 @@ from tideover.models.job.arrivals.poisson import Poisson
 from tideover.models.job.arrivals.ramp import Ramp
 from tideover.models.job.arrivals.trace import TraceOfRates
 from tideover.models.simulation import simulate
+from tideover.scenarios import library
 from tideover.scenarios.loader import load, load_text
 from tideover.sim.draws import Draws
 from tideover.sim.units import S
@@ -53,19 +55,45 @@ run: {duration: 200 s}
 
 
 def test_tuples_and_decisions_are_counted_task_by_task() -> None:
-    """2 x 50/s for 200 s are 20,000 tuples at each of three components. Six tasks take 50 snapshots each, and
-    one has 20 windows.
+    """2 x 50/s for 200 s are 20,000 tuples at each of three components. 50 snapshots each take six tasks, and
+    a marker and an answer over nine channels; one task has 20 windows. A failure makes ten decisions, and
+    another run without it.
     """
     found = effort(load_text(WORLD))
-    assert (found.tuples, found.decisions) == (60_000, 6 * 50 + 20)
+    assert (found.tuples, found.decisions) == (60_000, (6 + 2 * 9) * 50 + 20)
     assert simulate(load_text(WORLD), 0).ledger["emitted"] == pytest.approx(20_000, abs=2)
     lumps = effort(load_text(WORLD, settings=["run.lump=10"]))
-    assert (lumps.tuples, lumps.decisions) == (6_000, 6 * 50 + 20)
+    assert (lumps.tuples, lumps.decisions) == (6_000, found.decisions)
     replicated = effort(load_text(WORLD, settings=["strategy={kind: active_replication, k: 1}"]))
     assert (replicated.tuples, replicated.decisions) == (20_000 * (1 + 2 + 2), 2 * 20)
     failing = effort(load_text(WORLD, settings=["failures=[{kind: lose_state, component: end, every: 2 s}]"]))
-    assert failing.decisions == found.decisions + 100
+    assert failing.decisions == 2 * found.decisions + 10 * 100
+    assert failing.tuples == 2 * found.tuples
     assert found.seconds < effort(load_text(WORLD, settings=["strategy.checkpoint_interval=1 ms"])).seconds
+
+
+@pytest.mark.parametrize("more", [[], ["queues=10"], ["hosts.machines.m.cores=3"]])
+def test_the_estimate_is_linear_in_duration_and_load(more: list[str]) -> None:
+    """What is done once is the same for any duration: equal steps add as much. Twice the load is twice the
+    tuples, and nothing else in a run whose moments do not depend on it.
+    """
+    times = [effort(load_text(SHARED, settings=[*more, f"run.duration={n} s"])) for n in (100, 200, 300)]
+    first, second = times[1].seconds - times[0].seconds, times[2].seconds - times[1].seconds
+    assert first == pytest.approx(second, rel=1e-6)
+    assert first > 0
+    once, twice = times[1], effort(load_text(SHARED, settings=[*more, "topology.log.rate=100/s"]))
+    assert (twice.tuples, twice.singles) == (2 * once.tuples, 2 * once.singles)
+    assert (twice.decisions, twice.moves) == (once.decisions, once.moves)
+
+
+def test_an_estimate_is_what_its_parts_cost_and_every_builtin_has_one() -> None:
+    """A cost for each count; seconds are their sum. Nothing that can be run is free, nor without end."""
+    assert set(COSTS) == {field.name for field in dataclasses.fields(Effort)}
+    one = Effort(*(1.0 for _ in COSTS))
+    assert one.seconds == pytest.approx(sum(COSTS.values()))
+    assert (one * 3 + one).seconds == pytest.approx(4 * one.seconds)
+    found = [effort(load(name)).seconds for name in library.names()]
+    assert all(0.001 < seconds < 60 for seconds in found)
 
 
 def test_a_stream_that_ends_is_no_longer_than_it_is() -> None:
@@ -87,26 +115,30 @@ run: {duration: 200 s}
 
 def test_work_where_components_share_cores_is_told_apart() -> None:
     """Host 0 has two tasks of the job, each with a third of 100/s, and the end with all of it, on two cores;
-    host 1 has one task, on two.
+    host 1 has one task, on two. 333 things happen in a second, each in one step of 0.25 ms, or several: of
+    4,000 steps there is something to do in 4,000 (1 - exp(-333 / 4,000)).
     """
     found = effort(load_text(SHARED))
-    assert found.turns == pytest.approx(200 * (100 * 2 / 3 + 100))
+    happens = 2 * (100 * 2 / 3 + 100)
+    assert found.turns == pytest.approx(200 * 3 * 4_000 * -np.expm1(-happens / 4_000))
     apart = effort(load_text(SHARED, settings=["hosts.machines.m.cores=3"]))
     assert (apart.turns, apart.tuples) == (0, found.tuples)
-    assert found.seconds > 100 * apart.seconds
-    assert effort(load_text(SHARED, settings=["run.lump=10"])).turns == pytest.approx(found.turns / 10)
+    assert found.seconds > 10 * apart.seconds
 
 
 def test_tuples_that_are_moved_one_by_one_are_told_apart() -> None:
     """Queues that hold senders back, where cores are shared, or a card takes in what goes to the job and what
-    goes from it to the end. Not where tuples are dropped instead, or no card or core is short.
+    goes from it to the end. Not where tuples are dropped instead, or no card or core is short. For each tuple
+    six tasks are looked at, and all nine channels at each of the moments: ten, a hundred looks, 20 ends of
+    windows, which also are decisions.
     """
     bounded = ["queues=10"]
     crowded = effort(load_text(SHARED, settings=bounded))
-    assert (crowded.singles, crowded.turns) == (crowded.tuples, 0)
+    assert (crowded.singles, crowded.turns) == (6 * crowded.tuples, 0)
+    assert (crowded.moves, crowded.trains) == (6 * (110 + 2 * 20), 9 * (110 + 2 * 20))
     free = [*bounded, "hosts.machines.m.cores=3"]
     assert effort(load_text(SHARED, settings=free)).singles == 0
     cards = [*free, "hosts.machines.m.nic=1 Gbit/s"]
-    assert effort(load_text(SHARED, settings=cards)).singles == crowded.tuples
+    assert effort(load_text(SHARED, settings=cards)).singles == crowded.singles
     lossy = [*cards[1:], "queues={length: 10, when_full: drop}"]
     assert effort(load_text(SHARED, settings=lossy)).singles == 0

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from tideover.models.config import Scenario
+    from tideover.models.effort import Effort
     from tideover.reports.html import Page
 
 _HEAD = 10_000
@@ -120,34 +121,45 @@ def note(texts: Iterable[str]) -> None:
         sys.stderr.write(f"Note: {text}\n")
 
 
-LONG_S = 60.0
+LONG_S = 5.0
 """Runs that take longer are announced."""
 
 
-def announce(scenarios: Iterable[Scenario]) -> None:
-    """Say on standard error that it will take long, if it will, and why."""
-    from tideover.models.coarsening import counting
-    from tideover.models.effort import effort
+def announce(scenarios: Iterable[Scenario]) -> set[str]:
+    """Say on standard error, before anything runs, what cannot keep up, and how long it will take if that is
+    long, and why; returns what was said of the former.
+    """
+    from tideover.models.advice import in_short, overloads
+    from tideover.models.effort import Effort, effort, slowness
 
     asked = list(scenarios)
-    done = [(one.run.replications, effort(one)) for one in asked]
-    seconds = sum(n * each.seconds for n, each in done)
-    if seconds < LONG_S:
-        return
-    tuples, decisions, turns, singles = (
-        sum(n * getattr(each, what) for n, each in done)
-        for what in ("tuples", "decisions", "turns", "singles")
+    over = [text for one in asked for text in overloads(one)]
+    note(in_short(dict.fromkeys(over)))
+    done = sum((effort(one) * one.run.replications for one in asked), Effort())
+    if done.seconds * slowness() >= LONG_S:
+        lasts = in_words(done.seconds * slowness())
+        note([f"this takes about {lasts} on one core, give or take a factor of two: {_mostly(done, asked)}"])
+    return set(over)
+
+
+def _mostly(done: Effort, asked: Sequence[Scenario]) -> str:
+    """What there is to do, and what would make it less."""
+    from tideover.models.coarsening import counting
+
+    what = (
+        f"{done.tuples:.2g} tuples, and {done.decisions:.2g} snapshots, ends of windows, triggers or faults"
     )
-    lasts = in_words(seconds)
-    of = f"{tuples:.2g} tuples, and {decisions:.2g} snapshots, ends of windows, triggers or faults"
-    lumps = tuples > 100 * decisions and not any(any(counting(s.topology, s.strategy)) for s in asked)
-    hint = "; run.lump_rate lets one simulated tuple stand for several" if lumps else ""
-    if turns:
-        of += f"; {turns:.2g} of the tuples where tasks of several components share cores, which is slow"
-        hint += "; with at most as many tasks as cores on a host it is far faster"
-    if singles:
-        of += f"; {singles:.2g} of the tuples one by one: queues are bounded where cards or cores are shared"
-    note([f"this takes about {lasts}, give or take a factor of three: {of}{hint}"])
+    parts = done.parts
+    if parts["turns"] > done.seconds / 2:
+        what += "; most of it goes in short steps, as tasks of several components share cores"
+        what += "; with at most as many tasks as cores on a host it is far faster"
+    elif done.singles:
+        what += "; one tuple after the other, as queues are bounded where cards or cores are shared"
+    if parts["decisions"] + parts["moves"] < done.seconds / 2 and not any(
+        any(counting(one.topology, one.strategy)) for one in asked
+    ):
+        what += "; run.lump_rate lets one simulated tuple stand for several"
+    return what
 
 
 def in_words(seconds: float) -> str:
@@ -156,7 +168,7 @@ def in_words(seconds: float) -> str:
     >>> in_words(24.0), in_words(90.0), in_words(7200.0)
     ('24 seconds', '2 minutes', '2.0 hours')
     """
-    if seconds < LONG_S:
+    if seconds < 60:
         return f"{seconds:.0f} seconds"
     return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
 

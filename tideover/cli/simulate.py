@@ -70,13 +70,13 @@ def run(
     found = api.loaded(scenario, given)
     drawn = diagram.asked(found, diagram_file, begin, end, components)
     output.note(unused(scenario, kind_of(found.strategy), given))
-    output.announce([found])
+    said = output.announce([found])
     output.prepare(out, "run")
     with Bar() as bar:
         result = api.run(found, trace=trace, report=bar.runs)
     record = result.to_dict()
     if as_json:
-        output.warn(result.warnings)
+        output.warn(text for text in result.warnings if text not in said)
         output.print_json(record | ({"trace": _events(result)} if trace else {}))
     else:
         from tideover.reports.terminal import run_view
@@ -153,7 +153,7 @@ def compare(
     if saturate:
         saturation.compare(list(asked.values()), as_json, out)
         return
-    output.announce(asked.values())
+    said = output.announce(asked.values())
     output.prepare(out, "compare")
     with Bar() as bar:
         found = api.compare(scenario, kinds, given, report=bar.runs)
@@ -161,7 +161,7 @@ def compare(
         records, _ = found.to_list(), found.verdict
     if as_json:
         for result in found.results.values():
-            output.warn(f"{result.strategy}: {text}" for text in result.warnings)
+            output.warn(f"{result.strategy}: {text}" for text in result.warnings if text not in said)
         output.print_json(records)
     else:
         from tideover.reports.terminal import compare_view

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from tideover.models.advice import costs, loads, moments
 from tideover.models.config import Scenario, deployment_of
+from tideover.models.job.deployment import Deployment
 from tideover.models.remarks import failures
 from tideover.models.remarks.plan import Plan
 from tideover.models.time_of_day import heaviest
@@ -14,9 +15,10 @@ from tideover.models.time_of_day import heaviest
 
 def warnings(scenario: Scenario) -> list[str]:
     """Remarks before a run, each one sentence, said once; none if there is nothing to remark."""
-    plan, strategy = planned(scenario), scenario.strategy
+    deployment, strategy = deployment_of(heaviest(scenario)), scenario.strategy
+    plan = planned(scenario, deployment)
     remarks = [
-        *loads.overloads(scenario, plan.topology, plan.loads),
+        *_overloads(scenario, deployment),
         *strategy.remarks(plan),
         *failures.without_effect(plan, strategy.kind, strategy.roles),
         *moments.in_step(scenario),
@@ -27,9 +29,21 @@ def warnings(scenario: Scenario) -> list[str]:
     return list(dict.fromkeys(remarks))
 
 
-def planned(scenario: Scenario) -> Plan:
+def overloads(scenario: Scenario) -> list[str]:
+    """Those of them on tasks and hosts that cannot keep up."""
+    return _overloads(scenario, deployment_of(heaviest(scenario)))
+
+
+def _overloads(scenario: Scenario, deployment: Deployment) -> list[str]:
+    found = loads.task_loads(deployment.topology, scenario.strategy)
+    return [
+        *loads.overloads(scenario, deployment.topology, found),
+        *loads.overloaded_hosts(scenario, deployment),
+    ]
+
+
+def planned(scenario: Scenario, deployment: Deployment) -> Plan:
     """What the scenario's strategy may look at."""
-    deployment = deployment_of(heaviest(scenario))
     return Plan(
         topology=deployment.topology,
         loads=loads.task_loads(deployment.topology, scenario.strategy),

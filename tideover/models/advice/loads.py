@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -9,15 +10,19 @@ import numpy as np
 from tideover.models.config import Scenario, topology_of
 from tideover.models.job.arrivals.periodic import Periodic
 from tideover.models.job.components import BoltConfig, SpoutConfig
+from tideover.models.job.deployment import Deployment
 from tideover.models.job.queues import WhenFull, bounds_of
-from tideover.models.job.topology import Topology
-from tideover.models.job.traffic import traffic
+from tideover.models.job.topology import Topology, key_labels
+from tideover.models.job.traffic import leaving, spread, traffic
 from tideover.models.remarks.plan import Load
+from tideover.models.runtime.core_sharing import crowded
 from tideover.models.strategies.base import Strategy, given
 from tideover.sim.units import S
 
 UNEVEN = 1.05
 """A task that has so many times the load of the average one is named."""
+HOT = 0.25
+"""A key is named if it makes up so great a part of what a task gets."""
 WHEN_FULL: dict[WhenFull | None, str] = {
     None: "its queue grows without end",
     "block": "its queue fills, and who sends to it has to wait",
@@ -76,8 +81,42 @@ def overloads(scenario: Scenario, topology: Topology, loads: Mapping[str, Load])
         said = f"{first}: load {load.load:.2f}: a task gets {load.rate:.4g} tuples/s"
     else:
         part = 100 * load.rate / float(load.rates.sum())
+        task = int(load.loads.argmax())
         said = (
-            f"{first}.{load.loads.argmax()}: load {load.load:.2f}: this task gets {part:.0f} % of the tuples "
-            f"of {first}, {load.rate:.4g}/s (the average task has a load of {mean:.2f}),"
+            f"{first}.{task}: load {load.load:.2f}: this task gets {part:.0f} % of the tuples of {first}, "
+            f"{load.rate:.4g}/s{_hottest(topology, first, task)} (the average task has a load of {mean:.2f}),"
         )
     return [f"{said} and cannot keep up; {what}{also}"]
+
+
+def _hottest(topology: Topology, name: str, task: int) -> str:
+    """The key that makes a task's load, if one makes a good part of it, in words."""
+    out, reads = leaving(topology), topology.by_name[name].inputs
+    rates = np.zeros(max(edge.up.keys for edge in reads))
+    total = 0.0
+    for edge in reads:
+        owners = edge.grouping.owners(edge.up.keys, edge.down.tasks)
+        mine = out[edge.up.name] * (owners == task) if owners is not None else out[edge.up.name] * 0
+        rates[: len(mine)] += mine
+        total += float(spread(edge, out[edge.up.name])[task])
+    key = int(rates.argmax())
+    if rates[key] < HOT * total:
+        return ""
+    names = key_labels(topology, reads[0].up)
+    return f", {100 * rates[key] / total:.0f} % of them with the key {names[key] if names else key}"
+
+
+def overloaded_hosts(scenario: Scenario, deployment: Deployment) -> list[str]:
+    """A remark if tasks that share the cores of a host have more to do than these can, on the worst host."""
+    loads = task_loads(deployment.topology, scenario.strategy, scenario.run.duration)
+    work: dict[int, float] = {}
+    for (name, task, _), host in deployment.hosts.items():
+        if host in crowded(deployment) and name in loads:
+            work[host] = work.get(host, 0.0) + float(loads[name].loads[task])
+    cores = {host: deployment.cluster.hosts[host].cores or math.inf for host in work}
+    worst = max(work, key=lambda one: work[one] / cores[one], default=None)
+    if worst is None or work[worst] < cores[worst] or scenario.strategy.needs.batches:
+        return []
+    load = f"host {worst}: load {work[worst] / cores[worst]:.2f}"
+    has = "a core" if cores[worst] == 1 else f"{cores[worst]} cores"
+    return [f"{load}: its tasks have {work[worst]:.3g} s of work a second for {has}, and cannot keep up"]

@@ -18,9 +18,13 @@ def traffic(topology: Topology, over: int | None = None) -> dict[str, Floats]:
 
     Of rates that change the greatest counts; with ``over`` their mean over the first so many ns.
     """
+    out = leaving(topology, over)
+    return {e.name: spread(e, out[e.up.name]) for c in topology.components for e in c.inputs}
+
+
+def leaving(topology: Topology, over: int | None = None) -> dict[str, Floats]:
+    """Tuples/s that leave a component, by key; the rest as in ``traffic``."""
     out: dict[str, Floats] = {}
-    """Tuples/s that leave a component, by key."""
-    found: dict[str, Floats] = {}
     for c in topology.components:
         if isinstance(c.config, SpoutConfig):
             arrivals = c.config.arrivals
@@ -29,13 +33,12 @@ def traffic(topology: Topology, over: int | None = None) -> dict[str, Floats]:
             continue
         inputs = np.zeros(c.input_keys)
         for e in c.inputs:
-            found[e.name] = _spread(e, out[e.up.name])
             inputs[: e.up.keys] += out[e.up.name] * (c.tasks if e.grouping.copies else 1)
         out[c.name] = np.zeros(c.keys) if c.window else c.bolt.rates(inputs)
-    return found
+    return out
 
 
-def _spread(edge: Edge, rates: Floats) -> Floats:
+def spread(edge: Edge, rates: Floats) -> Floats:
     """Tuples/s that come over an edge to each task, from those that leave its sender by key."""
     tasks = edge.down.tasks
     if edge.grouping.copies:

@@ -38,7 +38,8 @@ class Surveyed:
     identity       hash of all that its runs depend on, but for the replication
     document       hash of what their rows say besides: the scenario's name, the swept values
     reference      hash of what they are without failures: runs of one reference and replication share a run
-    cost_s         roughly how long one takes on one core of a common machine
+    cost_s         roughly how long one takes on one core of a common machine, with the run without failures
+                   that it is held against, which others may share
     simulated_s    how long one is
     remarks        what an expert would remark before running
     idle           why its profile gives it nothing, if so
@@ -86,14 +87,12 @@ def _surveyed(point: Point, model: str) -> Surveyed:
     scenario = point.scenario
     quiet = hashlib.sha256(identity(without_failures(scenario), 0).encode()).hexdigest()[:16]
     said = json.dumps([to_data(scenario), dict(point.values)], default=str)
-    # A run with failures is held against one without; that it may be shared is left out.
-    twice = 2 if scenario.failures else 1
     return Surveyed(
         point.number,
         digest(scenario, model),
         hashlib.sha256(said.encode()).hexdigest()[:16],
         quiet,
-        LEAST_S + twice * effort(scenario).seconds,
+        LEAST_S + effort(scenario).seconds,
         scenario.run.duration / S,
         tuple(map(sys.intern, warnings(scenario))),
         point.idle,
