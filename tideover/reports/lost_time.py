@@ -80,7 +80,7 @@ def page(found: Found, source: str) -> Page:
         ("Description", scenario.description),
         ("Strategy", strategy),
         ("Failures", listed(_often(point) for point in found.points[0].parts if point.name != FALSE)),
-        ("Pauses", _pauses(found)),
+        ("Processes", _pauses(found)),
         ("Replications", f"{found.replications} for each value and cause"),
         ("Seed", str(scenario.run.seed)),
     )
@@ -252,7 +252,7 @@ def _timeouts(found: BestTimeout) -> Table:
         each = (_mean(false), _mean(failures), number(point.noticed))
         rows.append((name, number(point.false_per_day), *lost, *each))
     notes = (
-        f"Pauses: {_pauses(found)}. A false restart: what it takes besides the pause itself; below 0: it "
+        f"Processes: {_pauses(found)}. A false restart: what it takes besides the pause itself; below 0: it "
         "ends a pause that would have taken longer.",
         *_crowded(found),
         _LOST,
@@ -281,7 +281,7 @@ def _pauses(found: Found) -> str:
     if isinstance(found, BestInterval):
         return ""
     lasts, each = number(found.pauses.mean_ns / S), number(_DAY_S / found.every)
-    return f"{each} a day of each of {found.processes} processes, {lasts} s on average"
+    return f"{found.processes} that pause, each {each} times a day, for {lasts} s on average"
 
 
 def _crowded(found: Found) -> list[str]:

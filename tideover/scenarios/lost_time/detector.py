@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 import tideover
-from tideover.models.advice import warnings
 from tideover.models.config import Scenario, deployment_of
 from tideover.models.detectors.heartbeats import Heartbeats, process_name
 from tideover.models.job.deployment import Deployment
@@ -26,6 +25,7 @@ from tideover.scenarios.lost_time.strikes import (
     felt,
     mean_of,
     parts_of,
+    remarks_on,
     spread,
     struck,
 )
@@ -321,7 +321,7 @@ def find(asked: Asked, report: Report | None = None) -> BestTimeout:
         len(asked.victims),
         _enough(asked, pauses),
         n,
-        [*warnings(asked.causes[0].struck(asked.scenario, 0)), *asked.remarks],
+        [*remarks_on(asked.scenario, asked.causes, n), *asked.remarks],
     )
 
 
@@ -341,10 +341,12 @@ def _extra(
     phase = detector.phase(Draws(asked.scenario.run.seed, replication), process_name(worker))
     beats = max(0, stretch.moment(moment) - phase) // detector.interval
     strikes = phase + beats * detector.interval + old
-    pause = victim.model_copy(update={"duration": lasts})
     tail = asked.tail + lasts
+    # how long a process pauses once it is replaced is of no interest, but would be felt
+    to_be_missed = detector.timeout - old + 1
     restarted, waited = (
-        struck(one, pause, strikes, tail, replication).seconds for one in (impatient, patient)
+        struck(one, victim.model_copy(update={"duration": d}), strikes, tail, replication).seconds
+        for one, d in ((impatient, to_be_missed), (patient, lasts))
     )
     return None if restarted is None or waited is None else restarted - waited
 

@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import tideover
-from tideover.models.advice import warnings
 from tideover.models.config import Scenario
 from tideover.scenarios.errors import Problem, ScenarioError
 from tideover.scenarios.lost_time.curve import Least, Point, Report, even, known, least
 from tideover.scenarios.lost_time.keeping import FULL, Kept, keeps
-from tideover.scenarios.lost_time.strikes import Felt, Stretch, felt, mean_of, parts_of
+from tideover.scenarios.lost_time.strikes import Felt, Stretch, felt, mean_of, parts_of, remarks_on
 from tideover.scenarios.part_builder import fields_of
 from tideover.scenarios.planning import checkpoint_interval as formulas
 from tideover.scenarios.scenario import load
@@ -210,7 +209,7 @@ def find(asked: Asked, report: Report | None = None) -> BestInterval:
             todo, more = _beyond(points), more - 1
     found = tuple(points[value] for value in sorted(points))
     rate = sum(cause.rate_per_s for cause in asked.causes)
-    told = [*warnings(asked.causes[0].struck(asked.scenario, 0)), *asked.remarks]
+    told = [*remarks_on(asked.scenario, asked.causes, asked.replications), *asked.remarks]
     best = least(found)
     return BestInterval(asked.scenario, asked.key, asked.own, found, best, 1 / rate, asked.replications, told)
 

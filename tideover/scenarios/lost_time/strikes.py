@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tideover.models.advice import warnings
 from tideover.models.config import Scenario
 from tideover.scenarios.lost_time.curve import Part
 from tideover.scenarios.probe import period_of
@@ -117,3 +118,9 @@ def parts_of(causes: Sequence[Cause], felts: Sequence[Sequence[Felt]], replicati
         Part(cause.name, cause.rate_per_s, tuple(each.seconds for each in found) or never)
         for cause, found in zip(causes, felts, strict=True)
     )
+
+
+def remarks_on(scenario: Scenario, causes: Sequence[Cause], replications: int) -> list[str]:
+    """What an expert would remark on such runs."""
+    run = scenario.run.model_copy(update={"replications": replications})
+    return warnings(causes[0].struck(scenario.model_copy(update={"run": run}), 0))
