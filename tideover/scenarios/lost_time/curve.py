@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -84,6 +84,9 @@ class Point:
         return {"value_s": self.value / S, "lost": record(self.estimate), "events": parts}
 
 
+PointT = TypeVar("PointT", bound=Point)
+
+
 def record(found: Estimate) -> dict[str, float | None]:
     """A mean as ``--json`` has it."""
     low, high = found.t or (None, None)
@@ -96,7 +99,20 @@ def even(replications: int | None, scenario: Scenario) -> int:
     return max(4, asked + asked % 2)
 
 
-def known(points: Sequence[Point]) -> list[Point]:
+def as_good(points: Sequence[PointT]) -> list[PointT]:
+    """The point at which the least is lost, and those that cannot be told from it: 0 is in the 95 % interval
+    of the paired difference. In the order in which they are given.
+    """
+    every = known(points)
+    best = min(every, key=lambda point: float(point.lost.mean()), default=None)
+    return [
+        point
+        for point in every
+        if point is best or (best and (t := estimate(point.lost - best.lost, resample=False).t) and t[0] <= 0)
+    ]
+
+
+def known(points: Sequence[PointT]) -> list[PointT]:
     """Those of which it is known in all replications what is lost."""
     return [point for point in points if np.isfinite(point.lost).all()]
 
@@ -105,7 +121,8 @@ def known(points: Sequence[Point]) -> list[Point]:
 class Least:
     """Where the least time is lost, by a curve a + b / value + c value through the points around it.
 
-    seconds, low, high          the value, with its 95 % interval
+    seconds, low, high          the value, with its 95 % interval; values are in it that cannot be told from
+                                the best that was tried
     lost, lost_low, lost_high   part of the time that is lost there
     flat                        from where to where at most `FLAT` times as much is, as far as it was tried
     edge                        the least (``shortest``) or greatest (``longest``) value that was tried is the
@@ -149,13 +166,16 @@ def least(points: Sequence[Point]) -> Least | None:
     drawn = rng.integers(0, curve.lost.shape[1], (_RESAMPLES, curve.lost.shape[1]))
     resampled = curve.fitted(curve.lost[:, drawn].mean(axis=2))
     (low, high), (lost_low, lost_high) = np.quantile(resampled, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=1).T
+    alike = [point.value / S for point in as_good(every)]
+    if len(alike) > 1:
+        low, high = min(low, alike[0]), max(high, alike[-1])
     edge = "shortest" if value <= every[0].value / S else "longest" if value >= every[-1].value / S else None
     return Least(
         float(value),
         float(min(low, value)),
         float(max(high, value)),
         float(lost),
-        float(min(lost_low, lost)),
+        float(max(0.0, min(lost_low, lost))),
         float(max(lost_high, lost)),
         curve.flat(FLAT * float(lost)),
         edge,

@@ -18,7 +18,7 @@ from tideover.models.config import Scenario, deployment_of
 from tideover.models.detectors.heartbeats import Heartbeats, process_name
 from tideover.models.job.deployment import Deployment
 from tideover.scenarios.errors import Problem, ScenarioError
-from tideover.scenarios.lost_time.curve import Part, Point, Report, even, known
+from tideover.scenarios.lost_time.curve import Part, Point, Report, as_good, even, known
 from tideover.scenarios.lost_time.strikes import (
     Felt,
     Stretch,
@@ -34,7 +34,6 @@ from tideover.scenarios.part_builder import PartBuilder
 from tideover.scenarios.python_values import from_plain
 from tideover.scenarios.scenario import load
 from tideover.scenarios.statistics.causes import Cause, causes, of_each
-from tideover.scenarios.statistics.estimates import estimate
 from tideover.scenarios.writer import to_data
 from tideover.scenarios.yaml_source import parse_value
 from tideover.sim.distributions.base import Distribution
@@ -195,23 +194,12 @@ class BestTimeout:
     @property
     def best(self) -> AtTimeout | None:
         """The timeout at which the least is lost, of those that were tried; None: none is known."""
-        every = [point for point in self.points if known([point])]
-        return min(every, key=lambda point: float(point.lost.mean()), default=None)
+        return min(known(self.points), key=lambda point: float(point.lost.mean()), default=None)
 
     @property
     def as_good(self) -> list[AtTimeout]:
-        """Those that cannot be told from the best: 0 is in the 95 % interval of the paired difference."""
-        best = self.best
-        if best is None:
-            return []
-        found = []
-        for point in self.points:
-            if point is best or not known([point]):
-                continue
-            one = estimate(point.lost - best.lost, resample=False)
-            if one.t is not None and one.t[0] <= 0 <= one.t[1]:
-                found.append(point)
-        return found
+        """Others that cannot be told from the best."""
+        return [point for point in as_good(self.points) if point is not self.best]
 
     def to_dict(self) -> dict[str, Any]:
         """What ``--json`` prints. Undefined is None."""

@@ -108,7 +108,7 @@ class BestInterval:
     @property
     def near(self) -> AtInterval:
         """The point next to the optimum."""
-        every = [one for one in known(self.points) if isinstance(one, AtInterval)] or list(self.points)
+        every = known(self.points) or list(self.points)
         best = self.own / S if self.least is None else self.least.seconds
         return min(every, key=lambda one: abs(math.log(one.value / S / best)))
 
@@ -157,7 +157,8 @@ def ask(
     strategy, key = scenario.strategy, scenario.strategy.saves_every
     cycle = strategy.cycle()
     if cycle is None or key not in fields_of(type(strategy)):
-        what = f"{kind_of(strategy)} makes no checkpoints at an interval, so none is best"
+        what = f"{kind_of(strategy)} makes no checkpoints at an interval"
+        what += "; choose one that does, as aligned_snapshots"
         raise ScenarioError([Problem(scenario.name, None, "strategy.kind", what)])
     found, remarks = causes(scenario, mtbf)
     kept = keeps(scenario, cycle[1])
