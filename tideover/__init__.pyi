@@ -9,6 +9,8 @@ from tideover.api import run as run
 from tideover.api import saturate as saturate
 from tideover.api import sweep as sweep
 from tideover.comparison import Comparison as Comparison
+from tideover.lost_time import detector as detector
+from tideover.lost_time import interval as interval
 from tideover.models.results.result import Result as Result
 from tideover.parts import ActiveReplication as ActiveReplication
 from tideover.parts import AlignedSnapshots as AlignedSnapshots
@@ -32,6 +34,8 @@ from tideover.parts import StateManagement as StateManagement
 from tideover.scenarios.audit.audit import Audit as Audit
 from tideover.scenarios.errors import ScenarioError as ScenarioError
 from tideover.scenarios.hours import Hours as Hours
+from tideover.scenarios.lost_time.detector import BestTimeout as BestTimeout
+from tideover.scenarios.lost_time.interval import BestInterval as BestInterval
 from tideover.scenarios.objectives.check import Check as Check
 from tideover.scenarios.quantities import bytes_per_second as bytes_per_second
 from tideover.scenarios.quantities import milliseconds as milliseconds

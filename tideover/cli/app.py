@@ -25,6 +25,7 @@ from tideover.cli import (
     check,
     doctor,
     hours,
+    lost_time,
     papers,
     plan,
     scenarios,
@@ -77,6 +78,8 @@ app.command("compare")(simulate.compare)
 app.command("hours")(hours.hours)
 app.command("sweep")(sweeps.sweep)
 app.command("availability")(availability.availability)
+app.command("interval")(lost_time.interval)
+app.command("detector")(lost_time.detector)
 app.command("plan")(plan.plan)
 app.command("audit")(audit.audit)
 app.command("check")(check.check)

@@ -51,9 +51,7 @@ def availability(
     from tideover import api
 
     objective, period = _part(slo), _period(over)
-    causes = dict(_pair(text) for text in mtbf or ())
-    if len(causes) < len(mtbf or ()):
-        raise BadInput("--mtbf: the same is given twice; give one mean time between failures for each")
+    causes = pairs(mtbf)
     found = api.loaded(scenario, settings or ())
     with Bar() as bar:
         result = api.availability(found, causes, slo=objective, over=period, report=bar.runs)
@@ -64,6 +62,14 @@ def availability(
     from tideover.reports.terminal import availability_view
 
     output.show(availability_view(result))
+
+
+def pairs(mtbf: list[str] | None) -> dict[str, str]:
+    """What fails, and the mean time between its failures."""
+    causes = dict(_pair(text) for text in mtbf or ())
+    if len(causes) < len(mtbf or ()):
+        raise BadInput("--mtbf: the same is given twice; give one mean time between failures for each")
+    return causes
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -90,13 +96,4 @@ def _part(text: str | None) -> float | None:
 
 def _period(text: str | None) -> str | None:
     """A period that is not nothing."""
-    from tideover.sim.units import parse_duration
-
-    if text is None:
-        return None
-    try:
-        if parse_duration(text) > 0:
-            return text
-    except ValueError as error:
-        raise BadInput(f"--over: {error}") from None
-    raise BadInput(f"--over: {text!r}: more than 0 s is needed")
+    return text if text is None or output.duration("--over", text) else None

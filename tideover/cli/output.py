@@ -200,6 +200,19 @@ def holds(mark: bytes) -> Callable[[Path], bool]:
     return found
 
 
+def duration(option: str, text: str) -> int:
+    """A time of an option, more than 0 (ns); raises BadInput."""
+    from tideover.sim.units import parse_duration
+
+    try:
+        found = parse_duration(text)
+    except ValueError as error:
+        raise BadInput(f"{option}: {error}") from None
+    if found <= 0:
+        raise BadInput(f"{option}: {text!r}: more than 0 s is needed")
+    return found
+
+
 def prepare(directory: Path | None, command: str) -> None:
     """Make the directory for a command's results before anything runs; raises BadInput if it cannot be
     written to, or holds the results of another command.

@@ -202,7 +202,7 @@ def _stretch(scenario: Scenario, rate: float, roots: int) -> tuple[int, int]:
     """What is counted (ns): long enough for so many roots, and whole periods of whatever comes regularly
     (windows, checkpoints), after one of them or a quarter of it.
     """
-    period = _period(scenario)
+    period = period_of(scenario)
     length = max(_LEAST, math.ceil(roots / rate * S))
     if not period:
         length = -(-length // SLOT) * SLOT
@@ -214,7 +214,7 @@ def _stretch(scenario: Scenario, rate: float, roots: int) -> tuple[int, int]:
     return begin, begin + -(-periods * period // SLOT) * SLOT
 
 
-def _period(scenario: Scenario) -> int:
+def period_of(scenario: Scenario) -> int:
     """The longest time after which something comes again (ns); 0: nothing does."""
     windows = [
         window.length

@@ -10,11 +10,13 @@ from itertools import pairwise
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from pydantic import Field, model_validator
 
 from tideover.models.detectors.base import DETECTORS, Detector
 from tideover.models.detectors.free_slots import FreeSlots
 from tideover.models.detectors.restarts.base import Earlier, RestartStrategy
+from tideover.models.job.cluster import Worker
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.machine import Machine
@@ -22,10 +24,15 @@ from tideover.models.runtime.outage import NEVER, Outage, Return
 from tideover.models.runtime.watch import Watch
 from tideover.sim.distributions import Constant
 from tideover.sim.distributions.base import Distribution
-from tideover.sim.draws import Purpose
+from tideover.sim.draws import Draws, Purpose
 from tideover.sim.faults.base import Between, Fault
 from tideover.sim.kernel import Rank
 from tideover.sim.units import Duration, format_duration
+
+
+def process_name(worker: Worker) -> str:
+    """By which draws know a worker's process."""
+    return f"worker {worker.host}.{worker.number}"
 
 
 @DETECTORS.register("heartbeats")
@@ -82,6 +89,17 @@ class Heartbeats(Detector):
     @property
     def moves_tasks(self) -> bool:
         return self.restart_on == "free_slot"
+
+    def missed(self, pauses: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        """Probability that a process that stops for so long (ns), at a random moment, counts as dead: that
+        the age of its last heartbeat, uniform in [0, interval), and the pause together exceed the timeout.
+        """
+        return np.clip((pauses + float(self.interval - self.timeout)) / self.interval, 0.0, 1.0)
+
+    def phase(self, draws: Draws, process: str) -> int:
+        """When a process sends its first heartbeat: uniform in [0, interval) (ns)."""
+        bits = draws.bits(process, Purpose.HEARTBEAT, np.zeros(1, np.int64))
+        return int(bits[0] >> np.uint64(11)) * self.interval >> 53
 
     def watch(self, job: Job) -> Listener:
         return Listener(job, self)
@@ -338,7 +356,7 @@ class Listener(Watch):
             return f"{victim.name}.{victim.replica}"
         replica = victim.replica if isinstance(victim, BoltTask) else 0
         worker = self._workers[victim.component.name, victim.index, replica]
-        return f"worker {worker.host}.{worker.number}"
+        return process_name(worker)
 
     # -- when it is noticed ----------------------------------------------------------------------------------
 
@@ -349,7 +367,8 @@ class Listener(Watch):
     def _last_sign(self, victim: Any) -> int:
         """When it was last heard of: a heartbeat, or the order to launch it (ns)."""
         now, interval, known = self._kernel.now, self._detector.interval, self._known.get(victim)
-        begun, first = (0, self._phase(victim)) if known is None else (known.ordered, known.launched)
+        first = self._detector.phase(self._draws, self._process(victim)) if known is None else known.launched
+        begun = 0 if known is None else known.ordered
         since, until = self._pauses.get(victim, (0, 0))
 
         def last(moment: int) -> int:
@@ -358,8 +377,3 @@ class Listener(Watch):
         if until <= begun:
             return last(now)
         return last(since) if now < until else max(until, last(now))
-
-    def _phase(self, victim: Any) -> int:
-        """When it sends its first heartbeat: uniform in [0, interval) (ns)."""
-        bits = self._draws.bits(self._process(victim), Purpose.HEARTBEAT, np.zeros(1, np.int64))
-        return int(bits[0] >> np.uint64(11)) * self._detector.interval >> 53

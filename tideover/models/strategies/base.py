@@ -69,6 +69,8 @@ class Strategy(Part):
     """What goes with it besides: ``sliding``, by ``event``, ``session``, late ones ``aside``, ``join``."""
     gives_up: ClassVar[tuple[str, ...]] = ()
     """Durations after which a root that is not done is given up, and emitted again."""
+    saves_every: ClassVar[str] = "checkpoint_interval"
+    """The key of the time between two checkpoints, if it has such a key and a ``cycle``."""
 
     alone: ClassVar[str | None] = "it does not say what its tasks do beside those of others"
     """Why it cannot be the strategy of some bolts, beside others for others (a member of ``hybrid``); None:

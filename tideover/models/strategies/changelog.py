@@ -37,6 +37,7 @@ class ChangelogTopics(Strategy):
     after_failures: ClassVar[frozenset[str]] = frozenset({"restore_time", "restore_cost", "local_state"})
     unsaid: ClassVar[frozenset[str]] = frozenset({"store"})
     store_may_lose: ClassVar[bool] = False
+    saves_every: ClassVar[str] = "commit_interval"
     costs: ClassVar[dict[str, tuple[str, ...]]] = {"commits": ("commit_time",)}
     recovery_costs: ClassVar[dict[str, tuple[str, ...]]] = {"restores": ("restore_time", "restore_cost")}
 

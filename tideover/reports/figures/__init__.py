@@ -13,6 +13,7 @@ from tideover.reports.figures.glance import glance
 from tideover.reports.figures.heat_maps import heat_maps
 from tideover.reports.figures.hosts import hosts
 from tideover.reports.figures.intervals import checkpoint_intervals
+from tideover.reports.figures.lost_time import lost_time
 from tideover.reports.figures.multiples import small_multiples
 from tideover.reports.figures.pareto import pareto_front
 from tideover.reports.figures.published import published
@@ -38,6 +39,7 @@ __all__ = [
     "glance",
     "heat_maps",
     "hosts",
+    "lost_time",
     "main_effects",
     "paired_differences",
     "pareto_front",

@@ -124,12 +124,12 @@ def kinds_of(names: Sequence[str]) -> list[str]:
     return [kinds.get(name, name) for name in names]
 
 
-def axis(ax: Axes, numbers: Floats, which: str = "x") -> None:
-    """Numbers on the axis; logarithmic if they grow by factors."""
+def axis(ax: Axes, numbers: Floats, which: str = "x", factors: bool = False) -> None:
+    """Numbers on the axis; logarithmic if they grow by factors, or are said to."""
     from matplotlib.ticker import LogLocator, NullLocator
 
     one = ax.xaxis if which == "x" else ax.yaxis
-    if is_wide(numbers):
+    if factors or is_wide(numbers):
         getattr(ax, f"set_{which}scale")("log")
         short = np.ptp(np.log10(numbers)) < 2.5
         one.set_major_locator(LogLocator(10.0, (1.0, 2.0, 5.0) if short else (1.0,)))

@@ -21,6 +21,14 @@ MOST_LISTED = 8
 _PLAIN = 0.01
 """Less than this part of a limit is no margin to speak of."""
 
+FORMULAS = {
+    "young": ("Young (1974)", "work lost and done twice, to first order"),
+    "daly": ("Daly (2006)", "the same, to higher order"),
+    "closed_form": ("closed form", "the greatest part of time for work that stays"),
+    "at_load": ("with the load", "the least part of time behind, of a stream with time to spare"),
+}
+"""Formulas for checkpoint intervals: name, and what is best at their optimum."""
+
 
 def verdict(plan: Plan) -> str:
     """The answer in a sentence or two; of a search that was ended early, what it has found so far."""
@@ -154,14 +162,15 @@ def intervals(plan: Plan) -> list[Table]:
     found = plan.checkpoint_interval
     if found is None:
         return []
-    rows = (
-        ("this plan", number(found.chosen), "what costs least and meets the objectives"),
-        ("Young (1974)", number(found.young), "work lost and done twice, to first order"),
-        ("Daly (2006)", number(found.daly), "the same, to higher order"),
-        ("closed form", number(found.closed_form), "the greatest part of time for work that stays"),
-    )
+    mine = ("this plan", number(found.chosen), "what costs least and meets the objectives")
+    rows = (mine, *formula_rows(vars(found)))
     note = f"A checkpoint keeps a task for {number(found.cost)} s; {number(found.mtbf)} s between failures."
     return [Table("Checkpoint interval", ("", "s", "optimum of"), rows, (note,))]
+
+
+def formula_rows(optima: Mapping[str, float]) -> tuple[tuple[str, str, str], ...]:
+    """What the formulas are, the optimum (s) of each that is there, and what it is an optimum of."""
+    return tuple((name, number(optima[key]), of) for key, (name, of) in FORMULAS.items() if key in optima)
 
 
 def _table(plan: Plan, title: str, shown: Sequence[Candidate], notes: tuple[str, ...]) -> Table:

@@ -58,7 +58,7 @@ def causes(scenario: Scenario, mtbf: Mapping[str, str]) -> tuple[list[Cause], li
     for key, pause in given.items():
         if key in UNITS:
             place, fault = _pattern(scenario, key)
-            strikes = tuple(_units(key, fault, deployment))
+            strikes = tuple(of_each(key, fault, deployment))
             if not strikes:
                 raise _refused(key, f"the scenario has no {key}")
             used.add(place)
@@ -129,8 +129,8 @@ def _pattern(scenario: Scenario, unit: str) -> tuple[int, Fault]:
     return -1, kind.model_validate({"at": scenario.run.warmup, "within": None} | aimed)
 
 
-def _units(unit: str, fault: Fault, deployment: Deployment) -> Iterator[Fault]:
-    """The failure of each unit that has tasks."""
+def of_each(unit: str, fault: Fault, deployment: Deployment) -> Iterator[Fault]:
+    """The failure of each ``unit`` (of `UNITS`) that has tasks."""
     cluster = deployment.cluster
     hosts = sorted(set(cluster.at.values()))
     if unit == "host":
@@ -159,7 +159,7 @@ def _recurring(key: str, fault: Fault, scenario: Scenario, deployment: Deploymen
         repair = round(fault.repair.mean_ns)
         same = {name: getattr(fault, name) for name in ("detection", "restart", "while_down")}
         crash = FAULTS["crash_host"].model_validate(same | {"at": 0, "host": 0, "repair": repair or None})
-        strikes = tuple(_at_random(each, scenario) for each in _units("host", crash, deployment))
+        strikes = tuple(_at_random(each, scenario) for each in of_each("host", crash, deployment))
         rate = len(strikes) / ((fault.lifetime.mean_ns + repair) / S)
         return Cause(f"{key} ({len(strikes)} machines)", rate, strikes)
     if fault.every is not None:

@@ -14,7 +14,7 @@ from tideover.models.config import Scenario
 from tideover.models.schema.fields import HEADLINE
 from tideover.models.simulation import Replication, simulate
 from tideover.scenarios.errors import Problem, ScenarioError
-from tideover.scenarios.runs import RunFailed
+from tideover.scenarios.runs import RunFailed, told
 from tideover.scenarios.statistics.availability import CROWDED, YEAR_S, Availability, conditioned
 from tideover.scenarios.statistics.causes import causes, moments
 from tideover.scenarios.writer import to_data
@@ -83,12 +83,8 @@ def find(
         for place, cause in enumerate(found):
             if report is not None:
                 report(replication * len(found) + place, count * len(found))
-            try:
-                done = simulate(cause.struck(scenario, replication), replication)
-            except Exception as error:
-                said = f"{type(error).__name__}: {' '.join(str(error).split())}"
-                raise RunFailed(f"{cause.name}, replication {replication}: {said}") from error
-            down[cause.name].append(_down(done, scenario))
+            struck = cause.struck(scenario, replication)
+            down[cause.name].append(down_s(simulated(struck, replication, cause.name), struck))
     rates = {cause.name: cause.rate_per_s for cause in found}
     availability = conditioned(down, rates, objective=objective, over_s=over_s)
     told_of = [*warnings(found[0].struck(scenario, 0)), *remarks, *_remarks(availability, count)]
@@ -96,7 +92,15 @@ def find(
     return Dependability(scenario, kind_of(scenario.strategy), availability, times, told_of)
 
 
-def _down(done: Replication, scenario: Scenario) -> float | None:
+def simulated(scenario: Scenario, replication: int, what: str) -> Replication:
+    """A replication; raises RunFailed, which says in ``what``."""
+    try:
+        return simulate(scenario, replication)
+    except Exception as error:
+        raise RunFailed(f"{what}, replication {replication}: {told(error)}") from error
+
+
+def down_s(done: Replication, scenario: Scenario) -> float | None:
     """How long (s) a run was other than without its failure; None: until its end."""
     if any(row[HEADLINE] is None for row in done.recoveries):
         return None

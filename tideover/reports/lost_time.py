@@ -1,0 +1,330 @@
+"""What ``tideover interval`` and ``tideover detector`` show: time that is lost at each value of a setting."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rich.console import Group
+from rich.text import Text
+
+from tideover.reports import figures
+from tideover.reports.figures.lost_time import keys
+from tideover.reports.figures.svg import css, to_svg
+from tideover.reports.formatting import UNDEFINED, listed, number, strategy_name
+from tideover.reports.html import Page, Picture, Section
+from tideover.reports.plans.answer import FORMULAS, formula_rows
+from tideover.reports.tables import Table
+from tideover.reports.terminal import render, warnings_view
+from tideover.scenarios.lost_time.curve import FLAT, Part, Point
+from tideover.scenarios.lost_time.detector import FALSE, AtTimeout, BestTimeout
+from tideover.scenarios.lost_time.interval import AtInterval, BestInterval
+from tideover.scenarios.statistics.availability import CROWDED
+from tideover.scenarios.writer import to_data
+from tideover.sim.registry import kind_of
+from tideover.sim.units import DAY, S, format_duration
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Found = BestInterval | BestTimeout
+_DAY_S = DAY / S
+_SAME = 1.03
+"""Optima that differ by no more than so many times have one line."""
+_LOST = (
+    "Time lost: in which the output is behind, or not what it would have been without checkpoints and "
+    "failures; ±: 95 % interval over replications, which have their luck in common."
+)
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """What a command shows.
+
+    setting      what is tried, in words
+    parts, marks as for `figures.lost_time`
+    """
+
+    setting: str
+    answer: str
+    tables: tuple[Table, ...]
+    parts: Mapping[str, str]
+    marks: Mapping[str, float]
+    points: pd.DataFrame
+    next: str
+
+
+def view(found: Found, source: str) -> Group:
+    """For the terminal; ``source``: of the scenario, as it was named."""
+    shown = _shown(found, source)
+    name, n = found.scenario.name, found.replications
+    title = f"{name}: {shown.setting}, seed {found.scenario.run.seed}, {n} replications of each"
+    return Group(
+        Text(title, style="bold"),
+        Text(""),
+        *(render(table) for table in shown.tables),
+        Text(shown.answer, style="bold"),
+        Text(shown.next),
+        warnings_view(found.warnings),
+    )
+
+
+def page(found: Found, source: str) -> Page:
+    """All on one page."""
+    shown, scenario = _shown(found, source), found.scenario
+    strategy = strategy_name(kind_of(scenario.strategy))
+    setup = (
+        ("Scenario", scenario.name),
+        ("Description", scenario.description),
+        ("Strategy", strategy),
+        ("Failures", listed(_often(point) for point in found.points[0].parts if point.name != FALSE)),
+        ("Processes", _pauses(found)),
+        ("Replications", f"{found.replications} for each value and cause"),
+        ("Seed", str(scenario.run.seed)),
+    )
+    ax = figures.lost_time(shown.points, shown.parts, shown.marks, f"{shown.setting} (s)", legend=False)
+    alt = f"Time lost by {shown.setting}, and to what; the table has the figures."
+    legend = tuple((key.label, key.shape, css(key.colour)) for key in keys(shown.parts, shown.marks))
+    picture = Picture(
+        f"Time lost by {shown.setting}", _LOST, to_svg(ax.figure, prefix="lost", alt=alt), legend
+    )
+    return Page(
+        title=scenario.name,
+        kind=f"the best {shown.setting}",
+        verdict=f"{shown.answer} {shown.next}",
+        setup=tuple((label, text) for label, text in setup if text),
+        sections=(
+            Section("Time lost", "lost", pictures=(picture,)),
+            Section("Results", "results", tables=shown.tables),
+        ),
+        warnings=tuple(found.warnings),
+        scenarios=((strategy, json.dumps(to_data(scenario), indent=2, ensure_ascii=False)),),
+        glossary={},
+    )
+
+
+def _shown(found: Found, source: str) -> _Shown:
+    return _of_interval(found, source) if isinstance(found, BestInterval) else _of_timeout(found, source)
+
+
+# -- checkpoint intervals --------------------------------------------------------------------------------
+
+
+def _of_interval(found: BestInterval, source: str) -> _Shown:
+    best, parts = found.least, {"checkpoints": "checkpoints", "failures": "failures"}
+    rows = [
+        _row(point) | {"checkpoints": point.always * _DAY_S, "failures": _lost(point.parts)}
+        for point in found.points
+    ]
+    marks: dict[str, float] = {}
+    for key, seconds in found.formulas.items():
+        same = next((name for name, other in marks.items() if 1 / _SAME < other / seconds < _SAME), None)
+        name = FORMULAS[key][0]
+        marks[f"{same}, {name}" if same else name] = marks.pop(same) if same else seconds
+    then = number(found.own / S) if best is None else number(best.seconds)
+    return _Shown(
+        "checkpoint interval",
+        _best_interval(found),
+        (_intervals(found), _formulas(found)),
+        parts,
+        marks,
+        _frame(rows),
+        f"Look next: tideover run {source} --set '{found.key}={then.replace(',', '')} s'",
+    )
+
+
+def _best_interval(found: BestInterval) -> str:
+    best = found.least
+    if best is None:
+        return "The best interval is unknown: too few intervals are known in all replications; try others."
+    low, high = (number(end) for end in (best.low, best.high))
+    lost, least, most = (number(end * _DAY_S) for end in (best.lost, best.lost_low, best.lost_high))
+    what = f"{100 * best.lost:.2g} % of the time is lost, {lost} s a day (95 % interval {least} to {most})"
+    flat = (
+        f"from {number(best.flat[0])} to {number(best.flat[1])} s it is at most {100 * (FLAT - 1):.0f} % more"
+    )
+    own = next((point for point in found.points if point.value == found.own), None)
+    now = ""
+    if own is not None:
+        mean = own.estimate.mean
+        told = "cannot be told" if mean is None else f"is {number(mean * _DAY_S)} s a day"
+        now = f" With {format_duration(found.own)}, as the scenario has it, it {told}."
+    if best.edge is not None:
+        more = "shorter" if best.edge == "shortest" else "longer"
+        said = f"The {best.edge} interval that was tried, {number(best.seconds)} s, is the best"
+        return f"{said}, and a {more} one may be better: {what}; {flat}.{now}"
+    said = f"The best checkpoint interval is {number(best.seconds)} s (95 % interval {low} to {high} s)"
+    return f"{said}: {what}; {flat}.{now}"
+
+
+def _intervals(found: BestInterval) -> Table:
+    rows = []
+    notes: dict[str, None] = {}
+    for point in found.points:
+        name = format_duration(point.value) + (" (now)" if point.value == found.own else "")
+        if (why := _unusable(point)) is not None:
+            notes[f"Every {format_duration(point.value)}: {why}."] = None
+            rows.append((name, *[UNDEFINED] * 4))
+            continue
+        checkpoints, failures = number(point.always * _DAY_S), number(_lost(point.parts))
+        rows.append((name, _total(point), checkpoints, failures, _mean(point.parts)))
+    near = found.near
+    notes |= dict.fromkeys(
+        (
+            *_crowded(found),
+            f"A checkpoint keeps {near.kept.name} for {near.takes:.3g} s, which is busy for "
+            f"{100 * near.kept.busy:.1f} % of the time without: what comes meanwhile is caught up with in "
+            "the rest.",
+            _LOST,
+        )
+    )
+    columns = ("every", "lost, s a day", "to checkpoints", "to failures", "a failure, s")
+    return Table("By checkpoint interval", columns, tuple(rows), tuple(notes))
+
+
+def _unusable(point: AtInterval) -> str | None:
+    if point.kept.gives_up:
+        return "tuples are given up while they wait for a checkpoint, though nothing fails"
+    if point.always == float("inf"):
+        return f"{point.kept.name} has nothing to do but checkpoints"
+    return None
+
+
+def _formulas(found: BestInterval) -> Table:
+    near, best = found.near, found.least
+    mine = [] if best is None else [("this scenario", number(best.seconds), "what is simulated")]
+    note = (
+        f"For a checkpoint of {near.takes:.3g} s, {number(found.mtbf)} s between failures, a load of "
+        f"{near.kept.busy:.3g}, and {number(near.down)} s down."
+    )
+    return Table("Beside formulas", ("", "s", "optimum of"), (*mine, *formula_rows(found.formulas)), (note,))
+
+
+# -- timeouts --------------------------------------------------------------------------------------------
+
+
+def _of_timeout(found: BestTimeout, source: str) -> _Shown:
+    rows = [
+        _row(point) | {"failures": _lost(point.parts[:-1]), "false": _lost(point.parts[-1:])}
+        for point in found.points
+    ]
+    best = found.own if found.best is None else found.best.value
+    return _Shown(
+        "timeout",
+        _best_timeout(found),
+        (_timeouts(found),),
+        {"failures": "failures", "false": "false restarts"},
+        {"now": found.own / S},
+        _frame(rows),
+        f"Look next: tideover run {source} --set 'detector.timeout={format_duration(best)}'",
+    )
+
+
+def _best_timeout(found: BestTimeout) -> str:
+    best = found.best
+    if best is None:
+        return "The best timeout is unknown: runs had not recovered at their end; a longer one may."
+    said = f"Of the timeouts that were tried {format_duration(best.value)} is the best: {_daily(best)}."
+    if found.as_good:
+        names = listed(format_duration(point.value) for point in found.as_good)
+        said += f" {names} cannot be told from it."
+    own = next((point for point in found.points if point.value == found.own), None)
+    if own is not None and own is not best:
+        said += f" With {format_duration(found.own)}, as the scenario has it: {_daily(own)}."
+    enough = format_duration(found.enough)
+    return f"{said} From {enough} on there is less than one false restart a year."
+
+
+def _daily(point: AtTimeout) -> str:
+    mean = point.estimate.mean
+    lost = UNDEFINED if mean is None else number(mean * _DAY_S)
+    return f"{number(point.false_per_day)} false restarts and {lost} s lost a day"
+
+
+def _timeouts(found: BestTimeout) -> Table:
+    rows = []
+    for point in found.points:
+        name = format_duration(point.value) + (" (now)" if point.value == found.own else "")
+        false, failures = point.parts[-1:], point.parts[:-1]
+        lost = (_total(point), number(_lost(false)), number(_lost(failures)))
+        each = (_mean(false), _mean(failures), number(point.noticed))
+        rows.append((name, number(point.false_per_day), *lost, *each))
+    notes = (
+        f"Processes: {_pauses(found)}. A false restart: what it takes besides the pause itself; below 0: it "
+        "ends a pause that would have taken longer.",
+        *_crowded(found),
+        _LOST,
+    )
+    columns = (
+        "timeout",
+        "false restarts a day",
+        "lost, s a day",
+        "to false restarts",
+        "to failures",
+        "a false restart, s",
+        "a failure, s",
+        "noticed after, s",
+    )
+    return Table("By timeout", columns, tuple(rows), notes)
+
+
+# -- both ------------------------------------------------------------------------------------------------
+
+
+def _often(part: Part) -> str:
+    return f"{part.name}: {number(part.rate_per_s * _DAY_S)} a day"
+
+
+def _pauses(found: Found) -> str:
+    if isinstance(found, BestInterval):
+        return ""
+    lasts, each = number(found.pauses.mean_ns / S), number(_DAY_S / found.every)
+    return f"{found.processes} that pause, each {each} times a day, for {lasts} s on average"
+
+
+def _crowded(found: Found) -> list[str]:
+    """A remark where failures meet."""
+    lost = [_lost(point.parts) or 0.0 for point in found.points]
+    if max(lost, default=0.0) <= CROWDED * _DAY_S:
+        return []
+    return [
+        f"Where failures take more than {CROWDED * _DAY_S:,.0f} s a day, some strike during a recovery from "
+        "another: what they do to one another is not simulated."
+    ]
+
+
+def _lost(parts: tuple[Part, ...]) -> float | None:
+    """Seconds a day that are lost to events; None: it is not known."""
+    means = [float(part.lost.mean()) for part in parts]
+    return None if any(mean != mean for mean in means) else sum(means) * _DAY_S
+
+
+def _mean(parts: tuple[Part, ...]) -> str:
+    """How long one event is felt, of all sorts together."""
+    rate, lost = sum(part.rate_per_s for part in parts), _lost(parts)
+    return UNDEFINED if lost is None or not rate else number(lost / rate / _DAY_S)
+
+
+def _total(point: Point) -> str:
+    """What is lost in a day, with its interval."""
+    one = point.estimate
+    if one.mean is None or one.half_width is None:
+        return UNDEFINED
+    return f"{number(one.mean * _DAY_S)} ± {number(one.half_width * _DAY_S, 2)}"
+
+
+def _row(point: Point) -> dict[str, float | None]:
+    one = point.estimate
+    low, high = one.t or (None, None)
+    ends = {"lost": one.mean, "low": low, "high": high}
+    return {"value_s": point.value / S} | {
+        key: None if end is None else end * _DAY_S for key, end in ends.items()
+    }
+
+
+def _frame(rows: list[dict[str, float | None]]) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame(rows)

@@ -1,0 +1,253 @@
+"""The checkpoint interval at which the least time is lost, to checkpoints and to failures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import tideover
+from tideover.models.config import Scenario
+from tideover.scenarios.errors import Problem, ScenarioError
+from tideover.scenarios.lost_time.curve import Least, Point, Report, even, known, least
+from tideover.scenarios.lost_time.keeping import FULL, Kept, keeps
+from tideover.scenarios.lost_time.strikes import Felt, Stretch, felt, mean_of, parts_of, remarks_on
+from tideover.scenarios.part_builder import fields_of
+from tideover.scenarios.planning import checkpoint_interval as formulas
+from tideover.scenarios.scenario import load
+from tideover.scenarios.statistics.causes import Cause, causes
+from tideover.scenarios.writer import to_data
+from tideover.sim.registry import kind_of
+from tideover.sim.units import MS, S, format_duration
+
+OCTAVES = range(-2, 3)
+"""Which powers of two around the formula's optimum are tried, if nothing is named."""
+_IDLE = 1e-3
+"""What has less to do loses hardly anything when something fails: formulas take it for this load."""
+_MOST_MORE = 2
+"""So many more are tried beyond the shortest or the longest, if that is the best."""
+
+
+@dataclass(frozen=True)
+class AtInterval(Point):
+    """What is lost at one interval.
+
+    kept   what its checkpoints keep from work
+    down   how long a failed task is away, with its state, on average (s)
+    """
+
+    kept: Kept = field(kw_only=True)
+    down: float | None = None
+
+    @property
+    def takes(self) -> float:
+        """How long one checkpoint keeps the task (s)."""
+        return self.kept.part * self.value / S
+
+    def to_dict(self) -> dict[str, Any]:
+        checkpoints = {"lost": self.always, "task": self.kept.name, "takes_s": self.takes}
+        return super().to_dict() | {"checkpoints": checkpoints}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is to be tried.
+
+    key      of the interval, in the scenario
+    own      the scenario's own interval (ns)
+    values   intervals (ns), rising; ``more``: whether others may be tried besides
+    """
+
+    scenario: Scenario
+    key: str
+    own: int
+    causes: tuple[Cause, ...]
+    remarks: tuple[str, ...]
+    values: tuple[int, ...]
+    more: bool
+    replications: int
+
+    def at(self, value: int) -> Scenario:
+        """The scenario with another interval. Raises ScenarioError if it is not allowed."""
+        return load(self.scenario, {self.key: format_duration(value)})
+
+    @property
+    def runs(self) -> list[Scenario]:
+        """About the runs that will be made."""
+        found = []
+        for value in self.values:
+            one = self.at(value)
+            stretch = Stretch.of(one)
+            run = {"duration": stretch.begin + stretch.length // 2 + one.run.duration - one.run.warmup}
+            run |= {"replications": 2 * self.replications * len(self.causes)}
+            found.append(one.model_copy(update={"run": one.run.model_copy(update=run), "failures": ()}))
+        return found
+
+
+@dataclass(frozen=True)
+class BestInterval:
+    """What ``tideover interval`` says.
+
+    points     what is lost at each interval that was tried, rising
+    least      the interval at which the least is; None: too little is known
+    own        the scenario's interval (ns)
+    mtbf       mean time between failures of any cause (s)
+    replications   runs for each cause and interval
+    """
+
+    scenario: Scenario
+    key: str
+    own: int
+    points: tuple[AtInterval, ...]
+    least: Least | None
+    mtbf: float
+    replications: int
+    warnings: list[str]
+
+    @property
+    def near(self) -> AtInterval:
+        """The point next to the optimum."""
+        every = known(self.points) or list(self.points)
+        best = self.own / S if self.least is None else self.least.seconds
+        return min(every, key=lambda one: abs(math.log(one.value / S / best)))
+
+    @property
+    def formulas(self) -> dict[str, float]:
+        """The optima (s) of closed forms, by name."""
+        near = self.near
+        cost = near.takes or max(point.takes for point in self.points)
+        each = (formulas.young, formulas.daly, formulas.closed_form)
+        names = ("young", "daly", "closed_form")
+        found = {name: formula(cost, self.mtbf) for name, formula in zip(names, each, strict=True)}
+        return found | {"at_load": _at_load(cost, self.mtbf, near.kept, near.down or 0.0)}
+
+    def to_dict(self) -> dict[str, Any]:
+        """What ``--json`` prints. Undefined is None."""
+        best, near = self.least, self.near
+        return {
+            "scenario": to_data(self.scenario),
+            "strategy": kind_of(self.scenario.strategy),
+            "seed": self.scenario.run.seed,
+            "replications": self.replications,
+            "warnings": self.warnings,
+            "key": self.key,
+            "own_s": self.own / S,
+            "best": None if best is None else vars(best),
+            "formulas_s": self.formulas,
+            "checkpoint": {"task": near.kept.name, "takes_s": near.takes, "busy_without": near.kept.busy},
+            "mtbf_s": self.mtbf,
+            "down_s": near.down,
+            "intervals": [point.to_dict() for point in self.points],
+            "version": tideover.__version__,
+        }
+
+
+def ask(
+    scenario: Scenario,
+    mtbf: Mapping[str, str],
+    values: Sequence[int] | None = None,
+    replications: int | None = None,
+) -> Asked:
+    """Decide what is to be tried; ``mtbf``: as for `causes`. ``values``: intervals (ns); None: around the
+    optimum of a formula, for what checkpoints of the scenario take.
+
+    Raises ScenarioError for a strategy that makes no checkpoints by the clock, and where they take nothing.
+    """
+    strategy, key = scenario.strategy, scenario.strategy.saves_every
+    cycle = strategy.cycle()
+    if cycle is None or key not in fields_of(type(strategy)):
+        what = f"{kind_of(strategy)} makes no checkpoints at an interval"
+        what += "; choose one that does, as aligned_snapshots"
+        raise ScenarioError([Problem(scenario.name, None, "strategy.kind", what)])
+    found, remarks = causes(scenario, mtbf)
+    kept = keeps(scenario, cycle[1])
+    if kept.busy >= FULL:
+        what = f"{kept.name} is busy for {100 * kept.busy:.1f} % of the time without any checkpoint"
+        told = f"{what}, and has none to lose; give it less to do"
+        raise ScenarioError([Problem(scenario.name, None, "topology", told)])
+    if kept.part * cycle[1] < 1:
+        keys = ", ".join(key for keys in strategy.costs.values() for key in keys)
+        what = f"checkpoints keep no task from work, so the shortest is best; say what they take: {keys}"
+        raise ScenarioError([Problem(scenario.name, None, f"strategy.{key}", what)])
+    rate = sum(cause.rate_per_s for cause in found)
+    centre = _at_load(kept.part * cycle[1] / S, 1 / rate, kept)
+    tried = [_rounded(centre * 2**octave * S) for octave in OCTAVES] if values is None else list(values)
+    asked = Asked(
+        scenario,
+        f"strategy.{key}",
+        cycle[1],
+        tuple(found),
+        tuple(remarks),
+        tuple(sorted({*tried, cycle[1]} if values is None else set(tried))),
+        values is None,
+        even(replications, scenario),
+    )
+    for value in asked.values:
+        asked.at(value)  # refused before anything is run
+    return asked
+
+
+def _at_load(cost: float, mtbf: float, kept: Kept, down: float = 0.0) -> float:
+    return formulas.at_load(cost, mtbf, max(_IDLE, kept.busy), down)
+
+
+def find(asked: Asked, report: Report | None = None) -> BestInterval:
+    """Try all intervals, and some beyond if the best is the shortest or the longest. Raises RunFailed."""
+    points: dict[int, AtInterval] = {}
+    todo, more = list(asked.values), _MOST_MORE if asked.more else 0
+    while todo:
+        value, before, total = todo.pop(0), len(points), len(points) + len(todo) + 1
+
+        def tell(done: int, value: int = value, before: int = before, total: int = total) -> None:
+            if report is not None:
+                each = asked.replications
+                what = f"checkpoints every {format_duration(value)}"
+                report(what, before * each + done, total * each)
+
+        points[value] = _tried(asked, value, tell)
+        if not todo and more:
+            todo, more = _beyond(points), more - 1
+    found = tuple(points[value] for value in sorted(points))
+    rate = sum(cause.rate_per_s for cause in asked.causes)
+    told = [*remarks_on(asked.scenario, asked.causes, asked.replications), *asked.remarks]
+    best = least(found)
+    return BestInterval(asked.scenario, asked.key, asked.own, found, best, 1 / rate, asked.replications, told)
+
+
+def _tried(asked: Asked, value: int, tell: Callable[[int], None]) -> AtInterval:
+    """One interval: what its checkpoints keep from work, and what failures do. They are not let strike where
+    checkpoints leave no time for the work.
+    """
+    one = asked.at(value)
+    kept, stretch = keeps(one, value), Stretch.of(one)
+    felts: list[list[Felt]] = [[] for _ in asked.causes]
+    longer = round(2 * value * kept.busy / (1 - kept.busy))
+    for replication in range(asked.replications if math.isfinite(kept.behind) else 0):
+        tell(replication)
+        for cause, found in zip(asked.causes, felts, strict=True):
+            found.append(felt(one, cause, replication, stretch, longer))
+    downs = [
+        (cause.rate_per_s, each.down)
+        for cause, found in zip(asked.causes, felts, strict=True)
+        for each in found
+    ]
+    parts = parts_of(asked.causes, felts, asked.replications)
+    return AtInterval(value, parts, kept.behind, mean_of(downs), kept=kept)
+
+
+def _beyond(points: Mapping[int, AtInterval]) -> list[int]:
+    """The next interval beyond the shortest or the longest, if that is the best so far."""
+    every = sorted(value for value, point in points.items() if point in known([point]))
+    if len(every) < 2:
+        return []
+    means = [float(points[value].lost.mean()) for value in every]
+    best = means.index(min(means))
+    if best == 0 and every[0] // 2 >= MS:
+        return [_rounded(every[0] / 2)]
+    return [_rounded(every[-1] * 2)] if best == len(every) - 1 and every[-1] == max(points) else []
+
+
+def _rounded(interval: float) -> int:
+    """To two digits, at least 1 ms (ns)."""
+    return max(MS, int(float(f"{interval:.1e}")))
