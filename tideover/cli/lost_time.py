@@ -136,7 +136,7 @@ def _find(
     if out is not None:
         from tideover.reports.lost_time import page
 
-        output.write(out, {}, page(found, source), found.to_dict(), errors=as_json)
+        output.write(out, {}, lambda: page(found, source), found.to_dict(), errors=as_json)
 
 
 def _listed(option: str, text: str | None) -> list[int] | None:
