@@ -306,7 +306,8 @@ def test_of_many_scenarios_one_remark_of_a_kind_is_shown() -> None:
 
 IN_ORDER = [
     ("rsm", ["checkpoint_interval 0.5 s: a checkpoint of 40", "count: windows by tuple",
-             "host 0 has tasks of log", "failures: rsm has no driver", "strategy rsm: nothing says"]),
+             "host 0 has tasks of log", "failures: rsm has no driver",
+             "failures: rsm does not promise to survive crash_host", "strategy rsm: nothing says"]),
     ("aligned_snapshots", ["failures: aligned_snapshots has no", "checkpoint_interval 0.5 s: a snapshot",
                            "strategy aligned_snapshots: nothing says"]),
 ]  # fmt: skip

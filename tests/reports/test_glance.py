@@ -10,9 +10,11 @@ from matplotlib.text import Text
 from rich.console import Console
 
 import tideover
+from tideover.models.schema.endings import LOSSY, OPEN, UNAFFECTED
 from tideover.reports import figures, glance, pictures, terminal
 from tideover.reports.figures import style
 from tideover.reports.pages import join
+from tideover.reports.tables import WITH_LOSS
 from tideover.reports.verdict import verdict
 
 NAMES = [*style._STRATEGIES, "my_own_strategy"]
@@ -34,15 +36,25 @@ def records(make_result):
 
 def test_the_fastest_comes_first_and_what_did_not_recover_last(records):
     """Five recoveries each: of the first two of them one did not end, of the second none."""
-    records[-2]["recoveries"][0]["time_to_recover_s"] = None
-    for recovery in records[-3]["recoveries"]:
-        recovery["time_to_recover_s"] = None
+    for recovery in (records[-2]["recoveries"][0], *records[-3]["recoveries"]):
+        recovery |= {"time_to_recover_s": None, "ended": OPEN}
     found = glance.rows(records)
     assert [row.strategy for row in found[:2]] == [NAMES[-1], NAMES[-4]]
     assert [(row.strategy, row.cells[0]) for row in found[-2:]] == [
         (NAMES[-2], "4.00 (4/5)"),
         (NAMES[-3], "never"),
     ]
+
+
+def test_a_loss_stands_beside_the_time(records):
+    """One of five recoveries lost something: that is in the row, and below the table what it means."""
+    records[0]["recoveries"][1]["ended"] = LOSSY
+    for recovery in records[-1]["recoveries"]:
+        recovery |= {"time_to_recover_s": 0.0, "ended": UNAFFECTED}
+    found = glance.rows(records)
+    assert (found[0].cells[0], found[-1].cells[0]) == ("not affected", "60.0 (loss)")
+    assert WITH_LOSS in glance.table(records).notes[0]
+    assert WITH_LOSS not in glance.table(records[1:]).notes[0]
 
 
 def test_the_table_is_as_wide_as_a_terminal(records):

@@ -170,6 +170,7 @@ def test_the_figure_has_a_mark_for_each_hour_over_the_load() -> None:
             "low": [8.0, 19.0, np.nan],
             "high": [12.0, 21.0, np.nan],
             "undefined": [0, 1, 3],
+            "ended": ["2 recovered, 1 recovered with loss", "2 recovered, 1 not recovered", "not recovered"],
         }
     )
     load_of_day = pd.DataFrame({"hour": [0.0, 18.0, 24.0], "rate_per_s": [10.0, 50.0, 10.0]})
@@ -178,7 +179,8 @@ def test_the_figure_has_a_mark_for_each_hour_over_the_load() -> None:
     marks, _, (bars,) = container
     assert marks.get_xydata().tolist() == [[4, 10], [12, 20]]
     assert [segment[:, 1].tolist() for segment in bars.get_segments()] == [[8, 12], [19, 21]]
-    crosses = ax.lines[-1]
+    dots, crosses = ax.lines[-2:]
+    assert dots.get_xydata().tolist() == [[4, 10]]
     assert crosses.get_xydata().tolist() == [[12, 20], [18, 20]]
     behind = next(other for other in ax.figure.axes if other is not ax)
     assert behind.get_ylim()[1] >= 50

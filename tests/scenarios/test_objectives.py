@@ -158,8 +158,8 @@ def runs(n: int, **columns: Any) -> pd.DataFrame:
 
 def recoveries(*of_run: list[float]) -> pd.DataFrame:
     """A recovery for each number, in the replication of the list that it stands in."""
-    rows = [(number, value) for number, values in enumerate(of_run) for value in values]
-    return pd.DataFrame(rows, columns=["replication", "time_to_recover_s"])
+    rows = [(number, value, "recovered") for number, values in enumerate(of_run) for value in values]
+    return pd.DataFrame(rows, columns=["replication", "time_to_recover_s", "ended"])
 
 
 def judged(text: str, found: pd.DataFrame, n: int, level: float = 0.95) -> Any:

@@ -15,6 +15,7 @@ from tideover.reports.formatting import (
     number,
     places_for,
     size,
+    with_ending,
 )
 from tideover.reports.tables import Table
 from tideover.scenarios.objectives.check import Check
@@ -73,7 +74,8 @@ def value(one: Judgement) -> str:
         return UNDEFINED
     rule, share = one.objective.rule, one.objective.share
     how = {"mean": "mean", "time": "mean", "every": "worst", "quantile": f"p{100 * share:g}"}
-    return f"{shown(one.value, one)} ({how.get(rule, f'{one.n - (one.breaking or 0)} of {one.n}')})"
+    told = with_ending(shown(one.value, one), one.endings)
+    return f"{told} ({how.get(rule, f'{one.n - (one.breaking or 0)} of {one.n}')})"
 
 
 def interval(one: Judgement) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
+
+from tideover.models.schema.endings import UNAFFECTED, remark
 
 UNDEFINED = "–"
 
@@ -50,6 +52,20 @@ def number(value: Any, digits: int = 3) -> str:
     if places > 6:
         return f"{value:.{digits - 1}e}".replace("-", "−")
     return f"{value:,.{places}f}".replace("-", "−")
+
+
+def with_ending(time: str, endings: Collection[str]) -> str:
+    """A time of recoveries, with what it is worth: it never stands alone where something was lost.
+
+    >>> with_ending("17.5 s", ["recovered with loss"]), with_ending("0", ["not affected"])
+    ('17.5 s (loss)', 'not affected')
+    >>> with_ending("17.5 s", ["recovered", "recovered with loss"]), with_ending("17.5 s", ["recovered"])
+    ('17.5 s (loss in 1 of 2)', '17.5 s')
+    """
+    said = remark(endings)
+    if said in ("", UNAFFECTED):
+        return said or time
+    return f"{time} ({said})"
 
 
 def amount(value: Any) -> str:

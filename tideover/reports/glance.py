@@ -6,9 +6,10 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from tideover.models.schema.endings import LOSSY, OPEN
 from tideover.models.schema.fields import HEADLINE, named
-from tideover.reports.formatting import UNDEFINED, amount, number, size, strategy_name
-from tideover.reports.tables import Record, Table
+from tideover.reports.formatting import UNDEFINED, amount, number, size, strategy_name, with_ending
+from tideover.reports.tables import WITH_LOSS, Record, Table
 from tideover.scenarios.statistics.estimates import estimate
 from tideover.scenarios.statistics.replications import of_replications
 from tideover.sim.units import S, parse_duration
@@ -42,23 +43,27 @@ MEASURES = (
 
 @dataclass(frozen=True)
 class Row:
-    """A strategy: values in the order of ``MEASURES`` (None: undefined); how many of its recoveries, of so
-    many, had not ended by the end of their run.
-    """
+    """A strategy: values in the order of ``MEASURES`` (None: undefined), and how its recoveries ended."""
 
     strategy: str
     values: tuple[float | None, ...]
-    unended: int
-    failures: int
+    endings: tuple[str, ...]
+
+    @property
+    def unended(self) -> int:
+        """How many of its recoveries had not ended by the end of their run."""
+        return self.endings.count(OPEN)
 
     @property
     def cells(self) -> tuple[str, ...]:
         """The values in words."""
         shown = [UNDEFINED if v is None else m.written(v) for m, v in zip(MEASURES, self.values, strict=True)]
         if self.unended:
-            ended = self.failures - self.unended
-            shown[0] = f"{shown[0]} ({ended}/{self.failures})" if ended else "never"
-        return tuple(shown)
+            total = len(self.endings)
+            ended = total - self.unended
+            shown[0] = f"{shown[0]} ({ended}/{total})" if ended else "never"
+        endings = [LOSSY] if LOSSY in self.endings else self.endings  # there is no room for how many of them
+        return (with_ending(shown[0], endings), *shown[1:])
 
 
 def rows(records: Iterable[Record]) -> list[Row]:
@@ -70,7 +75,6 @@ def rows(records: Iterable[Record]) -> list[Row]:
 def _row(record: Record) -> Row:
     recoveries = record["recoveries"]
     ledger, windows, cost = record["ledger"], record["windows"], record["cost"]
-    times = [(r["replication"], r[HEADLINE]) for r in recoveries]
     values = (
         _mean(recoveries, HEADLINE),
         _mean(recoveries, "output_gap_s"),
@@ -82,8 +86,7 @@ def _row(record: Record) -> Row:
         _each_second(record, "normal_network_bytes"),
         cost.get("hosts"),
     )
-    unended = sum(time is None for _, time in times)
-    return Row(record["strategy"], values, unended, len(times))
+    return Row(record["strategy"], values, tuple(recovery["ended"] for recovery in recoveries))
 
 
 def _each_second(record: Record, name: str, times: float = 1) -> float | None:
@@ -111,5 +114,7 @@ def table(records: Sequence[Record]) -> Table:
     reference = f"{strategy_name(records[0]['strategy'])} is the reference."
     if any(row.unended for row in found):
         notes += " (n/m): n of m recoveries came to an end within their run; never: none did."
+    if any(LOSSY in row.endings for row in found):
+        notes += f" {WITH_LOSS}"
     columns = ("", *(measure.what for measure in MEASURES))
     return Table("At a glance", columns, shown, (f"{notes} {reference}",))

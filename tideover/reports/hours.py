@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 from rich.console import Group
 from rich.text import Text
 
+from tideover.models.schema.endings import TIMES
 from tideover.models.schema.fields import HEADLINE
 from tideover.reports import figures
 from tideover.reports.figures.by_hour import KEYS
 from tideover.reports.figures.svg import css, to_svg
-from tideover.reports.formatting import capitalised, number, strategy_name
+from tideover.reports.formatting import capitalised, number, strategy_name, with_ending
 from tideover.reports.html import Page, Picture, Section
 from tideover.reports.tables import Notes, Table
 from tideover.reports.terminal import render, warnings_view
@@ -38,7 +39,8 @@ _BEFORE = (
 def answer(found: Hours) -> str:
     """The longest and the shortest, and the mean, in a sentence."""
     mean, of = found.mean(HEADLINE).mean, "over the day" if found.of_the_day else "in these hours"
-    said = "" if mean is None or len(found.every) == 1 else f"; {of} {number(mean)} s on average"
+    time = with_ending(f"{number(mean)} s", found.every_ending)
+    said = "" if mean is None or len(found.every) == 1 else f"; {of} {time} on average"
     told = _told(found, found.worst, "takes ")
     if found.best != found.worst:
         told += f", one {_told(found, found.best)}"
@@ -46,27 +48,31 @@ def answer(found: Hours) -> str:
 
 
 def _told(found: Hours, each: Hour, verb: str = "") -> str:
-    one = found.estimates(HEADLINE)[found.every.index(each)]
+    place = found.every.index(each)
+    one = found.estimates(HEADLINE)[place]
     if one.undefined:
         return f"at {each.time} is not over at the end of {one.undefined} of {one.n + one.undefined} runs"
-    return f"at {each.time} {verb}{number(one.mean)} s"
+    return f"at {each.time} {verb}{with_ending(number(one.mean) + ' s', found.endings[place])}"
 
 
 def hours_table(found: Hours) -> Table:
     """One row an hour, and one for the day."""
     notes = Notes()
 
-    def cells(estimates: list[Estimate]) -> tuple[str, ...]:
+    def cells(estimates: list[Estimate], endings: list[str]) -> tuple[str, ...]:
         pairs = zip(estimates, MEASURES, strict=True)
-        return tuple(notes.mean(one, column.label, column) for one, column in pairs)
+        return tuple(
+            notes.mean(one, column.label, column, endings if column.name in TIMES else ())
+            for one, column in pairs
+        )
 
     by_name = [found.estimates(column.name) for column in MEASURES]
     rows = [
-        (each.time, number(each.rate), *cells([column[place] for column in by_name]))
+        (each.time, number(each.rate), *cells([column[place] for column in by_name], found.endings[place]))
         for place, each in enumerate(found.every)
     ]
     of = "day's mean" if found.of_the_day else "mean of these hours"
-    mean = (of, "", *cells([found.mean(column.name) for column in MEASURES]))
+    mean = (of, "", *cells([found.mean(column.name) for column in MEASURES], found.every_ending))
     columns = ("failure at", "load, tuples/s", *(column.label_with_unit for column in MEASURES))
     return Table("By hour of the day", columns, (*rows, *([mean] if len(rows) > 1 else [])), notes.lines())
 

@@ -35,12 +35,14 @@ class Outcome:
 
     time                   time to recover (s) of each replication, its failures averaged; undefined if it had
                            not recovered from one of them by the end of the run
+    endings                how each recovery ended
     lost … missing         roots, and windows, of all runs together
     costs                  mean per run
     """
 
     strategy: str
     time: Estimate
+    endings: tuple[str, ...]
     lost: int
     duplicated: int
     emitted: int
@@ -98,7 +100,10 @@ def outcome(strategy: str, recoveries: pd.DataFrame, runs: pd.DataFrame) -> Outc
     costs = {name: float(good[name].sum()) / max(1, len(good)) for name in RESOURCES}
     counts = {name: int(good[column].fillna(0).sum()) for name, column in _COUNTS.items()}
     time = estimate(float(value) for value in means)
-    return Outcome(strategy, time, costs=costs, failed_runs=len(done) - len(good), runs=len(done), **counts)
+    ended = tuple(map(str, mine["ended"]))
+    return Outcome(
+        strategy, time, ended, costs=costs, failed_runs=len(done) - len(good), runs=len(done), **counts
+    )
 
 
 def whole(recoveries: pd.DataFrame) -> pd.DataFrame:

@@ -81,7 +81,7 @@ def compare_page(results: Sequence[Result], found: Verdict | None = None) -> Pag
         cluster_section(results),
         results_section(
             tables.overview(records, brief=True),
-            tables.pairs_table(found.pairs),
+            tables.pairs_table(found.pairs, found.lossy),
             *map(tables.blocked_table, records),
         ),
         _details(records),

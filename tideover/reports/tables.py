@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from tideover.models.schema.columns import Column
-from tideover.models.schema.fields import RECORD, block, measures
+from tideover.models.schema.endings import LOSSY, TIMES
+from tideover.models.schema.fields import RECORD, block, measures, named
 from tideover.reports.formatting import (
     UNDEFINED,
     amount,
@@ -18,6 +19,7 @@ from tideover.reports.formatting import (
     places_for,
     size,
     strategy_name,
+    with_ending,
 )
 from tideover.scenarios.statistics.estimates import Estimate, estimate
 from tideover.scenarios.statistics.replications import of_replications
@@ -63,6 +65,10 @@ TIMES_MEANT = (
     "failures; its stages add up to it. State recovery: from the task being ready until the last replayed "
     "tuple has arrived. Catch-up, and throughput (of the last 10 s) back at 90 %: from the failure."
 )
+WITH_LOSS = (
+    "(loss): roots were lost for good because of the failure; the time says when all was as without it, but "
+    "for these."
+)
 LATENCIES_MEANT = (
     "End-to-end latency: from the first emission of a tuple's root; latency: from the tuple's creation "
     "stamp, which is a new one if the source sends it again."
@@ -81,6 +87,7 @@ class Notes:
         self._reasons: dict[str, dict[str, None]] = {}
         self.interval = False
         self.partial = False
+        self.lossy = False
 
     def undefined(self, label: str, column: Column) -> str:
         """A dash, and a footnote with the column's reason for it."""
@@ -88,8 +95,10 @@ class Notes:
             self._reasons.setdefault(column.undefined, {})[label] = None
         return UNDEFINED
 
-    def mean(self, found: Estimate, label: str, column: Column) -> str:
-        """``57.8 ± 0.6``; with the count if some values are undefined."""
+    def mean(self, found: Estimate, label: str, column: Column, endings: Collection[str] = ()) -> str:
+        """``57.8 ± 0.6``; with the count if some values are undefined, and what ``endings`` say of a time of
+        recoveries that ended so.
+        """
         if found.mean is None:
             return self.undefined(label, column)
         text = self._mean(found)
@@ -97,7 +106,8 @@ class Notes:
             self.partial = True
             self.undefined(label, column)
             text += f" ({found.n} of {found.n + found.undefined})"
-        return text
+        self.lossy |= LOSSY in endings
+        return with_ending(text, endings)
 
     def _mean(self, found: Estimate) -> str:
         if found.half_width is None or found.constant or found.mean is None:
@@ -113,6 +123,8 @@ class Notes:
         lines = ["±: half the width of the 95 % t-interval of the mean"] if self.interval else []
         if self.partial:
             lines.append("(n of m): mean over the n replications in which the value is defined")
+        if self.lossy:
+            lines.append(WITH_LOSS)
         told = self._reasons.items()
         return (
             *lines,
@@ -166,6 +178,7 @@ def _recovery_rows(
     heading: str, recoveries: Sequence[Sequence[Record]], notes: Notes, brief: bool
 ) -> list[tuple[str, ...]]:
     """Means over the replications of each result; recoveries of one replication are averaged first."""
+    ended = [[recovery["ended"] for recovery in mine] for mine in recoveries]
 
     def rows(columns: Iterable[Column], noted: str = "") -> list[tuple[str, ...]]:
         found = []
@@ -173,11 +186,15 @@ def _recovery_rows(
             label = column.label if len(column.record) > 1 else column.label_with_unit
             values = [[(each["replication"], _value(each, column)) for each in mine] for mine in recoveries]
             means = [estimate(of_replications(mine, column)) for mine in values]
-            found.append((label, *(notes.mean(mean, noted or label, column) for mean in means)))
+            told = ended if column.name in TIMES else [()] * len(means)
+            cells = zip(means, told, strict=True)
+            found.append((label, *(notes.mean(mean, noted or label, column, how) for mean, how in cells)))
         return found
 
     first, *others = rows(_measured(recoveries))
     shown: list[tuple[str, ...]] = [(f"{heading}{_counted(recoveries)}",), first]
+    if any(recovery["roots_lost"] for mine in recoveries for recovery in mine):
+        shown += rows([replace(named("recoveries", "roots_lost"), label="roots lost by it")])
     shown += [("Its stages, s",), *rows(block("recoveries", "stages_s", _present(recoveries)))]
     shown += [("Other measures of the recovery",), *others]
     if not brief:
@@ -324,17 +341,21 @@ def flows_table(result: Record) -> Table:
     return Table(f"What flows: {strategy_name(result['strategy'])}", columns, rows, notes)
 
 
-def pairs_table(pairs: Iterable[Paired]) -> Table:
+def pairs_table(pairs: Iterable[Paired], lossy: Collection[str] = ()) -> Table:
     """Paired differences, each strategy against the reference, with both intervals; no rows without
-    failures.
+    failures. ``lossy``: strategies that have recovered with loss.
     """
+
+    def told(name: str) -> str:
+        return f"{strategy_name(name)} (loss)" if name in lossy else strategy_name(name)
+
     labels = {column.name: column.label_with_unit for column in measures()}
     for name in _LATENCIES:
         what = _LABELS[name].lower()
         labels |= {one.name: f"{one.key} {what}, ms" for one in block("recoveries", name)}
     rows = grouped(
         (pair for pair in pairs if pair.difference.n),
-        lambda pair: f"{strategy_name(pair.first)} − {strategy_name(pair.second)}",
+        lambda pair: f"{told(pair.first)} − {told(pair.second)}",
         lambda pair: _pair_row(labels.get(pair.column, pair.column), pair),
     )
     notes = (
@@ -342,7 +363,7 @@ def pairs_table(pairs: Iterable[Paired]) -> Table:
         f"{UNDEFINED}: an interval needs two pairs. No row: the quantity is undefined under one of the two.",
     )
     columns = ("", "difference", "95 % t-interval", "95 % bootstrap", "pairs")
-    return Table("Paired differences", columns, rows, notes)
+    return Table("Paired differences", columns, rows, (*notes, WITH_LOSS) if lossy else notes)
 
 
 def _pair_row(label: str, pair: Paired) -> tuple[str, ...]:

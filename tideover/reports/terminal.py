@@ -78,7 +78,7 @@ def compare_view(results: Sequence[Record], verdict: Verdict, details: bool = Fa
     step, shown = MOST_SIDE_BY_SIDE, [glance.table(results)]
     if details:
         shown += [tables.overview(results[i : i + step], brief=True) for i in range(0, len(results), step)]
-        shown.append(tables.pairs_table(verdict.pairs))
+        shown.append(tables.pairs_table(verdict.pairs, verdict.lossy))
     return Group(
         _title(headline(results[0])),
         Text(verdict.text, style="bold"),

@@ -13,9 +13,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tideover.models.results.headline import counted
+from tideover.models.schema.endings import LOSSY, OPEN
 from tideover.models.schema.fields import HEADLINE
 from tideover.reports.columns import conform
-from tideover.reports.formatting import capitalised, fixed, listed, places_for, size, strategy_name
+from tideover.reports.formatting import (
+    capitalised,
+    fixed,
+    listed,
+    places_for,
+    size,
+    strategy_name,
+    with_ending,
+)
 from tideover.reports.outcomes import RESOURCES, Outcome, outcome, whole
 from tideover.scenarios.statistics.estimates import Estimate
 from tideover.scenarios.statistics.paired import Paired, paired
@@ -45,13 +54,14 @@ COMPARED = (
 @dataclass(frozen=True)
 class Verdict:
     """``text``: sentences, one a line. ``pairs``: each other strategy minus the reference (the first one),
-    for each column in ``COMPARED``.
+    for each column in ``COMPARED``. ``lossy``: strategies with a recovery in which something was lost.
     """
 
     text: str
     reference: str
     best: str
     pairs: tuple[Paired, ...]
+    lossy: tuple[str, ...] = ()
 
 
 def verdict(recoveries: pd.DataFrame, runs: pd.DataFrame) -> Verdict:
@@ -71,7 +81,8 @@ def verdict(recoveries: pd.DataFrame, runs: pd.DataFrame) -> Verdict:
     other = reference if best != reference and outcomes[reference].ran else ranked[1]
     pairs = tuple(paired(recoveries, name, reference, column) for name in others for column in COMPARED)
     text = _text(list(outcomes.values()), outcomes[best], outcomes[other], recoveries)
-    return Verdict(text, reference, best, pairs)
+    lossy = tuple(name for name in strategies if LOSSY in outcomes[name].endings)
+    return Verdict(text, reference, best, pairs, lossy)
 
 
 def run_sentence(recoveries: pd.DataFrame, runs: pd.DataFrame) -> str:
@@ -127,9 +138,8 @@ def _time(best: Outcome, other: Outcome, recoveries: pd.DataFrame) -> str:
         return f"neither {a} nor {b} shows a trace of a failure in output, state or backlog"
     pair = paired(recoveries, best.strategy, other.strategy, HEADLINE)
     if pair.difference.n and not best.traceless and not other.traceless:
-        return "; ".join(
-            clause for clause in (difference_clause(pair), _never(best), _never(other)) if clause
-        )
+        said = (difference_clause(pair), _never(best), _lossy(best), _never(other), _lossy(other))
+        return "; ".join(clause for clause in said if clause)
     return f"{_alone(best)}, where {_alone(other)}"
 
 
@@ -146,7 +156,7 @@ def _alone(found: Outcome) -> str:
     places = places_for(time.half_width)
     note = _interval(time, places, "replication")
     recovers = f"{name} recovers {fixed(time.mean, places)} s after a failure ({note})"
-    return "; ".join(clause for clause in (recovers, _never(found)) if clause)
+    return "; ".join(clause for clause in (recovers, _never(found), _lossy(found)) if clause)
 
 
 def _never(found: Outcome) -> str:
@@ -156,6 +166,18 @@ def _never(found: Outcome) -> str:
         return ""
     where = "in the one replication" if total == 1 else f"in {missed} of {total} replications"
     return f"{strategy_name(found.strategy)} has not recovered by the end of the run {where}"
+
+
+def _lossy(found: Outcome) -> str:
+    """``… has lost roots for good in 3 of 5 recoveries``; empty if it never has."""
+    ended = [each for each in found.endings if each != OPEN]
+    lossy = ended.count(LOSSY)
+    if not lossy:
+        return ""
+    where = f"in {_all(lossy, 'recovery', 'recoveries')}"
+    if lossy < len(ended):
+        where = f"in {lossy} of {len(ended)} recoveries"
+    return f"{strategy_name(found.strategy)} has lost roots for good {where}"
 
 
 def difference_clause(pair: Paired) -> str:
@@ -185,8 +207,9 @@ def _interval(found: Estimate, places: int, unit: str) -> str:
     return f"95 % interval {low} to {high} s, {only}{counted(found.n, unit)}"
 
 
-def _all(count: int, unit: str) -> str:
-    return {1: f"the one {unit}", 2: f"both {unit}s"}.get(count, f"all {counted(count, unit)}")
+def _all(count: int, unit: str, units: str = "") -> str:
+    units = units or f"{unit}s"
+    return {1: f"the one {unit}", 2: f"both {units}"}.get(count, f"all {count:,} {units}")
 
 
 def _faster_but_less_correct(best: Outcome, outcomes: Sequence[Outcome]) -> str:
@@ -195,11 +218,17 @@ def _faster_but_less_correct(best: Outcome, outcomes: Sequence[Outcome]) -> str:
     if time is None:
         return ""
     said = [
-        f"{strategy_name(o.strategy)} ({fixed(o.time.mean, places_for(o.time.half_width))} s after a failure)"
+        f"{strategy_name(o.strategy)} ({_after(o)})"
         for o in outcomes
         if o.ran and o.harm > best.harm and o.time.mean is not None and o.time.mean < time
     ]
     return f"sooner than {strategy_name(best.strategy)}, but less correct: {listed(said)}" if said else ""
+
+
+def _after(found: Outcome) -> str:
+    """``12.3 s (loss) after a failure``."""
+    time = f"{fixed(found.time.mean, places_for(found.time.half_width))} s"
+    return f"{with_ending(time, found.endings)} after a failure"
 
 
 def _cost(best: Outcome, other: Outcome) -> str:

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from tideover.models import config
 from tideover.models.advice import in_short
 from tideover.models.schema.columns import Column
+from tideover.models.schema.endings import counted
 from tideover.models.schema.fields import HEADLINE, named
 from tideover.models.simulation import Replication
 from tideover.models.time_of_day import rate_at
@@ -112,6 +113,16 @@ class Hours:
         return estimate(self.weights @ self.values(measure), resample=False)
 
     @property
+    def endings(self) -> list[list[str]]:
+        """How each recovery ended, hour by hour."""
+        return [[row["ended"] for row in each.result.rows("recoveries")] for each in self.every]
+
+    @property
+    def every_ending(self) -> list[str]:
+        """The same of all hours together."""
+        return [ending for each in self.endings for ending in each]
+
+    @property
     def of_the_day(self) -> bool:
         """Whether the hours say what is to be expected of a day: none is farther than 12 h from the next."""
         return bool(self._gaps.max() <= _WIDEST_GAP)
@@ -154,7 +165,7 @@ class Hours:
     @property
     def frame(self) -> pd.DataFrame:
         """One row an hour and measure: ``time``, ``hour``, ``rate_per_s``, ``measure``, ``unit``, ``n``,
-        ``undefined``, ``mean``, and the 95 % interval ``low`` to ``high``.
+        ``undefined``, ``mean``, the 95 % interval ``low`` to ``high``, and how recoveries ``ended``.
         """
         import pandas as pd
 
@@ -162,8 +173,9 @@ class Hours:
             {"time": each.time, "hour": each.hour, "rate_per_s": each.rate}
             | {"measure": column.name, "unit": column.unit}
             | _record(found)
+            | {"ended": counted(ended)}
             for column in MEASURES
-            for each, found in zip(self.every, self.estimates(column.name), strict=True)
+            for each, found, ended in zip(self.every, self.estimates(column.name), self.endings, strict=True)
         ]
         return pd.DataFrame(rows)
 
@@ -179,6 +191,7 @@ class Hours:
     def to_dict(self) -> dict[str, Any]:
         """What ``tideover hours --json`` prints."""
         by_name = {column.name: self.estimates(column.name) for column in MEASURES}
+        ended = [counted(each) for each in self.endings]
         return {
             "scenario": to_data(self.scenario),
             "strategy": kind_of(self.scenario.strategy),
@@ -186,13 +199,12 @@ class Hours:
             "replications": self.scenario.run.replications,
             "warnings": self.warnings,
             "hours": [
-                {"time": each.time, "rate_per_s": each.rate}
+                {"time": each.time, "rate_per_s": each.rate, "ended": ended[place]}
                 | {name: _record(found[place]) for name, found in by_name.items()}
                 for place, each in enumerate(self.every)
             ],
-            "day" if self.of_the_day else "mean": {
-                column.name: _record(self.mean(column.name)) for column in MEASURES
-            },
+            "day" if self.of_the_day else "mean": {"ended": counted(self.every_ending)}
+            | {column.name: _record(self.mean(column.name)) for column in MEASURES},
             "worst": self.worst.time,
             "best": self.best.time,
         }

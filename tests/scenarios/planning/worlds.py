@@ -73,6 +73,7 @@ class World:
                         "replication": replication,
                         "kind": "lose_state",
                         "time_to_recover_s": found["recovery"],
+                        "ended": "recovered with loss" if found.get("lost") else "recovered",
                     }
                 )
         return tables(runs, recoveries)

@@ -1,13 +1,37 @@
-"""Failures that strike nobody."""
+"""Failures that strike nobody, and those that a strategy does not survive."""
 
 from __future__ import annotations
 
 from collections.abc import Set
 
 from tideover.models.remarks.plan import Plan
+from tideover.sim.faults.cascade import Cascade
+from tideover.sim.faults.events import Events
+from tideover.sim.faults.machines_fail import MachinesFail
+from tideover.sim.faults.partition import Partition
 
 
 def without_effect(plan: Plan, kind: str, roles: Set[str]) -> list[str]:
     """A remark on each role that is lost under a strategy of this kind, which has other ``roles``."""
     lost = [role for role in ("driver", "coordinator") if role not in roles and plan.hit(role)]
     return [f"failures: {kind} has no {role}: that it is lost changes nothing" for role in lost]
+
+
+def not_survived(plan: Plan, kind: str, survives: Set[str], stateless_too: bool) -> list[str]:
+    """A remark on each kind of failure, of those that take something, after which a strategy of this ``kind``
+    promises nothing.
+    """
+    stateless = {one.name for one in plan.topology.components if not one.is_spout and not one.window}
+    found: dict[str, None] = {}
+    for fault in (one for each in plan.failures for one in (each, *each.inner.values())):
+        what = "crash_host" if isinstance(fault, MachinesFail | Cascade) else fault.kind
+        takes = fault.kills or (isinstance(fault, Partition) and fault.messages == "lose")
+        if takes and what not in survives and not isinstance(fault, Events):
+            found[what] = None
+        elif takes and not stateless_too and getattr(fault, "component", "") in stateless:
+            found[f"{what} of a bolt without state"] = None
+    return [
+        f"failures: {kind} does not promise to survive {what}: it may lose roots for good, and a time to "
+        "recover says only when all is as without the failure again but for these"
+        for what in found
+    ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tideover.models.schema import endings
 from tideover.models.schema.fields import HEADLINE, named
 from tideover.sim.faults.base import FAULTS
 
@@ -19,7 +20,7 @@ _MOST_ROWS = 40
 
 def figures(replications: Sequence[Replication]) -> dict[str, Any]:
     """Label and value: number of replications and failures, mean recovery from these (s; None: undefined),
-    roots lost and wrong windows in all replications together.
+    how they ended, roots lost and wrong windows in all replications together.
     """
     recoveries = [row for one in replications for row in one.recoveries if row["kind"] in FAULTS]
     times = [row[HEADLINE] for row in recoveries if row[HEADLINE] is not None]
@@ -27,6 +28,7 @@ def figures(replications: Sequence[Replication]) -> dict[str, Any]:
         "replications": len(replications),
         "failures": len(recoveries),
         RECOVERY: sum(times) / len(times) if times else None,
+        "ended": endings.counted(row["ended"] for row in recoveries),
         "roots lost": sum(one.ledger["lost"] for one in replications),
         "wrong windows": sum(one.windows["wrong"] for one in replications),
     }
@@ -35,12 +37,13 @@ def figures(replications: Sequence[Replication]) -> dict[str, Any]:
 def sentence(found: Mapping[str, Any]) -> str:
     """The figures in a few words.
 
-    >>> sentence({"failures": 5, RECOVERY: 56.2563, "roots lost": 0, "wrong windows": 15})
-    'time to recover 56.26 s, 0 roots lost, 15 wrong windows'
+    >>> found = {"failures": 5, RECOVERY: 56.2563, "ended": "recovered", "roots lost": 0, "wrong windows": 15}
+    >>> sentence(found)
+    'time to recover 56.26 s (recovered), 0 roots lost, 15 wrong windows'
     """
     name, unit = RECOVERY.split(", ")
     time = "undefined" if found[RECOVERY] is None else f"{found[RECOVERY]:.4g} {unit}"
-    recovered = f"{name} {time}" if found["failures"] else "no failures"
+    recovered = f"{name} {time} ({found['ended']})" if found["failures"] else "no failures"
     return f"{recovered}, {found['roots lost']:,} roots lost, {found['wrong windows']:,} wrong windows"
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Iterable
 
 from tideover.models.schema.columns import at_top, count, text
 
@@ -25,6 +26,8 @@ ENDED = at_top(
     ),
 )
 """The columns of recoveries that say it."""
+TIMES = ("time_to_recover_s", "catch_up_s")
+"""Columns that say when all was over: never told without how it ended."""
 
 
 def ending(time: float | None, roots_lost: int) -> str:
@@ -40,10 +43,20 @@ def remark(endings: Collection[str]) -> str:
     """What stands beside a mean time of recoveries that ended so, those without an end aside; empty: nothing.
 
     >>> remark([RECOVERED, LOSSY]), remark([LOSSY]), remark([UNAFFECTED]), remark([RECOVERED, UNAFFECTED])
-    ('1 of 2 with loss', 'with loss', 'not affected', '')
+    ('loss in 1 of 2', 'loss', 'not affected', '')
     """
     ended = [each for each in endings if each != OPEN]
     lossy = ended.count(LOSSY)
     if lossy:
-        return "with loss" if lossy == len(ended) else f"{lossy} of {len(ended)} with loss"
+        return "loss" if lossy == len(ended) else f"loss in {lossy} of {len(ended)}"
     return UNAFFECTED if ended and ended.count(UNAFFECTED) == len(ended) else ""
+
+
+def counted(endings: Iterable[str]) -> str:
+    """How so many recoveries ended, in words.
+
+    >>> counted([RECOVERED, RECOVERED, LOSSY]), counted([OPEN]), counted([])
+    ('2 recovered, 1 recovered with loss', 'not recovered', '')
+    """
+    found = Counter(endings)
+    return ", ".join(how if len(found) == 1 else f"{n} {how}" for how, n in found.items())

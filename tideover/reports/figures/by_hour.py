@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tideover.models.schema.endings import LOSSY
 from tideover.reports.figures import style
 from tideover.reports.formatting import plain
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 KEYS = (
     style.Key("mean, with its 95 % interval", style.BLUE),
     style.Key("not over in some run", style.FAILURE, "mark", {"marker": "x"}),
+    style.Key("with loss", style.FAILURE, "dot"),
     style.Key("load (right)", style.GRID, "band"),
 )
 
@@ -24,7 +26,8 @@ def by_hour(
     """One mark an hour, over the load as an area.
 
     ``points``: ``hour`` (0 to 24), ``mean``, ``low``, ``high`` (NaN: no interval), ``undefined`` (how many
-    runs have no value); ``load``: ``hour``, ``rate_per_s``; ``label``: of the measure, with its unit.
+    runs have no value), ``ended`` (how the recoveries did); ``load``: ``hour``, ``rate_per_s``; ``label``: of
+    the measure, with its unit.
     """
     with style.applied():
         ax = style.new_axes(3.2, ax)
@@ -48,6 +51,8 @@ def _marks(points: pd.DataFrame, ax: Axes) -> None:
     spread: Any = [(known["mean"] - known["low"]).fillna(0.0), (known["high"] - known["mean"]).fillna(0.0)]
     look: Any = {"color": style.BLUE, "marker": "o", "markersize": 4.5, "capsize": 2.5, "elinewidth": 1.4}
     ax.errorbar(known["hour"], known["mean"], yerr=spread, zorder=3, **look)
+    lossy = known[known["ended"].str.contains(LOSSY)]
+    ax.plot(lossy["hour"], lossy["mean"], color=style.FAILURE, marker="o", linestyle="none", zorder=4)
     missing = points[points["undefined"] > 0]
     heights = missing["mean"].astype(float).fillna(float(known["mean"].max()) if len(known) else 1.0)
     ax.plot(missing["hour"], heights, color=style.FAILURE, marker="x", linestyle="none", zorder=4)

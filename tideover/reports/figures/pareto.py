@@ -31,10 +31,10 @@ def pareto_front(
     """A mark for each candidate at its cost and recovery; the colour is its latency.
 
     ``candidates``: ``cost_per_month``, ``recovery`` (s), ``latency`` (ms; NaN: not known), ``feasible``,
-    ``on_front``; and ``chosen``, if one is to be ringed (``ringed``: as what). Discs meet all objectives,
-    crosses do not; marks of the front have an edge and, if they are few, numbers by cost. The line joins
-    those that are cheaper or quicker than every other: of the front, those that latency alone keeps on it
-    stand off the line. Candidates that do not recover are left out.
+    ``on_front``, ``lossy`` (has lost roots for good); and ``chosen``, if one is to be ringed (``ringed``: as
+    what). Discs meet all objectives, crosses do not; marks of the front have an edge and, if they are few,
+    numbers by cost. The line joins those that are cheaper or quicker than every other: of the front, those
+    that latency alone keeps on it stand off the line. Candidates that do not recover are left out.
     """
     known = candidates[candidates["recovery"].notna() & np.isfinite(candidates["recovery"])]
     with style.applied():
@@ -44,6 +44,10 @@ def pareto_front(
             mine = known[known["feasible"].astype(bool) == feasible]
             _marks(ax, mine, marker, shade)
         _front(ax, known[known["on_front"].astype(bool)])
+        lossy = known[known["lossy"].astype(bool)]
+        if len(lossy):
+            dot: dict[str, Any] = {"s": 7, "color": style.FAILURE, "label": "lost roots for good"}
+            ax.scatter(lossy["cost_per_month"], lossy["recovery"], zorder=6, **dot)
         if "chosen" in known.columns:
             one = known[known["chosen"].astype(bool)]
             ring: dict[str, Any] = {"s": 190, "facecolors": "none", "edgecolors": style.VERMILION}

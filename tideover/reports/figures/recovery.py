@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tideover.models.schema.fields import HEADLINE
 from tideover.reports.columns import conform, find
 from tideover.reports.figures import style
-from tideover.reports.formatting import number, strategy_name
+from tideover.reports.formatting import number, strategy_name, with_ending
 from tideover.scenarios.statistics.estimates import BOOTSTRAP_SEED
 
 if TYPE_CHECKING:
@@ -44,12 +44,14 @@ def recovery(
         ax = style.new_axes(0.9 + (0.36 if len(rows) < 8 else 0.26) * len(rows), ax)
         _points(named, list(labels.values()), ax)
         for place, (row, label) in enumerate(labels.items()):
-            values = named[named["_row"] == label]["_value"].dropna()
+            mine = named[named["_row"] == label]
+            values = mine["_value"].dropna()
             if values.empty:
                 _undefined(ax, place, column)
             else:
                 rightmost = max(values.max(), (published or {}).get(row, 0.0))
-                _write_mean(ax, place, float(values.mean()), rightmost)
+                mean = with_ending(f"{number(float(values.mean()))} s", mine["ended"].tolist())
+                _write_mean(ax, place, mean, rightmost)
         _mark_published(ax, rows, published or {})
         _finish(ax, list(labels.values()), _axis_label(column))
     return ax
@@ -88,9 +90,9 @@ def _points(data: pd.DataFrame, labels: list[str], ax: Axes) -> None:
     sns.pointplot(**common, **interval, **shapes, err_kws={"linewidth": 1.6})
 
 
-def _write_mean(ax: Axes, place: int, mean: float, most: float) -> None:
+def _write_mean(ax: Axes, place: int, mean: str, most: float) -> None:
     right: dict[str, Any] = {"xytext": (11, 0), "textcoords": "offset points"}
-    ax.annotate(f"{number(mean)} s", (most, place), fontsize=8, color=style.INK, va="center", **right)
+    ax.annotate(mean, (most, place), fontsize=8, color=style.INK, va="center", **right)
 
 
 def _undefined(ax: Axes, place: int, column: str) -> None:

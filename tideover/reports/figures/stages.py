@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tideover.models.schema.fields import HEADLINE, block, named
 from tideover.reports.columns import conform
 from tideover.reports.figures import style
-from tideover.reports.formatting import fixed, places_for, strategy_name
+from tideover.reports.formatting import fixed, places_for, strategy_name, with_ending
 from tideover.scenarios.statistics.estimates import Estimate, estimate
 from tideover.scenarios.statistics.replications import of_replications
 
@@ -62,7 +62,7 @@ def _row(ax: Axes, place: int, mine: pd.DataFrame) -> float:
             at += length
     name = strategy_name(mine["strategy"].iloc[0])
     foot: dict[str, Any] = {"transform": ax.get_yaxis_transform(), "va": "bottom", "fontsize": 8.5}
-    ax.text(0.0, place + _NAME, f"{name}: {_in_words(found)}", **foot)
+    ax.text(0.0, place + _NAME, f"{name}: {_in_words(found, mine['ended'].tolist())}", **foot)
     if found.n == 0:
         ax.annotate("…", (at, place + _BAR), xytext=(3, 0), textcoords="offset points", va="center")
         return at
@@ -78,8 +78,8 @@ def _row(ax: Axes, place: int, mine: pd.DataFrame) -> float:
     return float(times.max())
 
 
-def _in_words(found: Estimate) -> str:
-    """``56.2 s (51.1 to 59.1)``, and how many had not recovered."""
+def _in_words(found: Estimate, endings: list[str]) -> str:
+    """``56.2 s (51.1 to 59.1)``, and how many had not recovered, or with loss."""
     total = found.n + found.undefined
     if found.mean is None:
         return f"not recovered by the end of the run ({total} of {total})"
@@ -88,6 +88,7 @@ def _in_words(found: Estimate) -> str:
     if found.bootstrap is not None and not found.constant:
         low, high = (fixed(end, places) for end in found.bootstrap)
         text += f" ({low} to {high})"
+    text = with_ending(text, endings)
     return text + (f"; {found.undefined} of {total} not recovered" if found.undefined else "")
 
 

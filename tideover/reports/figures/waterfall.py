@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tideover.models.schema.endings import OPEN
 from tideover.models.schema.fields import HEADLINE, block
 from tideover.reports.columns import conform
 from tideover.reports.figures import style
-from tideover.reports.formatting import is_undefined, number
+from tideover.reports.formatting import is_undefined, number, with_ending
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -91,5 +92,6 @@ def _row(ax: Axes, place: int, row: dict[Any, Any]) -> float:
 
 def in_words(row: dict[Any, Any]) -> str:
     """``75.0 s  crash_task of count: 23.1 s``."""
-    told = "not recovered" if is_undefined(row[HEADLINE]) else f"{number(row[HEADLINE])} s"
+    over = not is_undefined(row[HEADLINE])
+    told = with_ending(f"{number(row[HEADLINE])} s", [row["ended"]]) if over else OPEN
     return f"{row['failed_at_s']:,.1f} s  {row['kind']} of {row['component']}: {told}"

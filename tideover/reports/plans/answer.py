@@ -8,7 +8,7 @@ from typing import Any
 
 from tideover.models.schema.fields import HEADLINE
 from tideover.reports import checks
-from tideover.reports.formatting import listed, number, strategy_name
+from tideover.reports.formatting import listed, number, strategy_name, with_ending
 from tideover.reports.sweeps.points import short_names
 from tideover.reports.tables import Table
 from tideover.scenarios.objectives.judging import Judgement
@@ -147,7 +147,7 @@ def front(plan: Plan) -> Table:
         (
             _values(one),
             number(one.cost),
-            number(float(one.recoveries[HEADLINE].mean())),
+            with_ending(number(float(one.recoveries[HEADLINE].mean())), one.recoveries["ended"].tolist()),
             number(float(one.runs["latency_p99_ms"].mean())),
             "yes" if one.holds else "no",
         )
@@ -211,4 +211,4 @@ def _cost(one: Candidate) -> str:
 
 def _value(one: Judgement) -> str:
     mark = {"met": "", "broken": " broken", "unsure": " ?" if one.holds else " broken?"}[one.verdict]
-    return checks.shown(one.value, one) + mark
+    return with_ending(checks.shown(one.value, one), one.endings) + mark

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from tideover.models.schema.endings import LOSSY, counted
 from tideover.models.schema.fields import HEADLINE
 from tideover.reports import figures
 from tideover.reports.figures.pareto import MOST_NAMED
@@ -28,8 +29,9 @@ if TYPE_CHECKING:
 
 _FRONT = (
     "Each mark is a candidate that was tried: a disc meets all objectives, a cross does not; the colour is "
-    "its 99th percentile of latency. Marks with an edge are on the Pareto front: nothing costs as little, "
-    "recovers as soon and has as low a latency. The line joins those that are the quickest at their price."
+    "its 99th percentile of latency; a red dot in it: it has lost roots. Marks with an edge are on the "
+    "Pareto front: nothing costs as little, recovers as soon and has as low a latency. The line joins those "
+    "that are the quickest at their price."
 )
 _RACE = (
     "How many replications each candidate was given until it was known to be dearer or to miss an objective. "
@@ -77,6 +79,7 @@ def drawn(plan: Plan) -> pd.DataFrame:
             "recovery": _mean(one.recoveries, HEADLINE),
             "latency": _mean(one.runs, "latency_p99_ms"),
             "interval_s": _interval(one),
+            "lossy": LOSSY in set(one.recoveries["ended"]),
             "feasible": one.holds,
             "on_front": id(one) in front,
             "replications": one.n,
@@ -99,6 +102,7 @@ def candidates_grid(plan: Plan) -> Grid | None:
     half = (table["cost_high"] - table["cost_low"]) / 2
     columns += [GridColumn("per month", _cells(table["cost_per_month"])), GridColumn("±", _cells(half))]
     columns.append(GridColumn("recovery, s", _cells([_mean(one.recoveries, HEADLINE) for one in every])))
+    columns.append(_names("ended", [counted(one.recoveries["ended"]) for one in every]))
     columns.append(
         GridColumn("p99 latency, ms", _cells([_mean(one.runs, "latency_p99_ms") for one in every]))
     )

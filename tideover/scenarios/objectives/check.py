@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tideover.models.config import Scenario
+from tideover.models.schema.endings import counted
 from tideover.scenarios import runs
 from tideover.scenarios.errors import Problem, ScenarioError
 from tideover.scenarios.objectives import block
@@ -107,6 +108,7 @@ def _row(one: Judgement) -> dict[str, Any]:
         "bound": one.bound,
         "verdict": one.verdict,
         "holds": one.holds,
+        "ended": counted(one.endings),
     }
 
 

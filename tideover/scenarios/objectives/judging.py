@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from tideover.models.schema.endings import LOSSY, TIMES
 from tideover.models.schema.fields import HEADLINE
 from tideover.scenarios.objectives import intervals
 from tideover.scenarios.objectives.terms import Terms
@@ -50,6 +51,7 @@ class Judgement:
     breaking    replications that break the limit by themselves; None where that means nothing
     bound       for ``every``: the part of all runs that may break it, at most, at the objective's level
     notes       what else has to be known of it, in sentences
+    endings     of a time to recover: how each recovery ended
     """
 
     objective: Terms
@@ -63,6 +65,7 @@ class Judgement:
     breaking: int | None = None
     bound: float | None = None
     notes: tuple[str, ...] = ()
+    endings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,15 @@ def judge(objective: Terms, frames: Mapping[str, pd.DataFrame | None], warmup_s:
     if objective.metric.column.name not in frame.columns and len(frame):
         column = objective.metric.column
         return _nothing(objective, (f"this scenario has no {column.name} ({column.meaning})",))
-    sample = _samples(objective, runs, frame, warmup_s)
+    found = _judged(objective, _samples(objective, runs, frame, warmup_s))
+    return replace(found, endings=tuple(frame["ended"])) if _is_told_with_endings(objective) else found
+
+
+def _is_told_with_endings(objective: Terms) -> bool:
+    return objective.metric.table == "recoveries" and objective.metric.column.name in TIMES
+
+
+def _judged(objective: Terms, sample: _Sample) -> Judgement:
     if not sample.values.size:
         return _nothing(objective, sample.notes)
     if objective.rule == "every":
@@ -168,6 +179,9 @@ def _recoveries(
     notes = []
     if cut_off:
         notes.append(f"{cut_off} of {len(frame)} recoveries were cut off by the end of the run: broken")
+    lossy = int((frame["ended"] == LOSSY).sum()) if _is_told_with_endings(objective) else 0
+    if lossy:
+        notes.append(f"{lossy} of {len(frame)} recoveries have lost roots for good, and count all the same")
     if absent.any():
         notes.append(f"{int(absent.sum())} of {len(frame)} recoveries are left out: {column.undefined}")
     return _Rows(np.where(undefined, objective.worst, values), ~absent, tuple(notes))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tideover.models.schema.endings import counted
 from tideover.scenarios import swept
 from tideover.scenarios.planning.candidate import PARTS, Candidate
 from tideover.scenarios.planning.space import Space
@@ -37,6 +38,7 @@ def shown(one: Candidate) -> dict[str, Any]:
         "objectives": [
             {"objective": each.objective.text, "value": each.value, "low": each.low, "high": each.high}
             | {"limit": each.limit, "verdict": each.verdict, "holds": each.holds}
+            | {"ended": counted(each.endings)}
             for each in one.judgements
         ],
         "feasible": one.holds,
