@@ -23,21 +23,20 @@ RATE, CAPACITY = 900, 2000
 DOWN = 25
 
 
-def scenario(*moments: int, duration: int = 300) -> Scenario:
+def scenario(*moments: int, duration: int = 300, **more: Any) -> Scenario:
     """log -> job, 900/s at a capacity of 2000/s; at these moments (s) the job is down for 25 s, and the log
     waits.
     """
-    return load(
-        {
-            "topology": {
-                "log": {"spout": "keys", "keys": 10, "rate": f"{RATE}/s"},
-                "job": {"bolt": "forward", "from": {"log": "shuffle"}, "service": f"{1000 / CAPACITY} ms"},
-            },
-            "strategy": "none",
-            "failures": [OUTAGE | {"at": f"{at} s"} for at in moments],
-            "run": {"duration": f"{duration} s", "warmup": "5 s"},
+    data: dict[str, Any] = {
+        "topology": {
+            "log": {"spout": "keys", "keys": 10, "rate": f"{RATE}/s"},
+            "job": {"bolt": "forward", "from": {"log": "shuffle"}, "service": f"{1000 / CAPACITY} ms"},
         },
-    )
+        "strategy": "none",
+        "failures": [OUTAGE | {"at": f"{at} s"} for at in moments],
+        "run": {"duration": f"{duration} s", "warmup": "5 s"},
+    }
+    return load(data | more)
 
 
 def told(*moments: int, duration: int = 300) -> dict[str, Any]:
@@ -81,3 +80,26 @@ def test_a_second_of_the_timeline_has_its_first_instant_and_not_its_last() -> No
     backlogs = [row["backlog"] for row in simulate(scenario(30, duration=60)).timeline]
     assert max(backlogs[:30]) <= 1
     assert backlogs[30:55] == [pytest.approx(RATE * (n + 0.99), abs=1) for n in range(25)]
+
+
+SNAPSHOTS = {"kind": "aligned_snapshots", "checkpoint_interval": "40 s", "snapshot_time": "10 ms"}
+
+
+@pytest.mark.parametrize("at", [20, 50, 90])
+@pytest.mark.parametrize("strategy", ["none", SNAPSHOTS])
+def test_throughput_is_back_however_early_a_failure_strikes(strategy: Any, at: int) -> None:
+    """From 25 s on the job serves what the log has kept (of snapshots: since the last one) at 2000/s:
+    the last 10 s have 90 % of 9,000 after 4.05 s. What is normal is asked within two intervals, 80 s, and not
+    of the 10 s with which the run begins.
+    """
+    (row,) = simulate(scenario(at, strategy=strategy)).recoveries
+    assert row["throughput_90_s"] == pytest.approx(DOWN + 0.9 * 10 * RATE / CAPACITY, abs=0.05)
+
+
+def test_throughput_that_is_nothing_now_and_then_cannot_be_back() -> None:
+    """Batches of 30 s: without a failure, too, some 10 s have no tuple, and 90 % of none is no measure."""
+    batches = {"kind": "micro_batch", "trigger_interval": "30 s", "task_time": "50 ms"}
+    failure = OUTAGE | {"at": "75 s"}
+    (row,) = simulate(scenario(strategy=batches, failures=[failure], duration=240)).recoveries
+    assert row["time_to_recover_s"] is not None
+    assert row["throughput_90_s"] is None

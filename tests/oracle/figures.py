@@ -142,6 +142,7 @@ class Comparison:
         astray = [(max(begin, first), over) for begin, over in self.wrong if over > first]
         self.astray = self.behind | self.covered(astray)
         self.low: Truths | None = None
+        self.least: Counts = np.zeros(0, np.int64)
 
     def covered(self, spans: Iterable[tuple[int, int]]) -> Truths:
         """Slots from the one that follows a span's begin to the one with its end."""
@@ -270,14 +271,17 @@ class Comparison:
         if over == outage.at:
             return 0
         if self.low is None:
-            least = around(self.quiet.in_ten_seconds(), self.reach, self.reach, NEVER_REACHED).min(axis=1)
-            self.low = self.run.in_ten_seconds() < 0.9 * least
-        low = self.low
+            normal = self.quiet.in_ten_seconds().copy()
+            normal[: 10 * SECOND // SLOT] = NEVER_REACHED  # before 10 s have passed nothing is
+            self.least = around(normal, self.reach, self.reach, NEVER_REACHED).min(axis=1)
+            self.low = (self.run.in_ten_seconds() < 0.9 * self.least) & (self.least < NEVER_REACHED)
+        low, least = self.low, self.least
         first = outage.at // SLOT
         latest = first + over // SLOT - first + 10 * SECOND // SLOT
         fall = next((slot for slot in range(first, min(latest, self.run.slots)) if low[slot]), None)
         if fall is None:
-            return 0
+            known = [each for each in least[first:latest] if each < NEVER_REACHED]
+            return 0 if any(known) else None
         back = next((slot for slot in range(fall, self.run.slots) if not low[slot]), None)
         return None if back is None else (back - first) * SLOT
 

@@ -24,6 +24,8 @@ from tideover.sim.train import Ints
 from tideover.sim.units import MS, S
 
 TEN_SECONDS = 10 * SECOND
+UNKNOWN = 1 << 62
+"""More than any count."""
 
 
 @dataclass(frozen=True)
@@ -83,20 +85,24 @@ class Comparison:
     def throughput_back(self, recovery: Recovery, until: int) -> float | None:
         """Seconds from the fault until throughput over 10 s is back at 90 % of what it would have been.
 
-        What it would have been is the least that it is within 4 s (or two beats) of that instant. A fall
-        counts if it begins within 10 s of the time when the tasks were down or replays were under way: others
-        are the load's own. 0 if there is none; None if it does not come back before ``until`` (ns).
+        What it would have been is the least of any whole 10 s that end within 4 s (or two beats) of that
+        instant. A fall counts if it begins within 10 s of the time when the tasks were down or replays were
+        under way: others are the load's own. 0 if there is none; None if it does not come back before
+        ``until`` (ns), or if there is nothing to come back to: without failures, too, it is 0 now and then.
         """
         outage, recovered = recovery.outage, recovery.done_at
         axis = self.curves.axis
         failed = axis.place(outage.failed_at // SLOT)
         if recovered == outage.failed_at:
             return 0.0  # nothing was down
-        need = 0.9 * least_near(_trailing(self.without.done), reach_of(self.without.beat) // SLOT)
-        low = (_trailing(self.curves.done) < need)[failed : axis.place(until // SLOT) + 1]
+        whole = _trailing(self.without.done)
+        whole[: axis.place(TEN_SECONDS)] = UNKNOWN
+        looked_at = slice(failed, axis.place(until // SLOT) + 1)
+        least = least_near(whole, reach_of(self.without.beat) // SLOT)[looked_at]
+        low = (least < UNKNOWN) & (_trailing(self.curves.done)[looked_at] < 0.9 * least)
         affected = axis.place(recovered // SLOT) - failed + TEN_SECONDS
         if not low[:affected].any():
-            return 0.0
+            return 0.0 if ((least > 0) & (least < UNKNOWN))[:affected].any() else None
         dip = int(np.argmax(low))
         back = np.flatnonzero(~low[dip:])
         if not len(back):

@@ -126,7 +126,7 @@ RECOVERIES = (
     _seconds(
         "throughput_90_s",
         "from the failure until the throughput over 10 s is back at 90 % of what it would have been",
-        "the throughput was not back by the end of the run",
+        "it was not back by the end of the run, or without failures, too, nothing is done for 10 s at a time",
         "throughput back at 90 %",
     ),
     _seconds(
