@@ -154,7 +154,7 @@ def test_false_timeouts_of_what_is_held_are_foreseen_and_told() -> None:
     found = run(load_text(STORM))
     count = found.to_dict()["ledger"]["false_timeouts"]
     assert count > 1000
-    assert any(text.startswith(f"false timeouts: {count:,}, with ") for text in found.warnings)
+    assert any(text.startswith(f"false timeouts: {count:,} of ") for text in found.warnings)
     assert any("(strategy.message_timeout is 10 s)" in text for text in found.warnings)
     for calm in ("failures.0.while_down=drop", "failures.0.restart=1 s"):
         found = run(load_text(STORM, settings=[calm]))

@@ -365,6 +365,7 @@ def test_a_job_with_a_false_detection_begins_again_as_one() -> None:
     job = chain((paused(30, 300),), 900).model_copy(update={"strategy": snapshots, "detector": DETECTOR})
     done = simulate(job)
     assert [row["kind"] for row in done.recoveries] == ["pause", "false_detection"]
+    assert (done.dependability["false_detections"], done.ledger["false_timeouts"]) == (1, 0)
     assert (done.ledger["lost"], done.ledger["duplicated"]) == (0, 0)
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tideover.models.config import Scenario
+from tideover.models.evaluation.measures import longest_silence
 from tideover.models.results.result import Result
 from tideover.models.simulation import simulate
 from tideover.scenarios.loader import load
+from tideover.sim.units import S
 
 OUTAGE = {
     "kind": "crash_task",
@@ -103,3 +106,39 @@ def test_throughput_that_is_nothing_now_and_then_cannot_be_back() -> None:
     (row,) = simulate(scenario(strategy=batches, failures=[failure], duration=240)).recoveries
     assert row["time_to_recover_s"] is not None
     assert row["throughput_90_s"] is None
+
+
+def test_a_silence_that_begins_when_recovery_is_over_is_none_of_it() -> None:
+    """13/s into one count with windows of 7 s. A pause from 33.3 to 38.3 s puts the window of 35 s out late,
+    at 38.3 s and what waited takes to serve; the state that is lost at 38.5 s is healed at 42 s, with the
+    window's end. So the second silence is the one from there to 42 s, and not the next one, of 7 s.
+    """
+    found = load(
+        {
+            "topology": {
+                "keys": {"spout": "keys", "keys": 10, "rate": "13/s", "offset": "0 s"},
+                "count": {
+                    "bolt": "windowed_count",
+                    "from": {"keys": {"fields": ["key"]}},
+                    "service": "0.5 ms",
+                    "window": {"length": "7 s", "trigger": "tick"},
+                },
+            },
+            "strategy": "none",
+            "failures": [
+                {"kind": "pause", "component": "count", "at": "33.3 s", "duration": "5 s"},
+                {"kind": "lose_state", "component": "count", "at": "38.5 s"},
+            ],
+            "run": {"duration": "70 s", "warmup": "5 s"},
+        }
+    )
+    second = simulate(found).recoveries[1]
+    assert second["time_to_recover_s"] == pytest.approx(3.5)
+    assert second["output_gap_s"] == pytest.approx(42 - 38.3, abs=0.05)
+
+
+def test_a_silence_that_begins_at_the_failure_is_of_it() -> None:
+    """Outputs at 0, 3 and 10 s: of a failure at 3 s that is over at once, and of one that is over at 3 s."""
+    outputs = np.array([0, 3, 10]) * S
+    assert longest_silence(outputs, 3 * S, 3 * S) == 7
+    assert longest_silence(outputs, 2 * S, 3 * S) == 3

@@ -318,9 +318,9 @@ class Comparison:
 
 
 def longest_silence(outputs: list[int], begin: int, end: int) -> int | None:
-    """Of those that end after ``begin``, and begin at or before ``end``."""
-    silences = [later - one for one, later in pairwise(outputs) if later > begin and one <= end]
-    return max(silences, default=None)
+    """Of those that end after ``begin``, and begin before ``end``, or at ``begin``."""
+    found = [(one, later) for one, later in pairwise(outputs) if later > begin]
+    return max((later - one for one, later in found if one < end or one <= begin), default=None)
 
 
 def figures(world: World, quiet: World, verdict: Verdict, other: Verdict) -> Figures:

@@ -30,7 +30,7 @@ class Ledger:
         self.replayed: set[int] = set()
         self.damaged: dict[tuple[int, int], int] = {}  # root and attempt: number of the newest fault
         self.dropped: set[tuple[int, int]] = set()  # root and attempt of what found a queue full
-        self.false_timeouts = 0
+        self.false_timeouts: set[int] = set()
         self.late: set[int] = set()
 
     def emitted(self, datum: Datum) -> None:
@@ -116,7 +116,8 @@ class Ledger:
         """A root is given up; because of which fault."""
         tree = datum.root, datum.attempt
         because = self.damaged.get(tree)
-        self.false_timeouts += because is None and tree not in self.dropped
+        if because is None and tree not in self.dropped:
+            self.false_timeouts.add(datum.root)
         self.world.outages.timed_out(because)
         return because
 
@@ -171,6 +172,6 @@ class Ledger:
             "lost": len(lost),
             "replayed": len(self.replayed),
             "duplicated": len(self._duplicated()),
-            "false_timeouts": self.false_timeouts,
+            "false_timeouts": len(self.false_timeouts),
             "late": len(self.late),
         }

@@ -225,7 +225,8 @@ class Trident(Protocol):
             for attempt, cause in why.items():
                 for root in attempt.roots:
                     self.world.trace.failed.append((root, 0, now))
-                    self.world.ledger.false_timeouts += cause is None
+                    if cause is None:
+                        self.world.ledger.false_timeouts.add(root)
                     self.world.outages.timed_out(cause)
             self._give_up(why)
 

@@ -197,7 +197,7 @@ def evaluate(world: World, replication: int) -> Replication:
         cost=_cost(world, found, without),
         edges=_edges(world.job),
         pairs=[] if world.usage is None else _pairs(world.job),
-        dependability=availability(rows, world.scenario.run.warmup / S, world.scenario.run.duration / S),
+        dependability=_dependability(world, rows),
         wrong_without=len(without.bad) if world.outages else 0,
         tasks=utilisation(world.job),
         used=None if world.usage is None else Used.of(world.usage),
@@ -205,6 +205,14 @@ def evaluate(world: World, replication: int) -> Replication:
         trace=world.trace,
         world=world if world.trace is not None else None,
     )
+
+
+def _dependability(world: World, rows: list[dict[str, Any]]) -> dict[str, float | None]:
+    scenario = world.scenario
+    found = availability(rows, scenario.run.warmup / S, scenario.run.duration / S)
+    if scenario.detector is None or not scenario.detector.false_detections:
+        return found
+    return found | {"false_detections": sum(row["kind"] == "false_detection" for row in rows)}
 
 
 def _complete(world: World, steady: Bools, first: int) -> Histogram | None:

@@ -135,7 +135,7 @@ class Ledger:
         self._closed_duplicated = 0
         self._replayed: list[Ints] = []
         self._late: list[Ints] = []
-        self.false_timeouts = 0
+        self._given_up: list[Ints] = []
         self._destroyed: list[tuple[Ints, int]] = []
         """Roots of which something was destroyed, and by which outage (-1: none has struck), in order."""
         self.base = 0
@@ -174,6 +174,12 @@ class Ledger:
         self._late = [distinct(np.concatenate([EMPTY, *self._late]))]
         return len(self._late[0])
 
+    @property
+    def false_timeouts(self) -> int:
+        """Roots that timed out though no outage was why they were not done."""
+        self._given_up = [distinct(np.concatenate([EMPTY, *self._given_up]))]
+        return len(self._given_up[0])
+
     # -- what happens ----------------------------------------------------------------------------------------
 
     def on_struck(self, outage: Outage) -> None:
@@ -193,7 +199,7 @@ class Ledger:
 
     def on_timed_out(self, spout: SpoutView, roots: Ints, attempt: Ints, outage: Ints) -> None:
         """A timeout is false if no outage is why the root was not done."""
-        self.false_timeouts += int(np.count_nonzero(outage == -1))
+        self._given_up.append(distinct(roots[outage == -1]))
 
     def on_processed(self, task: BoltView, train: Train, arrival: Ints, sent: list[Sent]) -> None:
         """Where a root's tuples end, they have taken effect."""

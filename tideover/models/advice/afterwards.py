@@ -69,8 +69,8 @@ def _false_timeouts(scenario: Scenario, replications: Sequence[Replication]) -> 
     timeouts = of_strategy(scenario.strategy, scenario.strategy.gives_up)
     said = "".join(f" (strategy.{key} is {timeout / S:g} s)" for key, timeout in timeouts.items())
     return [
-        f"false timeouts: {count:,}, with {emitted:,} roots: nothing of them was lost, but they waited so "
-        f"long that they were emitted again{said}, which makes others wait"
+        f"false timeouts: {count:,} of {emitted:,} roots: nothing of them was lost, but they waited so long "
+        f"that they were emitted again{said}, which makes others wait"
     ]
 
 

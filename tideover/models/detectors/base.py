@@ -25,6 +25,9 @@ class Detector(Part):
     each_alone: ClassVar[bool] = False
     """Whether it brings tasks back one by one: it does not go with a job that fails as one."""
 
+    false_detections: ClassVar[bool] = False
+    """Whether it launches what it takes for dead anew, as after a failure of the kind ``false_detection``."""
+
     @property
     def moves_tasks(self) -> bool:
         """Whether tasks may be restarted on other hosts than they were on."""

@@ -49,6 +49,7 @@ class Heartbeats(Detector):
     """
 
     unsaid: ClassVar[frozenset[str]] = frozenset({"restart_on"})
+    false_detections: ClassVar[bool] = True
 
     interval: Annotated[Duration, Field(gt=0, description="distance of two heartbeats of a process")] = (
         10 * 10**9

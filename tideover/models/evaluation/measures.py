@@ -130,11 +130,11 @@ def _trailing(done: Ints) -> Ints:
 
 
 def longest_silence(outputs: Ints, begin: int, end: int) -> float | None:
-    """Longest silence of the sink (s) of those that contain or follow ``begin`` and start at or before
-    ``end`` (ns); None: there is none that is ended by an output.
+    """Longest silence of the sink (s) of those that contain or follow ``begin`` and start before ``end``
+    (ns), or at ``begin``; None: there is none that is ended by an output.
     """
     starts, ends = outputs[:-1], outputs[1:]
-    counted = (ends > begin) & (starts <= end)
+    counted = (ends > begin) & ((starts < end) | (starts <= begin))
     return int((ends - starts)[counted].max()) / S if counted.any() else None
 
 

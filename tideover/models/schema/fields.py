@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tideover.models.schema.columns import Column, Dtype, Pool, at_top, conform, count, text
+from tideover.models.schema.dependability import dependability
 from tideover.models.schema.endings import ENDED
 from tideover.models.schema.lag import DRAINED, LAG
 from tideover.models.schema.sinks import DELAYS, expired
@@ -248,7 +249,11 @@ RUNS = (
     _roots("lost", "lost", "roots with an effect destroyed and no copy left anywhere"),
     _roots("replayed", "replayed", "distinct roots that were sent again"),
     _roots("duplicated", "counted twice", "distinct roots with an effect applied to state more than once"),
-    _roots("false_timeouts", "false timeouts", "roots sent again though no failure had destroyed any of it"),
+    _roots(
+        "false_timeouts",
+        "timed out falsely",
+        "distinct roots that timed out though no failure had destroyed anything of them",
+    ),
     _roots("late", "late", "distinct roots of which a tuple came too late for a window by event"),
     _windows("emitted", "windows emitted"),
     _windows("correct", "windows equal to those of the failure-free twin"),
@@ -298,15 +303,7 @@ RUNS = (
     _throughput("mean", "mean throughput of the last stateful bolt"),
     _throughput("min", "least throughput in any second"),
     _throughput("max", "greatest throughput in any second"),
-    Column(
-        "availability",
-        "part of the measured time outside of every time to recover",
-        "ratio",
-        undefined=f"nothing is measured after the warm-up, or {_FAILED_RUN}",
-        record=("dependability", "availability"),
-        label="availability",
-        pool="mean",
-    ),
+    *dependability(_FAILED_RUN),
     text("scenario_json", "the whole scenario, as JSON"),
     text("version", "version of Tideover that ran it"),
 )
@@ -363,7 +360,7 @@ RECORD = at_top(
     Column("latency_ms", "latencies outside every recovery, of all replications", "ms", label="Latency"),
     Column("end_to_end_ms", "the same, end-to-end", "ms", label="End-to-end latency"),
     Column("throughput_per_s", "throughput over all replications", "tuples/s", label="Throughput"),
-    Column("dependability", "mean availability of the replications", "ratio", label="Dependability"),
+    Column("dependability", "means of the replications", "that of each", label="Dependability"),
     count("ledger", "what became of the roots, of all replications", "roots", label="Roots"),
     count("windows", "what became of the windows, of all replications", "windows", label="Windows"),
     Column("cost", "mean cost of a replication", "that of each", label="Cost"),
