@@ -16,10 +16,11 @@ STRATEGIES: dict[str, dict[str, Any]] = {
     "source_replay": {"message_timeout": "30 s", "timeout_phase": "10 s"},
     "active_replication": {"k": 1},
 }
+PAUSE = {"kind": "pause", "component": "count"}
 CRASH = {"kind": "crash_task", "component": "count", "detection": "4 s", "restart": "3 s"}
 
 
-def run(kind: str, *failures: dict[str, Any], end: int = 150, **more: Any) -> Replication:
+def run(kind: str, *failures: dict[str, Any], end: float = 150, **more: Any) -> Replication:
     """keys (50/s, on host 0) ──▶ split (host 1) ──▶ count (host 2, windows of 10 s); host 3 is empty."""
     topology = {
         "keys": {"spout": "keys", "keys": 10, "rate": "50/s", "offset": "0 s", "hosts": [0]},
@@ -122,3 +123,52 @@ def test_a_recovery_without_an_end_is_none() -> None:
         LOSSY,
         RECOVERED,
     ]
+
+
+def test_a_pause_of_a_replica_with_a_live_peer_is_masked() -> None:
+    """Nobody waits until it passes after 9 s: its peer counts and puts windows out. What waits at it is a
+    backlog, as where nobody masks the pause, and all that is to be caught up with.
+    """
+    failure = PAUSE | {"at": "42 s", "duration": "9 s"}
+    (masked,), (alone,) = (run(kind, failure).recoveries for kind in ("active_replication", "rsm"))
+    assert (masked["passing_s"], alone["passing_s"]) == (0, 9)
+    assert masked["catch_up_stage_s"] == pytest.approx(9 + alone["catch_up_stage_s"], abs=0.05)
+    assert masked["output_gap_s"] == pytest.approx(10, abs=0.05)
+    assert alone["output_gap_s"] > 10.9
+
+
+def test_a_state_that_is_lost_again_is_restored_because_of_the_second_failure() -> None:
+    """Down from 42 to 49 s, and again from 45 to 52 s: one restore, of the 2 s that the window had at 40 s.
+    The checkpoint is that of 40 s, before the window of 40 s had anything; so a window of 50 s, which has.
+    """
+    more = {"strategy": {"kind": "rsm", "checkpoint_interval": "15 s", "replay_cost": "1 ms"}}
+    alone = run("none", CRASH | {"at": "48 s"}, **more).recoveries
+    both = run("none", CRASH | {"at": "48 s"}, CRASH | {"at": "51 s"}, **more).recoveries
+    assert alone[0]["restored"] == 5 * 50
+    assert [row["restored"] for row in both] == [0, 5 * 50]
+    assert both[0]["restore_s"] == 0
+
+
+@pytest.mark.parametrize(("after", "known"), [(0.9, False), (1.1, True)])
+def test_less_than_a_second_after_the_last_wrong_window_nothing_is_known(after: float, known: bool) -> None:
+    """Amnesia at 42 s; the window that lacks it is put out at 50 s, and the run ends so long after that."""
+    loss = {"kind": "lose_state", "component": "count", "at": "42 s"}
+    (row,) = run("none", loss, end=50 + after).recoveries
+    assert row["catch_up_s"] == 0
+    assert (row["ended"] == LOSSY, row["ended"] == OPEN) == (known, not known)
+
+
+@pytest.mark.parametrize(("later", "prolongs"), [(3.8, True), (4.2, False)])
+def test_a_failure_prolongs_the_catch_up_before_it_within_four_seconds(later: float, prolongs: bool) -> None:
+    """A pause from 42 to 47 s. What waited, 250 tuples of 1 ms, is worked off at 950/s more than comes; the
+    second pause strikes so long after that.
+    """
+    (alone,) = run("none", PAUSE | {"at": "42 s", "duration": "5 s"}).recoveries
+    over = 42 + alone["catch_up_s"]
+    assert 47.2 < over < 47.4
+    second = PAUSE | {"at": f"{over + later} s", "duration": "5 s"}
+    first, _ = run("none", PAUSE | {"at": "42 s", "duration": "5 s"}, second).recoveries
+    if prolongs:
+        assert first["catch_up_s"] == pytest.approx(2 * alone["catch_up_s"] + later, abs=0.05)
+    else:
+        assert first["catch_up_s"] == alone["catch_up_s"]

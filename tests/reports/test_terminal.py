@@ -32,7 +32,8 @@ def shown(view, width: int = 100) -> str:
 
 def test_a_run(make_result):
     text = shown(terminal.run_view(make_result("source_replay").to_dict()))
-    for part in ("word count: seed 1, 5 replications", "state recovery, s", "60.00 ± 0.05", "timed out falsely"):
+    parts = ("word count: seed 1, 5 replications", "state recovery, s", "60.00 ± 0.05", "timed out falsely")
+    for part in parts:
         assert part in text
     assert "Warning" not in text
 
