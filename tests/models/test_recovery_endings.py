@@ -138,8 +138,8 @@ def test_a_pause_of_a_replica_with_a_live_peer_is_masked() -> None:
 
 
 def test_a_state_that_is_lost_again_is_restored_because_of_the_second_failure() -> None:
-    """Down from 42 to 49 s, and again from 45 to 52 s: one restore, of the 2 s that the window had at 40 s.
-    The checkpoint is that of 40 s, before the window of 40 s had anything; so a window of 50 s, which has.
+    """Down from 48 to 55 s, and again from 51 to 58 s. The checkpoint of 45 s has 5 s of the window: it is
+    read once, for the second failure.
     """
     more = {"strategy": {"kind": "rsm", "checkpoint_interval": "15 s", "replay_cost": "1 ms"}}
     alone = run("none", CRASH | {"at": "48 s"}, **more).recoveries

@@ -8,8 +8,11 @@ import pytest
 from matplotlib.text import Text
 
 import tideover
-from tideover.reports import checks, figures, hours, tables
+from tideover.reports import availability, checks, figures, hours, tables
 from tideover.reports.plans import answer
+from tideover.reports.sweeps.pictures import recovery_times
+from tideover.reports.sweeps.points import points
+from tideover.reports.sweeps.tables import points_table
 from tideover.reports.verdict import run_sentence
 from tideover.scenarios.planning.candidate import judged
 from tideover.scenarios.planning.spec import read
@@ -95,3 +98,22 @@ def test_it_is_in_what_is_said_of_a_plan(lossy):
     spec = read(plan)
     one = judged(spec.wanted, {}, spec.space.at({"strategy.kind": "none"}), lossy.runs, lossy.recoveries)
     assert answer._value(one.judgements[0]) == "8.01 s (loss)"
+
+
+def test_it_is_in_what_is_said_of_a_sweep():
+    asked = {"scenario": SCENARIO, "grid": {"strategy.kind": ["none", "aligned_snapshots"]}}
+    found = tideover.sweep(asked, master=None)
+    swept = points(found.points, found.summary, {"strategy.kind": ""})
+    rows = {row[0]: row[1] for row in points_table(swept, range(2), "").rows}
+    assert rows["none (amnesia)"] == "8.01 (loss)"
+    assert not rows["aligned snapshots"].endswith("(loss)")
+    (picture,) = recovery_times(swept)
+    assert "In 1 of 2 points roots are lost for good" in picture.caption
+
+
+def test_it_is_in_what_is_said_of_rare_failures():
+    found = tideover.availability(SCENARIO, {"failures.0": "24 h"})
+    assert [*found.to_dict()["ended"].values()] == ["recovered with loss"]
+    table = availability.causes_table(found)
+    assert table.rows[0][2].endswith("(loss)")
+    assert tables.WITH_LOSS in table.notes

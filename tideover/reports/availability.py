@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tideover.reports.formatting import UNDEFINED, number, strategy_name
-from tideover.reports.tables import Table
+from tideover.models.schema.endings import LOSSY
+from tideover.reports.formatting import UNDEFINED, number, strategy_name, with_ending
+from tideover.reports.tables import WITH_LOSS, Table
 from tideover.scenarios.statistics.availability import YEAR_S, Availability
 from tideover.sim.units import S, format_duration
 
@@ -52,12 +53,14 @@ def causes_table(found: Dependability) -> Table:
         share = UNDEFINED if mean is None or not load or each.undefined else f"{rate * mean / load:.1%}"
         span = UNDEFINED if each.t is None else f"{number(max(0.0, each.t[0]))} to {number(each.t[1])}"
         of = f" ({each.n} of {each.n + each.undefined})" if each.undefined else ""
-        rows.append((name, number(rate * YEAR_S), number(mean) + of, span, share, found.moments[name]))
+        time = with_ending(number(mean) + of, found.endings[name])
+        rows.append((name, number(rate * YEAR_S), time, span, share, found.moments[name]))
     columns = ("cause", "failures a year", "recovery, s", "95 % interval", "share", "strikes at")
     notes = (
         "Recovery: mean over replications, one failure each; strikes at: drawn from this part of a run.",
     )
-    return Table("Causes", columns, tuple(rows), notes)
+    lossy = any(LOSSY in each for each in found.endings.values())
+    return Table("Causes", columns, tuple(rows), (*notes, WITH_LOSS) if lossy else notes)
 
 
 def answer(found: Dependability) -> str:

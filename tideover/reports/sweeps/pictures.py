@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from tideover.models.results.headline import counted
 from tideover.models.schema.fields import HEADLINE
 from tideover.reports import figures
 from tideover.reports.figures.facets import kinds_of
@@ -47,8 +48,16 @@ def recovery_times(points: Points) -> tuple[Picture, ...]:
     alt = f"Time to recover over {over}; the table of points has the same figures."
     svg = to_svg(_figure(recovery(points, at)), prefix="recovery", alt=alt)
     what = "the means of its points" if at.averaged or not at.used else "the replications"
-    caption = f"{_SHAPES[shape].format(what=what)} {_not_shown(at)}"
+    caption = f"{_SHAPES[shape].format(what=what)} {_lossy(points)}{_not_shown(at)}"
     return (Picture(f"Time to recover over {over}", caption.strip(), svg),)
+
+
+def _lossy(points: Points) -> str:
+    """A sentence on points in which something was lost; empty if there is none."""
+    lossy = int((points.metric("roots_lost").total > 0).sum())
+    if not lossy:
+        return ""
+    return f"In {lossy} of {counted(len(points), 'point')} roots are lost for good: see the table of points. "
 
 
 def recovery(points: Points, at: Layout) -> list[Axes]:
@@ -84,6 +93,7 @@ def differences(points: Points, found: pd.DataFrame) -> tuple[Picture, ...]:
         "filled: the interval leaves out 0."
     )
     caption += f" The {len(shown)} greatest of {len(known):,}." if rest else ""
+    caption = f"{caption} {_lossy(points)}".strip()
     return (Picture("What one strategy takes longer than another", caption, svg),)
 
 
@@ -99,8 +109,8 @@ def main_effects(points: Points) -> tuple[Picture, ...]:
     caption = (
         "The mean time to recover at each value, over all points that have it, with its 95 % interval; the "
         "key that matters most comes first. Dashed: the mean of all points. What two keys do together does "
-        "not show here."
-    )
+        f"not show here. {_lossy(points)}"
+    ).strip()
     left_out = [key.short for key in known if all(key is not one for one in keys)]
     caption += f" Not drawn: {listed(left_out)}." if left_out else ""
     alt = f"Mean time to recover by each value of {shown}; the table of effects has the same figures."

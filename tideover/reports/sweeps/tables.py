@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from tideover.models.results.headline import counted
+from tideover.models.schema.endings import LOSSY, UNAFFECTED
 from tideover.models.schema.fields import HEADLINE, named
 from tideover.reports.formatting import UNDEFINED, number, size
 from tideover.reports.sweeps.points import SUMS, Points, explained, spread
@@ -45,10 +46,11 @@ def points_table(points: Points, places: Iterable[int], title: str, meant: tuple
     """One row a point: the swept values, times, what was lost, cost, and how many runs failed."""
     notes = Notes()
     rows = []
-    times = points.metric(HEADLINE)
+    times, lost = points.metric(HEADLINE), points.metric("roots_lost").total
     for place in places:
         values = [key.labels[key.of_point[place]] for key in points.keys]
-        time = notes.mean(times.estimate(place), _HEADLINE.label, _HEADLINE)
+        endings = [LOSSY] if lost[place] > 0 else [UNAFFECTED] if times.max[place] == 0 else ()
+        time = notes.mean(times.estimate(place), _HEADLINE.label, _HEADLINE, endings)
         rows.append((*values, time, *_run_cells(points, place)))
     extra = "; ".join(["network: mean per run", *explained({key.name: key.short for key in points.keys})])
     columns = (*(key.short for key in points.keys), _HEADLINE.label_with_unit, *_LAST)

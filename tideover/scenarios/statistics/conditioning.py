@@ -11,6 +11,7 @@ from typing import Any
 import tideover
 from tideover.models.advice import warnings
 from tideover.models.config import Scenario
+from tideover.models.schema.endings import counted
 from tideover.models.schema.fields import HEADLINE
 from tideover.models.simulation import Replication, simulate
 from tideover.scenarios.errors import Problem, ScenarioError
@@ -31,6 +32,7 @@ class Dependability:
 
     availability   see there
     moments        of each cause between which moments of a run it strikes
+    endings        how each of its recoveries ended
     warnings       what an expert would remark
     """
 
@@ -38,6 +40,7 @@ class Dependability:
     strategy: str
     availability: Availability
     moments: Mapping[str, str]
+    endings: Mapping[str, list[str]]
     warnings: list[str]
 
     def __repr__(self) -> str:
@@ -55,6 +58,7 @@ class Dependability:
             "replications": run.replications,
             "warnings": self.warnings,
             "availability": self.availability.to_dict(),
+            "ended": {name: counted(each) for name, each in self.endings.items()},
             "version": tideover.__version__,
         }
 
@@ -79,17 +83,20 @@ def find(
         raise ScenarioError([Problem("run", None, "run.warmup", "nothing is measured after it")])
     count = scenario.run.replications
     down: dict[str, list[float | None]] = {cause.name: [] for cause in found}
+    endings: dict[str, list[str]] = {cause.name: [] for cause in found}
     for replication in range(count):  # all causes of one share its run without failures
         for place, cause in enumerate(found):
             if report is not None:
                 report(replication * len(found) + place, count * len(found))
             struck = cause.struck(scenario, replication)
-            down[cause.name].append(down_s(simulated(struck, replication, cause.name), struck))
+            done = simulated(struck, replication, cause.name)
+            down[cause.name].append(down_s(done, struck))
+            endings[cause.name] += [row["ended"] for row in done.recoveries]
     rates = {cause.name: cause.rate_per_s for cause in found}
     availability = conditioned(down, rates, objective=objective, over_s=over_s)
     told_of = [*warnings(found[0].struck(scenario, 0)), *remarks, *_remarks(availability, count)]
     times = {cause.name: moments(cause) for cause in found}
-    return Dependability(scenario, kind_of(scenario.strategy), availability, times, told_of)
+    return Dependability(scenario, kind_of(scenario.strategy), availability, times, endings, told_of)
 
 
 def simulated(scenario: Scenario, replication: int, what: str) -> Replication:
