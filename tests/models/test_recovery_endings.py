@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from tideover.models.advice import warnings
+from tideover.models.config import Scenario
 from tideover.models.schema.endings import LOSSY, OPEN, RECOVERED, UNAFFECTED, ending
 from tideover.models.simulation import Replication, simulate
 from tideover.scenarios.loader import load
@@ -20,7 +22,7 @@ PAUSE = {"kind": "pause", "component": "count"}
 CRASH = {"kind": "crash_task", "component": "count", "detection": "4 s", "restart": "3 s"}
 
 
-def run(kind: str, *failures: dict[str, Any], end: float = 150, **more: Any) -> Replication:
+def world(kind: str, *failures: dict[str, Any], end: float = 150, **more: Any) -> Scenario:
     """keys (50/s, on host 0) ──▶ split (host 1) ──▶ count (host 2, windows of 10 s); host 3 is empty."""
     topology = {
         "keys": {"spout": "keys", "keys": 10, "rate": "50/s", "offset": "0 s", "hosts": [0]},
@@ -41,7 +43,11 @@ def run(kind: str, *failures: dict[str, Any], end: float = 150, **more: Any) -> 
         "failures": failures,
         "run": {"duration": f"{end} s", "warmup": "10 s"},
     }
-    return simulate(load(data | more))
+    return load(data | more)
+
+
+def run(kind: str, *failures: dict[str, Any], **more: Any) -> Replication:
+    return simulate(world(kind, *failures, **more))
 
 
 UNFELT = {
@@ -172,3 +178,24 @@ def test_a_failure_prolongs_the_catch_up_before_it_within_four_seconds(later: fl
         assert first["catch_up_s"] == pytest.approx(2 * alone["catch_up_s"] + later, abs=0.05)
     else:
         assert first["catch_up_s"] == alone["catch_up_s"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "failure", "remarked"),
+    [
+        ("rsm", {"kind": "crash_host", "host": 0}, "crash_host"),
+        ("rsm", {"kind": "cascade", "host": 0}, "crash_host"),
+        ("rsm", {"kind": "crash_task", "component": "count"}, None),
+        ("rsm", {"kind": "pause", "component": "count", "duration": "2 s"}, None),
+        ("none", {"kind": "crash_host", "host": 0}, None),
+        ("none", {"kind": "partition", "hosts": [0], "duration": "2 s", "messages": "lose"}, "partition"),
+        ("none", {"kind": "partition", "hosts": [0], "duration": "2 s"}, None),
+    ],
+)
+def test_what_a_strategy_does_not_survive_is_remarked_on(
+    kind: str, failure: dict[str, Any], remarked: str | None
+) -> None:
+    """What takes something, and is none of the kinds after which it promises something."""
+    said = warnings(world(kind, failure | {"at": "50 s", "within": "0 s"}))
+    found = [text for text in said if "does not promise to survive" in text]
+    assert [text.split(":")[1].split()[-1] for text in found] == ([] if remarked is None else [remarked])

@@ -17,19 +17,16 @@ def without_effect(plan: Plan, kind: str, roles: Set[str]) -> list[str]:
     return [f"failures: {kind} has no {role}: that it is lost changes nothing" for role in lost]
 
 
-def not_survived(plan: Plan, kind: str, survives: Set[str], stateless_too: bool) -> list[str]:
+def not_survived(plan: Plan, kind: str, survives: Set[str]) -> list[str]:
     """A remark on each kind of failure, of those that take something, after which a strategy of this ``kind``
     promises nothing.
     """
-    stateless = {one.name for one in plan.topology.components if not one.is_spout and not one.window}
     found: dict[str, None] = {}
     for fault in (one for each in plan.failures for one in (each, *each.inner.values())):
         what = "crash_host" if isinstance(fault, MachinesFail | Cascade) else fault.kind
         takes = fault.kills or (isinstance(fault, Partition) and fault.messages == "lose")
         if takes and what not in survives and not isinstance(fault, Events):
             found[what] = None
-        elif takes and not stateless_too and getattr(fault, "component", "") in stateless:
-            found[f"{what} of a bolt without state"] = None
     return [
         f"failures: {kind} does not promise to survive {what}: it may lose roots for good, and a time to "
         "recover says only when all is as without the failure again but for these"

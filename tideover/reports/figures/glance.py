@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from tideover.models.schema.endings import UNAFFECTED
 from tideover.reports.figures import style
 from tideover.reports.formatting import strategy_name
 from tideover.reports.glance import MEASURES, Row
@@ -35,7 +36,8 @@ def glance(rows: Sequence[Row], *, ax: Axes | None = None) -> Axes:
             for place, (measure, value, text) in enumerate(zip(MEASURES, row.values, row.cells, strict=True)):
                 bad = measure.bad and bool(value)
                 ink, colour = (style.FAILURE, style.FAILURE) if bad else (style.INK, style.BLUE)
-                ax.text(place, at - 0.02, text, va="center", fontsize=8, color=ink)
+                shown = "\n".join(_broken(text)) if text == UNAFFECTED else text  # as wide as its column
+                ax.text(place, at - 0.02, shown, va="center", fontsize=8, color=ink)
                 if value and most[place]:
                     ax.barh(at + 0.29, _BAR * value / most[place], left=place, height=0.2, color=colour)
             ax.axhline(at + 0.5, color=style.GRID, linewidth=0.6)
