@@ -17,7 +17,7 @@ from tideover.models.accounts.space_time import SpaceTime, Stretch
 from tideover.models.accounts.trace import Trace
 from tideover.models.accounts.usage import SAMPLES, Usage
 from tideover.models.accounts.window_log import WindowLog
-from tideover.models.config import Scenario, deployment_of, undisturbed
+from tideover.models.config import Scenario, deployment_of, identity, undisturbed
 from tideover.models.job.deployment import Deployment
 from tideover.models.job.tree import effects_of
 from tideover.models.runtime.announcements import Announcer
@@ -102,7 +102,7 @@ class World:
             self.completion = Completion(spouts, bits, scenario.run.warmup)
         self.reference: ReferenceRun | None = None
         if judge_windows and self._needs_reference(deployment):
-            self.reference = self._referred(strategy.undisturbed(), undisturbed(scenario, deployment))
+            self.reference = self._referred(strategy.undisturbed(), replication)
         listeners = (
             self.trace,
             self.fates,
@@ -137,14 +137,23 @@ class World:
         differ = self.job.needs.comparison or self.readers is not None or disturbed
         return bool(windows) and (bool(deployment.failures) or differ)
 
-    def _referred(self, strategy: Strategy, quiet: Deployment) -> ReferenceRun:
-        truth = WindowLog()
-        needs = strategy.needs._replace(log=self.job.needs.log)
-        context = Context(quiet.topology, self._draws, needs, Announcer([truth]), self.train_cap)
-        context.events = self.job.context.events
-        job = Job(context, quiet, fed=True)
-        job.plug(strategy.protocol(job))
-        return ReferenceRun(self.windows, job, truth)
+    def _referred(self, strategy: Strategy, replication: int) -> ReferenceRun:
+        log = self.job.needs.log
+        quiet = self.scenario.model_copy(update={"failures": (), "strategy": strategy})
+
+        def make(truth: WindowLog) -> Job:
+            deployment = undisturbed(self.scenario, self.job.deployment)
+            say = Announcer([truth])
+            context = Context(
+                deployment.topology, self._draws, strategy.needs._replace(log=log), say, self.train_cap
+            )
+            context.events = self.job.context.events
+            job = Job(context, deployment, fed=True)
+            job.plug(strategy.protocol(job))
+            return job
+
+        key = f"{identity(quiet, replication)} {log}"
+        return ReferenceRun(self.windows, len(self.job.spouts), make, key)
 
     @property
     def outages(self) -> list[Outage]:

@@ -7,13 +7,12 @@ the next of them in this process.
 
 from __future__ import annotations
 
-import json
 from collections import OrderedDict
 from typing import NamedTuple
 
 import numpy as np
 
-from tideover.models.config import Scenario, dump
+from tideover.models.config import Scenario, identity
 from tideover.models.evaluation.curves import Curves, curves
 from tideover.models.world import World
 
@@ -45,16 +44,6 @@ def reference(scenario: Scenario, replication: int, train_cap: int) -> Curves:
 def without_failures(scenario: Scenario) -> Scenario:
     """The scenario that all have in common which differ only in what matters after a failure."""
     return scenario.model_copy(update={"failures": (), "strategy": scenario.strategy.without_failures()})
-
-
-def identity(quiet: Scenario, replication: int) -> str:
-    """Everything that a run without failures depends on, as a text."""
-    data = dump(quiet)
-    for name in ("name", "description", "profile", "slo"):
-        data.pop(name, None)
-    for name in ("warmup", "replications", "log_resolution", "lag_window", "calm"):
-        data["run"].pop(name, None)  # said of a run, not simulated
-    return json.dumps([data, replication], sort_keys=True)
 
 
 def _narrow(found: Curves) -> Curves:
