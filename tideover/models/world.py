@@ -88,7 +88,8 @@ class World:
             self.job.supervisor.watch = scenario.detector.watch(self.job)
         self.recoveries = Recoveries(self.job, recorder, self.backlog)
         self.space_time = None if watched is None else SpaceTime(self.job, watched)
-        self.job.plug(strategy.protocol(self.job))
+        self.protocol = strategy.protocol(self.job)
+        self.job.plug(self.protocol)
         self.fates = Fates(deployment.topology, lambda: kernel.now) if fates else None
         held = context.withheld
         self.readers = Readers(held, self.windows, recorder) if held else None
@@ -199,18 +200,22 @@ class World:
 
     def _close(self) -> None:
         bits = self.job.topology.spout_bits
-        states = [
-            task.state.effects().uid >> task.component.bits
-            for task in self.job.bolt_tasks
-            if task.state is not None
-        ]
         made = [s.next_root << bits for s in self.job.spouts]
-        roots = np.concatenate([self._alive(), *states, made])
+        roots = np.concatenate([self.unfinished(), made])
         before = int(roots.min()) >> bits
         self.recoveries.settle_roots(before << bits, self.ledger.missing)
         self.ledger.close(before)
         self.backlog.prune(before << bits)
         self._close_at = max(CLOSE_AT, 2 * max(self.ledger.size, self.backlog.size))
+
+    def unfinished(self) -> Ints:
+        """Roots that are on their way or kept, or in the state of a task (with repetitions)."""
+        states = [
+            task.state.effects().uid >> task.component.bits
+            for task in self.job.bolt_tasks
+            if task.state is not None and task.component.anchored
+        ]
+        return np.concatenate([self._alive(), *states])
 
     def _alive(self) -> Ints:
         """Roots that are on their way, or of which somebody keeps a copy (with repetitions)."""
