@@ -46,6 +46,10 @@ def counted(timeout: float, window: float, length: float = 400, ack_cost: float 
     [
         # acked when a window of 60 ms ends; given up at a rotation, 100 ms later at the earliest
         (counted(100, 60), True),
+        # no root is emitted at a rotation, so all are acked when a window ends with the next, or before
+        (counted(100, 100), True),
+        # the root of 105 ms is acked at 200 ms, after the rotation of 180, which gives up those up to 120
+        (counted(60, 100), False),
         # the root of 5 ms is acked at 160 ms, after the rotations of 100 and 150, of which the second gives
         # up what was emitted at 100 or before
         (counted(50, 160), False),
