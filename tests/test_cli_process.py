@@ -116,11 +116,12 @@ def test_a_bar_appears_on_a_terminal_and_goes_away():
     assert b"\x1b" not in out
 
 
-def test_a_single_run_needs_neither_spark_nor_matplotlib():
+def test_a_single_run_needs_neither_spark_nor_what_draws_or_takes_long_to_import():
     code = (
         "import sys; from tideover.cli import main\n"
         "try: main()\n"
-        "finally: print([m for m in ('pyspark', 'py4j', 'matplotlib', 'seaborn') if m in sys.modules])"
+        "finally: print([m for m in ('pyspark', 'py4j', 'matplotlib', 'seaborn', 'scipy', 'pandas',"
+        " 'tideover.reports.figures') if m in sys.modules])"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, "run", "wordcount", *SHORT], capture_output=True, text=True, timeout=60

@@ -107,10 +107,11 @@ def test_latencies_are_kept_by_second(done: list[tuple[int, int]], gathered: int
     """Law: whether they are binned as they come, later, or when they are read."""
     done.sort()
     log = logged(done, gathered, cuts)
-    for second in range(5):
-        values = [v for t, v in done if t // S == second]
-        found = log.second(second)
-        assert (found.summary() if found else None) == (filled(values).summary() if values else None)
+    by_second = [[v for t, v in done if t // S == second] for second in range(5)]
+    for seconds in ([], [0, 1], [1, 3, 4], [0, 1, 2, 3, 4]):
+        means, most = log.by_second(np.array(seconds, np.int64))
+        assert means == [filled(by_second[second]).mean for second in seconds]
+        assert most == [max(by_second[second], default=None) for second in seconds]
     chosen = [v for t, v in done if t // S in (1, 3)]
     mask = np.array([True, False, True])
     assert log.over(mask, 1).summary() == filled(chosen).summary()

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Annotated
 
-import psutil
 import typer
 
 from tideover import __version__
@@ -109,6 +108,8 @@ def _connect() -> Iterator[Check]:
 def _machine() -> Iterator[Check]:
     yield Check("system", None, platform.platform())
     yield Check("cores", None, str(_cores()))
+    import psutil
+
     memory = psutil.virtual_memory().available
     mend = "Simulations are fine, but Spark may not start: close other programs, or use --no-spark."
     free = f"{memory / 2**30:.1f} GiB free"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
@@ -116,6 +117,16 @@ def dump(scenario: Scenario) -> dict[str, Any]:
     configuration.
     """
     return _fields(scenario)
+
+
+def identity(quiet: Scenario, replication: int) -> str:
+    """Everything that a run without failures depends on, as a text."""
+    data = dump(quiet)
+    for name in ("name", "description", "profile", "slo"):
+        data.pop(name, None)
+    for name in ("warmup", "replications", "log_resolution", "lag_window", "calm"):
+        data["run"].pop(name, None)  # said of a run, not simulated
+    return json.dumps([data, replication], sort_keys=True)
 
 
 def _fields(part: Part) -> dict[str, Any]:

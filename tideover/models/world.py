@@ -17,7 +17,7 @@ from tideover.models.accounts.space_time import SpaceTime, Stretch
 from tideover.models.accounts.trace import Trace
 from tideover.models.accounts.usage import SAMPLES, Usage
 from tideover.models.accounts.window_log import WindowLog
-from tideover.models.config import Scenario, deployment_of, undisturbed
+from tideover.models.config import Scenario, deployment_of, identity, undisturbed
 from tideover.models.job.deployment import Deployment
 from tideover.models.job.tree import effects_of
 from tideover.models.runtime.announcements import Announcer
@@ -88,7 +88,8 @@ class World:
             self.job.supervisor.watch = scenario.detector.watch(self.job)
         self.recoveries = Recoveries(self.job, recorder, self.backlog)
         self.space_time = None if watched is None else SpaceTime(self.job, watched)
-        self.job.plug(strategy.protocol(self.job))
+        self.protocol = strategy.protocol(self.job)
+        self.job.plug(self.protocol)
         self.fates = Fates(deployment.topology, lambda: kernel.now) if fates else None
         held = context.withheld
         self.readers = Readers(held, self.windows, recorder) if held else None
@@ -102,7 +103,7 @@ class World:
             self.completion = Completion(spouts, bits, scenario.run.warmup)
         self.reference: ReferenceRun | None = None
         if judge_windows and self._needs_reference(deployment):
-            self.reference = self._referred(strategy.undisturbed(), undisturbed(scenario, deployment))
+            self.reference = self._referred(strategy.undisturbed(), replication)
         listeners = (
             self.trace,
             self.fates,
@@ -137,14 +138,23 @@ class World:
         differ = self.job.needs.comparison or self.readers is not None or disturbed
         return bool(windows) and (bool(deployment.failures) or differ)
 
-    def _referred(self, strategy: Strategy, quiet: Deployment) -> ReferenceRun:
-        truth = WindowLog()
-        needs = strategy.needs._replace(log=self.job.needs.log)
-        context = Context(quiet.topology, self._draws, needs, Announcer([truth]), self.train_cap)
-        context.events = self.job.context.events
-        job = Job(context, quiet, fed=True)
-        job.plug(strategy.protocol(job))
-        return ReferenceRun(self.windows, job, truth)
+    def _referred(self, strategy: Strategy, replication: int) -> ReferenceRun:
+        log = self.job.needs.log
+        quiet = self.scenario.model_copy(update={"failures": (), "strategy": strategy})
+
+        def make(truth: WindowLog) -> Job:
+            deployment = undisturbed(self.scenario, self.job.deployment)
+            say = Announcer([truth])
+            context = Context(
+                deployment.topology, self._draws, strategy.needs._replace(log=log), say, self.train_cap
+            )
+            context.events = self.job.context.events
+            job = Job(context, deployment, fed=True)
+            job.plug(strategy.protocol(job))
+            return job
+
+        key = f"{identity(quiet, replication)} {log}"
+        return ReferenceRun(self.windows, len(self.job.spouts), make, key)
 
     @property
     def outages(self) -> list[Outage]:
@@ -190,18 +200,22 @@ class World:
 
     def _close(self) -> None:
         bits = self.job.topology.spout_bits
-        states = [
-            task.state.effects().uid >> task.component.bits
-            for task in self.job.bolt_tasks
-            if task.state is not None
-        ]
         made = [s.next_root << bits for s in self.job.spouts]
-        roots = np.concatenate([self._alive(), *states, made])
+        roots = np.concatenate([self.unfinished(), made])
         before = int(roots.min()) >> bits
         self.recoveries.settle_roots(before << bits, self.ledger.missing)
         self.ledger.close(before)
         self.backlog.prune(before << bits)
         self._close_at = max(CLOSE_AT, 2 * max(self.ledger.size, self.backlog.size))
+
+    def unfinished(self) -> Ints:
+        """Roots that are on their way or kept, or in the state of a task (with repetitions)."""
+        states = [
+            task.state.effects().uid >> task.component.bits
+            for task in self.job.bolt_tasks
+            if task.state is not None and task.component.anchored
+        ]
+        return np.concatenate([self._alive(), *states])
 
     def _alive(self) -> Ints:
         """Roots that are on their way, or of which somebody keeps a copy (with repetitions)."""

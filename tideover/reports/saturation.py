@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tideover.models.job.cluster import Hosts
-from tideover.reports import cluster_pictures
 from tideover.reports.formatting import strategy_name
 from tideover.reports.html import Page, Picture, Section
 from tideover.reports.tables import Table
@@ -97,6 +96,8 @@ def _pictures(each: Saturation) -> tuple[Picture, ...]:
     hosts = each.scenario.hosts
     racks = hosts.racks if isinstance(hosts, Hosts) else 1
     rate = each.sustained if each.sustained is not None else each.exceeded
+    from tideover.reports import cluster_pictures  # it draws, and a terminal shows no figure
+
     return cluster_pictures.at_capacity(each.loads, each.strategy, _rate(rate), racks)
 
 

@@ -27,7 +27,7 @@ from tideover.reports.formatting import (
 )
 from tideover.reports.outcomes import RESOURCES, Outcome, outcome, whole
 from tideover.scenarios.statistics.estimates import Estimate
-from tideover.scenarios.statistics.paired import Paired, paired
+from tideover.scenarios.statistics.paired import Paired, paired, paired_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,7 +79,7 @@ def verdict(recoveries: pd.DataFrame, runs: pd.DataFrame) -> Verdict:
     ranked = sorted(strategies, key=lambda name: outcomes[name].rank)
     best = ranked[0]
     other = reference if best != reference and outcomes[reference].ran else ranked[1]
-    pairs = tuple(paired(recoveries, name, reference, column) for name in others for column in COMPARED)
+    pairs = tuple(pair for name in others for pair in paired_columns(recoveries, name, reference, COMPARED))
     text = _text(list(outcomes.values()), outcomes[best], outcomes[other], recoveries)
     lossy = tuple(name for name in strategies if LOSSY in outcomes[name].endings)
     return Verdict(text, reference, best, pairs, lossy)

@@ -192,6 +192,16 @@ class Kernel:
         """Whether the turn of this rank and order comes after that of the action which acts now."""
         return rank * ORDER + order > self.acting
 
+    def goes_on(self, rank: int, order: int) -> bool:
+        """Whether what is put into this turn now would act next, if the action under way did nothing more,
+        and would find nothing moved by it.
+        """
+        turn = rank * ORDER + order
+        if turn != self.acting or self._looks or self.feedback:
+            return False
+        queue = self.env._queue
+        return not queue or queue[0][:2] > (self.now, turn)
+
     # -- data plane ------------------------------------------------------------------------------------------
 
     def advance(self) -> None:

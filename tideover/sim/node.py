@@ -90,15 +90,19 @@ class Node:
 
     # -- control markers -------------------------------------------------------------------------------------
 
-    def enqueue(self, rank: int, action: Action, reads: Reads = None) -> None:
+    def enqueue(self, rank: int, action: Action, reads: Reads = None, *, last: bool = False) -> None:
         """Put a control marker into the queue now; ``action`` runs when its turn comes, unless the node
         crashes. What it ``reads`` (the node among it, if not nothing) has been moved now, and will be then.
+        ``last``: the action under way does nothing after it.
         """
-        self._place(Marker(rank, action, reads))
+        self._place(Marker(rank, action, reads), last)
 
-    def _place(self, marker: Marker) -> None:
+    def _place(self, marker: Marker, last: bool = False) -> None:
         self._markers.append(marker)
         if len(self._markers) > 1:
+            return
+        if last and self._kernel.goes_on(marker.rank, self.number) and self._idle() and not self._holds_back:
+            self._serve_marker(self.life)
             return
         # what the action under way sets free moves before this one acts, and others have their turn before
         if self._kernel.feedback or self._idle():

@@ -217,19 +217,29 @@ class LatencyLog:
         whole.flush()
         return whole
 
-    def second(self, second: int) -> Histogram | None:
-        """Histogram of one second; None if nothing was done in it."""
+    def by_second(self, seconds: Ints) -> tuple[list[float | None], list[int | None]]:
+        """Exact mean and greatest latency (ns) of each of these ``seconds`` (rising); None if nothing was
+        done.
+        """
         times, latency = self._rest()
-        begin, end = times.searchsorted((second * S, (second + 1) * S)).tolist()
-        binned = self._seconds.get(second)
-        if begin == end:
-            return binned
-        found = Histogram()
-        found.add(latency[begin:end])
-        if binned is not None:
-            found.merge(binned)
-        found.tally()
-        return found
+        begins, ends = times.searchsorted(seconds * S), times.searchsorted((seconds + 1) * S)
+        counts, filled = ends - begins, begins < ends
+        sums, most = np.zeros(len(seconds), np.int64), np.zeros(len(seconds), np.int64)
+        if filled.any():
+            padded = np.append(latency, 0)  # so that there is something to begin with at the last end
+            cuts = np.stack((begins[filled], ends[filled]), axis=1).ravel()
+            sums[filled] = np.add.reduceat(padded, cuts)[::2]
+            most[filled] = np.maximum.reduceat(padded, cuts)[::2]
+        count, total, greatest = counts.tolist(), sums.tolist(), most.tolist()
+        for place, second in enumerate(seconds.tolist() if self._seconds else ()):
+            if second in self._seconds:
+                part = self._seconds[second]
+                part.tally()
+                count[place] += part.count
+                total[place] += part.sum
+                greatest[place] = max(greatest[place], part.max)
+        means = [whole / n if n else None for whole, n in zip(total, count, strict=True)]
+        return means, [most if n else None for most, n in zip(greatest, count, strict=True)]
 
     def copy(self) -> LatencyLog:
         """The same, to go its own way."""

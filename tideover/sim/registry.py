@@ -31,7 +31,7 @@ class Part(BaseModel):
     """Fields that a result's configuration leaves out where they have their default: what came later, and is
     not used."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True, defer_build=True)
 
 
 T = TypeVar("T")

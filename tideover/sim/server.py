@@ -232,9 +232,12 @@ class Server(Node):
 
     # -- control markers -------------------------------------------------------------------------------------
 
-    def enqueue(self, rank: int, action: Action, reads: Reads = None, first: bool = False) -> None:
+    def enqueue(
+        self, rank: int, action: Action, reads: Reads = None, first: bool = False, *, last: bool = False
+    ) -> None:
         """Put a control marker into the queue now; ``first``: ahead of all that waits, so that its turn comes
-        when the tuple in service is done. ``action`` runs when its turn comes, unless the task crashes.
+        when the tuple in service is done; ``last``: the action under way does nothing after it. ``action``
+        runs when its turn comes, unless the task crashes.
         """
         marker = Marker(rank, action, reads)
         if first:
@@ -246,7 +249,7 @@ class Server(Node):
                 self.queue.serve_markers()
         else:
             self.queue.append(marker)
-            self._place(marker)
+            self._place(marker, last)
 
     def hurry(self) -> None:
         """Serve control markers as soon as the server is free; those that hurry overtake what waits, now."""

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.special import stdtrit
 
 from tideover.scenarios.statistics.estimates import estimate
+from tideover.scenarios.statistics.student import AT_95, t_quantile
 
 NAN = float("nan")
 DRAWS = np.random.default_rng(7).normal(57.8, 1.0, 10)
@@ -41,3 +43,11 @@ def test_too_few_values_have_no_interval(values, n, undefined):
 def test_a_large_sample_is_not_too_much():
     found = estimate(np.arange(200_000.0))
     assert found.bootstrap == pytest.approx(found.t, rel=1e-5)
+
+
+def test_what_is_said_of_students_t_is_what_scipy_finds():
+    """Also for what is not written down: more degrees of freedom, another level, an array of them."""
+    for freedom in range(1, len(AT_95) + 3):
+        assert t_quantile(freedom, 0.95) == stdtrit(freedom, 0.975)
+    assert t_quantile(4, 0.9) == stdtrit(4, 0.95)
+    assert t_quantile(np.array([1, 2]), 0.95).tolist() == stdtrit([1, 2], 0.975).tolist()

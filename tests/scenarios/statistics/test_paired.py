@@ -5,7 +5,12 @@ import pandas as pd
 import pytest
 
 from tideover.scenarios.statistics import paired as module
-from tideover.scenarios.statistics.paired import paired, paired_in_groups, paired_quantiles
+from tideover.scenarios.statistics.paired import (
+    paired,
+    paired_columns,
+    paired_in_groups,
+    paired_quantiles,
+)
 
 DRAWS = np.random.default_rng(7).normal(57.8, 1.0, 10)
 
@@ -153,3 +158,14 @@ def test_groups_are_not_matched_one_by_one(monkeypatch: pytest.MonkeyPatch) -> N
     for groups in (2, 40):
         paired_in_groups(grouped(groups), "a", "b", "x", "group", key="strategy")
     assert len(calls) == 2
+
+
+def test_columns_that_are_matched_together_come_out_as_each_alone() -> None:
+    """Also where a value is missing in one column, and another in the other."""
+    data = frame({"rsm": [1.0, np.nan, 3.0, 0.5], "none": [4.0, 5.0, 7.0, 6.0]})
+    data["catch_up_s"] = [2.0, 3.0, np.nan, 1.0, 2.5, 1.0, 4.0, np.nan]
+    columns = ["time_to_recover_s", "catch_up_s"]
+    for first, second in (("rsm", "none"), ("none", "rsm")):
+        together = paired_columns(data, first, second, columns)
+        assert together == [paired(data, first, second, column) for column in columns]
+        assert [pair.difference.undefined for pair in together] == [1, 2]

@@ -304,14 +304,14 @@ class Ledger:
         """How many of these effects (of open roots) are not applied now."""
         return int(np.count_nonzero(self._books[component.name].times(uid) == 0))
 
-    def _incomplete(self, roots: Ints) -> Ints:
-        """Those roots of which an effect is not applied."""
-        parts = [EMPTY]
-        for name, uid in expected_effects(self._topology, self._draws, roots).items():
-            component = self._topology.by_name[name]
-            missing = uid[self._books[name].times(uid) == 0]
-            parts.append(missing >> component.bits)
-        return distinct(np.concatenate(parts))
+    def _missing(self, roots: Ints) -> dict[str, Ints]:
+        """Uids of the effects of these roots that are not applied, by component."""
+        parts: dict[str, list[Ints]] = {}
+        for first in range(0, len(roots), BLOCK):
+            block = roots[first : first + BLOCK]
+            for name, uid in expected_effects(self._topology, self._draws, block).items():
+                parts.setdefault(name, []).append(uid[self._books[name].times(uid) == 0])
+        return {name: np.concatenate(missing) for name, missing in parts.items()}
 
     @property
     def size(self) -> int:
@@ -328,15 +328,12 @@ class Ledger:
         if limit <= self.base or spouts == 0:
             return
         self._closed_duplicated += int(np.count_nonzero(self.duplicated_roots() < limit))
-        for first in range(self.base >> self._topology.spout_bits, before, BLOCK):
-            number = np.arange(first, min(first + BLOCK, before), dtype=np.int64)
-            roots = (
-                (number << self._topology.spout_bits)[:, None] | np.arange(spouts, dtype=np.int64)
-            ).ravel()
-            bad = self._incomplete(roots)
-            self.closed_completed += len(roots) - len(bad)
-            if len(bad):
-                self._closed_lost.append(bad)
+        number = np.arange(self.base >> self._topology.spout_bits, before, dtype=np.int64)
+        roots = ((number << self._topology.spout_bits)[:, None] | np.arange(spouts, dtype=np.int64)).ravel()
+        missing = [uid >> self._topology.by_name[name].bits for name, uid in self._missing(roots).items()]
+        bad = distinct(np.concatenate([EMPTY, *missing]))
+        self.closed_completed += len(roots) - len(bad)
+        self._closed_lost.append(bad)
         for book in self._books.values():
             book.forget(limit)
         self.base = limit
@@ -348,21 +345,26 @@ class Ledger:
         ``whole``: roots that can be emitted again. Raises AssertionError if a root is neither complete, nor
         on its way, nor was destroyed: a bug.
         """
-        incomplete, gone = EMPTY, EMPTY
-        for name, uid in expected_effects(self._topology, self._draws, emitted).items():
-            component = self._topology.by_name[name]
-            missing = uid[self._books[name].times(uid) == 0]
+        unfinished, given_up = [EMPTY], [EMPTY]
+        for name, missing in self._missing(emitted).items():
+            bits = self._topology.by_name[name].bits
             lost = missing[~np.isin(missing, np.concatenate([EMPTY, *coming.get(name, [])]))]
-            incomplete = np.union1d(incomplete, missing >> component.bits)
-            gone = np.union1d(gone, lost >> component.bits)
-        gone = np.setdiff1d(gone, whole)
-        in_flight = np.setdiff1d(incomplete, gone)
+            unfinished.append(missing >> bits)
+            given_up.append(lost >> bits)
+        gone = _without(np.concatenate(given_up), whole)
+        incomplete = distinct(np.concatenate(unfinished))
+        in_flight = _without(incomplete, gone)
         destroyed = self.destroyed
         all_lost = np.concatenate([*self._closed_lost, gone])
-        found = self.lost = np.intersect1d(all_lost, destroyed)
+        found = self.lost = np.intersect1d(distinct(all_lost), destroyed, assume_unique=True)
         completed = self.closed_completed + len(emitted) - len(incomplete)
         total = len(emitted) + self.closed_completed + sum(len(part) for part in self._closed_lost)
         if total != completed + len(in_flight) + len(found):
-            vanished = np.setdiff1d(all_lost, destroyed)[:5].tolist()
+            vanished = _without(all_lost, destroyed)[:5].tolist()
             raise AssertionError(f"roots that vanished: {vanished} of {total}")
         return {"emitted": total, "completed": completed, "in_flight": len(in_flight), "lost": len(found)}
+
+
+def _without(values: Ints, others: Ints) -> Ints:
+    """The different values that are not among the others, rising."""
+    return np.setdiff1d(distinct(values), distinct(others), assume_unique=True)

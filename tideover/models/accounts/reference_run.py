@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
+from tideover.models.accounts import truths
+from tideover.models.accounts.truths import Truth
 from tideover.models.accounts.window_log import Place, WindowAudit, WindowLog
 from tideover.models.job.topology import Component
 from tideover.models.runtime.bolt_task import BoltTask
@@ -26,31 +30,69 @@ class ReferenceRun:
     It pays the strategy's costs in normal operation (acks), so that a failure-free run equals it. A replay
     that delays later roots is not an error of the windows: the reference run gets those roots late too.
 
-    found   windows of the run itself
-    job     the reference's job, which is fed, with the window log ``truth`` as its listener
+    If an earlier run has emitted the same roots, what its reference run put out is taken instead, as long as
+    nothing else is emitted.
     """
 
-    def __init__(self, found: WindowLog, job: Job, truth: WindowLog) -> None:
-        self._found, self._job, self._truth = found, job, truth
-        for component in job.topology.components:
-            bounded = job.deployment.bounds[component.name].length is not None
-            if component.trigger == "tick" and not component.outputs and not bounded:
-                self._count_at_arrival(component)
-        job.start()
+    def __init__(self, found: WindowLog, spouts: int, make: Callable[[WindowLog], Job], key: str) -> None:
+        """``found``: windows of the run itself; ``make``: builds the job that is fed, which tells the log
+        what it puts out; ``key``: everything that this job depends on.
+        """
+        self._found, self._make, self._key = found, make, key
+        self._known = truths.known(key)
+        self._new: Truth | None = Truth(spouts)
+        """What this one finds; None: it is not to be kept."""
+        self._followed = [0] * spouts
+        """Roots of each spout task that are those that are known."""
+        self._truth = WindowLog()
+        self._job: Job | None = None
         self.audit = WindowAudit()
         self.counts: dict[str, int] = {}
         """emitted, correct, wrong, missing windows, at the end."""
-        self._gathered: list[list[Train]] = [[] for _ in job.spouts]
+        self._gathered: list[list[Train]] = [[] for _ in range(spouts)]
         """What each of its spouts is to emit."""
         self._fed = 0
+        if self._known is None:
+            self._begin()
 
-    def _count_at_arrival(self, component: Component) -> None:
+    def _begin(self) -> Job:
+        """Build the job; roots that are known are fed anew."""
+        job = self._job = self._make(self._truth)
+        for component in job.topology.components:
+            bounded = job.deployment.bounds[component.name].length is not None
+            if component.trigger == "tick" and not component.outputs and not bounded:
+                self._count_at_arrival(job, component)
+        job.start()
+        if self._known is not None:
+            for number, count in enumerate(self._followed):
+                self._gathered[number][:0] = self._known.of_spout(number, 0, count)
+            self._known = None
+        return job
+
+    def _follows(self) -> bool:
+        """Whether all that was gathered is what is known; it is forgotten then."""
+        if self._known is None:
+            return False
+        joined = [join(trains) if trains else None for trains in self._gathered]
+        for number, train in enumerate(joined):
+            if train is not None:
+                begin = self._followed[number]
+                expected = self._known.of_spout(number, begin, begin + train.n)
+                if not expected or not truths.same(expected[0], train):
+                    return False
+        for number, train in enumerate(joined):
+            self._followed[number] += 0 if train is None else train.n
+            self._gathered[number].clear()
+        self._fed = 0
+        return True
+
+    def _count_at_arrival(self, job: Job, component: Component) -> None:
         """Let the tasks of a component count at arrival.
 
         If their keys are a partition of all keys, and all wires take equally long, nothing has to be put in
         order or spread over them: the first task counts for all.
         """
-        tasks = [self._job.bolts[component.name, task][0] for task in range(component.tasks)]
+        tasks = [job.bolts[component.name, task][0] for task in range(component.tasks)]
         for task in tasks:
             task.windows.count_at_arrival = True
         owners = [edge.grouping.owners(component.input_keys, component.tasks) for edge in component.inputs]
@@ -65,7 +107,7 @@ class ReferenceRun:
         if pool is None:
             return
         tasks[0].state = pool
-        for sender in self._job.tasks:
+        for sender in job.tasks:
             for outlet in sender.outlets:
                 outlet.pooled |= outlet.edge.down is component
 
@@ -79,29 +121,57 @@ class ReferenceRun:
             self._gathered[spout.spout_number].append(train)
             self._fed += train.n
 
-    def _hand_over(self) -> None:
+    def _hand_over(self, job: Job) -> None:
         """Feed what was gathered, in trains as long as can be."""
-        for spout, trains in zip(self._job.spouts, self._gathered, strict=True):
+        for number, trains in enumerate(self._gathered):
             if trains:
-                assert spout.feed is not None
-                spout.feed.append(join(trains))
+                feed, train = job.spouts[number].feed, join(trains)
+                assert feed is not None
+                feed.append(train)
                 trains.clear()
+                if self._new is not None and not self._new.emitted(number, train):
+                    self._new = None
         self._fed = 0
+
+    def _compare(self) -> None:
+        if self._new is not None:
+            self._new.put_out(self._truth)
+        self.audit.match(self._found, self._truth)
 
     def on_moved(self, now: int) -> None:
         """Move the reference run to just before ``now``, if there is enough to move."""
-        if self._fed >= STEP and now > self._job.kernel.now + 1:
-            self._hand_over()
-            self._job.kernel.run(now - 1)
-            self.audit.match(self._found, self._truth)
+        if self._fed < STEP or self._follows():
+            return
+        job = self._job or self._begin()
+        if now > job.kernel.now + 1:
+            self._hand_over(job)
+            job.kernel.run(now - 1)
+            self._compare()
+
+    def _ends_as_known(self) -> bool:
+        """Whether all that the run has emitted, and nothing else, is known, and its windows, too."""
+        if self._known is None or not self._follows():
+            return False
+        if any(self._known.of_spout(number, count) for number, count in enumerate(self._followed)):
+            return False
+        windows = self._known.windows()
+        if self._found.open.keys() - windows.open.keys():
+            return False
+        self._truth = windows
+        return True
 
     def finish(self, job: Job) -> None:
         """Move the reference run to the end of ``job``, and on to the windows that a faster replica has
         emitted by then.
         """
-        kernel = self._job.kernel
-        self._hand_over()
-        kernel.run(job.deployment.run.duration)
+        kernel = None
+        if not self._ends_as_known():
+            mine = self._job or self._begin()
+            kernel = mine.kernel
+            self._hand_over(mine)
+            kernel.run(job.deployment.run.duration)
+            if self._new is not None:
+                self._new.keep(self._key, self._truth)
         self.audit.match(self._found, self._truth)
         waiting = {
             (task.component.name, task.index, number)
@@ -111,7 +181,7 @@ class ReferenceRun:
         due, marked = set(self._truth.open) - waiting - self._found.hidden, job.end_markers()
         lost = self._found.lost
         self.audit.due = {p for p in due if p in lost or not _still_to_come(job, *p, marked)}
-        while self._found.open.keys() - self._truth.open.keys():
+        while kernel is not None and self._found.open.keys() - self._truth.open.keys():
             event = kernel.next_data_event()
             if event is None or event <= kernel.now:
                 break

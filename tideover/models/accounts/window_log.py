@@ -79,6 +79,13 @@ class WindowLog:
         self._first[place] = (now, replica)
         self.open[place] = (closed.keys, closed.values)
 
+    def copy(self, windows: dict[Place, Sums]) -> WindowLog:
+        """What is known now of the moments, with these windows to be compared."""
+        new = WindowLog()
+        new.open, new._first = dict(windows), dict(self._first)
+        new.moments = {task: list(moments) for task, moments in self.moments.items()}
+        return new
+
     def first_at(self, place: Place) -> int | None:
         """When a window was first seen (ns); None: it was not, or that was long ago."""
         first = self._first.get(place)

@@ -64,9 +64,6 @@ def normal_latency(before: npt.NDArray[np.float64]) -> float:
 
 def _by_second(world: World) -> npt.NDArray[np.float64]:
     """Mean latency of the tuples that were done in each second of the run (ns); infinite: there were none."""
-    found = np.full(world.scenario.run.duration // S, np.inf)
-    for second in range(len(found)):
-        histogram = world.recorder.latency.second(second)
-        if histogram is not None and histogram.mean is not None:
-            found[second] = histogram.mean
-    return found
+    seconds = np.arange(world.scenario.run.duration // S, dtype=np.int64)
+    means, _ = world.recorder.latency.by_second(seconds)
+    return np.array([np.inf if mean is None else mean for mean in means])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +20,7 @@ from tideover.models.schema.fields import HEADLINE
 from tideover.models.time_of_day import hour_of_day
 from tideover.models.world import World
 from tideover.sim.histogram import Histogram
-from tideover.sim.recorder import SLOT
+from tideover.sim.recorder import SLOT, LatencyLog
 from tideover.sim.train import Ints
 from tideover.sim.units import MS, S
 
@@ -339,28 +340,36 @@ def timeline(world: World, curves: Curves, without: Curves) -> list[dict[str, An
     A second has its first instant, not its last: what a fault does at 75 s is in the row of second 75. Of a
     long run only seconds near to what happens.
     """
-    rows = []
-    recorder = world.recorder
     seconds = curves.axis.seconds(0, world.scenario.run.duration // S)
-    for place, second in enumerate(seconds.tolist()):
-        begin, end = place * SECOND, (place + 1) * SECOND
-        rows.append(
-            {
-                "second": second,
-                "throughput_per_s": float(curves.done[begin + 1 : end + 1].sum()),
-                **_in_second("latency", recorder.latency.second(second)),
-                **_in_second("end_to_end", (recorder.from_first or recorder.latency).second(second)),
-                "backlog": int(curves.backlog[begin:end].max(initial=0)),
-                "backlog_without_failures": int(without.backlog[begin:end].max(initial=0)),
-            }
-            | ({"lag": world.lag.records[second]} if world.lag.records else {})
-        )
-    return rows
-
-
-def _in_second(what: str, found: Histogram | None) -> dict[str, float | None]:
-    known = found is not None and found.mean is not None
-    return {
-        f"{what}_mean_ms": found.mean / 1e6 if known else None,  # type: ignore[union-attr, operator]
-        f"{what}_max_ms": found.max / 1e6 if known else None,  # type: ignore[union-attr]
+    slots = len(seconds) * SECOND
+    recorder = world.recorder
+    columns: dict[str, Sequence[Any]] = {
+        "second": seconds.tolist(),
+        "throughput_per_s": _sums(curves.done[1 : slots + 1]),
+        **_in_ms("latency", recorder.latency, seconds),
+        **_in_ms("end_to_end", recorder.from_first or recorder.latency, seconds),
+        "backlog": _greatest(curves.backlog[:slots]),
+        "backlog_without_failures": _greatest(without.backlog[:slots]),
     }
+    if world.lag.records:
+        columns["lag"] = [world.lag.records[second] for second in columns["second"]]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _in_ms(what: str, log: LatencyLog, seconds: Ints) -> dict[str, list[float | None]]:
+    """Mean and greatest latency of each second."""
+    means, most = log.by_second(seconds)
+    return {
+        f"{what}_mean_ms": [None if mean is None else mean / 1e6 for mean in means],
+        f"{what}_max_ms": [None if each is None else each / 1e6 for each in most],
+    }
+
+
+def _sums(by_slot: Ints) -> list[float]:
+    """The sum of each second, of whole seconds."""
+    return by_slot.reshape(-1, SECOND).sum(axis=1, dtype=np.float64).tolist()
+
+
+def _greatest(by_slot: Ints) -> list[int]:
+    """The greatest of each second, of whole seconds."""
+    return by_slot.reshape(-1, SECOND).max(axis=1).tolist()

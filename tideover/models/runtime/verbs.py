@@ -52,9 +52,9 @@ class Verbs:
 
     def enqueue(self, task: TaskView, action: Callable[[], None], rank: Rank, alone: bool = False) -> None:
         """Call ``action`` when all that waits in the task's queue now has been served, unless it fails
-        before. ``alone``: as of ``every``.
+        before. ``alone``: as of ``every``, and whoever asks for it does nothing after it in its turn.
         """
-        self._task(task).enqueue(rank, action, (self._task(task),) if alone else None)
+        self._task(task).enqueue(rank, action, (self._task(task),) if alone else None, last=alone)
 
     def occupy(self, task: TaskView, duration: int) -> None:
         """Keep a task busy from now, or from when it is free."""

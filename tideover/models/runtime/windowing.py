@@ -238,7 +238,7 @@ class WindowedTask(Server):
         """The tick ``number`` comes into the queue: it ends a window, or a pane."""
         if self.available:
             self.windows.waiting.add(number)
-            self.enqueue(Rank.WINDOW, lambda: self._tick_turn(number))
+            self.enqueue(Rank.WINDOW, lambda: self._tick_turn(number), last=True)
 
     def _tick_turn(self, number: int) -> None:
         self.windows.waiting.discard(number)

@@ -17,6 +17,7 @@ from tideover.models.runtime.verbs import Verbs
 from tideover.models.runtime.view import View
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
 from tideover.sim.registry import Part, Registry
+from tideover.sim.train import Ints
 
 STRATEGIES: Registry[Strategy] = Registry("strategy")
 
@@ -121,6 +122,12 @@ class Strategy(Part):
         fields = type(self).model_fields
         return self.model_copy(update={name: fields[name].get_default() for name in self.after_failures})
 
+    def prompt(self) -> Strategy | None:
+        """What takes less to simulate, and is the same as long as nothing fails and its protocol finds that
+        all is ``in_time``; None: there is nothing of this kind.
+        """
+        return None
+
     def unstated(self, failures: bool) -> list[str]:
         """Of what it does to state, and after ``failures``, all that no key says the time of, with the keys
         that would.
@@ -203,6 +210,12 @@ class Protocol(Hooks):
     def __init__(self, job: Job) -> None:
         self.view = View(job)
         self.do = Verbs(job)
+
+    def in_time(self, pending: Ints) -> bool:
+        """Whether nothing has come too late by the end of the run, when these roots are ``pending``: see
+        ``Strategy.prompt``.
+        """
+        return True
 
     def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
         """``task`` is up again, empty: it takes in what was held for it."""

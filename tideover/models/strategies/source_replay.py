@@ -9,12 +9,14 @@ from pydantic import Field
 from tideover.models.job.topology import Component
 from tideover.models.mechanisms import offsets
 from tideover.models.mechanisms.acking.acks import AckCosts, Acks
+from tideover.models.mechanisms.acking.prompt import PromptAcks
 from tideover.models.mechanisms.acking.rotation import Rotation
 from tideover.models.remarks import timeouts
 from tideover.models.remarks.plan import Plan, Work
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
 from tideover.models.strategies.base import STRATEGIES, KeyPath, Promise, Protocol, Strategy
+from tideover.sim.train import Ints
 from tideover.sim.units import MS, Duration, Size
 
 
@@ -86,8 +88,35 @@ class SourceReplay(Acking):
     def undisturbed(self) -> Strategy:
         return Acking(ack_cost=self.ack_cost)
 
+    def prompt(self) -> Strategy | None:
+        if self.composed_of != SourceReplay.composed_of or self.max_spout_pending is not None:
+            return None
+        return Prompt(ack_cost=self.ack_cost, replay=self)
+
     def protocol(self, job: Job) -> Replay:
         return Replay(job, self)
+
+
+class Prompt(Acking):
+    """Source replay while no root times out."""
+
+    replay: SourceReplay
+
+    def protocol(self, job: Job) -> Protocol:
+        return Watched(job, self.replay)
+
+
+class Watched(Protocol):
+    """Acks that nobody waits for, as long as all come in time."""
+
+    def __init__(self, job: Job, s: SourceReplay) -> None:
+        super().__init__(job)
+        rotations = s.message_timeout, s.timeout_buckets, s.acker_buckets, s.timeout_phase
+        self._acks = PromptAcks(job, s.ack_cost, s.ack_size, *rotations)
+
+    def in_time(self, pending: Ints) -> bool:
+        self._acks.acked_by(pending, self._acks.now)
+        return not self._acks.late
 
 
 class Replay(Protocol):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 
 from tideover.scenarios.statistics.student import of_mean
 
@@ -14,6 +16,8 @@ LEVEL = 0.95
 RESAMPLES = 9_999
 BOOTSTRAP_SEED = 20_150
 MOST_RESAMPLED = 5_000
+FEW = 20
+"""Of so many values the places that are drawn are kept: a comparison resamples as many again and again."""
 
 
 @dataclass(frozen=True)
@@ -70,12 +74,24 @@ def _bootstrap(values: np.ndarray) -> tuple[float, float]:
     if values.size > MOST_RESAMPLED:
         half = 1.959963984540054 * float(values.std()) / math.sqrt(values.size)
         return float(values.mean()) - half, float(values.mean()) + half
-    rng = np.random.default_rng(BOOTSTRAP_SEED)
-    chunk = max(1, 1_000_000 // values.size)
-    means: list[np.ndarray] = []
-    for start in range(0, RESAMPLES, chunk):
-        rows = min(chunk, RESAMPLES - start)
-        means.append(values[rng.integers(0, values.size, (rows, values.size))].mean(axis=1))
+    means = [values[places].mean(axis=1) for places in _resampled(values.size)]
     tail = (1 - LEVEL) / 2
     low, high = np.quantile(np.concatenate(means), [tail, 1 - tail])
     return float(low), float(high)
+
+
+def _resampled(n: int) -> Iterable[npt.NDArray[np.int64]]:
+    """Which of ``n`` values are drawn, a row a resample: always the same."""
+    return _few_resampled(n) if n <= FEW else _drawn(n)
+
+
+@lru_cache(maxsize=4)
+def _few_resampled(n: int) -> list[npt.NDArray[np.int64]]:
+    return list(_drawn(n))
+
+
+def _drawn(n: int) -> Iterator[npt.NDArray[np.int64]]:
+    rng = np.random.default_rng(BOOTSTRAP_SEED)
+    chunk = max(1, 1_000_000 // n)
+    for start in range(0, RESAMPLES, chunk):
+        yield rng.integers(0, n, (min(chunk, RESAMPLES - start), n))

@@ -67,12 +67,29 @@ def paired(
     with the values in one order, so that swapping them only swaps the sign. ``resample``: find the bootstrap
     interval, too.
     """
+    return paired_columns(frame, first, second, [column], key=key, resample=resample)[0]
+
+
+def paired_columns(
+    frame: pd.DataFrame,
+    first: Any,
+    second: Any,
+    columns: Sequence[str],
+    *,
+    key: str = STRATEGY,
+    resample: bool = True,
+) -> list[Paired]:
+    """The same for several columns, whose rows are matched once."""
     if str(first) > str(second):
-        return paired(frame, second, first, column, key=key, resample=resample).mirrored()
-    unit, rows, every = _matched(frame, first, second, column, key)
-    differences = rows["_first"] - rows["_second"]
-    found = estimate(differences.groupby([rows[name] for name in unit], sort=True).mean(), resample=resample)
-    return Paired(first, second, column, found, len(every) - _units(rows, unit), key)
+        found = paired_columns(frame, second, first, columns, key=key, resample=resample)
+        return [pair.mirrored() for pair in found]
+    unit, rows, every = _matched(frame, first, second, columns, key)
+    unmatched = len(every) - _units(rows, unit)
+    means = _differences(rows, columns).groupby([rows[name] for name in unit], sort=True).mean()
+    return [
+        Paired(first, second, column, estimate(means[column], resample=resample), unmatched, key)
+        for column in columns
+    ]
 
 
 def paired_in_groups(
@@ -84,8 +101,8 @@ def paired_in_groups(
     if str(first) > str(second):
         found = paired_in_groups(frame, second, first, column, group, key=key)
         return {number: one.mirrored() for number, one in found.items()}
-    unit, rows, every = _matched(frame, first, second, column, key, (group,))
-    means = (rows["_first"] - rows["_second"]).groupby([rows[name] for name in unit], sort=True).mean()
+    unit, rows, every = _matched(frame, first, second, [column], key, (group,))
+    means = _differences(rows, [column])[column].groupby([rows[name] for name in unit], sort=True).mean()
     numbers, begin = np.unique(means.index.get_level_values(0), return_index=True)
     values = dict(zip(numbers.tolist(), np.split(means.to_numpy(), begin[1:]), strict=True))
     matched = rows[unit].drop_duplicates()[group].value_counts()
@@ -116,8 +133,9 @@ def paired_quantiles(
     if str(first) > str(second):
         found = paired_quantiles(frame, second, first, column, q, key=key)
         return Quantile(found.n, found.undefined, _minus(found.value), _minus(found.high), _minus(found.low))
-    unit, rows, _ = _matched(frame, first, second, column, key)
-    both = rows.groupby(unit, sort=True)[["_first", "_second"]].mean().to_numpy(dtype=np.float64)
+    unit, rows, _ = _matched(frame, first, second, [column], key)
+    values = [f"_{column}_first", f"_{column}_second"]
+    both = rows.groupby(unit, sort=True)[values].mean().to_numpy(dtype=np.float64)
     known = both[~np.isnan(both).any(axis=1)]
     sides = [quantile_interval(side, q) for side in known.T]
     n, undefined = len(known), len(both) - len(known)
@@ -141,22 +159,25 @@ def _weights(n: int, q: float) -> npt.NDArray[np.float64]:
 
 
 def _matched(
-    frame: pd.DataFrame, first: Any, second: Any, column: str, key: str, by: Sequence[str] = ()
+    frame: pd.DataFrame, first: Any, second: Any, columns: Sequence[str], key: str, by: Sequence[str] = ()
 ) -> tuple[list[str], pd.DataFrame, pd.DataFrame]:
     """Columns that say which replication it is, those ``by`` which it is told apart first; a row for each
-    pair of failures, or runs, with both values (both undefined if one is); and a row for each replication,
-    with a partner or without.
+    pair of failures, or runs, with both values of each column (both undefined if one is); and a row for each
+    replication, with a partner or without.
     """
     unit = [*by, *_replication_keys(frame, key)]
     keys = [*unit, *(name for name in _FAULT if name in frame.columns)]
-    sides = [_side(frame[frame[key] == value], keys, column) for value in (first, second)]
+    sides = [_side(frame[frame[key] == value], keys, columns) for value in (first, second)]
     joined = sides[0].merge(
         sides[1], on=[*keys, "_order"], how="outer", suffixes=("_first", "_second"), indicator=True
     )
     rows = joined[joined["_merge"] == "both"]
-    values = {"_first": rows["_value_first"].astype(float), "_second": rows["_value_second"].astype(float)}
-    undefined = values["_first"].isna() | values["_second"].isna()
-    rows = rows.assign(**{name: side.mask(undefined) for name, side in values.items()})
+    values = {}
+    for column in columns:
+        ends = [f"_{column}_first", f"_{column}_second"]
+        undefined = rows[ends].isna().any(axis=1)
+        values |= {end: rows[end].mask(undefined) for end in ends}
+    rows = rows.assign(**values)
     return unit, rows, joined[unit].drop_duplicates()
 
 
@@ -169,9 +190,15 @@ def _replication_keys(frame: pd.DataFrame, key: str) -> list[str]:
     return [*others, *same, "seed", "replication"]
 
 
-def _side(rows: pd.DataFrame, keys: list[str], column: str) -> pd.DataFrame:
-    side = rows[keys].assign(_value=rows[column].astype(float))
-    return side.assign(_order=rows.groupby(keys, dropna=False).cumcount())
+def _side(rows: pd.DataFrame, keys: list[str], columns: Sequence[str]) -> pd.DataFrame:
+    values = {f"_{column}": rows[column].astype(float) for column in columns}
+    return rows[keys].assign(**values, _order=rows.groupby(keys, dropna=False).cumcount())
+
+
+def _differences(rows: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame({each: rows[f"_{each}_first"] - rows[f"_{each}_second"] for each in columns})
 
 
 def _units(frame: pd.DataFrame, unit: list[str]) -> int:

@@ -36,11 +36,8 @@ class Rotation(Mechanism):
             self._begin(spout)
 
     def _begin(self, spout: SpoutTask) -> None:
-        period, phase, life = self._period, self._phase, spout.life
-        if phase is None:
-            bits = self._job.draws.bits(spout.name, Purpose.PHASE, np.zeros(1, np.int64))
-            phase = int(bits[0] >> np.uint64(11)) * period >> 53
-        first = self._job.kernel.now + phase
+        period, life = self._period, spout.life
+        first = first_rotation(self._job, spout, period, self._phase)
 
         def rotate(r: int) -> None:
             if spout.life == life and spout.up:
@@ -53,3 +50,13 @@ class Rotation(Mechanism):
         self._job.step(spout.name, "buckets rotated")
         roots, attempt, outage = self._acks.acker.maps[spout.spout_number].expire(before)
         self._verbs.emit_again(spout, roots, attempt, outage)
+
+
+def first_rotation(job: Job, spout: SpoutTask, period: int, phase: int | None) -> int:
+    """When the map of a spout that starts now is rotated for the first time (ns); arguments as of
+    ``Rotation``.
+    """
+    if phase is None:
+        bits = job.draws.bits(spout.name, Purpose.PHASE, np.zeros(1, np.int64))
+        phase = int(bits[0] >> np.uint64(11)) * period >> 53
+    return job.kernel.now + phase

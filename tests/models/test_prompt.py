@@ -1,0 +1,68 @@
+"""A run without failures in which all acks come in time need not be followed root by root."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, event, given, settings
+
+from tests.oracle.random_worlds import worlds
+from tests.oracle.worlds import MS, bolt, spout, world
+from tideover.models.config import Scenario
+from tideover.models.evaluation import undisturbed
+from tideover.models.evaluation.curves import curves
+from tideover.models.job.components import BoltConfig, SpoutConfig
+
+
+def shown(run: Any) -> list[Any]:
+    return [part.tolist() if isinstance(part, np.ndarray) else part for part in curves(run)]
+
+
+@settings(max_examples=60, phases=(Phase.generate,), suppress_health_check=list(HealthCheck))
+@given(worlds(("source_replay",)))
+def test_what_comes_in_time_looks_like_the_run_that_follows_its_roots(scenario: Scenario) -> None:
+    """Law: any world of source replay, without its failures, has the same curves and costs."""
+    quiet = undisturbed.without_failures(scenario)
+    prompt = undisturbed._promptly(quiet, 0, 65_536)
+    event(f"in time: {prompt is not None}")
+    if prompt is not None:
+        assert shown(prompt) == shown(undisturbed._run(quiet, 0, 65_536))
+
+
+def counted(timeout: float, window: float, length: float = 400, ack_cost: float = 0) -> Scenario:
+    """s ──▶ count, a root each 10 ms from 5 ms on, first rotation at 0."""
+    topology: dict[str, SpoutConfig | BoltConfig] = {
+        "s": spout("keys", gap=10, offset=5, keys=3),
+        "count": bolt("windowed_count", {"s": "fields"}, 1, window={"length": round(window * MS)}),
+    }
+    times = {"message_timeout": round(timeout * MS), "timeout_phase": 0, "ack_cost": round(ack_cost * MS)}
+    return world(topology, "source_replay", (), length, **times)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "in_time"),
+    [
+        # acked when a window of 60 ms ends; given up at a rotation, 100 ms later at the earliest
+        (counted(100, 60), True),
+        # no root is emitted at a rotation, so all are acked when a window ends with the next, or before
+        (counted(100, 100), True),
+        # the root of 105 ms is acked at 200 ms, after the rotation of 180, which gives up those up to 120
+        (counted(60, 100), False),
+        # the root of 5 ms is acked at 160 ms, after the rotations of 100 and 150, of which the second gives
+        # up what was emitted at 100 or before
+        (counted(50, 160), False),
+        # the first window ends at 60 ms, and its last ack is sent at 60 + 6 * 30, after the rotation of 200
+        (counted(100, 60, ack_cost=30), False),
+        # the window of 300 ms has not ended, and the root of 5 ms has been given up at 120 ms
+        (counted(60, 300, 200), False),
+    ],
+)
+def test_a_root_that_may_time_out_is_noticed(scenario: Scenario, in_time: bool) -> None:
+    """Without a failure; the run is then simulated root by root, and emits them again."""
+    prompt = undisturbed._promptly(scenario, 0, 65_536)
+    full = undisturbed._run(scenario, 0, 65_536)
+    assert (prompt is not None) == (full.ledger.replayed == 0) == in_time
+    if prompt is not None:
+        assert shown(prompt) == shown(full)
