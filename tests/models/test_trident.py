@@ -18,7 +18,7 @@ import pytest
 
 from tests.models.chain import ONES, counted, windows
 from tests.oracle.worlds import MS, bolt, fault, spout, world
-from tideover.models.config import Scenario
+from tideover.models.config import Scenario, deployment_of
 from tideover.models.simulation import Replication, simulate
 from tideover.models.strategies.base import STRATEGIES, Strategy
 
@@ -154,6 +154,34 @@ def test_a_partition_that_is_away() -> None:
     assert steps(waits, "batch begun")[1] == steps(goes_on, "batch begun")[1] == (500, "transaction 1")
     assert counted(waits)[:10] == [(n, 554) for n in range(10)]
     assert len({when for _, when in counted(goes_on)}) == 1
+
+
+def test_what_is_away_is_in_other_windows() -> None:
+    """Tuples of 1 and of 10 come in turn to a count of windows of two: 11 in each. While the one spout is
+    down its partition is away, with what has not been read of it: windows have two of the other's then. So
+    of windows by tuple from more than one task at least once is promised.
+    """
+    ends = {"count": bolt("windowed_count", {"a": "shuffle", "b": "shuffle"}, window={"tuples": 2})}
+    spouts = {
+        "a": spout(**ONES),
+        "b": spout("values", offset=5, values=(10,), repeat=True),
+    }
+    times = {name: round(time * MS) for name, time in TIMES.items()}
+    quiet = world(spouts | ends, "trident", (), 695, **times)
+    failing = quiet.model_copy(update={"failures": (crash("b", 160, restart=130),)})
+
+    def sums(scenario: Scenario) -> set[int]:
+        return {total for _, _, total in windows(simulate(scenario, trace=True))}
+
+    assert sums(quiet) == {11}
+    assert 2 in sums(failing)
+    assert promise(failing) == "at least once"
+    alone = {"count": bolt("windowed_count", {"a": "shuffle"}, window={"tuples": 2})}
+    assert promise(failing.model_copy(update={"topology": {"a": spouts["a"]} | alone})) == "exactly once"
+
+
+def promise(scenario: Scenario) -> str:
+    return scenario.strategy.promises_in(deployment_of(scenario).topology)
 
 
 def test_a_coordinator_knows_what_is_committed() -> None:

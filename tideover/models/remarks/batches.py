@@ -29,20 +29,21 @@ def too_long(plan: Plan, key: str, interval: int, fixed: int) -> list[str]:
     return []
 
 
-def mixed(topology: Topology) -> list[str]:
-    """A remark for each bolt with windows by tuple whose tuples have come to a bolt from several tasks of
-    bolts: the order in which it takes in what these make of a batch depends on the batch's borders, and those
-    are others after a failure. (From spouts a batch comes in the order of the log.)
+def mixed(topology: Topology, one_log: bool = True) -> list[str]:
+    """A remark for each bolt with windows by tuple whose tuples have come to a bolt from several tasks: the
+    order in which it takes in what these make of a batch depends on the batch's borders, and those are others
+    after a failure. ``one_log``: what spouts send a bolt comes in the order of the log, however many they
+    are; else each of their tasks has a log of its own, that can be away.
     """
     mixes: set[str] = set()
     for c in topology.components:
         tasks = sum(edge.up.tasks for edge in c.inputs)
-        in_log = all(edge.up.is_spout for edge in c.inputs)
+        in_log = one_log and all(edge.up.is_spout for edge in c.inputs)
         if (tasks > 1 and not in_log) or any(edge.up.name in mixes for edge in c.inputs):
             mixes.add(c.name)
     return [
-        f"{c.name}: windows by tuple, of what several tasks make of a batch: batches after a failure are "
-        "others, and so are the tuples in a window; no tuple is lost or counted twice"
+        f"{c.name}: windows by tuple, of what comes from several tasks: batches after a failure are others, "
+        "and so are the tuples in a window; no tuple is lost or counted twice"
         for c in topology.components
         if c.name in mixes and c.window and c.window.tuples
     ]

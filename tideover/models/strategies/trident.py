@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from tideover.models.job.topology import Topology
 from tideover.models.mechanisms.trident.coordinator import Coordinator
 from tideover.models.mechanisms.trident.settings import TridentSettings
 from tideover.models.remarks.batches import mixed
@@ -47,8 +48,13 @@ class Trident(TridentSettings, Strategy):
             return "exactly once"
         return "at least once" if self.state == "non_transactional" else "none"
 
+    def promises_in(self, topology: Topology) -> Promise:
+        promise = self.promises()
+        weaker = promise == "exactly once" and mixed(topology, one_log=False)
+        return "at least once" if weaker else promise
+
     def remarks(self, plan: Plan) -> list[str]:
-        return mixed(plan.topology)
+        return mixed(plan.topology, one_log=False)
 
     def protocol(self, job: Job) -> Protocol:
         Coordinator(job, self)
