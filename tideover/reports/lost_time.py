@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from rich.console import Group
 from rich.text import Text
 
+from tideover.models.schema.endings import LOSSY, remark
 from tideover.reports import figures
 from tideover.reports.figures.lost_time import keys
 from tideover.reports.figures.svg import css, to_svg
@@ -65,7 +66,7 @@ def view(found: Found, source: str) -> Group:
         Text(title, style="bold"),
         Text(""),
         *(render(table) for table in shown.tables),
-        Text(shown.answer, style="bold"),
+        Text(shown.answer + _lossy(found), style="bold"),
         Text(shown.next),
         warnings_view(found.warnings),
     )
@@ -93,7 +94,7 @@ def page(found: Found, source: str) -> Page:
     return Page(
         title=scenario.name,
         kind=f"the best {shown.setting}",
-        verdict=f"{shown.answer} {shown.next}",
+        verdict=f"{shown.answer}{_lossy(found)} {shown.next}",
         setup=tuple((label, text) for label, text in setup if text),
         sections=(
             Section("Time lost", "lost", pictures=(picture,)),
@@ -284,6 +285,13 @@ def _pauses(found: Found) -> str:
     return f"{found.processes} that pause, each {each} times a day, for {lasts} s on average"
 
 
+def _lossy(found: Found) -> str:
+    """That times do not say it all, where something is lost for good."""
+    every = [each for point in found.points for part in point.parts for each in part.ended]
+    lossy = every.count(LOSSY)
+    return f" In {lossy} of {len(every)} runs roots are lost for good, which no time says." if lossy else ""
+
+
 def _crowded(found: Found) -> list[str]:
     """A remark where failures meet."""
     lost = [_lost(point.parts) or 0.0 for point in found.points]
@@ -304,7 +312,9 @@ def _lost(parts: tuple[Part, ...]) -> float | None:
 def _mean(parts: tuple[Part, ...]) -> str:
     """How long one event is felt, of all sorts together."""
     rate, lost = sum(part.rate_per_s for part in parts), _lost(parts)
-    return UNDEFINED if lost is None or not rate else number(lost / rate / _DAY_S)
+    said = remark([each for part in parts for each in part.ended])
+    told = UNDEFINED if lost is None or not rate else number(lost / rate / _DAY_S)
+    return f"{told} ({said})" if said else told
 
 
 def _total(point: Point) -> str:
