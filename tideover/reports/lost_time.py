@@ -67,7 +67,7 @@ def view(found: Found, source: str) -> Group:
         Text(""),
         *(render(table) for table in shown.tables),
         Text(shown.answer + _lossy(found), style="bold"),
-        Text(shown.next),
+        Text(f"Look next: {shown.next}"),
         warnings_view(found.warnings),
     )
 
@@ -94,11 +94,12 @@ def page(found: Found, source: str) -> Page:
     return Page(
         title=scenario.name,
         kind=f"the best {shown.setting}",
-        verdict=f"{shown.answer}{_lossy(found)} {shown.next}",
+        verdict=shown.answer + _lossy(found),
         setup=tuple((label, text) for label, text in setup if text),
         sections=(
             Section("Time lost", "lost", pictures=(picture,)),
             Section("Results", "results", tables=shown.tables),
+            Section("Look next", "next", sentences=(shown.next,)),
         ),
         warnings=tuple(found.warnings),
         scenarios=((strategy, json.dumps(to_data(scenario), indent=2, ensure_ascii=False)),),
@@ -132,7 +133,7 @@ def _of_interval(found: BestInterval, source: str) -> _Shown:
         parts,
         marks,
         _frame(rows),
-        f"Look next: tideover run {source} --set '{found.key}={then.replace(',', '')} s'",
+        f"tideover run {source} --set {found.key}={then.replace(',', '')}s",
     )
 
 
@@ -219,7 +220,7 @@ def _of_timeout(found: BestTimeout, source: str) -> _Shown:
         {"failures": "failures", "false": "false restarts"},
         {"now": found.own / S},
         _frame(rows),
-        f"Look next: tideover run {source} --set 'detector.timeout={format_duration(best)}'",
+        f"tideover run {source} --set detector.timeout={format_duration(best).replace(' ', '')}",
     )
 
 
@@ -322,7 +323,8 @@ def _total(point: Point) -> str:
     one = point.estimate
     if one.mean is None or one.half_width is None:
         return UNDEFINED
-    return f"{number(one.mean * _DAY_S)} ± {number(one.half_width * _DAY_S, 2)}"
+    ends = number(one.mean * _DAY_S), number(one.half_width * _DAY_S, 2)
+    return "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}".join(ends)
 
 
 def _row(point: Point) -> dict[str, float | None]:
