@@ -50,7 +50,7 @@ def test_the_best_interval_is_said_and_drawn(monkeypatch, capsys, stream: str, t
     assert best in told
     assert "10 s (now)" in told
     assert f"Young (1974) {found.formulas['young']:.1f}" in told
-    assert f"tideover run {stream} --set 'strategy.checkpoint_interval=" in told
+    assert f"tideover run {stream} --set strategy.checkpoint_interval=" in told
     assert json.loads((out / "result.json").read_text("utf-8"))["best"]["seconds"] == found.least.seconds
     page = (out / "report.html").read_text("utf-8")
     assert best in page

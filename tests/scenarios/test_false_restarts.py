@@ -11,6 +11,8 @@ import pytest
 import tideover
 from tideover.models.detectors.heartbeats import Heartbeats
 from tideover.models.world import World
+from tideover.reports.html import render
+from tideover.reports.lost_time import page
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.lost_time.detector import Pauses, ask
 from tideover.sim.distributions import Constant, Exponential
@@ -133,6 +135,18 @@ def test_a_longer_pause_than_the_restart_is_better_ended() -> None:
     law = (TIMEOUT - INTERVAL / 2 + LAUNCH + LOAD * EVERY / 2 - 60) / (1 - LOAD)
     assert found.points[0].missed == 1
     assert found.points[0].false.felt.mean() == pytest.approx(law, rel=0.02)
+
+
+def test_what_is_lost_for_good_is_said() -> None:
+    """Law: a time of a recovery with loss never stands alone: under amnesia every restart loses roots."""
+    mtbf = {"failures.0": "1 d"}
+    found = tideover.detector(
+        stream(strategy={"kind": "none"}), "3 s", "1 h", mtbf, timeouts=["4 s"], replications=4
+    )
+    assert [each.to_dict()["ended"] for each in found.points[0].parts] == ["with loss", "with loss"]
+    said = render(page(found, "stream"))
+    assert "In 8 of 8 runs roots are lost for good" in said
+    assert said.count("(with loss)") == 2
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from rich.console import Group
 from rich.text import Text
 
+from tideover.models.schema.endings import LOSSY, remark
 from tideover.reports import figures
 from tideover.reports.figures.lost_time import keys
 from tideover.reports.figures.svg import css, to_svg
@@ -65,8 +66,8 @@ def view(found: Found, source: str) -> Group:
         Text(title, style="bold"),
         Text(""),
         *(render(table) for table in shown.tables),
-        Text(shown.answer, style="bold"),
-        Text(shown.next),
+        Text(shown.answer + _lossy(found), style="bold"),
+        Text(f"Look next: {shown.next}"),
         warnings_view(found.warnings),
     )
 
@@ -93,11 +94,12 @@ def page(found: Found, source: str) -> Page:
     return Page(
         title=scenario.name,
         kind=f"the best {shown.setting}",
-        verdict=f"{shown.answer} {shown.next}",
+        verdict=shown.answer + _lossy(found),
         setup=tuple((label, text) for label, text in setup if text),
         sections=(
             Section("Time lost", "lost", pictures=(picture,)),
             Section("Results", "results", tables=shown.tables),
+            Section("Look next", "next", sentences=(shown.next,)),
         ),
         warnings=tuple(found.warnings),
         scenarios=((strategy, json.dumps(to_data(scenario), indent=2, ensure_ascii=False)),),
@@ -131,7 +133,7 @@ def _of_interval(found: BestInterval, source: str) -> _Shown:
         parts,
         marks,
         _frame(rows),
-        f"Look next: tideover run {source} --set '{found.key}={then.replace(',', '')} s'",
+        f"tideover run {source} --set {found.key}={then.replace(',', '')}s",
     )
 
 
@@ -218,7 +220,7 @@ def _of_timeout(found: BestTimeout, source: str) -> _Shown:
         {"failures": "failures", "false": "false restarts"},
         {"now": found.own / S},
         _frame(rows),
-        f"Look next: tideover run {source} --set 'detector.timeout={format_duration(best)}'",
+        f"tideover run {source} --set detector.timeout={format_duration(best).replace(' ', '')}",
     )
 
 
@@ -284,6 +286,13 @@ def _pauses(found: Found) -> str:
     return f"{found.processes} that pause, each {each} times a day, for {lasts} s on average"
 
 
+def _lossy(found: Found) -> str:
+    """That times do not say it all, where something is lost for good."""
+    every = [each for point in found.points for part in point.parts for each in part.ended]
+    lossy = every.count(LOSSY)
+    return f" In {lossy} of {len(every)} runs roots are lost for good, which no time says." if lossy else ""
+
+
 def _crowded(found: Found) -> list[str]:
     """A remark where failures meet."""
     lost = [_lost(point.parts) or 0.0 for point in found.points]
@@ -304,7 +313,9 @@ def _lost(parts: tuple[Part, ...]) -> float | None:
 def _mean(parts: tuple[Part, ...]) -> str:
     """How long one event is felt, of all sorts together."""
     rate, lost = sum(part.rate_per_s for part in parts), _lost(parts)
-    return UNDEFINED if lost is None or not rate else number(lost / rate / _DAY_S)
+    said = remark([each for part in parts for each in part.ended])
+    told = UNDEFINED if lost is None or not rate else number(lost / rate / _DAY_S)
+    return f"{told} ({said})" if said else told
 
 
 def _total(point: Point) -> str:
@@ -312,7 +323,8 @@ def _total(point: Point) -> str:
     one = point.estimate
     if one.mean is None or one.half_width is None:
         return UNDEFINED
-    return f"{number(one.mean * _DAY_S)} ± {number(one.half_width * _DAY_S, 2)}"
+    ends = number(one.mean * _DAY_S), number(one.half_width * _DAY_S, 2)
+    return "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}".join(ends)
 
 
 def _row(point: Point) -> dict[str, float | None]:

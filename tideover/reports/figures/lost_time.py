@@ -47,23 +47,21 @@ def lost_time(
     known = points[points["lost"].notna()].astype(float)
     with style.applied():
         ax = style.new_figure(3.3, style.COLUMN_IN).subplots() if ax is None else ax
-        spread: Any = [
-            (known["lost"] - known["low"]).fillna(0.0),
-            (known["high"] - known["lost"]).fillna(0.0),
-        ]
+        x, y = known["value_s"].to_numpy(), known["lost"].to_numpy()
+        spread: Any = np.nan_to_num([y - known["low"].to_numpy(), known["high"].to_numpy() - y])
         look: Any = {"color": style.BLUE, "marker": "o", "markersize": 4.5, "capsize": 2.5, "elinewidth": 1.4}
-        ax.errorbar(known["value_s"], known["lost"], yerr=spread, zorder=3, **look)
+        ax.errorbar(x, y, yerr=spread, zorder=3, **look)
         for name, (colour, shape) in zip(parts, PARTS, strict=False):
-            drawn = known[known[name] > 0]  # the axis may be logarithmic
-            ax.plot(drawn["value_s"], drawn[name], color=colour, zorder=2, **style.LINES[shape])
+            part = known[name].to_numpy()
+            drawn = part > 0  # the axis may be logarithmic
+            ax.plot(x[drawn], part[drawn], color=colour, zorder=4, **style.LINES[shape])
         for value, (colour, shape) in zip(marks.values(), MARKS, strict=False):
             ax.axvline(value, color=colour, zorder=0, **style.LINES[shape])
         ax.set(xlabel=label, ylabel="time lost (s a day)")
         facets.axis(ax, np.array([*points["value_s"], *marks.values()], float), factors=True)
-        lost = known["lost"].to_numpy()
-        if len(lost) and 0 < facets.LOG_FROM * lost.min() < lost.max():
-            facets.axis(ax, lost, "y", factors=True)
-            ax.set_ylim(lost.min() / 3, None)
+        if len(y) and 0 < facets.LOG_FROM * y.min() < y.max():
+            facets.axis(ax, y, "y", factors=True)
+            ax.set_ylim(y.min() / 3, None)
         else:
             ax.set_ylim(0, None)
         ax.grid(axis="y")

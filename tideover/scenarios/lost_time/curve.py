@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tideover.models.config import Scenario
+from tideover.models.schema.endings import remark
 from tideover.scenarios.statistics.estimates import BOOTSTRAP_SEED, LEVEL, Estimate, estimate
 from tideover.sim.units import DAY, S
 
@@ -34,11 +35,13 @@ class Part:
     rate_per_s   how many come in a second
     seconds      how long one is felt, in each replication (see `strikes.spread`); None: it was until the end
                  of the run
+    ended        how each recovery ended (`tideover.models.schema.endings`)
     """
 
     name: str
     rate_per_s: float
     seconds: tuple[float | None, ...]
+    ended: tuple[str, ...] = ()
 
     @property
     def felt(self) -> Floats:
@@ -56,6 +59,7 @@ class Part:
         return {
             "per_day": self.rate_per_s * DAY / S,
             "felt_s": record(estimate(self.felt, resample=False)),
+            "ended": remark(self.ended),
         }
 
 

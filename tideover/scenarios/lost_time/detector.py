@@ -280,7 +280,7 @@ def find(asked: Asked, report: Report | None = None) -> BestTimeout:
         missed = pauses.missed(detector)
         stretch = Stretch.of(impatient)
         felts: list[list[Felt]] = [[] for _ in asked.causes]
-        extra: list[float | None] = []
+        extra: list[tuple[float | None, str]] = []
         for replication in range(n):
             if report is not None:
                 what = f"a timeout of {format_duration(timeout)}"
@@ -290,7 +290,8 @@ def find(asked: Asked, report: Report | None = None) -> BestTimeout:
             if missed:
                 extra.append(_extra(asked, impatient, patient, pauses, stretch, replication))
         rate = asked.pauses_per_s * missed
-        false = Part(FALSE, rate, tuple(extra) or (None,) * n)
+        costs = tuple(seconds for seconds, _ in extra) or (None,) * n
+        false = Part(FALSE, rate, costs, tuple(ended for _, ended in extra))
         noticed = mean_of(
             [
                 (cause.rate_per_s, one.noticed)
@@ -315,8 +316,9 @@ def find(asked: Asked, report: Report | None = None) -> BestTimeout:
 
 def _extra(
     asked: Asked, impatient: Scenario, patient: Scenario, pauses: Pauses, stretch: Stretch, replication: int
-) -> float | None:
-    """For how much longer (s) a pause is felt that counts as a death than the same one where nobody minds.
+) -> tuple[float | None, str]:
+    """For how much longer (s) a pause is felt that counts as a death than the same one where nobody minds,
+    and how the recovery ended.
 
     The moment is that in a stretch at which the process's last heartbeat has the age that was drawn.
     """
@@ -333,10 +335,12 @@ def _extra(
     # how long a process pauses once it is replaced is of no interest, but would be felt
     to_be_missed = detector.timeout - old + 1
     restarted, waited = (
-        struck(one, victim.model_copy(update={"duration": d}), strikes, tail, replication).seconds
+        struck(one, victim.model_copy(update={"duration": d}), strikes, tail, replication)
         for one, d in ((impatient, to_be_missed), (patient, lasts))
     )
-    return None if restarted is None or waited is None else restarted - waited
+    if restarted.seconds is None or waited.seconds is None:
+        return None, restarted.ended
+    return restarted.seconds - waited.seconds, restarted.ended
 
 
 def _enough(asked: Asked, pauses: Pauses) -> int:

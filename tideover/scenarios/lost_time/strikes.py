@@ -10,6 +10,7 @@ import numpy as np
 
 from tideover.models.advice import warnings
 from tideover.models.config import Scenario
+from tideover.models.schema.endings import LOSSY
 from tideover.scenarios.lost_time.curve import Part
 from tideover.scenarios.probe import period_of
 from tideover.scenarios.statistics.causes import Cause
@@ -29,11 +30,13 @@ class Felt(NamedTuple):
     seconds   for how long the run was other than without it (None: to its end)
     noticed   until it was noticed
     down      until what failed was ready, with its state
+    ended     how the recovery ended; with loss if one of several did
     """
 
     seconds: float | None
     noticed: float | None
     down: float | None
+    ended: str
 
 
 class Stretch(NamedTuple):
@@ -98,9 +101,12 @@ def struck(
     first = done.recoveries[0]
     known = [row for row in done.recoveries if None not in (row["ready_at_s"], row["restore_s"])]
     downs = [row["ready_at_s"] + row["restore_s"] - row["failed_at_s"] for row in known]
-    noticed = first["detected_at_s"]
+    noticed, endings = first["detected_at_s"], [row["ended"] for row in done.recoveries]
     return Felt(
-        seconds, None if noticed is None else noticed - first["failed_at_s"], max(downs) if downs else None
+        seconds,
+        None if noticed is None else noticed - first["failed_at_s"],
+        max(downs) if downs else None,
+        LOSSY if LOSSY in endings else endings[0],
     )
 
 
@@ -115,7 +121,12 @@ def parts_of(causes: Sequence[Cause], felts: Sequence[Sequence[Felt]], replicati
     """What each cause takes; nothing is known of one that struck in no replication."""
     never = (None,) * replications
     return tuple(
-        Part(cause.name, cause.rate_per_s, tuple(each.seconds for each in found) or never)
+        Part(
+            cause.name,
+            cause.rate_per_s,
+            tuple(each.seconds for each in found) or never,
+            tuple(each.ended for each in found),
+        )
         for cause, found in zip(causes, felts, strict=True)
     )
 
