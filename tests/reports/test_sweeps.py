@@ -18,7 +18,7 @@ from tideover.reports.scenario_summary import point_record
 from tideover.reports.sweeps.cells import cells
 from tideover.reports.sweeps.layout import layout
 from tideover.reports.sweeps.page import sweep_page
-from tideover.reports.sweeps.pictures import costs, main_effects, recovery, recovery_times
+from tideover.reports.sweeps.pictures import costs, effects, main_effects, recovery, recovery_times
 from tideover.reports.sweeps.points import points, quantities
 from tideover.reports.sweeps.tables import effects_table, key_tables, summary
 from tideover.reports.sweeps.view import sweep_view
@@ -148,16 +148,22 @@ def test_the_best_are_right_and_the_worst_are_wrong_or_never_recover():
     assert found.ranked[49] == 1  # the last of the fifty that are right
     assert summary(found) == (
         "100 points of the grid, 100 runs; none failed. Mean time to recover of a point: 0 to 99.0 s. "
-        "In 1 point not every run recovers. 50 points lose roots or count some twice."
+        "In 1 point not every run recovers by its end. 50 points lose roots or count some twice."
     )
 
 
 def test_a_point_that_does_not_always_recover_is_behind_those_that_do():
-    """Point 0 recovers in 1 s in one of two runs and not in the other; point 1 in 9 s in both."""
+    """Point 0 recovers in 1 s in one of two runs and not within the 50 s that are left in the other; point 1
+    in 9 s in both.
+    """
     times = {(0, 0): 1.0, (0, 1): np.nan, (1, 0): 9.0, (1, 1): 9.0}
     found = summarised({AT: seconds(2)}, lambda row: times[row["point"], row["replication"]], 2)
-    assert found.headline.tolist() == [1.0, 9.0]
+    assert found.headline.tolist() == [25.5, 9.0]
+    assert found.late.tolist() == [True, False]
     assert found.ranked.tolist() == [1, 0]
+    (table,) = key_tables(found)
+    assert [row[2] for row in table.rows] == ["≥ 25.5 (1 of 2)", "9.00"]
+    assert any("≥ … (n of m)" in note for note in table.notes)
 
 
 def test_the_effect_of_a_key_is_the_mean_over_the_others():
@@ -234,12 +240,50 @@ def test_one_numeric_key_is_an_axis_with_a_line_each():
     }
 
 
-def test_what_never_recovers_is_marked_and_in_no_mean():
-    found = summarised({AT: seconds(3)}, lambda row: np.nan if number_of(row) == 11 else 4.0)
+def test_what_never_recovers_is_drawn_as_what_it_takes_at_least():
+    """The failure at 10 s, the end of the run at 60: at least 50 s; said on the page, too."""
+    made = frames({AT: seconds(3)}, lambda row: np.nan if number_of(row) == 11 else 4.0)
+    found = of_frames(*made, [AT])
     (axes,) = recovery(found, layout(found))
-    line, crosses = axes.lines
-    assert line.get_xdata().tolist() == [10.0, 12.0]
-    assert crosses.get_xdata().tolist() == [11.0]
+    line, triangles = axes.lines
+    assert line.get_xydata().tolist() == [[10, 4], [11, 50], [12, 4]]
+    assert (triangles.get_xydata().tolist(), triangles.get_marker()) == ([[11, 50]], "^")
+    assert "A hollow triangle: at least so much. 1 of 3 points have runs" in page_of(*made, [AT])
+    assert "hollow triangle" not in page_of(*frames({AT: seconds(3)}, 4.0), [AT])
+
+
+def test_cells_that_do_not_recover_are_striped():
+    """In a run that ends 50 s after the failure; the others take 5 s, and none is without a colour."""
+    grid = {AT: ["20 s", "30 s"], RATE: ["1/s", "2/s"]}
+    found = summarised(grid, lambda row: np.nan if number_of(row, RATE) == 2 else 5.0)
+    (axes,) = recovery(found, layout(found))  # the rate, which matters, is across
+    written = {text.get_position(): text.get_text() for text in axes.texts}
+    assert written == {(0, 0): "5.00", (0, 1): "5.00", (1, 0): "≥ 50.0", (1, 1): "≥ 50.0"}
+    striped = [(patch.get_x(), patch.get_y(), patch.get_width()) for patch in axes.patches]
+    assert striped == [(0.5, -0.5, 1), (0.5, 0.5, 1)]
+
+
+def test_a_mean_over_what_does_not_recover_says_so():
+    """Of the rate 2/s half the points do not recover within 50 s: (5 + 50) / 2 at least, and 1 of 2."""
+    grid = {AT: ["20 s", "30 s"], RATE: ["1/s", "2/s"]}
+    found = summarised(grid, lambda row: np.nan if (row[AT], row[RATE]) == ("30 s", "2/s") else 5.0)
+    rows = effects_table(found).rows
+    assert ("2/s", "≥ 27.5", "2", "1", "0") in rows
+    assert ("1/s", "5.00", "2", "0", "0") in rows
+    drawn = effects(found, list(found.varying))
+    assert drawn["late"].tolist().count(1) == 2
+    marks = [line for axes in figures.main_effects(drawn) for line in axes.lines if line.get_marker() == "^"]
+    assert [line.get_ydata().tolist() for line in marks] == [[27.5], [27.5]]
+
+
+def test_a_sweep_is_called_by_its_name():
+    made = frames({AT: seconds(3)}, 4.0)
+    page = page_of(*made, [AT], name="the great sweep")
+    assert "<h1>the great sweep</h1>" in page
+    assert "<dt>Scenario</dt><dd>made up</dd>" in page
+    console = Console(record=True, width=100, file=io.StringIO())
+    console.print(sweep_view(of_frames(*made, [AT]), name="the great sweep"))
+    assert console.export_text().startswith("the great sweep\n")
 
 
 def test_two_numeric_keys_are_a_heat_map_and_others_are_panels():

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from tideover.scenarios.sweeps.summary import COLUMNS, QUANTILES, summarise, summarise_points
+from tideover.scenarios.sweeps.summary import AT_LEAST, COLUMNS, QUANTILES, summarise, summarise_points
 
+ENDS = "run_ends_at_s"
 TIME = "time_to_recover_s"
 
 
@@ -20,7 +21,7 @@ def frames(values):
     for point, replications in enumerate(values):
         for replication, times in enumerate(replications):
             head = {"point": point, "replication": replication, "strategy": "rsm", "a.key": 2 * point}
-            runs.append(head | {"error": None, "lost": 10 * len(times), "latency_p99_ms": 7.0})
+            runs.append(head | {"error": None, "lost": 10 * len(times), "latency_p99_ms": 7.0, ENDS: 60.0})
             for place, time in enumerate(times):
                 more = {"failed_at_s": 10.0 * place, "kind": "k", "component": "c", "latency_p99_ms": 9.0}
                 recoveries.append(head | more | {TIME: time})
@@ -106,3 +107,19 @@ def test_figures_are_those_of_numpy_and_of_no_other_point(values, random):
             assert found == pytest.approx(np.quantile(known, list(QUANTILES.values())))
         if len(known) > 1:
             assert row["std"] == pytest.approx(known.std(ddof=1), abs=1e-9)
+
+
+@pytest.mark.parametrize("end", [5.0, 20.0, 100.0])
+def test_what_has_not_ended_counts_with_the_time_until_the_run_did(end):
+    """Law: of times T, seen until the end of the run, the mean of ``AT_LEAST`` is that of min(T, seen): never
+    more than the mean of T, and that where all have ended.
+    """
+    times = np.random.default_rng(1).exponential(12.0, 200)
+    seen = [time if time <= end else float("nan") for time in times]
+    recoveries, runs = frames([[[time] for time in seen]])
+    _, summary = summarise(recoveries, runs.assign(run_ends_at_s=end), [])
+    found = row_of(summary, 0, AT_LEAST)
+    assert (found["n"], found["undefined"]) == (200, 0)
+    assert found["mean"] == pytest.approx(np.minimum(times, end).mean())
+    assert found["mean"] <= times.mean() + 1e-9
+    assert row_of(summary, 0, TIME)["undefined"] == (times > end).sum()

@@ -73,6 +73,7 @@ def page_of(found: Sweep, sensitivities: pd.DataFrame | None = None) -> Page:
     return sweep_page(
         shown,
         record,
+        name=found.name,
         around=around,
         differences=found.differences,
         sensitivities=sensitivities,

@@ -89,11 +89,16 @@ def _sensitivities(found: Sweep, spec: str, settings: Settings) -> pd.DataFrame 
     from tideover.models.schema.fields import HEADLINE
     from tideover.scenarios.statistics.sensitivity import indices, tells
     from tideover.scenarios.sweeps import sweep_file
+    from tideover.scenarios.sweeps.summary import AT_LEAST
 
     recipe = sweep_file.read(spec, settings or ())
     if not tells(recipe):
         return None
-    rows = found.summary[found.summary["metric"] == HEADLINE]
+    late = found.summary.loc[found.summary["metric"] == HEADLINE, "undefined"].gt(0).sum()
+    rows = found.summary[found.summary["metric"] == AT_LEAST]
+    if late:
+        counts = "a run that ended first counts with the time until then"
+        output.note([f"in {late:,} of {recipe.total:,} points not every run recovers; {counts}"])
     try:
         return indices(recipe, dict(zip(rows["point"], rows["mean"], strict=True)))
     except ValueError as error:
@@ -130,7 +135,7 @@ def _show(found: Sweep, out: Path | None, as_json: bool, sensitivities: pd.DataF
         output.print_json_list(found.records())
     else:
         shown = points(found.points, found.summary, found.parameters)
-        output.show(sweep_view(shown, found.warnings, kept=out is not None))
+        output.show(sweep_view(shown, found.warnings, name=found.name, kept=out is not None))
         if sensitivities is not None:
             output.show(render(factors.table(sensitivities)))
     if out is not None:

@@ -25,8 +25,9 @@ def paired_differences(
     """A row for each difference, in their order: mark and interval; filled where the interval leaves out 0.
 
     ``differences``: ``factor``, ``first`` and ``second`` (its values, the difference is first minus second),
-    ``n`` pairs, ``mean``, ``low`` and ``high``; a heading stands where factor and values change. ``by``: the
-    columns with the values of other factors, which name a row. Colour says which side is less.
+    ``n`` pairs, ``undefined`` ones beside them, ``mean``, ``low`` and ``high``; a heading stands where factor
+    and values change. ``by``: the columns with the values of other factors, which name a row. Colour says
+    which side is less.
     """
     rows = _rows(differences, by)
     with style.applied():
@@ -69,6 +70,8 @@ def _mark(ax: Axes, place: int, one: dict[Any, Any]) -> None:
     fill = colour if clear else "none"
     ax.errorbar([mean], [place], xerr=ends, fmt="o", ms=5, mfc=fill, color=colour, capsize=2.5)
     half = None if np.isnan(low) else (high - low) / 2
-    text = f"{fixed(mean, places_for(half))}  (n = {int(one['n'])})"
+    undefined = int(one["undefined"])
+    of = f" of {int(one['n']) + undefined}" if undefined else ""
+    text = f"{fixed(mean, places_for(half))}  (n = {int(one['n'])}{of})"
     where = ax.get_yaxis_transform()
     ax.text(1.01, place, text, transform=where, va="center", fontsize=7.5, color=style.MUTED)

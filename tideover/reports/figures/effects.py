@@ -27,7 +27,7 @@ def main_effects(
     """A panel for each factor, on one scale: a line over numbers, a mark each for names, with intervals.
 
     ``effects``: a row for each value of each factor, with ``factor``, ``value`` (text), ``number`` (NaN for
-    names), ``mean``, ``low`` and ``high``; ``grand_mean`` of all, drawn as a dashed line.
+    names), ``mean``, ``low``, ``high`` and ``late`` as in ``facets``; ``grand_mean`` of all: a dashed line.
     """
     factors = list(dict.fromkeys(effects["factor"]))
     with style.applied():
@@ -49,17 +49,23 @@ def _panel(ax: Axes, mine: pd.DataFrame, letters: int) -> None:
     numbers, mean, low, high = (
         known[name].to_numpy(dtype=float) for name in ("number", "mean", "low", "high")
     )
+    late = (known["late"] > 0).to_numpy()
     interval = np.nan_to_num(np.array([mean - low, high - mean]))
     if len(mine) and mine["number"].notna().all():
         look = thinned({"color": style.BLUE, "marker": "o"}, len(known))
         ax.plot(numbers, mean, markersize=4, **look)
         ax.fill_between(numbers, np.maximum(low, 0), high, alpha=0.16, linewidth=0, color=style.BLUE)
         facets.axis(ax, mine["number"].to_numpy(dtype=float))
+        if late.any():
+            facets.at_least(ax, numbers[late], mean[late], style.BLUE)
         return
     names = list(mine["value"])
     colours = facets.colours_of(names)
-    for name, *ends in zip(known["value"], mean, *interval, strict=True):
+    for name, least, *ends in zip(known["value"], late, mean, *interval, strict=True):
         at = names.index(name)
+        if least:
+            facets.at_least(ax, np.array([at]), np.array([ends[0]]), colours[name])
+            continue
         ax.errorbar(
             [at], [ends[0]], yerr=[[ends[1]], [ends[2]]], fmt="o", ms=6, capsize=3, color=colours[name]
         )

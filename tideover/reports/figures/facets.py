@@ -2,7 +2,7 @@
 
 Such a figure draws a table with a row for each combination of values: numbers or texts in the columns of the
 keys, ``mean``, ``low`` and ``high`` (95 % interval; NaN: none), and ``late`` (greater than 0 where something
-did not recover within its run).
+did not recover within its run: there the mean is the least that it can be, and has a hollow triangle).
 """
 
 from __future__ import annotations
@@ -141,6 +141,12 @@ def is_wide(numbers: Floats) -> bool:
     """Whether the numbers span a wide range, and most of them are near the least."""
     low, high = float(numbers.min()), float(numbers.max())
     return low > 0 and high > LOG_FROM * low and float(np.median(numbers)) < (low + high) / 4
+
+
+def at_least(ax: Axes, xs: Floats, means: Floats, colour: str) -> None:
+    """Marks at means of which only the least is known that they can be."""
+    look: dict[str, Any] = {"color": colour, "mfc": style.PAPER, "ms": 6, "rasterized": len(xs) > 200}
+    ax.plot(xs, means, "^", zorder=4, **look)
 
 
 def named(about: Mapping[str, str], key: str) -> str:

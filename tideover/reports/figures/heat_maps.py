@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+_STRIPE = "#ffffff"
 MOST_WRITTEN = 8
 """Up to so many values on an axis are evenly spaced, and cells have their figure written in them."""
 
@@ -30,8 +31,9 @@ def heat_maps(
     axes: Sequence[Axes] | None = None,
 ) -> list[Axes]:
     """A cell for each pair of values of ``x`` and ``y`` with the mean as its colour, a panel for each value
-    of ``columns`` and ``rows``; an empty cell has no mean. All panels have one scale. Axes with few values
-    are not to scale, so that there is room for figures.
+    of ``columns`` and ``rows``; an empty cell has no mean, one with stripes at least this one: something did
+    not recover within its run. All panels have one scale. Axes with few values are not to scale, so that
+    there is room for figures.
 
     ``cells`` as in ``facets``; ``about``: what axes call the keys.
     """
@@ -46,10 +48,12 @@ def heat_maps(
             at = [np.searchsorted(every, mine[key]) for every, key in ((ys, y), (xs, x))]
             means = np.full((len(ys), len(xs)), np.nan)
             means[at[0], at[1]] = mine["mean"]
+            late = np.zeros(means.shape, bool)
+            late[at[0], at[1]] = mine["late"] > 0
             where = (np.arange(len(xs)), np.arange(len(ys))) if few else (xs, ys)
-            _panel(ax, where, means, highest)
+            _panel(ax, where, means, late, highest)
             if few:
-                _write(ax, xs, ys, means, highest)
+                _write(ax, xs, ys, means, late, highest)
             else:
                 facets.axis(ax, xs)
                 facets.axis(ax, ys, "y")
@@ -61,21 +65,35 @@ def heat_maps(
     return only
 
 
-def _panel(ax: Axes, at: tuple[Any, Any], means: Any, highest: float) -> None:
+def _panel(ax: Axes, at: tuple[Any, Any], means: Any, late: Any, highest: float) -> None:
+    from matplotlib.patches import Rectangle
+
     # as one picture: thousands of cells as shapes would be most of the page
     look: dict[str, Any] = {"cmap": "cividis", "vmin": 0.0, "vmax": highest, "rasterized": True}
-    ax.pcolormesh(_edges(at[0]), _edges(at[1]), means, **look)
+    edges = _edges(at[0]), _edges(at[1])
+    ax.pcolormesh(*edges, means, **look)
+    for row in range(len(late)):
+        for first, last in _stretches(late[row]):
+            x, y = edges[0][first], edges[1][row]
+            width, height = edges[0][last] - x, edges[1][row + 1] - y
+            ax.add_patch(Rectangle((x, y), width, height, hatch="////", fill=False, ec=_STRIPE, lw=0))
     ax.set_facecolor(style.GRID)
 
 
-def _write(ax: Axes, xs: Any, ys: Any, means: Any, highest: float) -> None:
+def _stretches(late: Any) -> list[tuple[int, int]]:
+    """From where up to where cells side by side are striped."""
+    ends = np.flatnonzero(np.diff(np.concatenate(([0], late, [0]))))
+    return [(int(first), int(last)) for first, last in zip(ends[::2], ends[1::2], strict=True)]
+
+
+def _write(ax: Axes, xs: Any, ys: Any, means: Any, late: Any, highest: float) -> None:
     """The values beside evenly spaced cells, and the figures in these."""
     ax.set_xticks(range(len(xs)), [plain(value) for value in xs])
     ax.set_yticks(range(len(ys)), [plain(value) for value in ys])
     for (row, column), mean in np.ndenumerate(means):
         if not np.isnan(mean):
             colour = "#101010" if mean > 0.55 * highest else "#f5f5f5"
-            text = number(float(mean), 2 if len(xs) > 5 else 3)
+            text = "≥ " * bool(late[row, column]) + number(float(mean), 2 if len(xs) > 5 else 3)
             ax.text(column, row, text, ha="center", va="center", fontsize=7, color=colour)
 
 

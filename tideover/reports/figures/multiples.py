@@ -29,7 +29,7 @@ def small_multiples(
     axes: Sequence[Axes] | None = None,
 ) -> list[Axes]:
     """The mean over ``x`` with its interval, a line for each value of ``lines``, a panel for each of
-    ``columns`` and ``rows``; a cross above where something did not recover within its run.
+    ``columns`` and ``rows``; a hollow triangle where something did not recover within its run.
 
     ``cells`` as in ``facets``; ``about``: what axes and legends call the keys.
     """
@@ -62,16 +62,15 @@ def small_multiples(
 
 def _line(ax: Axes, line: pd.DataFrame, x: str, name: str, look: dict[str, Any]) -> None:
     found = line.sort_values(x, kind="stable")
-    late = found[x].to_numpy(dtype=float)[(found["late"] > 0).to_numpy()]
     found = found[found["mean"].notna()]
     xs, mean, low, high = (found[one].to_numpy(dtype=float) for one in (x, "mean", "low", "high"))
+    late = (found["late"] > 0).to_numpy()
     look = thinned(look, len(xs))
     ax.plot(xs, mean, markersize=4, label=name, **look)
     band: dict[str, Any] = {"color": look["color"], "rasterized": look["rasterized"]}
     ax.fill_between(xs, np.maximum(low, 0), high, alpha=0.16, linewidth=0, **band)
-    if len(late):  # Axes with an empty line that is not clipped would have no size that a layout can use
-        top = ax.get_xaxis_transform()
-        ax.plot(late, np.full(len(late), 1.02), "x", ms=4, transform=top, clip_on=False, **band)
+    if late.any():
+        facets.at_least(ax, xs[late], mean[late], look["color"])
 
 
 def thinned(look: dict[str, Any], count: int) -> dict[str, Any]:

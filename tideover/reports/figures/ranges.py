@@ -25,7 +25,8 @@ def ranges(
 ) -> list[Axes]:
     """A row for each value of ``names``: a mark at the mean with its interval; below it a thin line from the
     least to the greatest value, a thick one from the 5th to the 95th percentile, a box for the middle half,
-    and a stroke at the median. A panel for each value of ``columns`` and ``rows``.
+    and a stroke at the median; a hollow triangle where something did not recover within its run. A panel for
+    each value of ``columns`` and ``rows``.
 
     ``cells`` as in ``facets``, with ``min``, ``p5``, ``p25``, ``p50``, ``p75``, ``p95`` and ``max``.
     """
@@ -48,13 +49,14 @@ def ranges(
 
 def _row(ax: Axes, row: int, cell: pd.Series[float], colour: str) -> None:
     if np.isnan(cell["mean"]):
-        where = ax.get_yaxis_transform()
-        ax.text(0.012, row, "– not recovered", transform=where, va="center", fontsize=8, color=style.MUTED)
         return
     below = row + 0.22
     for first, last, width in (("min", "max", 0.7), ("p5", "p95", 2.0), ("p25", "p75", 4.5)):
         ends = [cell[first], cell[last]]
         ax.plot(ends, [below, below], lw=width, color=colour, alpha=0.45, solid_capstyle="butt")
     ax.plot([cell["p50"]], [below], "|", color=style.INK, markersize=6, markeredgewidth=1.0)
+    if cell["late"]:
+        ax.plot([cell["mean"]], [row], ">", ms=6, color=colour, mfc=style.PAPER)
+        return
     interval = np.nan_to_num([[cell["mean"] - cell["low"]], [cell["high"] - cell["mean"]]])
     ax.errorbar([cell["mean"]], [row], xerr=interval, fmt="o", ms=5, color=colour, capsize=3)

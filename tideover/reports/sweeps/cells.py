@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tideover.models.schema.fields import HEADLINE
 from tideover.reports.sweeps.points import Counts, Floats, Key, Points, means_by
 from tideover.scenarios.sweeps.summary import QUANTILES, quantiles
 
@@ -22,20 +21,21 @@ def cells(
     names: Sequence[Key] = (),
     *,
     chosen: npt.NDArray[np.bool_] | None = None,
-    metric: str = HEADLINE,
+    metric: str | None = None,
 ) -> pd.DataFrame:
-    """Means over the points that have the same values of these keys; ``chosen``: of these points only.
+    """Means over the points that have the same values of these keys, of the time to recover or of another
+    ``metric``; ``chosen``: of these points only.
 
     Columns: the keys by their whole names, the ``axes`` with numbers, the ``names`` with texts; ``mean``,
-    ``low``, ``high``; ``points``, ``late`` (points with undefined values); and the quantiles, of replications
-    where every row is one point, else of the means of its points.
+    ``low``, ``high``; ``points``, ``late`` (those in which not every run recovered: a row with any has lower
+    bounds); and the quantiles, of replications where every row is one point, else of the means of its points.
 
     Points share their luck, so their errors may add up: the ends of their intervals are averaged, and an
     interval of a mean of points is never too narrow for that. It is undefined if that of a point is.
     """
     import pandas as pd
 
-    of = points.metric(metric)
+    of = points.times if metric is None else points.metric(metric)
     mine = np.flatnonzero(np.ones(len(points), bool) if chosen is None else chosen)
     keys = [*names, *axes]
     group, combinations = _groups(keys, mine)

@@ -11,6 +11,10 @@ from tideover.reports.html import Grid
 from tideover.reports.sweeps.points import SUMS, Floats, Points, explained, rounded
 
 _LABELS = {HEADLINE: named("recoveries", HEADLINE).label, "catch_up_s": "catch-up"}
+_LATE = (
+    "time to recover not ended: replications that had not recovered by the end of their run; they count with "
+    "the time until then, so mean and p95 are at least that. Of catch-up, the mean is of the others."
+)
 _MEANS = {"latency_p99_ms": "p99 latency, ms", "availability": "availability"}
 """Further metrics whose means are shown if any point has them, and what the table calls them."""
 
@@ -24,6 +28,7 @@ def grid(points: Points) -> Grid:
     notes = [
         "±: half the width of the 95 % t-interval of the mean; p95: of replications; – undefined",
         "; ".join(["network: mean per run", *explained({key.name: key.short for key in points.keys})]),
+        *([_LATE] if points.late.any() else []),
         *([f"0 at every point: {', '.join(nowhere)}"] if nowhere else []),
     ]
     shown = [one for one in counts if one.name not in nowhere]
@@ -36,7 +41,7 @@ def _columns(points: Points) -> list[GridColumn]:
         numbers = key.numbers.tolist() if key.numeric else ()
         columns.append(GridColumn(key.short, key.of_point.tolist(), key.labels, numbers))
     for name in (HEADLINE, "catch_up_s"):
-        found = points.metric(name)
+        found = points.times if name == HEADLINE else points.metric(name)
         columns.append(GridColumn(f"{_LABELS[name]}, s", _cells(found.mean)))
         columns.append(GridColumn("±", _cells(found.half_width)))
         if name == HEADLINE:

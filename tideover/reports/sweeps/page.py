@@ -40,6 +40,7 @@ def sweep_page(
     points: Points,
     record: Record,
     *,
+    name: str = "",
     around: tuple[pd.DataFrame, pd.DataFrame] | None = None,
     differences: pd.DataFrame | None = None,
     sensitivities: pd.DataFrame | None = None,
@@ -47,7 +48,8 @@ def sweep_page(
 ) -> Page:
     """A grid of parameters, as large as it may be.
 
-    ``record``: of its first point (``scenario_summary.point_record`` has what is needed of it); ``around``:
+    ``name``: of the sweep, if it has one. ``record``: of its first point
+    (``scenario_summary.point_record`` has what is needed of it); ``around``:
     timeline and recoveries of a sweep of one point; ``differences``: between strategies, by replication
     (`tideover.scenarios.sweeps.differences`); ``sensitivities``: of its factors
     (`tideover.scenarios.statistics.sensitivity`).
@@ -70,10 +72,13 @@ def sweep_page(
     if len(points) > 1:
         label += "; the others differ from it in the swept keys, the dataset has each"
     return Page(
-        title=scenario_name(record),
+        title=name or scenario_name(record),
         kind="a sweep over a grid of parameters",
         verdict=summary(points),
-        setup=(*said, ("Swept", "; ".join(spoken(key) for key in swept) or "nothing")),
+        setup=(
+            *said,
+            ("Swept", "; ".join(spoken(key) for key in swept) or "nothing"),
+        ),
         sections=(
             figures_section(*shown),
             results_section(

@@ -29,13 +29,14 @@ MOST_EFFECTS = 6
 MOST_NAMES = 12
 """Most values that are names, of such a factor."""
 _SHAPES = {
-    "heat": "Each cell is the mean time to recover at two values; a cell without colour has no recovery that "
-    "ended within its run.",
-    "lines": "Each line is the mean time to recover, with its 95 % t-interval. A cross above the axes: "
-    "there, recoveries did not end within their run, and are in no mean.",
+    "heat": "Each cell is the mean time to recover at two values.",
+    "lines": "Each line is the mean time to recover, with its 95 % t-interval.",
     "rows": "Each mark is the mean with its 95 % t-interval. Below it, of {what}: from the least to the "
     "greatest (thin), from the 5th to the 95th percentile (thick), the middle half (box) and the median.",
 }
+_TRIANGLE = "A hollow triangle"
+_MARKS = {"heat": "Stripes (≥)", "lines": _TRIANGLE, "rows": _TRIANGLE}
+"""Where something did not recover within its run."""
 
 
 def recovery_times(points: Points) -> tuple[Picture, ...]:
@@ -48,7 +49,8 @@ def recovery_times(points: Points) -> tuple[Picture, ...]:
     alt = f"Time to recover over {over}; the table of points has the same figures."
     svg = to_svg(_figure(recovery(points, at)), prefix="recovery", alt=alt)
     what = "the means of its points" if at.averaged or not at.used else "the replications"
-    caption = f"{_SHAPES[shape].format(what=what)} {_lossy(points)}{_not_shown(at)}"
+    caption = f"{_SHAPES[shape].format(what=what)}{_censored(points, _MARKS[shape])}"
+    caption += f" {_lossy(points)}{_not_shown(at)}"
     return (Picture(f"Time to recover over {over}", caption.strip(), svg),)
 
 
@@ -58,6 +60,17 @@ def _lossy(points: Points) -> str:
     if not lossy:
         return ""
     return f"In {lossy} of {counted(len(points), 'point')} roots are lost for good: see the table of points. "
+
+
+def _censored(points: Points, mark: str) -> str:
+    """What a mark says, if anything has it."""
+    late = int(points.late.sum())
+    if not late:
+        return ""
+    return (
+        f" {mark}: at least so much. {late:,} of {len(points):,} points have runs that end before recovery "
+        "does; such a run counts with the time from the failure to its end, and there is no interval."
+    )
 
 
 def recovery(points: Points, at: Layout) -> list[Axes]:
@@ -93,6 +106,13 @@ def differences(points: Points, found: pd.DataFrame) -> tuple[Picture, ...]:
         "filled: the interval leaves out 0."
     )
     caption += f" The {len(shown)} greatest of {len(known):,}." if rest else ""
+    every = found[found["metric"] == HEADLINE]
+    if every["undefined"].any():
+        caption += (
+            " n of m: of m pairs, both recovered by the end of their runs in n, and the others are left out"
+        )
+        few = len(every) - len(known)
+        caption += f"; {few:,} differences with fewer than two such pairs are not drawn." if few else "."
     caption = f"{caption} {_lossy(points)}".strip()
     return (Picture("What one strategy takes longer than another", caption, svg),)
 
@@ -109,8 +129,9 @@ def main_effects(points: Points) -> tuple[Picture, ...]:
     caption = (
         "The mean time to recover at each value, over all points that have it, with its 95 % interval; the "
         "key that matters most comes first. Dashed: the mean of all points. What two keys do together does "
-        f"not show here. {_lossy(points)}"
-    ).strip()
+        "not show here."
+    )
+    caption += f"{_censored(points, _TRIANGLE)} {_lossy(points)}".rstrip()
     left_out = [key.short for key in known if all(key is not one for one in keys)]
     caption += f" Not drawn: {listed(left_out)}." if left_out else ""
     alt = f"Mean time to recover by each value of {shown}; the table of effects has the same figures."
@@ -126,7 +147,7 @@ def effects(points: Points, keys: list[Key]) -> pd.DataFrame:
         table = cells(points, [key] if key.numeric else [], [] if key.numeric else [key])
         numbers = table[key.name].astype(float) if key.numeric else np.nan
         one = {"factor": key.about, "value": table[key.name], "number": numbers}
-        found.append(pd.DataFrame(one).assign(**{end: table[end] for end in ("mean", "low", "high")}))
+        found.append(pd.DataFrame(one).assign(**{end: table[end] for end in ("mean", "low", "high", "late")}))
     return pd.concat(found, ignore_index=True).assign(grand_mean=float(np.nanmean(points.headline)))
 
 

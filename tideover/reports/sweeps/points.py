@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from tideover.models.schema.fields import HEADLINE, block
 from tideover.reports.formatting import UNDEFINED, is_undefined, strategy_name
 from tideover.scenarios.statistics.estimates import Estimate
-from tideover.scenarios.sweeps.summary import FIGURES
+from tideover.scenarios.sweeps.summary import AT_LEAST, FIGURES
 from tideover.scenarios.swept import number, unit_of, written
 
 if TYPE_CHECKING:
@@ -147,15 +147,25 @@ class Points:
         """The keys with more than one value."""
         return tuple(key for key in self.keys if len(key.labels) > 1)
 
+    @cached_property
+    def times(self) -> Metric:
+        """The time to recover of each point; a replication that did not recover by the end of its run
+        (``undefined`` counts them) has the time until then, so that figures of such a point are lower bounds.
+        They have no interval: nobody knows how much longer it takes.
+        """
+        found, late = self.metric(AT_LEAST), self.metric(HEADLINE).undefined
+        low, high = (np.where(late > 0, np.nan, end) for end in (found.low, found.high))
+        return replace(found, undefined=late, low=low, high=high)
+
     @property
     def headline(self) -> Floats:
-        """The mean headline of each point; NaN: undefined."""
-        return self.metric(HEADLINE).mean
+        """The mean headline of each point, or the least that it can be (``late``); NaN: nothing fails."""
+        return self.times.mean
 
     @property
     def late(self) -> npt.NDArray[np.bool_]:
         """Which points have a run that did not recover by its end."""
-        return np.asarray(self.metric(HEADLINE).undefined > 0)
+        return np.asarray(self.times.undefined > 0)
 
     @cached_property
     def wrong(self) -> npt.NDArray[np.bool_]:
@@ -167,9 +177,7 @@ class Points:
         """Positions from the best point to the worst: those that are right first; of these, those that always
         recover; of these, by the mean headline.
         """
-        times = np.where(np.isnan(self.headline), np.inf, self.headline)
-        never = np.isnan(self.headline) | self.late
-        return np.lexsort((self.numbers, times, never, self.wrong)).astype(np.int64)
+        return np.lexsort((self.numbers, self.headline, self.late, self.wrong)).astype(np.int64)
 
     def effect(self, key: Key, of: Floats | None = None) -> Floats:
         """For each value of a key the mean over all points that have it, of the headline or of ``of``."""

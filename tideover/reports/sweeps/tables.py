@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import numpy as np
 
 from tideover.models.results.headline import counted
 from tideover.models.schema.endings import LOSSY, UNAFFECTED
 from tideover.models.schema.fields import HEADLINE, named
-from tideover.reports.formatting import UNDEFINED, number, size
+from tideover.reports.formatting import UNDEFINED, number, size, with_ending
 from tideover.reports.sweeps.points import SUMS, Points, explained, spread
 from tideover.reports.tables import Notes, Table
 
@@ -21,6 +21,10 @@ MOST_VALUES = 8
 
 _HEADLINE = named("recoveries", HEADLINE)
 _LAST = (*SUMS.values(), "network", "failed runs")
+_CENSORED = (
+    "≥ … (n of m): n of m replications recovered; the others count with the time from the failure to the end "
+    "of the run, which is the least that they take"
+)
 _RANKED = (
     "Best: the shortest time to recover among points that lose no root and count none twice; those that do "
     "not recover in every run come after those that do."
@@ -46,15 +50,28 @@ def points_table(points: Points, places: Iterable[int], title: str, meant: tuple
     """One row a point: the swept values, times, what was lost, cost, and how many runs failed."""
     notes = Notes()
     rows = []
-    times, lost = points.metric(HEADLINE), points.metric("roots_lost").total
     for place in places:
         values = [key.labels[key.of_point[place]] for key in points.keys]
-        endings = [LOSSY] if lost[place] > 0 else [UNAFFECTED] if times.max[place] == 0 else ()
-        time = notes.mean(times.estimate(place), _HEADLINE.label, _HEADLINE, endings)
-        rows.append((*values, time, *_run_cells(points, place)))
+        rows.append((*values, _time(points, place, notes), *_run_cells(points, place)))
     extra = "; ".join(["network: mean per run", *explained({key.name: key.short for key in points.keys})])
+    if points.late[[*places]].any():
+        meant = (*meant, _CENSORED)
     columns = (*(key.short for key in points.keys), _HEADLINE.label_with_unit, *_LAST)
     return Table(title, columns, tuple(rows), (*meant, extra, *notes.lines()), len(points.keys))
+
+
+def _time(points: Points, place: int, notes: Notes) -> str:
+    """The mean, or the least that it can be, and of how many replications it is known."""
+    found = points.times.estimate(place)
+    endings: Collection[str] = ()
+    if points.metric("roots_lost").total[place] > 0:
+        endings = [LOSSY]
+    elif points.metric(HEADLINE).max[place] == 0:
+        endings = [UNAFFECTED]
+    if found.undefined:
+        notes.lossy |= LOSSY in endings
+        return with_ending(f"≥ {number(found.mean)} ({found.n - found.undefined} of {found.n})", endings)
+    return notes.mean(found, _HEADLINE.label, _HEADLINE, endings)
 
 
 def _run_cells(points: Points, place: int) -> tuple[str, ...]:
@@ -82,10 +99,12 @@ def effects_table(points: Points, most: int = MOST_VALUES) -> Table:
         means = points.effect(key)
         for place in chosen:
             cells = (f"{of_value[place]:,}" for of_value in counts)
-            rows.append((key.labels[place], number(float(means[place])), *cells))
+            least = "≥ " if counts[1][place] else ""
+            rows.append((key.labels[place], f"{least}{number(float(means[place]))}", *cells))
     notes = [
         "Each mean is over all values of the other keys. Not recovered: points of which a run had not "
-        "recovered by its end; that run is in no mean. Wrong: points that lose roots or count some twice.",
+        "recovered by its end; it counts with the time until then, so the mean is at least that (≥). Wrong: "
+        "points that lose roots or count some twice.",
     ]
     if left_out:
         notes.append("apart: over all values, also those that are not listed")
@@ -104,8 +123,10 @@ def summary(points: Points) -> str:
     wrong = int(points.wrong.sum())
     means = points.headline[~np.isnan(points.headline)]
     if len(means):
+        last = int(np.nanargmax(points.headline))
         low, high = number(float(means.min())), number(float(means.max()))
-        text += f" Mean time to recover of a point: {low} to {high} s."
+        least = "at least " if points.late[last] else ""
+        text += f" Mean time to recover of a point: {low} to {least}{high} s."
     late = int(points.late.sum())
-    text += f" In {counted(late, 'point')} not every run recovers." if late else ""
+    text += f" In {counted(late, 'point')} not every run recovers by its end." if late else ""
     return text + (f" {counted(wrong, 'point')} lose roots or count some twice." if wrong else "")

@@ -14,8 +14,10 @@ from tideover.reports.terminal import render, warnings_view
 MOST_WARNINGS = 8
 
 
-def sweep_view(points: Points, warnings: Sequence[str] = (), *, kept: bool = False) -> Group:
-    """The points of a sweep, or a summary of many. ``kept``: their table is being written to a directory."""
+def sweep_view(points: Points, warnings: Sequence[str] = (), *, name: str = "", kept: bool = False) -> Group:
+    """The points of a sweep, or a summary of many, under its name. ``kept``: their table is being written to
+    a directory.
+    """
     many = len(points) > MOST_LISTED
     where = (
         "Every point: the table in report.html; every run: the dataset beside it."
@@ -25,6 +27,7 @@ def sweep_view(points: Points, warnings: Sequence[str] = (), *, kept: bool = Fal
     rest = len(warnings) - MOST_WARNINGS
     more = (f"and {rest:,} more remarks, on the page",) if rest > 0 else ()
     return Group(
+        *((Text(name, style="bold"), Text("")) if name else ()),
         *((Text(summary(points), style="bold"), Text("")) if many else ()),
         *(render(table) for table in key_tables(points)),
         *((Text(where),) if many else ()),

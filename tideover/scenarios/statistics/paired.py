@@ -172,7 +172,7 @@ def _matched(
         sides[1], on=[*keys, "_order"], how="outer", suffixes=("_first", "_second"), indicator=True
     )
     rows = joined[joined["_merge"] == "both"]
-    values = {}
+    values: dict[str, pd.Series] = {}
     for column in columns:
         ends = [f"_{column}_first", f"_{column}_second"]
         undefined = rows[ends].isna().any(axis=1)

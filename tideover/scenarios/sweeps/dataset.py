@@ -21,6 +21,7 @@ from tideover.scenarios.sweeps.in_process import InProcess
 from tideover.scenarios.sweeps.manifest import Damaged, Manifest, NoDataset
 from tideover.scenarios.sweeps.reduction import Reduction, cut, of_figures, of_points, of_remarks
 from tideover.scenarios.sweeps.soundness import named
+from tideover.scenarios.sweeps.summary import AT_LEAST
 from tideover.scenarios.swept import written
 
 if TYPE_CHECKING:
@@ -73,8 +74,10 @@ class Sweep:
         raise NoDataset(f"{directory}: holds no dataset of a sweep ({manifest.NAME} is missing)")
 
     def __repr__(self) -> str:
-        times = self._of(HEADLINE)["mean"].dropna()
+        times, late = self._of(AT_LEAST)["mean"], int((self._of(HEADLINE)["undefined"] > 0).sum())
         span = f"; time to recover {times.min():.4g} to {times.max():.4g} s" if len(times) else ""
+        if late:
+            span += f" at least: in {headline.counted(late, 'point')} not every run recovers"
         points = headline.counted(self.manifest.points, "point")
         done = f"{headline.counted(self.manifest.runs, 'run')}, {int(self.points['failed'].sum())} failed"
         return f"<Sweep {self.manifest.name!r}: {points} of {', '.join(self.parameters)}; {done}{span}>"

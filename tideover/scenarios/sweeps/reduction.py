@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from tideover.models.schema.columns import Column
 from tideover.scenarios.sweeps import summary, tables
-from tideover.scenarios.sweeps.rows import arrow_type, identity
+from tideover.scenarios.sweeps.rows import ENDS, arrow_type, identity
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -99,7 +99,7 @@ def of_figures(metrics: tuple[str, ...] | None = None) -> Reduction:
     counts = {"point", "n", "undefined"}
     kinds = {name: pa.int64() if name in counts else pa.float64() for name in summary.COLUMNS}
     needs = dict.fromkeys(name for table in ("runs", "recoveries") for name in tables.needed(table, {}))
-    used = tuple(name for name in needs if name not in _UNUSED)
+    used = (*(name for name in needs if name not in _UNUSED), ENDS.name)
     schema = pa.schema(list((kinds | {"metric": pa.string()}).items()))
     return Reduction("summary", used, partial(_figures, metrics), schema)
 

@@ -34,6 +34,11 @@ RUN = Column(
     dtype="string",
 )
 REMARKS = Column("remarks", "what an expert would remark on this run", dtype="string")
+ENDS = Column(
+    "run_ends_at_s",
+    "when the run ends; a recovery that is not over by then takes at least from failed_at_s until then",
+    "s",
+)
 DETAIL = Column(
     "detail", "as JSON, what the tables do not have: histograms of latencies, edges, usage", dtype="string"
 )
@@ -69,6 +74,7 @@ def schema(swept: Mapping[str, Column]) -> pa.Schema:
             *map(_field, swept.values()),
             *(_field(column) for column in TABLES["runs"]),
             pa.field(REMARKS.name, pa.list_(pa.string()), metadata={"meaning": REMARKS.meaning}),
+            _field(ENDS),
             *map(nested, LISTS),
             _field(DETAIL),
         ]

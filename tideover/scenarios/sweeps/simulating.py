@@ -18,6 +18,7 @@ from tideover.scenarios.sweeps import rows
 from tideover.scenarios.sweeps.chunks import Unit
 from tideover.scenarios.swept import number as as_number
 from tideover.scenarios.writer import to_data
+from tideover.sim.units import S
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -82,7 +83,8 @@ class Task:
     def _failed(self, unit: Unit, scenario: Scenario, document: dict[str, Any], why: str) -> dict[str, Any]:
         said = shorten(f"replication {unit.replication}: {why}", LONGEST_ERROR)
         row = Result(scenario, [], document).failed_run(unit.replication, said)
-        return {"run": unit.run} | self._place(unit) | row | {name: [] for name in (*rows.LISTS, "remarks")}
+        empty: dict[str, Any] = {name: [] for name in (*rows.LISTS, "remarks")}
+        return {"run": unit.run} | self._place(unit) | row | empty | _ends(scenario)
 
     def _scenario(self, point: int) -> tuple[Scenario, dict[str, Any]]:
         scenario = self.recipe.point(point).scenario
@@ -105,10 +107,15 @@ class Task:
             done = simulate(scenario, unit.replication)
             result = Result(scenario, [done], document)
             more = {"remarks": result.remarks, "detail": rows.detail(done)}
-            more |= rows.lists_of(done, self.timeline)
+            more |= rows.lists_of(done, self.timeline) | _ends(scenario)
             return {"run": unit.run} | self._place(unit) | result.rows("runs")[0] | more
         except Exception as error:  # whatever it is: it is this run's, and the others go on
             return self._failed(unit, scenario, document, told(error))
+
+
+def _ends(scenario: Scenario) -> dict[str, float]:
+    """When a run of it ends."""
+    return {rows.ENDS.name: scenario.run.duration / S}
 
 
 def _value(value: Any, column: Column) -> Any:

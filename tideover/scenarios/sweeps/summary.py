@@ -4,19 +4,27 @@ A metric is a numeric column of ``runs`` or ``recoveries``; where both tables ha
 recoveries is ``recoveries.NAME``. Its values are those of replications, which are independent of each other:
 the recoveries of one replication are averaged first, and if one of them is undefined, so is the replication's
 value (a mean of the others would favour what recovers only sometimes). Runs that failed have no values.
+
+A time to recover that is undefined is censored: the run ended first. ``AT_LEAST`` counts it with the time
+from the failure to the end of the run, so its mean is a lower bound, and the mean itself where nothing is
+undefined.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tideover.models.schema.fields import TABLES
+from tideover.models.schema.fields import HEADLINE, TABLES
 from tideover.scenarios.statistics.estimates import LEVEL
 from tideover.scenarios.statistics.student import t_quantile
+from tideover.scenarios.sweeps.rows import ENDS
+from tideover.sim.units import S, parse_duration
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,6 +38,7 @@ COLUMNS = ("point", "metric", "n", "undefined", *FIGURES)
 """Of a summary: ``n`` values are defined, ``undefined`` are not; ``low`` and ``high`` are the ends of the
 95 % t-interval of the mean; quantiles are interpolated between the two nearest values. NaN is undefined.
 """
+AT_LEAST = "time_to_recover_at_least_s"
 _NO_METRICS = frozenset({"seed", "replication"})
 _ORDER = ("failed_at_s", "component", "kind")
 
@@ -40,7 +49,15 @@ def summarise(
     """The points of a sweep (``points_of``), and the summary of each (``summarise_points``); the frames are
     ``recoveries`` and ``runs`` with ``point`` and the swept keys, ``parameters``, as columns.
     """
+    if ENDS.name not in runs.columns:  # tidy tables leave it to the scenario
+        runs = runs.assign(**{ENDS.name: runs["scenario_json"].map(_duration_s)})
     return points_of(runs, parameters), summarise_points(recoveries, runs)
+
+
+@lru_cache
+def _duration_s(scenario: str) -> float:
+    """How long a run is; ``scenario``: as JSON."""
+    return parse_duration(json.loads(scenario)["run"]["duration"]) / S
 
 
 def points_of(runs: pd.DataFrame, parameters: Collection[str]) -> pd.DataFrame:
@@ -106,9 +123,14 @@ def _metrics(
             values = frame[column].to_numpy(dtype=np.float64)
             if table == "runs":
                 yield name, frame["point"].to_numpy(dtype=np.int64), values
-            else:  # NaN of one recovery is NaN of its replication
-                sums = np.bincount(replication, values, len(counts))
-                yield name, unit[first, 0], sums / counts
+                continue
+            # NaN of one recovery is NaN of its replication
+            yield name, unit[first, 0], np.bincount(replication, values, len(counts)) / counts
+    if len(unit) and (wanted is None or AT_LEAST in wanted):
+        ends = runs.drop_duplicates("point").set_index("point")[ENDS.name]
+        seen = by_failure["point"].map(ends) - by_failure["failed_at_s"]
+        least = by_failure[HEADLINE].fillna(seen).to_numpy(dtype=np.float64)
+        yield AT_LEAST, unit[first, 0], np.bincount(replication, least, len(counts)) / counts
 
 
 def _figures(place: Places, values: Floats, count: int) -> dict[str, Any]:
