@@ -165,8 +165,10 @@ def test_a_dry_run_counts(command, file):
     code, out, errors = command("plan", file(), "--dry-run", "--json")
     assert (code, errors) == (0, "")
     found = json.loads(out)
-    assert found.pop("seconds_per_run") > 0
-    assert found == {"candidates": 12, "runs": 12 * 40}
+    each, whole, first = (found.pop(key) for key in ("seconds_per_run", "core_s", "first_core_s"))
+    assert 0 < each < first < whole == found["expected_runs"] * each
+    # a quarter of all; with five other loads for the optimum
+    assert found == {"candidates": 12, "runs": 12 * 40, "expected_runs": 12 * 40 // 4 + 5 * 40}
 
 
 def test_a_file_that_is_wrong_exits_with_2(command, file):
