@@ -64,7 +64,8 @@ def so_far(plan: Plan) -> str:
     best, nearest = plan.best, plan.nearest
     runs = f"So far, after {plan.runs:,} runs"
     if best is not None:
-        return f"{runs}: {_cost(best)} per month, by {best.n} replications: {_values(best)}."
+        met = listed([f"{one.objective.text}: {_value(one)}" for one in best.judgements])
+        return f"{runs}: {_cost(best)} per month: {_values(best)}; by {best.n} replications {met}."
     if nearest is None or not nearest.missed:
         return f"{runs}: nothing that meets all objectives."
     missed = f"the nearest misses {nearest.missed[0]}: {_values(nearest)}"

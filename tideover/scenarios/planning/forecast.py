@@ -25,8 +25,8 @@ class Forecast:
 
     candidates   that there are
     most_runs    runs if all of them took all replications
-    runs         that are made as a rule: a quarter of that, or the coarse grid and one candidate in full if
-                 this is more, and those at other loads
+    runs         that are made as a rule: the coarse grid and one candidate in full, a quarter of the former
+                 if this is less, and those at other loads
     run_s        how long one takes; None: none of the candidates that were looked at can be built
     first_s      until the first candidates have their least replications
     """
@@ -48,7 +48,7 @@ def forecast(spec: Spec) -> Forecast:
     session, most = Session(spec.space, spec.wanted, _nobody), spec.space.total * spec.effort.most
     search = racing(spec, session)
     coarse = search.waiting
-    runs = min(most, max(search.left, len(coarse) * spec.effort.least + spec.effort.most))
+    runs = min(search.left, len(coarse) * spec.effort.least + spec.effort.most)
     runs += TRIES * spec.effort.most
     each = {
         index: LEAST_S + effort(session.scenario(index)).seconds * slowness()
