@@ -165,10 +165,12 @@ def _mostly(done: Effort, asked: Sequence[Scenario]) -> str:
 def in_words(seconds: float) -> str:
     """A time as a note has it.
 
-    >>> in_words(24.0), in_words(90.0), in_words(7200.0)
-    ('24 seconds', '2 minutes', '2.0 hours')
+    >>> in_words(0.234), in_words(66.0), in_words(120.0), in_words(7200.0)
+    ('0.23 seconds', '66 seconds', '2 minutes', '2.0 hours')
     """
-    if seconds < 60:
+    if seconds < 9.5:
+        return f"{seconds:.2g} seconds"
+    if seconds < 119.5:
         return f"{seconds:.0f} seconds"
     return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -33,13 +34,14 @@ def plan(
     archive: Archive = None,
     no_spark: NoSpark = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Count candidates and runs, and time some.")
+        bool, typer.Option("--dry-run", help="Count candidates and runs, and say how long they take.")
     ] = False,
 ) -> None:
     """Find the cheapest configuration that meets the objectives. Exits with 1 if there is none.
 
     For example: tideover plan examples/plan.yaml --out report
     """
+    from tideover.reports.plans.answer import so_far
     from tideover.scenarios.planning import plan as planning
     from tideover.scenarios.planning import spec as specs
     from tideover.scenarios.planning.on_engine import kept
@@ -52,6 +54,10 @@ def plan(
         _count(asked, as_json)
         return
     output.prepare(out, "plan")
+
+    def tell(found: Plan) -> None:
+        sys.stderr.write(f"{so_far(found)}\n")
+
     most = asked.space.total * asked.effort.most
     try:
         with (
@@ -59,7 +65,7 @@ def plan(
             Bar() as bar,
             kept(asked.space, out, where, lambda what, done: bar(what, done, most)) as engine,
         ):
-            found = planning.plan(asked, engine, report=bar)
+            found = planning.plan(asked, engine, report=bar, answered=tell)
     except planning.Interrupted as early:
         found = early.plan
     _tell(found, as_json, out)
@@ -72,25 +78,32 @@ def plan(
 
 
 def _count(asked: Spec, as_json: bool) -> None:
-    """What would be tried."""
-    from tideover.scenarios.planning.forecast import seconds_per_run
+    """What would be tried, and how long that takes."""
+    from tideover.scenarios.planning.forecast import forecast
 
-    candidates, most = asked.space.total, asked.space.total * asked.effort.most
-    with Bar("timing some runs"):
-        seconds = seconds_per_run(asked.space)
+    found = forecast(asked)
     if as_json:
-        output.print_json({"candidates": candidates, "runs": most, "seconds_per_run": seconds})
+        counted = {"candidates": found.candidates, "runs": found.most_runs, "expected_runs": found.runs}
+        times = {"seconds_per_run": found.run_s, "core_s": found.core_s, "first_core_s": found.first_s}
+        output.print_json(counted | times)
         return
     from rich.text import Text
 
-    from tideover.reports.formatting import number
-
-    said = f"{candidates:,} candidates, {most:,} runs if all took {asked.effort.most} replications; mostly "
-    said += "less than a quarter of them are needed"
-    if seconds is not None:
-        share = f"{number(seconds * most / 4 / 60, 2)} min for a quarter of them"
-        said += f". By some that were made, a run takes roughly {number(seconds, 2)} s of one core: {share}"
-    output.show(Text(f"{said}."))
+    said = f"{found.candidates:,} candidates, {found.most_runs:,} runs if all took {asked.effort.most} "
+    said += f"replications; about {found.runs:,} are made as a rule. "
+    if found.run_s is None or found.core_s is None or found.first_s is None:
+        said += "None of those that were looked at can be built."
+    else:
+        cores = os.cpu_count() or 1
+        each, whole = output.in_words(found.run_s), output.in_words(found.core_s)
+        said += (
+            f"The whole takes about {whole} of one core, {output.in_words(found.core_s / cores)} with the "
+        )
+        said += (
+            f"{cores} of this machine, give or take a factor of two ({each} a run); what is best so far is "
+        )
+        said += f"said from {output.in_words(found.first_s / cores)} on. Starting Spark comes on top."
+    output.show(Text(said))
 
 
 def _tell(found: Plan, as_json: bool, out: Path | None) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 import tideover
 from tests.scenarios.planning.worlds import BASE, World, bytes_that_cost, noise, seconds
+from tideover.scenarios.planning import plan as planning
 from tideover.scenarios.planning.evaluator import Ask
 from tideover.scenarios.planning.on_engine import kept
 from tideover.scenarios.planning.space import Space
@@ -182,3 +183,42 @@ def test_a_run_that_fails_is_a_candidate_that_does_not_hold():
     assert plan.best.values == {INTERVAL: "5 s"}
     (failed,) = [one for one in plan.found if one.error]
     assert (failed.missed, failed.holds) == (["out of memory"], False)
+
+
+def test_each_better_answer_is_told_before_the_search_is_over():
+    """Law: what is told first comes of the first requests alone; nothing is told twice, each is better than
+    the one before or surer of it, and the last is the plan's own.
+    """
+    spec, figures, _ = made_up(1)
+    world, told = World(figures), []
+
+    def answered(plan):
+        told.append((len(world.rounds), plan))
+
+    found = planning.plan(read(spec), world, answered=answered)
+    rounds = [number for number, _ in told]
+    assert rounds == sorted(set(rounds))
+    assert rounds[0] == 1 < len(world.rounds)
+    assert told[0][1].runs == sum(ask.runs for ask in world.rounds[0])
+    best = [plan.best for _, plan in told if plan.best is not None]
+    for before, after in itertools.pairwise(best):
+        assert after.cost < before.cost or after.n > before.n or not before.holds
+    assert best[-1] is found.best
+    assert told[-1][1].headroom is None is not found.headroom
+
+
+def test_candidates_that_cannot_keep_up_are_tried_last():
+    """Law: 120 ms of work for 10/s are too much, 20 ms are not. All cost the same, so the order is that of
+    the file; the overloaded come after all others, and are tried all the same: nothing says that they miss.
+    """
+    world = World(lambda values, replication, load=1.0: {"recovery": 1.0})
+    spec = {
+        "scenario": BASE,
+        "objectives": ["lost = 0", "recovery <= 500 ms"],
+        "choices": {"topology.work.service": ["120 ms", "20 ms", "130 ms", "30 ms"]},
+        "search": {"replications": {"least": 2, "most": 2}},
+    }
+    tideover.plan(spec, evaluator=world)
+    tried = [ask.values["topology.work.service"] for asks in world.rounds for ask in asks]
+    assert tried == ["20 ms", "30 ms", "120 ms", "130 ms"]
+    assert [len(asks) for asks in world.rounds] == [2, 2]

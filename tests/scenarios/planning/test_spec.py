@@ -1,6 +1,7 @@
 """What a plan's file may say, and how it is refused."""
 
 import json
+import re
 
 import pytest
 
@@ -147,8 +148,11 @@ def test_the_command_says_the_same_as_the_function(command, tmp_path):
     assert best.strategy == tideover.load(expected["best"]["scenario"]).strategy
     assert [one.objective for one in best.slo] == spec["objectives"]
     path.write_text(json.dumps(spec | {"objectives": ["recovery <= 1 ms"]}))
-    code, out, _ = command("plan", path, "--no-spark")
+    code, out, errors = command("plan", path, "--no-spark")
     assert code == 1
+    assert re.search(
+        r"^So far, after \d+ runs: nothing .* the nearest misses recovery <= 1 ms: ", errors, re.M
+    )
     assert "Nothing is feasible. recovery <= 1 ms cannot be met" in " ".join(out.split())
 
 
@@ -165,8 +169,10 @@ def test_a_dry_run_counts(command, file):
     code, out, errors = command("plan", file(), "--dry-run", "--json")
     assert (code, errors) == (0, "")
     found = json.loads(out)
-    assert found.pop("seconds_per_run") > 0
-    assert found == {"candidates": 12, "runs": 12 * 40}
+    each, whole, first = (found.pop(key) for key in ("seconds_per_run", "core_s", "first_core_s"))
+    assert 0 < each < first < whole == found["expected_runs"] * each
+    # each five times, the optimum all its 40, and these at five other loads
+    assert found == {"candidates": 12, "runs": 12 * 40, "expected_runs": 12 * 5 + 40 + 5 * 40}
 
 
 def test_a_file_that_is_wrong_exits_with_2(command, file):

@@ -59,6 +59,19 @@ def _verdict(plan: Plan) -> str:
     )
 
 
+def so_far(plan: Plan) -> str:
+    """The answer of a plan that is still searched, in a line."""
+    best, nearest = plan.best, plan.nearest
+    runs = f"So far, after {plan.runs:,} runs"
+    if best is not None:
+        met = listed([f"{one.objective.text}: {_value(one)}" for one in best.judgements])
+        return f"{runs}: {_cost(best)} per month: {_values(best)}; by {best.n} replications {met}."
+    if nearest is None or not nearest.missed:
+        return f"{runs}: nothing that meets all objectives."
+    missed = f"the nearest misses {nearest.missed[0]}: {_values(nearest)}"
+    return f"{runs}: nothing that meets all objectives; {missed}."
+
+
 def sentences(plan: Plan) -> Iterator[str]:
     """What binds, what is undecided, what checkpoints should be, and how much more load it takes."""
     yield from _binding(plan)

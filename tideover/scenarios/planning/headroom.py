@@ -11,6 +11,8 @@ from tideover.scenarios.planning.candidate import Candidate
 
 CLOSE = 1.05
 """The two factors are so close together at the end."""
+TRIES = 5
+"""So many loads are tried if something breaks at twice the load."""
 MOST = 64.0
 """Not more than so many times the load is tried."""
 

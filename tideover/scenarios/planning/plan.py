@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
-from tideover.scenarios.planning.candidate import Candidate, best_of
+from tideover.scenarios.planning.candidate import Candidate
 from tideover.scenarios.planning.evaluator import Ask, Evaluator
 from tideover.scenarios.planning.headroom import Headroom, headroom
 from tideover.scenarios.planning.result import Plan
@@ -31,29 +32,40 @@ def plan(
     evaluator: Evaluator,
     search: MakeSearch | None = None,
     report: Report = lambda what, done, most: None,
+    answered: Callable[[Plan], None] = lambda plan: None,
 ) -> Plan:
     """Find the cheapest candidate on which all objectives hold.
 
     ``evaluator``: who does the runs. ``search``: makes who decides what is run, from the
     plan and what it has found (`tideover.scenarios.planning.search.Search`); None: `Racing`. ``report`` hears
-    how many runs are done. Raises Interrupted on Ctrl-C.
+    how many runs are done, ``answered`` of each better answer on the way, be it one that is surer: a plan of
+    what is known then, without headroom. Raises Interrupted on Ctrl-C.
     """
     exhaustive = spec.space.total * spec.effort.most
     session = Session(spec.space, spec.wanted, evaluator)
-    level = spec.wanted.level
 
     def result(more: Headroom | None, why: str, whole: bool = True) -> Plan:
         runs = session.runs, session.elsewhere, exhaustive
         return Plan(spec, session.candidates, *runs, more, why, dict(session.impossible), whole)
 
+    before: Candidate | None = None
     try:
-        searching = search(spec, session) if search else Racing(spec.space, spec.effort, level, session.floor)
+        searching = search(spec, session) if search else racing(spec, session)
         while asks := searching.ask():
             searching.tell(session.evaluate(asks))
             report("simulating", session.runs, exhaustive)
+            found = result(None, "the search is not over", whole=False)
+            if found.nearest is not before:
+                before = found.nearest
+                answered(found)
         return result(*_headroom(spec, session, best_of(session.candidates)))
     except KeyboardInterrupt:
         raise Interrupted(result(None, "the search was ended early", whole=False)) from None
+
+
+def racing(spec: Spec, session: Session) -> Racing:
+    """The search of its own."""
+    return Racing(spec.space, spec.effort, spec.wanted.level, session.floor, session.overloaded)
 
 
 def _headroom(spec: Spec, session: Session, best: Candidate | None) -> tuple[Headroom | None, str]:

@@ -43,7 +43,8 @@ class Racing:
 
     - What a candidate's machines cost is known before any run (``floor``; None: it cannot be built). Of a
       coarse grid the cheapest are tried first, with ``least`` replications, until nothing that is left can be
-      cheaper than one that holds.
+      cheaper than one that holds. So is it known which are ``overloaded``: they come after all others, as
+      they rarely meet an objective.
     - Refinement: for each combination of choices that have no order, steps along the ordered ones, half as
       long whenever none of them helps (pattern search: Hooke and Jeeves (1961), "Direct search solution of
       numerical and statistical problems", JACM 8(2)); a point is better if it misses its objectives by less,
@@ -62,9 +63,14 @@ class Racing:
     """
 
     def __init__(
-        self, space: Space, effort: Effort, confidence: float, floor: Callable[[Index], float | None]
+        self,
+        space: Space,
+        effort: Effort,
+        confidence: float,
+        floor: Callable[[Index], float | None],
+        overloaded: Callable[[Index], bool],
     ) -> None:
-        self._space, self._effort, self._floor = space, effort, floor
+        self._space, self._effort, self._floor, self._overloaded = space, effort, floor, overloaded
         self._known: dict[Index, Candidate] = {}
         self._asked: list[Index] = []
         self._spent = 0
@@ -74,7 +80,8 @@ class Racing:
         self._ordered = [i for i, c in enumerate(space.choices) if c.ordered and len(c.levels) > 1]
         self._strides: dict[Index, list[int]] = {}
         self._first = strides
-        self._waiting = self._coarse(strides)
+        self.waiting = self._coarse(strides)
+        """Of the coarse grid what was not tried yet."""
 
     def ask(self) -> list[Ask]:
         """What to run next."""
@@ -99,24 +106,28 @@ class Racing:
     # -- the coarse grid -------------------------------------------------------------------------------------
 
     def _coarse(self, strides: Sequence[int]) -> list[Index]:
-        """The candidates of the coarse grid that can be built, those with the cheapest machines first."""
+        """The candidates of the coarse grid that can be built, those with the cheapest machines first, and
+        last those that cannot keep up.
+        """
         axes = [
             sorted({*range(0, len(choice.levels), step), len(choice.levels) - 1})
             for choice, step in zip(self._space.choices, strides, strict=True)
         ]
         every = dict.fromkeys(map(self._space.canonical, itertools.product(*axes)))
         floors = {index: floor for index in every if (floor := self._floor(index)) is not None}
-        return sorted(floors, key=lambda index: floors[index])
+        return sorted(floors, key=lambda index: (self._overloaded(index), floors[index]))
 
     def _next_coarse(self) -> list[Index]:
         """Those of the next machines, if they may be cheaper than the leader."""
         leader = self._leader()
-        if not self._waiting or (leader is not None and self._dearest(self._waiting[0], leader)):
+        worth = (one for one in self.waiting if leader is None or not self._dearest(one, leader))
+        if (first := next(worth, None)) is None:
             return []
-        floor = self._floor(self._waiting[min(_BATCH, len(self._waiting)) - 1])
+        alike = [one for one in self.waiting if self._overloaded(one) == self._overloaded(first)]
+        floor = self._floor(alike[min(_BATCH, len(alike)) - 1])
         assert floor is not None
-        batch = [index for index in self._waiting if (self._floor(index) or 0.0) <= floor]
-        self._waiting = self._waiting[len(batch) :]
+        batch = [index for index in alike if (self._floor(index) or 0.0) <= floor]
+        self.waiting = [index for index in self.waiting if index not in batch]
         return batch
 
     def _dearest(self, index: Index, leader: Candidate) -> bool:
@@ -150,7 +161,7 @@ class Racing:
         for group in self._groups():
             tried = [index for index in self._members(group) if self._known[index].error is None]
             others = [index for index in self._grid[group] if index not in self._known]
-            if self._left <= 0 or not self._ordered or not tried:
+            if self.left <= 0 or not self._ordered or not tried:
                 break
             near = promising(
                 self._places(tried),
@@ -222,7 +233,7 @@ class Racing:
         racing = [index for index in racing if contends(self._known[index], leader, self._level)]
         racing.sort(key=self._merit)
         found = [index for index in open_ if self._known[index] is leader]
-        left = self._left - sum(self._effort.most - self._known[index].n for index in found)
+        left = self.left - sum(self._effort.most - self._known[index].n for index in found)
         for index in racing:
             left -= self._more(index)
             if left < 0:
@@ -231,7 +242,7 @@ class Racing:
         return found
 
     @property
-    def _left(self) -> int:
+    def left(self) -> int:
         """So many runs of a quarter of an exhaustive search are left."""
         return int(SHARE * self._space.total * self._effort.most) - self._spent
 
@@ -244,8 +255,8 @@ class Racing:
 
     def _for_the_front(self) -> list[Index]:
         """The rest of the coarse grid, as far as a quarter of all runs goes."""
-        many = max(0, self._left // self._effort.least)
-        batch, self._waiting = self._waiting[:many], []
+        many = max(0, self.left // self._effort.least)
+        batch, self.waiting = self.waiting[:many], []
         return [index for index in batch if index not in self._known]
 
 

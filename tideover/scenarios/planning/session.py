@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tideover.models.advice import overloads
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.planning.candidate import Candidate, Wanted, judged
 from tideover.scenarios.planning.evaluator import ASK, Ask, Evaluator, Tables
@@ -32,6 +33,7 @@ class Session:
         self._scenarios: dict[Key, Scenario | None] = {}
         self._found: dict[Key, Candidate] = {}
         self._tables: dict[Key, Tables] = {}
+        self._overloaded: dict[Index, bool] = {}
         self.impossible: dict[str, str] = {}
         self.runs = self.elsewhere = 0
 
@@ -44,6 +46,18 @@ class Session:
         """What a candidate's machines cost in a month; None: it cannot be built."""
         scenario = self._scenario(self._space.values(index), 1.0)
         return None if scenario is None else machines_per_month(scenario)
+
+    def scenario(self, index: Index) -> Scenario:
+        """The scenario of a candidate that can be built."""
+        found = self._scenario(self._space.values(index), 1.0)
+        assert found is not None
+        return found
+
+    def overloaded(self, index: Index) -> bool:
+        """Whether tasks or hosts of a candidate that can be built have more to do than they can."""
+        if index not in self._overloaded:
+            self._overloaded[index] = bool(overloads(self.scenario(index)))
+        return self._overloaded[index]
 
     def evaluate(self, asks: Sequence[Ask]) -> list[Candidate]:
         """All that is known of each candidate that is asked for. Raises ScenarioError for one that cannot be
