@@ -13,13 +13,15 @@ import typing
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tideover.models.advice.loads import task_loads
+import numpy as np
+
 from tideover.models.config import Scenario, topology_of
 from tideover.models.job.components import BoltConfig, SpoutConfig
+from tideover.models.job.traffic import traffic
 from tideover.models.strategies.base import Strategy, given
 from tideover.sim.distributions.base import Distribution
 from tideover.sim.registry import Part
-from tideover.sim.units import DURATION, RATE, Unit
+from tideover.sim.units import DURATION, RATE, S, Unit
 
 MUCH = 20
 """A latency so many times what lumps add to it is told: it is wrong by 5 % at most."""
@@ -110,16 +112,18 @@ def finest(scenario: Scenario, lump: int) -> float:
     if lump == 1:
         return 0.0
     topology = topology_of(scenario)
-    loads = task_loads(topology, scenario.strategy)
+    rates = traffic(topology)
     each = tuple_costs(scenario.strategy) + tuple_costs(scenario.links)
     added: dict[str, float] = {}
     for c in topology.components:
         if isinstance(c.config, SpoutConfig):
             added[c.name] = lump * c.config.arrivals.mean_gap_ns / c.config.processes
             continue
-        free = max(_LEAST_FREE, 1 - loads[c.name].load)
+        work = scenario.strategy.load(c)
+        rate = float(np.sum([rates[edge.name] for edge in c.inputs], axis=0).max())
+        load = rate * (c.config.service.mean_ns + work.per_tuple) / S + work.saving
         before = max(added[edge.up.name] for edge in c.inputs)
-        added[c.name] = before + (lump - 1) * (c.config.service.mean_ns + each) / free
+        added[c.name] = before + (lump - 1) * (c.config.service.mean_ns + each) / max(_LEAST_FREE, 1 - load)
     return MUCH * max(added.values())
 
 

@@ -16,6 +16,7 @@ from tideover.models.schema.columns import Column, Dtype, Pool, at_top, conform,
 from tideover.models.schema.dependability import dependability
 from tideover.models.schema.endings import ENDED
 from tideover.models.schema.lag import DRAINED, LAG
+from tideover.models.schema.lumps import at_most
 from tideover.models.schema.sinks import DELAYS, expired
 from tideover.models.schema.snapshots import snapshots
 from tideover.models.schema.tasks import RESOURCE, TASK
@@ -226,19 +227,6 @@ def _throughput(key: Pool, meaning: str) -> Column:
     )
 
 
-_AT_MOST = tuple(
-    Column(
-        f"{kind}_{key}_at_most_ms",
-        f"what `{kind}_{key}_ms` is at most, about: as `run.lump` has it, whose tuples wait and are served "
-        "together; only with it",
-        "ms",
-        undefined=_NO_TUPLES,
-        optional=True,
-    )
-    for kind in LATENCIES
-    for key in _LATENCY_FIGURES
-    if key != "std"
-)
 RUNS = (
     *_IDENTITY,
     _REPLICATION,
@@ -299,7 +287,7 @@ RUNS = (
     *snapshots(_FAILED_RUN),
     *DELAYS,
     *_latencies("over the measured time outside every failure's recovery and catch-up", pool="histogram"),
-    *_AT_MOST,
+    *at_most(LATENCIES, _LATENCY_FIGURES, _NO_TUPLES),
     _throughput("mean", "mean throughput of the last stateful bolt"),
     _throughput("min", "least throughput in any second"),
     _throughput("max", "greatest throughput in any second"),
