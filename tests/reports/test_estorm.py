@@ -9,7 +9,9 @@ import pytest
 
 import tideover
 from tideover.cli import studies
-from tideover.reports.estorm import OVERHEAD, measured, overhead, recovery
+from tideover.reports.estorm import OVERHEAD, RECOVERY, measured, overhead, recovery
+from tideover.scenarios.errors import ScenarioError
+from tideover.scenarios.loader import load
 
 FAILED = ("state_accesses", "complete_latency")
 """docs/validation.md says why."""
@@ -52,6 +54,15 @@ def test_more_replicas_carry_less() -> None:
     """A copy takes the source 19 us, a tuple 52."""
     carried = throughputs("estorm", "replicas", (1, 2, 3), stateful_tasks=2)
     assert carried == [pytest.approx(1e6 / (52 + 19 * copies), rel=0.01) for copies in (0, 1, 2)]
+
+
+def test_no_more_tasks_are_hit_than_there_are() -> None:
+    """Ten of the eight tasks with state are refused, by the short parameter too; the last two are taken."""
+    with pytest.raises(ScenarioError, match="must be at most 8, not 10: convert has no more tasks"):
+        load(RECOVERY, ["tasks_affected=10"])
+    with pytest.raises(ScenarioError, match="must be at most 2, not 3"):
+        load(RECOVERY, ["tasks_affected=3", "failures.0.task=6"])
+    assert load(RECOVERY, ["tasks_affected=2", "failures.0.task=6"]).failures[0].together == 2
 
 
 def test_what_is_met_stands_on_terminal_and_page(

@@ -79,6 +79,14 @@ def test_without_a_free_worker_the_race_takes_the_buffer(rows: Rows) -> None:
     assert replay["replayed_until_s"] > rows["source_replay", 0, 120, 3.1]["replayed_until_s"] + 30
 
 
+def test_what_a_few_replications_replay_is_said_to_be_so() -> None:
+    """A mean over some of them stands with their number; without any there is none."""
+    few = {"replayed_until_s": 53.84, "replayed_in": 1, "replications": 3}
+    assert phase_one._until(few) == "53.8 in 1 of 3"
+    assert phase_one._until(few | {"replayed_in": 3}) == "53.8"
+    assert phase_one._until(few | {"replayed_until_s": None, "replayed_in": 0}) == "nothing"
+
+
 def test_full_queues_hold_the_spout_back_and_make_the_replay_shorter(rows: Rows) -> None:
     """Under R+SM: what was not emitted need not be replayed."""
     one = {"strategy.kind": "rsm", "queues.length": 1024, "run.duration": "250 s"}

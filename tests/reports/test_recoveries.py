@@ -73,6 +73,33 @@ def test_the_verdict_is_of_unseen_points_and_names_the_plain_law(frames):
     assert verdict(only_seen) == "No point was predicted by a fit that had not seen it."
 
 
+@pytest.mark.parametrize(
+    ("mine", "law", "says"),
+    [
+        (True, False, ": the mechanism is the better one."),
+        (False, True, ": the plain fluid law is the better one."),
+        (False, False, ": neither is better beyond chance."),
+    ],
+)
+def test_the_verdict_names_the_better_model(frames, mine, law, says):
+    """By settings left out, where there are repetitions; else by points."""
+    errors = frames["errors"].assign(better=[None, mine, law])
+    assert verdict(errors).endswith(f"those of the plain fluid law by 100 %{says}")
+    apart = errors.query("kind == 'leave_one_out'").assign(kind="leave_setting_out", better=[law, mine])
+    told = verdict(pd.concat([errors, apart]))
+    other = {True: "plain fluid law", False: "mechanism"}
+    assert "(with repetitions left out together by 20 %, and by 100 %)" in told
+    assert told.endswith("chance." if mine == law else f"the {other[mine]} is the better one.")
+
+
+def test_points_say_what_differs_among_them():
+    """Heartbeats and parallelism, if there are several."""
+    one = point(30, 100.0, 1.0, heartbeat_timeout_s=50.0, parallelism=8.0)
+    other = one | {"heartbeat_timeout_s": 5.0}
+    rows = points_table(pd.DataFrame([one, other])).rows
+    assert [row[0] for row in rows[1:]] == ["every 30 s, 50 s timeout", "every 30 s, 5 s timeout"]
+
+
 def test_each_point_has_its_error_and_misses_are_marked(frames):
     rows = [row for row in points_table(frames["points"]).rows if len(row) > 1]
     assert [row[5:] for row in rows] == [

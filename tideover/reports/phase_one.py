@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tideover.reports.formatting import strategy_name
+from tideover.reports.formatting import UNDEFINED, strategy_name
+from tideover.reports.published import group
 from tideover.reports.tables import Table
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ COLUMNS = (
     "restarts",
     "all back after, s",
     "replayed until, s",
+    "published, s",
     "latency grows, s/min",
     "greatest latency, s",
     "new roots/s",
@@ -52,7 +54,10 @@ FINDINGS = (
 
 
 def rows(recoveries: pd.DataFrame, runs: pd.DataFrame, timeline: pd.DataFrame) -> list[dict[str, Any]]:
-    """One a point of the sweep; times from the failure, means over the replications."""
+    """One a point of the sweep; times from the failure, means over the replications. ``replayed_in``: of how
+    many of them ``replayed_until_s`` is the mean; nothing was replayed in the others.
+    """
+    known = {strategy: measured for strategy, _, measured in group("stableford", "real_restart").rows}
     found = []
     for point in sorted(set(recoveries["point"].tolist())):
         mine = recoveries[recoveries["point"] == point]
@@ -61,11 +66,12 @@ def rows(recoveries: pd.DataFrame, runs: pd.DataFrame, timeline: pd.DataFrame) -
         done = runs[runs["point"] == point]
         seconds = float(lengths.groupby("replication").size().mean())
         replayed = mine.assign(over=mine["ready_at_s"] + mine["state_recovery_s"]).groupby("replication")
-        over = (replayed["over"].max() - first["failed_at_s"]).mean()
+        until = replayed["over"].max() - first["failed_at_s"]
+        over, strategy = until.mean(), str(mine["strategy"].iloc[0])
         found.append(
             {
                 "point": point,
-                "strategy": str(mine["strategy"].iloc[0]),
+                "strategy": strategy,
                 "free_workers": int(mine["hosts"].iloc[0]) - TASKS,
                 "queue_length": int(mine[QUEUE].iloc[0]) if QUEUE in mine else None,
                 "nimbus_s": float(mine[NIMBUS].iloc[0]),
@@ -75,6 +81,9 @@ def rows(recoveries: pd.DataFrame, runs: pd.DataFrame, timeline: pd.DataFrame) -
                     (mine.groupby("replication")["ready_at_s"].max() - first["failed_at_s"]).mean()
                 ),
                 "replayed_until_s": None if over != over else float(over),
+                "replayed_in": int(until.count()),
+                "replications": len(first),
+                "published_s": known.get(strategy),
                 "growth_s_per_min": _growth(lengths, mine),
                 "greatest_latency_s": float(lengths["latency_max_ms"].max()) / 1000,
                 "new_roots_per_s": float(done["emitted"].mean()) / seconds,
@@ -110,7 +119,8 @@ def table(found: list[dict[str, Any]]) -> Table:
             f"{1000 * row['replay_cost_s']:g} ms" if row["strategy"] == "rsm" else "–",
             f"{row['restarts']:.1f}",
             f"{row['back_s']:.1f}",
-            "nothing" if row["replayed_until_s"] is None else f"{row['replayed_until_s']:.1f}",
+            _until(row),
+            UNDEFINED if row["published_s"] is None else f"{row['published_s']:g}",
             f"{row['growth_s_per_min']:.1f}",
             f"{row['greatest_latency_s']:.1f}",
             f"{row['new_roots_per_s']:.1f}",
@@ -120,3 +130,12 @@ def table(found: list[dict[str, Any]]) -> Table:
         if row["strategy"] == "rsm" or row["replay_cost_s"] == found[0]["replay_cost_s"]
     )
     return Table("A count whose process dies, at 95 tuples/s", COLUMNS, cells, text_columns=1)
+
+
+def _until(row: dict[str, Any]) -> str:
+    """When the replay was over, and in how many replications there was one, if not in all."""
+    if row["replayed_until_s"] is None:
+        return "nothing"
+    told = f"{row['replayed_until_s']:.1f}"
+    few = row["replayed_in"] < row["replications"]
+    return f"{told} in {row['replayed_in']} of {row['replications']}" if few else told

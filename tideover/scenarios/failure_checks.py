@@ -102,17 +102,13 @@ def _in_interval(draft: Draft, fault: Fault, path: tuple[str | int, ...]) -> Ite
 def _target(draft: Draft, fault: Any, path: tuple[str | int, ...]) -> Iterator[Problem]:
     """The component, task, worker, host or rack that fails exists."""
     component = getattr(fault, "component", None)
-    task = getattr(fault, "task", None)
     host = getattr(fault, "host", None)
-    if component is not None and component not in draft.topology:
-        if component not in ROLES and draft.topology:
+    if component is not None and component not in draft.topology and component not in ROLES:
+        if draft.topology:
             message = f"there is no component {component!r}; {suggest(component, draft.topology)}"
             yield draft.problem(message, *path, "component")
-    elif component is not None and task is not None:
-        config = draft.topology[component]
-        if config is not None and not 0 <= task < config.parallelism:
-            message = f"{component} has no task {task}; its tasks are 0 to {config.parallelism - 1}"
-            yield draft.problem(message, *path, "task")
+    elif component is not None:
+        yield from _tasks(draft, fault, component, path)
     copies = replicas(draft)
     if host is not None and (reason := missing(draft, host, copies)):
         yield draft.problem(reason, *path, "host")
@@ -130,6 +126,23 @@ def _target(draft: Draft, fault: Any, path: tuple[str | int, ...]) -> Iterator[P
             of = "each host has" if what == "worker" else "there are"
             message = f"there is no {what} {number}; {of} {there} of them (hosts.{what}s), numbered from 0"
             yield draft.problem(message, *path, what)
+
+
+def _tasks(draft: Draft, fault: Any, component: str, path: tuple[str | int, ...]) -> Iterator[Problem]:
+    """The component has as many tasks as fail, from the one that is named on."""
+    if component in draft.topology:
+        config = draft.topology[component]
+        if config is None:
+            return
+        there, tasks = config.parallelism, f"its tasks are 0 to {config.parallelism - 1}"
+    else:
+        there, tasks = 1, "there is one of it"
+    task, together = getattr(fault, "task", 0), getattr(fault, "together", 1)
+    if task >= there:
+        yield draft.problem(f"{component} has no task {task}; {tasks}", *path, "task")
+    elif task + together > there:
+        message = f"must be at most {there - task}, not {together}: {component} has no more tasks; {tasks}"
+        yield draft.problem(message, *path, "together")
 
 
 def _turn(draft: Draft, text: str) -> str | None:
