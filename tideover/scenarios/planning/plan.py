@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
-from tideover.scenarios.planning.candidate import Candidate
+from tideover.scenarios.planning.candidate import Candidate, best_of
 from tideover.scenarios.planning.evaluator import Ask, Evaluator
 from tideover.scenarios.planning.headroom import Headroom, headroom
 from tideover.scenarios.planning.result import Plan
