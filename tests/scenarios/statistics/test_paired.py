@@ -150,6 +150,15 @@ def test_many_groups_at_once_are_each_by_itself(pair: tuple[str, str]) -> None:
     assert found[19].unmatched > 0
 
 
+def test_groups_without_any_pair_have_no_difference() -> None:
+    alone = grouped(3)
+    alone = alone[alone["strategy"] == "a"]
+    found = paired_in_groups(alone, "a", "b", "x", "group", key="strategy")
+    assert [(one.difference.n, one.difference.mean, one.unmatched) for one in found.values()] == [
+        (0, None, 4)
+    ] * 3
+
+
 def test_groups_are_not_matched_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Matching rows is what takes time: a sweep of a thousand pairs of points stood still for minutes."""
     calls = []

@@ -104,7 +104,8 @@ def paired_in_groups(
     unit, rows, every = _matched(frame, first, second, [column], key, (group,))
     means = _differences(rows, [column])[column].groupby([rows[name] for name in unit], sort=True).mean()
     numbers, begin = np.unique(means.index.get_level_values(0), return_index=True)
-    values = dict(zip(numbers.tolist(), np.split(means.to_numpy(), begin[1:]), strict=True))
+    end = [*begin[1:], len(means)][: len(begin)]
+    values = {number: means.to_numpy()[i:j] for number, i, j in zip(numbers, begin, end, strict=True)}
     matched = rows[unit].drop_duplicates()[group].value_counts()
     found = {}
     for number, units in zip(*np.unique(every[group], return_counts=True), strict=True):
