@@ -191,7 +191,8 @@ def fault(kind: str, component: str, strike: Strike) -> Fault:
     at, detection, down = strike
     where = FAULTS[kind].aimed_at(component, hosts[component])
     downtime = {"detection": detection, "restart": 3 * detection, "while_down": down}
-    times = downtime if FAULTS[kind].kills else {"duration": 4 * detection or MS}
+    passing = {"duration": 4 * detection or MS} if "duration" in FAULTS[kind].model_fields else {}
+    times = downtime if FAULTS[kind].kills else passing
     return FAULTS[kind].model_validate({"at": at} | times | where)
 
 

@@ -12,8 +12,10 @@ from tideover.sim.draws import Draws
 from tideover.sim.train import Ints
 from tideover.sim.units import Duration
 
-MOST = 10**12
-"""Greatest number: millions of such have a sum that int64 holds."""
+MOST = 2**63 - 1
+"""Greatest sum that int64 holds."""
+MOST_REPEATED = 10**12
+"""Greatest number of those that come again and again: millions of such have a sum that int64 holds."""
 
 
 @SPOUTS.register("values")
@@ -26,7 +28,7 @@ class Values(Spout):
 
     emits: ClassVar[tuple[str, ...]] = ("key",)
     values: Annotated[
-        tuple[Annotated[int, Field(ge=-MOST, le=MOST)], ...],
+        tuple[int, ...],
         Field(min_length=1, description="the numbers, in the order of emission"),
     ]
     repeat: Annotated[bool, Field(description="start again at the end of the list")] = False
@@ -46,6 +48,12 @@ class Values(Spout):
             )
         if self.stamps is not None and self.repeat:
             raise ValueError("stamps are of a list that ends: repeat does not go with them")
+        sizes = [abs(value) for value in self.values]
+        if sum(sizes) > MOST or (self.repeat and max(sizes) > MOST_REPEATED):
+            raise ValueError(
+                f"values add up to more than int64 holds: their sum may be {MOST:,}, each "
+                f"{MOST_REPEATED:,} with repeat"
+            )
         return self
 
     @property
