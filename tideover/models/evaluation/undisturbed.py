@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tideover.models.accounts import truths
 from tideover.models.config import Scenario, identity
 from tideover.models.evaluation.curves import Curves, curves
 from tideover.models.job.components import SpoutConfig
@@ -38,6 +39,12 @@ def reference(scenario: Scenario, replication: int, train_cap: int) -> Curves:
     found = _narrow(curves(_promptly(quiet, replication, train_cap) or _run(quiet, replication, train_cap)))
     _keep(key, found)
     return found
+
+
+def forget() -> None:
+    """Keep nothing for the next runs, as in a process that has run nothing yet."""
+    _kept.clear()
+    truths.forget()
 
 
 def _run(quiet: Scenario, replication: int, train_cap: int) -> World:
