@@ -60,7 +60,8 @@ def _promptly(quiet: Scenario, replication: int, train_cap: int) -> World | None
     if prompt is None or reads or quiet.queues is not None or quiet.detector is not None:
         return None
     world = _run(quiet.with_strategy(prompt), replication, train_cap)
-    return world if world.protocol.in_time(world.unfinished()) else None
+    overdue = world.job.context.overdue
+    return None if overdue is None or overdue(world.unfinished()) else world
 
 
 def without_failures(scenario: Scenario) -> Scenario:
