@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from benchmarks import cluster, effort, fifo_crossover, memory, queues, speed, sweep
+from benchmarks import cluster, commands, effort, fifo_crossover, memory, queues, speed, sweep
 from benchmarks.table import Row, show
 
 PROGRAMS: dict[str, Callable[[bool], list[Row]]] = {
     "tandem": lambda quick: [speed.tandem_row(quick)],
-    "wordcount": lambda quick: [speed.word_count_row(quick)],
+    "wordcount": speed.word_count_rows,
     "small": speed.small_rows,
+    "commands": commands.rows,
     "crossover": lambda quick: [fifo_crossover.row(quick)],
     "memory": memory.rows,
     "cluster": cluster.rows,

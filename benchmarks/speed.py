@@ -10,6 +10,9 @@ from benchmarks.reference_tandem import Tandem
 from benchmarks.reference_word_count import WordCount
 from benchmarks.table import Row, side_by_side
 from benchmarks.worlds import COUNTERS, SPLITTERS, heaviest_share, hops, small, tandem, word_count
+from tideover.models.config import Scenario
+from tideover.models.evaluation import undisturbed
+from tideover.models.simulation import evaluate, simulate
 from tideover.models.strategies.base import STRATEGIES
 from tideover.models.world import World
 from tideover.sim.faults.lose_state import LoseState
@@ -20,6 +23,14 @@ ENGINE_RATE, REFERENCE_RATE = 100_000, 2_000
 LOAD = 0.7
 SMALL_TARGETS = {"micro_batch": 2}
 """How many times as fast as the reference; of all others ten. There are 240 batches."""
+RUN_TARGETS = {
+    "source_replay": 6,
+    "rsm": 6,
+    "active_replication": 6,
+    "aligned_snapshots": 3,
+    "micro_batch": 1,
+}
+"""The same of a whole ``run``."""
 
 
 def tandem_row(quick: bool) -> Row:
@@ -52,24 +63,31 @@ def tandem_row(quick: bool) -> Row:
     )
 
 
-def word_count_row(quick: bool) -> Row:
-    """(b) acker, rotation, replays, three counts that lose their state."""
+def word_count_rows(quick: bool) -> list[Row]:
+    """(b) acker, rotation, replays, three counts that lose their state: the world, and all that ``run`` does
+    with it.
+    """
     seconds = 5 if quick else 20
     rate = REFERENCE_RATE / 4 if quick else REFERENCE_RATE
+    large = word_count(ENGINE_RATE, LOAD, seconds)
     worlds: list[World] = []
     references: list[WordCount] = []
 
     def engine() -> int:
-        world = World(word_count(ENGINE_RATE, LOAD, seconds))
+        undisturbed.forget()
+        world = World(large)
         world.run()
         worlds[:] = [world]
         return hops(world)
 
+    def whole() -> int:
+        _run(large)
+        return hops(worlds[0])
+
     def reference() -> int:
-        scenario = word_count(rate, LOAD, seconds)
         losses = [
             (fault.at / S, fault.task)
-            for fault in scenario.failures
+            for fault in word_count(rate, LOAD, seconds).failures
             if isinstance(fault, LoseState) and fault.at is not None
         ]
         split, count = LOAD * SPLITTERS / rate, LOAD / rate / heaviest_share()
@@ -78,45 +96,84 @@ def word_count_row(quick: bool) -> Row:
         references[:] = [program]
         return program.hops
 
-    ours, theirs = side_by_side(engine, reference, 1 if quick else 3)
-    again, made = worlds[0].ledger.replayed, worlds[0].job.spouts[0].next_root
-    share = references[0].failed / references[0].emitted
-    return Row(
-        "word count, source replay",
-        f"{ours / 1e6:.1f} M hops/s",
-        ours / theirs,
-        75,
-        True,
-        f"SimPy {theirs / 1e6:.3f} M hops/s",
-        f"{again / (made + again):.1%} are replays; reference {share:.1%}; "
-        "the engine also counts each window a second time without failures, to compare",
-    )
+    rows = []
+    for what, program, target in (("World", engine, 75), ("run", whole, 35)):
+        ours, theirs = side_by_side(program, reference, 1 if quick else 3)
+        again, made = worlds[0].ledger.replayed, worlds[0].job.spouts[0].next_root
+        share = references[0].failed / references[0].emitted
+        shares = f"{again / (made + again):.1%} are replays; reference {share:.1%}"
+        figures = (
+            f"{ours / 1e6:.1f} M hops/s",
+            ours / theirs,
+            target,
+            True,
+            f"SimPy {theirs / 1e6:.3f} M hops/s",
+        )
+        rows.append(Row(f"word count, source replay, {what}", *figures, shares))
+    return rows
 
 
 def small_rows(quick: bool) -> list[Row]:
     """(c) 10 sentences/s for 240 s: what sweeps and plans consist of; the reference is source replay's."""
-    return [small_row(name, quick) for name in STRATEGIES]
+    rounds = 3 if quick else 9
+    rows = [small_row(name, "World", SMALL_TARGETS.get(name, 10), rounds) for name in STRATEGIES]
+    for name, target in RUN_TARGETS.items():
+        rows += [small_row(name, "run", target, rounds), evaluation_row(name, rounds)]
+    return rows
 
 
-def small_row(name: str, quick: bool) -> Row:
-    """One strategy; results included, as a sweep reads them."""
+def small_row(name: str, what: str, target: float, rounds: int) -> Row:
+    """One strategy: the world and its balance, or all that ``run`` does."""
+    scenario = small(name)
 
-    def engine() -> int:
-        world = World(small(name))
+    def world() -> int:
+        undisturbed.forget()
+        world = World(scenario)
         world.run()
         world.balance()
+        return 1
+
+    def whole() -> int:
+        _run(scenario)
         return 1
 
     def reference() -> int:
         WordCount(10, 2e-4, 1e-4, 240, [(75, 0)], splitters=1, counters=1, window=30, timeout=30).run()
         return 1
 
-    ours, theirs = side_by_side(engine, reference, 3 if quick else 9)
+    ours, theirs = side_by_side(world if what == "World" else whole, reference, rounds)
+    figures = f"{1e3 / ours:.1f} ms", ours / theirs, target, True, f"SimPy {1e3 / theirs:.0f} ms"
+    return Row(f"small scenario, {name}, {what}", *figures)
+
+
+def evaluation_row(name: str, rounds: int) -> Row:
+    """What part of a small ``run`` goes from accounts to figures, once both runs are done."""
+    scenario = small(name)
+    world = World(scenario)
+    world.run()
+
+    def figures() -> int:
+        evaluate(world, 0)
+        return 1
+
+    def whole() -> int:
+        _run(scenario)
+        evaluate(world, 0)  # so that what it needs is kept again; taken off below
+        return 1
+
+    share, both = side_by_side(figures, whole, rounds)
+    part = both / (share - both)
     return Row(
-        f"small scenario, {name}",
-        f"{1e3 / ours:.1f} ms",
-        ours / theirs,
-        SMALL_TARGETS.get(name, 10),
-        True,
-        f"SimPy {1e3 / theirs:.0f} ms",
+        f"small scenario, {name}, evaluation",
+        f"{1e3 / share:.1f} ms",
+        part,
+        0.25,
+        False,
+        f"run {1e3 / both - 1e3 / share:.1f} ms",
     )
+
+
+def _run(scenario: Scenario) -> None:
+    """A replication, as the first one in a process."""
+    undisturbed.forget()
+    simulate(scenario)

@@ -17,7 +17,9 @@ from tideover.models.job.components import BoltConfig, SpoutConfig
 
 
 def shown(run: Any) -> list[Any]:
-    return [part.tolist() if isinstance(part, np.ndarray) else part for part in curves(run)]
+    found = curves(run)._asdict()
+    found["axis"] = found["axis"].at
+    return [part.tolist() if isinstance(part, np.ndarray) else part for part in found.values()]
 
 
 @settings(max_examples=60, phases=(Phase.generate,), suppress_health_check=list(HealthCheck))

@@ -21,9 +21,9 @@ from tideover.models.world import World
 
 @pytest.fixture(autouse=True)
 def none_kept() -> Iterator[None]:
-    truths._kept.clear()
+    truths.forget()
     yield
-    truths._kept.clear()
+    truths.forget()
 
 
 def judged(scenario: Scenario) -> list[Any]:
@@ -41,10 +41,10 @@ def test_windows_are_judged_alike_whatever_ran_before(strategy: str) -> None:
     @settings(max_examples=6, phases=(Phase.generate,), suppress_health_check=list(HealthCheck))
     @given(worlds((strategy,)))
     def check(scenario: Scenario) -> None:
-        truths._kept.clear()
+        truths.forget()
         alone = judged(scenario)
         assert judged(scenario) == alone
-        truths._kept.clear()
+        truths.forget()
         judged(undisturbed.without_failures(scenario))
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(reference_run, "STEP", 5)

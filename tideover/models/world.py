@@ -88,8 +88,7 @@ class World:
             self.job.supervisor.watch = scenario.detector.watch(self.job)
         self.recoveries = Recoveries(self.job, recorder, self.backlog)
         self.space_time = None if watched is None else SpaceTime(self.job, watched)
-        self.protocol = strategy.protocol(self.job)
-        self.job.plug(self.protocol)
+        self.job.plug(strategy.protocol(self.job))
         self.fates = Fates(deployment.topology, lambda: kernel.now) if fates else None
         held = context.withheld
         self.readers = Readers(held, self.windows, recorder) if held else None

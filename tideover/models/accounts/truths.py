@@ -71,6 +71,11 @@ def known(key: str) -> Truth | None:
     return _kept.get(key)
 
 
+def forget() -> None:
+    """Keep none for the next runs."""
+    _kept.clear()
+
+
 def same(a: Train, b: Train) -> bool:
     """Whether two plain trains are the same."""
     return b.plain and all(np.array_equal(getattr(a, name), getattr(b, name)) for name in _COLUMNS)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tideover.models.accounts import truths
 from tideover.models.config import Scenario, identity
 from tideover.models.evaluation.curves import Curves, curves
 from tideover.models.job.components import SpoutConfig
@@ -40,6 +41,12 @@ def reference(scenario: Scenario, replication: int, train_cap: int) -> Curves:
     return found
 
 
+def forget() -> None:
+    """Keep nothing for the next runs, as in a process that has run nothing yet."""
+    _kept.clear()
+    truths.forget()
+
+
 def _run(quiet: Scenario, replication: int, train_cap: int) -> World:
     world = World(quiet, replication, train_cap=train_cap, looks=0)
     world.run()
@@ -53,7 +60,8 @@ def _promptly(quiet: Scenario, replication: int, train_cap: int) -> World | None
     if prompt is None or reads or quiet.queues is not None or quiet.detector is not None:
         return None
     world = _run(quiet.with_strategy(prompt), replication, train_cap)
-    return world if world.protocol.in_time(world.unfinished()) else None
+    overdue = world.job.context.overdue
+    return None if overdue is None or overdue(world.unfinished()) else world
 
 
 def without_failures(scenario: Scenario) -> Scenario:

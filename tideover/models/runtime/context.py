@@ -20,7 +20,7 @@ from tideover.sim.cores import Cores
 from tideover.sim.draws import Draws
 from tideover.sim.kernel import Kernel, Reads
 from tideover.sim.store import StoreServer
-from tideover.sim.train import Train
+from tideover.sim.train import Ints, Train
 
 TRAIN = 65_536
 """Most roots that travel in one train, if nobody asks for fewer."""
@@ -53,6 +53,8 @@ class Context:
     marks        what control messages of mechanisms are called, by the mark that they have on channels
     rhythm       asks for the period (ns) of what interrupts the flow in normal operation, and may come at
                  another moment after a failure (a batch, a snapshot that stalls its task); 0: nothing does
+    overdue      at the end of a run: whether a root may have come too late, if these have not come (of a job
+                 that looks no closer at it)
     """
 
     topology: Topology
@@ -77,6 +79,7 @@ class Context:
     runner: Runner | None = None
     marks: dict[int, str] = field(default_factory=dict)
     rhythm: Callable[[], int] = int
+    overdue: Callable[[Ints], bool] | None = None
 
     def overflow(self, task: BoltView, train: Train) -> None:
         """Say that tuples were lost because they found a task's queue full."""

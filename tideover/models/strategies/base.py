@@ -17,7 +17,6 @@ from tideover.models.runtime.verbs import Verbs
 from tideover.models.runtime.view import View
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
 from tideover.sim.registry import Part, Registry
-from tideover.sim.train import Ints
 
 STRATEGIES: Registry[Strategy] = Registry("strategy")
 
@@ -123,8 +122,8 @@ class Strategy(Part):
         return self.model_copy(update={name: fields[name].get_default() for name in self.after_failures})
 
     def prompt(self) -> Strategy | None:
-        """What takes less to simulate, and is the same as long as nothing fails and its protocol finds that
-        all is ``in_time``; None: there is nothing of this kind.
+        """What takes less to simulate, and is the same as long as nothing fails and nothing is found to be
+        ``overdue`` (`tideover.models.runtime.context.Context`); None: there is nothing of this kind.
         """
         return None
 
@@ -210,12 +209,6 @@ class Protocol(Hooks):
     def __init__(self, job: Job) -> None:
         self.view = View(job)
         self.do = Verbs(job)
-
-    def in_time(self, pending: Ints) -> bool:
-        """Whether nothing has come too late by the end of the run, when these roots are ``pending``: see
-        ``Strategy.prompt``.
-        """
-        return True
 
     def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
         """``task`` is up again, empty: it takes in what was held for it."""

@@ -16,7 +16,6 @@ from tideover.models.remarks.plan import Plan, Work
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
 from tideover.models.strategies.base import STRATEGIES, KeyPath, Promise, Protocol, Strategy
-from tideover.sim.train import Ints
 from tideover.sim.units import MS, Duration, Size
 
 
@@ -103,20 +102,10 @@ class Prompt(Acking):
     replay: SourceReplay
 
     def protocol(self, job: Job) -> Protocol:
-        return Watched(job, self.replay)
-
-
-class Watched(Protocol):
-    """Acks that nobody waits for, as long as all come in time."""
-
-    def __init__(self, job: Job, s: SourceReplay) -> None:
-        super().__init__(job)
+        s = self.replay
         rotations = s.message_timeout, s.timeout_buckets, s.acker_buckets, s.timeout_phase
-        self._acks = PromptAcks(job, s.ack_cost, s.ack_size, *rotations)
-
-    def in_time(self, pending: Ints) -> bool:
-        self._acks.acked_by(pending, self._acks.now)
-        return not self._acks.late
+        PromptAcks(job, s.ack_cost, s.ack_size, *rotations)
+        return Protocol(job)
 
 
 class Replay(Protocol):

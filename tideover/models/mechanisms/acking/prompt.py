@@ -32,6 +32,7 @@ class PromptAcks(AckCosts):
         """Of each spout task when it has emitted its roots, from the base on."""
         self._base = [0 for _ in job.spouts]
         self.late = False
+        job.context.overdue = self._overdue
 
     def emitted(self, spout: SpoutView, train: Train, sent: list[Sent]) -> None:
         number, bits = spout.spout_number, self._job.topology.spout_bits
@@ -46,10 +47,9 @@ class PromptAcks(AckCosts):
             first -= cut
         known[first : first + train.n] = train.time
 
-    @property
-    def now(self) -> int:
-        """The present (ns)."""
-        return self._job.kernel.now
+    def _overdue(self, pending: Ints) -> bool:
+        self.acked_by(pending, self._job.kernel.now)
+        return self.late
 
     def acked_by(self, roots: Ints, moment: int) -> None:
         """Tuples of these roots are acked at ``moment`` (ns) or before."""
