@@ -57,6 +57,15 @@ def test_the_best_interval_is_said_and_drawn(monkeypatch, capsys, stream: str, t
     assert page.count("<svg") == 1
 
 
+def test_two_intervals_are_compared(monkeypatch, capsys, stream: str) -> None:
+    """Through two points goes no curve: the better one is said, at twelve times the load of checkpoints."""
+    asked = ["--intervals", "2s,24s", "--replications", "4"]
+    assert called(monkeypatch, "interval", stream, *MTBF, *asked) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "Of the intervals that were tried 24 s is the best" in told
+    assert f"tideover run {stream} --set strategy.checkpoint_interval=24s" in told
+
+
 def test_false_restarts_are_said_and_drawn(monkeypatch, capsys, stream: str, tmp_path: Path) -> None:
     """Pauses of 3 s once an hour are missed half of the time at 4 s, and never at 5 s or more."""
     out, asked = tmp_path / "out", ["--timeouts", "4s,6s", "--replications", "4"]
@@ -81,6 +90,10 @@ def test_false_restarts_are_said_and_drawn(monkeypatch, capsys, stream: str, tmp
         (
             ["interval", *MTBF, "--set", "strategy.snapshot_time=0s"],
             "strategy.checkpoint_interval: checkpoints keep",
+        ),
+        (
+            ["interval", *MTBF, "--intervals", "900d"],
+            "900 d would need too long a run",
         ),
         (["detector", *MTBF, *PAUSES, "--timeouts", "1s"], "detector: interval (2 s) must not be longer"),
         (["detector", *MTBF, "--pauses", "soon", "--every", "1h"], "--pauses: (option): 'soon'"),

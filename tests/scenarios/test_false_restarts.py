@@ -10,6 +10,7 @@ import pytest
 
 import tideover
 from tideover.models.detectors.heartbeats import Heartbeats
+from tideover.models.schema.endings import LOSSY, remark
 from tideover.models.world import World
 from tideover.reports.html import render
 from tideover.reports.lost_time import page
@@ -143,10 +144,10 @@ def test_what_is_lost_for_good_is_said() -> None:
     found = tideover.detector(
         stream(strategy={"kind": "none"}), "3 s", "1 h", mtbf, timeouts=["4 s"], replications=4
     )
-    assert [each.to_dict()["ended"] for each in found.points[0].parts] == ["with loss", "with loss"]
+    assert [each.to_dict()["ended"] for each in found.points[0].parts] == [remark([LOSSY])] * 2
     said = render(page(found, "stream"))
     assert "In 8 of 8 runs roots are lost for good" in said
-    assert said.count("(with loss)") == 2
+    assert said.count(f"({remark([LOSSY])})") == 2
 
 
 @pytest.mark.parametrize(

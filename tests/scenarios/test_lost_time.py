@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 import tideover
+from tideover.reports.lost_time import page
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.lost_time.curve import Part, Point, as_good, least
-from tideover.scenarios.lost_time.keeping import keeps
+from tideover.scenarios.lost_time.interval import AtInterval, BestInterval
+from tideover.scenarios.lost_time.keeping import Kept, keeps
 from tideover.scenarios.lost_time.strikes import spread
 from tideover.scenarios.planning.checkpoint_interval import at_load, behind, young
 from tideover.sim.units import MS, S
@@ -20,6 +22,7 @@ COST, LOAD, DOWN, MTBF = 0.1, 0.5, 3.0, 1000.0
 
 
 CRASH = {"kind": "crash_task", "at": "30 s", "component": "count", "detection": "2 s", "restart": "1 s"}
+KEPT = Kept("task count.0", LOAD, 0.01)
 MEAN = {"failures.0": f"{MTBF} s"}
 
 
@@ -113,6 +116,9 @@ def test_what_cannot_be_told_from_the_best_is_in_its_interval() -> None:
     assert [point.value // S for point in as_good(points)] == [40, 80, 160]
     found = least(points)
     assert (found.low, found.high) == (40, 160)
+    shown = tuple(AtInterval(each.value, each.parts, each.always, kept=KEPT) for each in points)
+    answer = BestInterval(stream(), "strategy.checkpoint_interval", 10 * S, shown, found, MTBF, 4, [])
+    assert "40 s, 80 s and 160 s cannot be told apart" in page(answer, "stream").verdict
 
 
 def test_what_is_not_recovered_from_is_in_no_mean() -> None:

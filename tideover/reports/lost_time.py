@@ -19,7 +19,7 @@ from tideover.reports.html import Page, Picture, Section
 from tideover.reports.plans.answer import FORMULAS, formula_rows
 from tideover.reports.tables import Table
 from tideover.reports.terminal import render, warnings_view
-from tideover.scenarios.lost_time.curve import FLAT, Part, Point
+from tideover.scenarios.lost_time.curve import FLAT, Part, Point, as_good, known
 from tideover.scenarios.lost_time.detector import FALSE, AtTimeout, BestTimeout
 from tideover.scenarios.lost_time.interval import AtInterval, BestInterval
 from tideover.scenarios.statistics.availability import CROWDED
@@ -125,7 +125,7 @@ def _of_interval(found: BestInterval, source: str) -> _Shown:
         same = next((name for name, other in marks.items() if 1 / _SAME < other / seconds < _SAME), None)
         name = FORMULAS[key][0]
         marks[f"{same}, {name}" if same else name] = marks.pop(same) if same else seconds
-    then = number(found.own / S) if best is None else number(best.seconds)
+    then = format_duration(found.near.value if best is None else round(float(f"{best.seconds:.3g}") * S))
     return _Shown(
         "checkpoint interval",
         _best_interval(found),
@@ -133,20 +133,26 @@ def _of_interval(found: BestInterval, source: str) -> _Shown:
         parts,
         marks,
         _frame(rows),
-        f"tideover run {source} --set {found.key}={then.replace(',', '')}s",
+        f"tideover run {source} --set {found.key}={then.replace(' ', '')}",
     )
 
 
 def _best_interval(found: BestInterval) -> str:
     best = found.least
     if best is None:
-        return "The best interval is unknown: too few intervals are known in all replications; try others."
+        tried = min(known(found.points), key=lambda point: float(point.lost.mean()), default=None)
+        if tried is None:
+            return "The best interval is unknown: runs had not recovered at their end, or none can be used."
+        lost = number(float(tried.lost.mean()) * _DAY_S)
+        said = f"Of the intervals that were tried {format_duration(tried.value)} is the best"
+        return f"{said}: {lost} s lost a day; name at least three to see where the least is."
     low, high = (number(end) for end in (best.low, best.high))
     lost, least, most = (number(end * _DAY_S) for end in (best.lost, best.lost_low, best.lost_high))
     what = f"{100 * best.lost:.2g} % of the time is lost, {lost} s a day (95 % interval {least} to {most})"
-    flat = (
-        f"from {number(best.flat[0])} to {number(best.flat[1])} s it is at most {100 * (FLAT - 1):.0f} % more"
-    )
+    first, last = (number(end) for end in best.flat)
+    flat = f"from {first} to {last} s it is at most {100 * (FLAT - 1):.0f} % more"
+    if len(alike := as_good(found.points)) > 1:
+        flat = f"{listed(format_duration(point.value) for point in alike)} cannot be told apart"
     own = next((point for point in found.points if point.value == found.own), None)
     now = ""
     if own is not None:

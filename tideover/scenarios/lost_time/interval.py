@@ -25,7 +25,7 @@ OCTAVES = range(-2, 3)
 """Which powers of two around the formula's optimum are tried, if nothing is named."""
 _IDLE = 1e-3
 """What has less to do loses hardly anything when something fails: formulas take it for this load."""
-_MOST_MORE = 2
+_MOST_MORE = 3
 """So many more are tried beyond the shortest or the longest, if that is the best."""
 
 
@@ -74,14 +74,19 @@ class Asked:
 
     @property
     def runs(self) -> list[Scenario]:
-        """About the runs that will be made."""
-        found = []
+        """About the runs that will be made. Raises ScenarioError if one would be too long."""
+        found: list[Scenario] = []
         for value in self.values:
             one = self.at(value)
             stretch = Stretch.of(one)
-            run = {"duration": stretch.begin + stretch.length // 2 + one.run.duration - one.run.warmup}
-            run |= {"replications": 2 * self.replications * len(self.causes)}
-            found.append(one.model_copy(update={"run": one.run.model_copy(update=run), "failures": ()}))
+            longest = stretch.begin + stretch.length + one.run.duration - one.run.warmup
+            run = {"run.duration": format_duration(longest)}
+            many = 2 * self.replications * len(self.causes)
+            try:
+                found.append(load(one, run | {"run.replications": many, "failures": []}))
+            except ScenarioError as error:
+                what = f"{format_duration(value)} would need too long a run: {error.problems[0].message}"
+                raise ScenarioError([Problem(self.scenario.name, None, self.key, what)]) from None
         return found
 
 
@@ -183,8 +188,7 @@ def ask(
         values is None,
         even(replications, scenario),
     )
-    for value in asked.values:
-        asked.at(value)  # refused before anything is run
+    assert asked.runs  # what is not allowed is refused before anything is run
     return asked
 
 
@@ -237,15 +241,21 @@ def _tried(asked: Asked, value: int, tell: Callable[[int], None]) -> AtInterval:
 
 
 def _beyond(points: Mapping[int, AtInterval]) -> list[int]:
-    """The next interval beyond the shortest or the longest, if that is the best so far."""
-    every = sorted(value for value, point in points.items() if point in known([point]))
-    if len(every) < 2:
+    """The next interval beyond the shortest or the longest that can be used, if that is the best so far: half
+    or twice as long; half the way (by factors) to one that cannot.
+    """
+    every = known([points[value] for value in sorted(points)])
+    if not every:
         return []
-    means = [float(points[value].lost.mean()) for value in every]
-    best = means.index(min(means))
-    if best == 0 and every[0] // 2 >= MS:
-        return [_rounded(every[0] / 2)]
-    return [_rounded(every[-1] * 2)] if best == len(every) - 1 and every[-1] == max(points) else []
+    best = every.index(min(every, key=lambda point: float(point.lost.mean())))
+    found = []
+    for edge, place, factor in ((every[-1], len(every) - 1, 2.0), (every[0], 0, 0.5)):
+        if best == place:
+            further = [value for value in points if (value - edge.value) * (factor - 1) > 0]
+            useless = min(further, key=lambda value: abs(value - edge.value), default=None)
+            target = edge.value * factor if useless is None else math.sqrt(edge.value * useless)
+            found.append(_rounded(target))
+    return [value for value in found if value not in points][:1]
 
 
 def _rounded(interval: float) -> int:
